@@ -1,0 +1,2 @@
+//! Spin locks.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `stanchion` command.
+fn main() {}

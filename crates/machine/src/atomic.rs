@@ -1,0 +1,72 @@
+//! Atomics with the names and meanings of [`core::sync::atomic`].
+//!
+//! On the real machine they *are* the core types. Under loom they are types of the same interface whose every operation is a
+//! branch of the exploration; `new` stays `const` there, which loom's own atomics cannot offer, so `const INIT` and
+//! `static` locks keep their shape (see [`Model::objects`](crate::Model::objects) for how).
+//!
+//! A structure that is built while threads run, such as a queue node on a waiter's stack, should build its atomics with
+//! [`Fresh::fresh`]: the same as `new` on the real machine, and under loom an object whose creation is an event of its
+//! own, so that a thread which reaches it without synchronizing with its creator is reported.
+
+pub use crate::backend::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
+};
+pub use core::sync::atomic::Ordering;
+
+/// An atomic made while the program runs.
+///
+/// ```
+/// use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
+/// let flag = AtomicU32::fresh(7);
+/// assert_eq!(flag.load(Relaxed), 7);
+/// ```
+pub trait Fresh {
+    /// The plain type behind the atomic.
+    type Value;
+
+    /// Makes the atomic now; see the [module](self) for when this is wanted instead of `new`.
+    fn fresh(value: Self::Value) -> Self;
+}
+
+/// An atomic that a waiter can watch; see [`wait_until`](crate::wait::wait_until).
+///
+/// Sealed: the atomics of this module and no others, because a simulated machine must know them all.
+pub trait Word: sealed::Sealed {
+    /// What a look at the word yields.
+    type Value: Copy;
+
+    /// One look. Panics for `Release` and `AcqRel`, as a load does.
+    fn look(&self, order: Ordering) -> Self::Value;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! word {
+    ($($atomic:ident => $value:ty),+) => {$(
+        impl sealed::Sealed for $atomic {}
+
+        impl Word for $atomic {
+            type Value = $value;
+
+            #[inline]
+            fn look(&self, order: Ordering) -> $value {
+                self.load(order)
+            }
+        }
+    )+};
+}
+
+word!(AtomicBool => bool, AtomicU8 => u8, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize);
+
+impl<T> sealed::Sealed for AtomicPtr<T> {}
+
+impl<T> Word for AtomicPtr<T> {
+    type Value = *mut T;
+
+    #[inline]
+    fn look(&self, order: Ordering) -> *mut T {
+        self.load(order)
+    }
+}

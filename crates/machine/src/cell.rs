@@ -1,0 +1,6 @@
+//! A cell whose accesses the machine can check.
+//!
+//! [`UnsafeCell`] has loom's shape: access only inside a closure, so that under loom the extent of every read and write is
+//! known and a data race is an error of the model instead of silence. On the real machine it costs nothing.
+
+pub use crate::backend::cell::UnsafeCell;

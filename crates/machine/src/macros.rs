@@ -1,0 +1,39 @@
+//! `thread_local!` and `global!`: statics that every machine can keep apart, one set per execution.
+
+/// A thread-local static: `std::thread_local!` on the real machine; under loom one value per model thread and execution.
+///
+/// ```
+/// machine::thread_local! {
+///     /// How often this thread has asked.
+///     static ASKED: core::cell::Cell<u32> = core::cell::Cell::new(0);
+/// }
+/// ASKED.with(|asked| asked.set(asked.get() + 1));
+/// assert_eq!(ASKED.with(core::cell::Cell::get), 1);
+/// # use stanchion_machine as machine;
+/// ```
+#[macro_export]
+macro_rules! thread_local {
+    ($($(#[$attr:meta])* $vis:vis static $name:ident: $type:ty = $init:expr;)+) => {
+        $( $crate::__thread_local! { $(#[$attr])* $vis static $name: $type = $init; } )+
+    };
+}
+
+/// A static shared by all threads: an ordinary `static` on the real machine; under loom a fresh one for every execution.
+///
+/// Read it through `&*NAME`, which both machines understand.
+///
+/// ```
+/// machine::global! {
+///     /// Tickets handed out by this process.
+///     static TICKETS: machine::atomic::AtomicU32 = machine::atomic::AtomicU32::new(0);
+/// }
+/// use machine::atomic::Ordering::Relaxed;
+/// assert_eq!(TICKETS.fetch_add(1, Relaxed), 0);
+/// # use stanchion_machine as machine;
+/// ```
+#[macro_export]
+macro_rules! global {
+    ($($(#[$attr:meta])* $vis:vis static $name:ident: $type:ty = $init:expr;)+) => {
+        $( $crate::__global! { $(#[$attr])* $vis static $name: $type = $init; } )+
+    };
+}

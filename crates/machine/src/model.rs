@@ -1,0 +1,25 @@
+//! Running a test body on every machine: once per interleaving under loom, a number of times for real elsewhere.
+
+pub use crate::backend::model::{Explored, Model};
+
+/// Checks `body` with the default [`Model`]: under loom every interleaving, on the real machine a few dozen real runs.
+///
+/// ```
+/// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, sync::Arc, thread};
+///
+/// machine::model(|| {
+///     let count = Arc::new(AtomicU32::new(0));
+///     let other = { let count = count.clone(); thread::spawn(move || { count.fetch_add(1, Relaxed); }) };
+///     count.fetch_add(1, Relaxed);
+///     other.join().unwrap();
+///     assert_eq!(count.load(Relaxed), 2);
+/// });
+/// # use stanchion_machine as machine;
+/// ```
+///
+/// # Panics
+///
+/// When `body` does, on any run; under loom also on a data race in a [`cell`](crate::cell), on a deadlock and on a wait that never ends.
+pub fn model(body: impl Fn() + Send + Sync + 'static) {
+    Model::new().check(body);
+}

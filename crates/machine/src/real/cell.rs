@@ -1,0 +1,49 @@
+//! [`core::cell::UnsafeCell`] in loom's shape.
+
+/// A cell that hands out raw pointers for the extent of a closure.
+///
+/// `Sync` is the business of the type that holds it, as with [`core::cell::UnsafeCell`].
+///
+/// ```
+/// let cell = stanchion_machine::cell::UnsafeCell::new(1);
+/// // SAFETY: nobody else has the cell.
+/// cell.with_mut(|value| unsafe { *value += 1 });
+/// assert_eq!(cell.into_inner(), 2);
+/// ```
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// A cell holding `value`.
+    #[inline]
+    pub const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    /// Takes the value out.
+    #[inline]
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Reads through a pointer that is good until `read` returns.
+    #[inline]
+    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    /// Writes through a pointer that is good until `write` returns.
+    #[inline]
+    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+
+    /// The value itself, for the sole owner.
+    #[inline]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+}

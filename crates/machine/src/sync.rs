@@ -1,0 +1,3 @@
+//! Shared ownership, checked for leaks under loom.
+
+pub use crate::backend::sync::Arc;

@@ -1,0 +1,239 @@
+//! Waiting: the one door through which every algorithm of this project waits.
+//!
+//! A waiter looks at a word, finds nothing, lets time pass, looks again. What "lets time pass" means depends on the machine,
+//! so it is said here and nowhere else:
+//!
+//! | machine | between two looks |
+//! | --- | --- |
+//! | real | what the [`WaitPolicy`] says: pause, yield the processor, sleep |
+//! | loom | prune this branch of the exploration: a look that changed nothing leads nowhere new |
+//! | simulated | sleep in virtual time until the word is written |
+//!
+//! | function | the wait | under loom |
+//! | --- | --- | --- |
+//! | [`wait_until`] | unbounded, one word | prunes |
+//! | [`wait_until_deadline`] | until a [`Deadline`] | first [chooses](crate::choice) whether it will time out |
+//! | [`retry_until`] | unbounded, an attempt that changes nothing when it fails | prunes |
+//! | [`spin_for`] | bounded spinning, before something else is tried | looks once |
+//! | [`delay`] | lets time pass, looks at nothing | nothing |
+//!
+//! Why pruning is only for the unbounded: cutting a branch says that whatever follows happens anyway in another branch, where the
+//! look came later. For a wait that never gives up that is so. A bounded spin goes on after its last look, so its branch leads
+//! somewhere, and cutting it hides lost wake-ups.
+//!
+//! # Invariants
+//!
+//! 1. A predicate or attempt that fails has changed nothing that another thread can see.
+//! 2. A policy never panics and never unwinds: a waiter may be linked into a queue while it waits.
+
+use crate::atomic::{Ordering, Word};
+use crate::backend;
+use crate::clock::Deadline;
+
+mod policy;
+pub use policy::{Patient, Spin, WaitPolicy};
+
+/// Waits until the value of `word`, loaded with `order`, satisfies `done`, and returns that value.
+///
+/// `done` must have no effect when it returns `false`.
+///
+/// ```
+/// use machine::{atomic::{AtomicU32, Ordering}, sync::Arc, thread, wait::{Patient, WaitPolicy, wait_until}};
+///
+/// let ready = Arc::new(AtomicU32::new(0));
+/// let setter = { let ready = ready.clone(); thread::spawn(move || ready.store(3, Ordering::Release)) };
+/// assert_eq!(wait_until(&*ready, Ordering::Acquire, |value| value != 0, &mut <Patient>::start()), 3);
+/// setter.join().unwrap();
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn wait_until<W: Word>(
+    word: &W,
+    order: Ordering,
+    mut done: impl FnMut(W::Value) -> bool,
+    policy: &mut impl WaitPolicy,
+) -> W::Value {
+    loop {
+        let value = word.look(order);
+        if done(value) {
+            return value;
+        }
+        backend::wait::between_looks(policy);
+    }
+}
+
+/// [`wait_until`], but gives up with `None` once `deadline` has passed. Looks at least once.
+///
+/// ```
+/// use machine::{atomic::{AtomicU32, Ordering}, clock::Deadline, wait::{Patient, WaitPolicy, wait_until_deadline}};
+///
+/// let never = AtomicU32::new(0);
+/// let soon = Deadline::after(core::time::Duration::from_millis(1));
+/// assert_eq!(wait_until_deadline(&never, Ordering::Acquire, |value| value != 0, &mut <Patient>::start(), soon), None);
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn wait_until_deadline<W: Word>(
+    word: &W,
+    order: Ordering,
+    mut done: impl FnMut(W::Value) -> bool,
+    policy: &mut impl WaitPolicy,
+    deadline: Deadline,
+) -> Option<W::Value> {
+    let doomed = backend::wait::will_time_out(deadline);
+    loop {
+        let value = word.look(order);
+        if done(value) {
+            return Some(value);
+        }
+        if doomed || deadline.passed() {
+            return None;
+        }
+        backend::wait::between_looks(policy);
+    }
+}
+
+/// Repeats `attempt` until it yields something. A failed attempt must have no effect that another thread can see.
+///
+/// This is how a waiter spins on a read-modify-write; where a plain look will do, [`wait_until`] is kinder to the others.
+///
+/// ```
+/// use machine::{atomic::{AtomicBool, Ordering}, wait::{Spin, WaitPolicy, retry_until}};
+///
+/// let locked = AtomicBool::new(false);
+/// retry_until(|| (!locked.swap(true, Ordering::Acquire)).then_some(()), &mut Spin::start());
+/// assert!(locked.load(Ordering::Relaxed));
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn retry_until<R>(
+    mut attempt: impl FnMut() -> Option<R>,
+    policy: &mut impl WaitPolicy,
+) -> R {
+    loop {
+        if let Some(outcome) = attempt() {
+            return outcome;
+        }
+        backend::wait::between_looks(policy);
+    }
+}
+
+/// Looks at `word` for at most about `nanos` nanoseconds; `None` if `done` was never satisfied. Looks at least once.
+///
+/// Only pauses between looks, never yields: the caller has something better to do when the time is up.
+///
+/// ```
+/// use machine::{atomic::{AtomicU32, Ordering}, wait::spin_for};
+/// assert_eq!(spin_for(&AtomicU32::new(0), Ordering::Acquire, |value| value != 0, 500), None);
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn spin_for<W: Word>(
+    word: &W,
+    order: Ordering,
+    mut done: impl FnMut(W::Value) -> bool,
+    nanos: u64,
+) -> Option<W::Value> {
+    let mut budget = Pauses::within(nanos);
+    loop {
+        let value = word.look(order);
+        if done(value) {
+            return Some(value);
+        }
+        if !backend::wait::SPINS || !budget.pause() {
+            return None;
+        }
+    }
+}
+
+/// Lets about `nanos` nanoseconds pass without looking at anything or giving the processor away.
+///
+/// ```
+/// stanchion_machine::wait::delay(200);
+/// ```
+#[inline]
+pub fn delay(nanos: u64) {
+    if backend::wait::SPINS {
+        let mut budget = Pauses::within(nanos);
+        while budget.pause() {}
+    }
+}
+
+/// A budget of pauses. With a clock it is kept in time; without one, in pauses of [`NOMINAL_PAUSE_NS`].
+pub(crate) struct Pauses {
+    #[cfg(feature = "std")]
+    end: crate::clock::Ticks,
+    #[cfg(feature = "std")]
+    until_look: u32,
+    #[cfg(not(feature = "std"))]
+    left: u64,
+}
+
+/// What one pause hint is taken to last where there is no clock to measure it: the middle of what processors of the last
+/// ten years do (5 ns to 45 ns).
+pub const NOMINAL_PAUSE_NS: u64 = 15;
+
+/// Pauses between two readings of the clock, which costs about as much as one pause.
+#[cfg(feature = "std")]
+const PAUSES_PER_LOOK: u32 = 4;
+
+impl Pauses {
+    #[inline]
+    pub(crate) fn within(nanos: u64) -> Self {
+        #[cfg(feature = "std")]
+        return Self { end: crate::clock::now().plus_nanos(nanos), until_look: PAUSES_PER_LOOK };
+        #[cfg(not(feature = "std"))]
+        return Self { left: nanos.div_ceil(NOMINAL_PAUSE_NS) };
+    }
+
+    /// Pauses once, or says that the budget is spent.
+    #[inline]
+    pub(crate) fn pause(&mut self) -> bool {
+        #[cfg(feature = "std")]
+        {
+            self.until_look -= 1;
+            if self.until_look == 0 {
+                if crate::clock::now() >= self.end {
+                    self.until_look = 1;
+                    return false;
+                }
+                self.until_look = PAUSES_PER_LOOK;
+            }
+        }
+        #[cfg(not(feature = "std"))]
+        {
+            let Some(left) = self.left.checked_sub(1) else { return false };
+            self.left = left;
+        }
+        backend::spin_loop();
+        true
+    }
+}
+
+#[cfg(all(test, not(stanchion_loom)))]
+mod tests {
+    use super::*;
+    use crate::atomic::AtomicU32;
+
+    #[test]
+    fn a_spent_budget_stays_spent() {
+        let mut budget = Pauses::within(0);
+        while budget.pause() {}
+        assert!(!budget.pause());
+        assert!(!budget.pause());
+    }
+
+    #[test]
+    fn spin_for_returns_what_it_saw() {
+        let word = AtomicU32::new(9);
+        assert_eq!(spin_for(&word, Ordering::Relaxed, |value| value == 9, 0), Some(9));
+    }
+
+    #[test]
+    fn a_deadline_in_the_past_still_looks_once() {
+        let word = AtomicU32::new(1);
+        let past = Deadline::after(core::time::Duration::ZERO);
+        let seen = wait_until_deadline(&word, Ordering::Relaxed, |v| v == 1, &mut Spin::start(), past);
+        assert_eq!(seen, Some(1));
+    }
+}

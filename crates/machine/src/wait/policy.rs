@@ -1,0 +1,142 @@
+//! What a waiter does between two looks.
+//!
+//! Why not just pause: a spin lock whose waiters never give up their processor stops the program when the holder has none, which is
+//! certain as soon as threads outnumber processors and for ever under a strict-priority scheduler. [`Patient`], the default
+//! everywhere, pauses while waiting is likely to be short, then yields, and at last sleeps in growing steps.
+
+use super::Pauses;
+
+/// How a waiter passes the time between two looks. One value lives for one wait.
+///
+/// # Safety of implementations
+///
+/// A policy runs while its thread may be linked into a lock's queue: it must not panic. The provided ones do not.
+pub trait WaitPolicy {
+    /// A policy at the beginning of a wait. Cheap: it is made before the first look.
+    fn start() -> Self;
+
+    /// The last look found nothing: let time pass.
+    fn pause(&mut self);
+}
+
+/// Pauses and never gives the processor away.
+///
+/// For threads that have a processor of their own, and for code that must not enter the kernel. With more threads than
+/// processors, a waiter burns its whole time slice while the holder waits for one.
+///
+/// ```
+/// use stanchion_machine::wait::{Spin, WaitPolicy};
+/// let mut policy = Spin::start();
+/// policy.pause();
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spin;
+
+impl WaitPolicy for Spin {
+    #[inline]
+    fn start() -> Self {
+        Self
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        crate::backend::spin_loop();
+    }
+}
+
+/// Pauses for `SPIN_NS` nanoseconds, then yields the processor `YIELDS` times, then sleeps: 50 µs, doubling up to 1 ms.
+///
+/// The defaults: 4 µs is a few hand-offs of a short critical section between two processors, and less than what it costs to
+/// put a thread to sleep and wake it. Without the `std` feature there is nobody to yield to: it pauses for ever.
+///
+/// ```
+/// use stanchion_machine::wait::{Patient, WaitPolicy};
+/// let mut policy = <Patient>::start();
+/// for _ in 0..10_000 {
+///     policy.pause(); // soon yields, in the end sleeps
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Patient<const SPIN_NS: u64 = 4_000, const YIELDS: u32 = 256> {
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Nothing waited for yet; the clock is not read before the first pause.
+    Fresh,
+    Spinning(PausesDebug),
+    #[cfg(feature = "std")]
+    Yielding {
+        left: u32,
+    },
+    #[cfg(feature = "std")]
+    Sleeping {
+        nanos: u64,
+    },
+}
+
+/// [`Pauses`] has nothing worth printing.
+struct PausesDebug(Pauses);
+
+impl core::fmt::Debug for PausesDebug {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("..")
+    }
+}
+
+/// The first and the longest sleep of [`Patient`].
+#[cfg(feature = "std")]
+const SLEEPS_NS: (u64, u64) = (50_000, 1_000_000);
+
+impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIELDS> {
+    #[inline]
+    fn start() -> Self {
+        Self { stage: Stage::Fresh }
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        if let Stage::Spinning(PausesDebug(budget)) = &mut self.stage
+            && budget.pause()
+        {
+            return;
+        }
+        self.next_stage();
+    }
+}
+
+impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
+    #[cold]
+    fn next_stage(&mut self) {
+        match &mut self.stage {
+            Stage::Fresh if SPIN_NS > 0 => {
+                self.stage = Stage::Spinning(PausesDebug(Pauses::within(SPIN_NS)));
+                crate::backend::spin_loop();
+            }
+            #[cfg(feature = "std")]
+            Stage::Fresh | Stage::Spinning(_) => {
+                self.stage = Stage::Yielding { left: YIELDS };
+                crate::thread::yield_now();
+            }
+            #[cfg(feature = "std")]
+            Stage::Yielding { left } => {
+                if let Some(fewer) = left.checked_sub(1) {
+                    *left = fewer;
+                    crate::thread::yield_now();
+                } else {
+                    self.stage = Stage::Sleeping { nanos: SLEEPS_NS.0 };
+                    self.next_stage();
+                }
+            }
+            #[cfg(feature = "std")]
+            Stage::Sleeping { nanos } => {
+                let this_time = *nanos;
+                *nanos = (this_time * 2).min(SLEEPS_NS.1);
+                crate::thread::sleep(core::time::Duration::from_nanos(this_time));
+            }
+            #[cfg(not(feature = "std"))]
+            Stage::Fresh | Stage::Spinning(_) => crate::backend::spin_loop(),
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! The register-level simulator.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The netlist parser.
+fn main() {}
