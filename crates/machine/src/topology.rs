@@ -153,6 +153,9 @@ pub enum PinError {
 mod tests {
     use super::*;
 
+    // It restores the affinity of the thread that drops it.
+    static_assertions::assert_not_impl_any!(Pinned: Send, Sync);
+
     #[test]
     fn a_quota_rounds_up_and_never_to_nothing() {
         let quota = |runtime_us| Some(Quota { runtime_us, period_us: 100_000 });

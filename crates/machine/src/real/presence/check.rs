@@ -83,10 +83,10 @@ fn look() -> Result<(), Refused> {
             }
             Ok(())
         };
-        let spawn = thread::Builder::new().spawn_scoped(scope, watched);
-        let Ok(watched) = spawn else {
-            return Err(Refused::Other { call: "starting a thread for the check", errno: 0 });
-        };
+        let watched = thread::Builder::new().spawn_scoped(scope, watched).map_err(|error| {
+            let errno = error.raw_os_error().unwrap_or(0);
+            Refused::Other { call: "starting a thread for the check", errno }
+        })?;
         // Without a peer the yield goes untested, which is no reason to refuse.
         let peer = thread::Builder::new().spawn_scoped(scope, peer);
         let found = watched.join();
