@@ -28,10 +28,20 @@ pub mod sync;
 pub mod wait;
 
 #[cfg(feature = "std")]
+pub mod park;
+#[cfg(feature = "std")]
+pub mod presence;
+#[cfg(feature = "std")]
+mod refused;
+#[cfg(feature = "std")]
 pub mod thread;
+#[cfg(feature = "std")]
+pub mod topology;
 
 pub use backend::choice;
 pub use model::{Explored, Model, model};
+#[cfg(feature = "std")]
+pub use refused::Refused;
 
 /// What the macros of this crate expand to; not part of the interface.
 #[doc(hidden)]

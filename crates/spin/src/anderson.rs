@@ -63,7 +63,7 @@ pub struct Anderson<const N: usize = 16, W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Anderson<N, W>, AndersonMutex, AndersonMutexGuard, <const N: usize, W = Patient>);
+mutex_aliases!(Anderson<N, W>, AndersonMutex, AndersonMutexGuard, [const N: usize, W = Patient]);
 
 /// The ticket of one acquisition: what [`Anderson`]'s guard carries.
 ///
@@ -161,7 +161,7 @@ unsafe impl<const N: usize, W: WaitPolicy> RawMutex for Anderson<N, W> {
     }
 }
 
-always_fair!(Anderson<N, W>, <const N: usize, W: WaitPolicy>);
+always_fair!(Anderson<N, W>, [const N: usize, W: WaitPolicy]);
 
 impl<const N: usize, W: WaitPolicy> Default for Anderson<N, W> {
     fn default() -> Self {

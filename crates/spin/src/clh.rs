@@ -79,7 +79,7 @@ pub struct Clh<W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Clh<W>, ClhMutex, ClhMutexGuard, <W = Patient>);
+mutex_aliases!(Clh<W>, ClhMutex, ClhMutexGuard, [W = Patient]);
 
 /// A place in the queue.
 struct Node {
@@ -257,8 +257,8 @@ unsafe impl<W: WaitPolicy> RawMutex for Clh<W> {
     }
 }
 
-always_fair!(Clh<W>, <W: WaitPolicy>);
-timed!(Clh<W>, <W: WaitPolicy>);
+always_fair!(Clh<W>, [W: WaitPolicy]);
+timed!(Clh<W>, [W: WaitPolicy]);
 
 impl<W> Drop for Clh<W> {
     /// Frees what waiters that gave up have left behind, and the node of a holder whose guard was forgotten.

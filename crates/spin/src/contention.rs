@@ -51,6 +51,8 @@ fn wait_until_free<W: WaitPolicy>(locked: &AtomicBool, policy: &mut W, deadline:
 }
 
 /// Spins on the exchange instruction. Fastest for two processors and a short section, worst for many.
+///
+/// A compare-and-exchange: on x86 a failed one takes the line for writing as the paper's `xchgb` does; elsewhere it may be kinder.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange;
 
@@ -59,8 +61,7 @@ impl Contention for Exchange {
 
     #[inline]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
-        // Acquire: pairs with the Release store of `TestAndSet::unlock`.
-        let exchange = || (!locked.swap(true, Ordering::Acquire)).then_some(());
+        let exchange = || try_acquire(locked).then_some(());
         wait::retry_until_deadline(exchange, &mut W::start(), deadline).is_some()
     }
 }

@@ -31,6 +31,4 @@ pub use mcs::{Mcs, McsMutex, McsMutexGuard};
 pub use test_and_set::{TestAndSet, TestAndSetMutex, TestAndSetMutexGuard};
 pub use ticket::{Ticket, TicketMutex, TicketMutexGuard};
 #[cfg(feature = "std")]
-pub use time_published_mcs::{
-    TimePublishedMcs, TimePublishedMcsMutex, TimePublishedMcsMutexGuard,
-};
+pub use time_published_mcs::{TimePublishedMcs, TimePublishedMcsMutex, TimePublishedMcsMutexGuard};

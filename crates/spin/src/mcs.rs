@@ -67,7 +67,7 @@ pub struct Mcs<W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Mcs<W>, McsMutex, McsMutexGuard, <W = Patient>);
+mutex_aliases!(Mcs<W>, McsMutex, McsMutexGuard, [W = Patient]);
 
 /// A waiter.
 struct Node {
@@ -100,7 +100,8 @@ impl<W: WaitPolicy> Mcs<W> {
 
     #[cold]
     fn lock_contended(&self) {
-        let node = Node { next: AtomicPtr::fresh(ptr::null_mut()), granted: AtomicBool::fresh(false) };
+        let node =
+            Node { next: AtomicPtr::fresh(ptr::null_mut()), granted: AtomicBool::fresh(false) };
         let me = ptr::from_ref(&node).cast_mut();
         let bomb = AbortOnUnwind::armed();
 
@@ -138,11 +139,7 @@ impl<W: WaitPolicy> Mcs<W> {
             // exchange publishes it.
             self.next.store(ptr::null_mut(), Ordering::Relaxed);
             // Release: the arrival that finds `HELD` writes `next` after our null.
-            if self
-                .tail
-                .compare_exchange(me, HELD, Ordering::Release, Ordering::Relaxed)
-                .is_ok()
-            {
+            if self.tail.compare_exchange(me, HELD, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return;
             }
             successor = wait_for_link::<W>(&node.next);
@@ -207,8 +204,8 @@ unsafe impl<W: WaitPolicy> RawMutex for Mcs<W> {
     }
 }
 
-always_fair!(Mcs<W>, <W: WaitPolicy>);
-stateless_04!(Mcs<W>, <W: WaitPolicy>);
+always_fair!(Mcs<W>, [W: WaitPolicy]);
+stateless_04!(Mcs<W>, [W: WaitPolicy]);
 
 impl<W: WaitPolicy> Default for Mcs<W> {
     fn default() -> Self {

@@ -2,7 +2,7 @@
 
 /// The mutex and guard types of a raw lock: `lock_api`'s with the lock filled in.
 macro_rules! mutex_aliases {
-    ($raw:ty, $mutex:ident, $guard:ident, <$($params:tt)*>) => {
+    ($raw:ty, $mutex:ident, $guard:ident, [$($params:tt)*]) => {
         #[doc = concat!("A mutex over [`", stringify!($raw), "`].")]
         pub type $mutex<T, $($params)*> = lock_api::Mutex<$raw, T>;
 
@@ -13,7 +13,7 @@ macro_rules! mutex_aliases {
 
 /// `RawMutexFair` for a lock that serves its waiters in order anyway.
 macro_rules! always_fair {
-    ($raw:ty, <$($params:tt)*>) => {
+    ($raw:ty, [$($params:tt)*]) => {
         // SAFETY: every release hands the lock to the longest waiter.
         unsafe impl<$($params)*> lock_api::RawMutexFair for $raw {
             #[inline]
@@ -27,7 +27,7 @@ macro_rules! always_fair {
 
 /// The traits of `lock_api` 0.4 for a lock whose guard carries nothing.
 macro_rules! stateless_04 {
-    ($raw:ty, <$($params:tt)*>) => {
+    ($raw:ty, [$($params:tt)*]) => {
         // SAFETY: the same lock, and its guard carries nothing that 0.4 could lose.
         #[cfg(feature = "lock_api_04")]
         unsafe impl<$($params)*> lock_api_04::RawMutex for $raw {
@@ -62,7 +62,7 @@ macro_rules! stateless_04 {
 
 /// `RawMutexTimed` in the units of `std`, for a lock that has `lock_until(&self, Deadline) -> Option<Guard>`.
 macro_rules! timed {
-    ($raw:ty, <$($params:tt)*>) => {
+    ($raw:ty, [$($params:tt)*]) => {
         // SAFETY: `lock_until` yields a guard only for an acquired lock.
         #[cfg(feature = "std")]
         unsafe impl<$($params)*> lock_api::RawMutexTimed for $raw {

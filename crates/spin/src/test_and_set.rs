@@ -63,7 +63,7 @@ pub struct TestAndSet<C = Ethernet, W = Patient> {
     waiting: PhantomData<fn() -> (C, W)>,
 }
 
-mutex_aliases!(TestAndSet<C, W>, TestAndSetMutex, TestAndSetMutexGuard, <C = Ethernet, W = Patient>);
+mutex_aliases!(TestAndSet<C, W>, TestAndSetMutex, TestAndSetMutexGuard, [C = Ethernet, W = Patient]);
 
 impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
     /// A free lock.
@@ -118,8 +118,8 @@ unsafe impl<C: Contention, W: WaitPolicy> RawMutex for TestAndSet<C, W> {
     }
 }
 
-timed!(TestAndSet<C, W>, <C: Contention, W: WaitPolicy>);
-stateless_04!(TestAndSet<C, W>, <C: Contention, W: WaitPolicy>);
+timed!(TestAndSet<C, W>, [C: Contention, W: WaitPolicy]);
+stateless_04!(TestAndSet<C, W>, [C: Contention, W: WaitPolicy]);
 
 impl<C: Contention, W: WaitPolicy> Default for TestAndSet<C, W> {
     fn default() -> Self {

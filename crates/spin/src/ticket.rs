@@ -53,7 +53,7 @@ pub struct Ticket<W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Ticket<W>, TicketMutex, TicketMutexGuard, <W = Patient>);
+mutex_aliases!(Ticket<W>, TicketMutex, TicketMutexGuard, [W = Patient]);
 
 impl<W: WaitPolicy> Ticket<W> {
     /// A free lock.
@@ -65,11 +65,7 @@ impl<W: WaitPolicy> Ticket<W> {
     /// A free lock whose next ticket is `ticket`: tests of the wrap-around start close to it.
     #[must_use]
     pub const fn starting_at(ticket: u32) -> Self {
-        Self {
-            next: AtomicU32::new(ticket),
-            serving: AtomicU32::new(ticket),
-            waiting: PhantomData,
-        }
+        Self { next: AtomicU32::new(ticket), serving: AtomicU32::new(ticket), waiting: PhantomData }
     }
 
     #[cold]
@@ -105,7 +101,12 @@ unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
         let serving = self.serving.load(Ordering::Acquire);
         // Relaxed: as in `lock`. It succeeds only if nobody has drawn `serving`, which by Invariant 2 means that the lock is free.
         self.next
-            .compare_exchange(serving, serving.wrapping_add(1), Ordering::Relaxed, Ordering::Relaxed)
+            .compare_exchange(
+                serving,
+                serving.wrapping_add(1),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            )
             .is_ok()
             .then(GuardSend::new)
     }
@@ -126,8 +127,8 @@ unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
     }
 }
 
-always_fair!(Ticket<W>, <W: WaitPolicy>);
-stateless_04!(Ticket<W>, <W: WaitPolicy>);
+always_fair!(Ticket<W>, [W: WaitPolicy]);
+stateless_04!(Ticket<W>, [W: WaitPolicy]);
 
 impl<W: WaitPolicy> Default for Ticket<W> {
     fn default() -> Self {

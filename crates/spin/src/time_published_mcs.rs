@@ -18,7 +18,7 @@
 //!
 //! 4. Only a releaser, of whom there is one at a time, stores into a waiting node's `state`, and it does so once: after that the node
 //!    may vanish, so the releaser has read its link before, and `tail` does not name it.
-//! 5. A waiter that has been struck [`STRIKES`] times publishes a time that is never stale: it is granted in its turn, running or not.
+//! 5. A waiter that has been struck `STRIKES` times publishes a time that is never stale: it is granted in its turn, running or not.
 //!    So a waiter is overtaken by at most the arrivals of `STRIKES` queueings.
 //!
 //! # Orderings
@@ -38,13 +38,6 @@ use machine::clock::{self, Ticks};
 use machine::wait::{Patient, WaitPolicy, wait_until};
 
 use crate::bomb::AbortOnUnwind;
-
-/// A waiter that has not looked for this many nanoseconds is taken for preempted: well above the longest gap between two looks of a
-/// running waiter, well below a time slice.
-pub const STALE_NS: u64 = 10_000;
-
-/// How often a waiter may be passed over before it is waited for.
-pub const STRIKES: u32 = 64;
 
 /// A time-published MCS lock whose waiters pass the time as `W` says.
 ///
@@ -69,7 +62,10 @@ pub struct TimePublishedMcs<W = Patient> {
 }
 
 mutex_aliases!(
-    TimePublishedMcs<W>, TimePublishedMcsMutex, TimePublishedMcsMutexGuard, <W = Patient>
+    TimePublishedMcs<W>,
+    TimePublishedMcsMutex,
+    TimePublishedMcsMutexGuard,
+    [W = Patient]
 );
 
 struct Node {
@@ -100,9 +96,21 @@ impl Node {
         let seen = self.seen.load(Ordering::Relaxed);
         // In a model no time passes, so staleness is a choice there.
         seen != NEVER_STALE
-            && (now.nanos_since(Ticks::from_raw(seen)) > STALE_NS || machine::choice())
+            && (now.nanos_since(Ticks::from_bits(seen)) > STALE_NS || machine::choice())
     }
 }
+
+impl<W> TimePublishedMcs<W> {
+    /// A waiter that has not looked for this many nanoseconds is taken for preempted: well above the longest gap between two looks of
+    /// a running waiter, well below a time slice.
+    pub const STALE_NS: u64 = STALE_NS;
+
+    /// How often a waiter may be passed over before it is waited for.
+    pub const STRIKES: u32 = STRIKES;
+}
+
+const STALE_NS: u64 = 10_000;
+const STRIKES: u32 = 64;
 
 impl<W: WaitPolicy> TimePublishedMcs<W> {
     /// A free lock.
@@ -138,7 +146,7 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
         let node = Node {
             next: AtomicPtr::fresh(ptr::null_mut()),
             state: AtomicU32::fresh(WAITING),
-            seen: AtomicU64::fresh(if publish { clock::now().to_raw() } else { NEVER_STALE }),
+            seen: AtomicU64::fresh(if publish { clock::now().to_bits() } else { NEVER_STALE }),
         };
         let me = ptr::from_ref(&node).cast_mut();
         let bomb = AbortOnUnwind::armed();
@@ -151,7 +159,7 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
             let looked = |state| {
                 if publish {
                     // Relaxed: see the header.
-                    node.seen.store(clock::now().to_raw(), Ordering::Relaxed);
+                    node.seen.store(clock::now().to_bits(), Ordering::Relaxed);
                 }
                 state != WAITING
             };
@@ -204,7 +212,8 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
             self.next.store(ptr::null_mut(), Ordering::Relaxed);
         }
         // Release: pairs with the Acquire of the next holder if it becomes null, of the arrival that finds `HELD` otherwise.
-        if self.tail.compare_exchange(place, instead, Ordering::Release, Ordering::Relaxed).is_ok() {
+        if self.tail.compare_exchange(place, instead, Ordering::Release, Ordering::Relaxed).is_ok()
+        {
             return None;
         }
         // Acquire: pairs with the link's Release.

@@ -5,16 +5,24 @@
 //! | [`world`] | what one execution owns: the objects behind `const fn new`, the script of choices, thread labels |
 //! | [`atomic`], [`cell`] | loom's types with `const fn new` |
 //! | [`model`] | runs a body under every script of choices, counts executions |
+//! | [`clock`] | no time passes; a deadline passes by choice, once, before the wait that has it |
+//! | [`presence`], [`topology`] | threads are seen, or not, by choice; there are two processors |
 //! | [`park`] | a futex: one table, made of loom's mutex and condition variables |
 //! | [`thread`] | spawn with a label that is the same in every interleaving |
 
 pub(crate) mod atomic;
 pub(crate) mod cell;
+#[cfg(feature = "std")]
+pub(crate) mod clock;
 pub(crate) mod model;
-mod park;
+pub(crate) mod park;
+#[cfg(feature = "std")]
+pub(crate) mod presence;
 pub(crate) mod private;
 #[cfg(feature = "std")]
 pub(crate) mod thread;
+#[cfg(feature = "std")]
+pub(crate) mod topology;
 mod world;
 
 use world::World;
@@ -61,7 +69,7 @@ pub(crate) mod wait {
 
     impl Timeout {
         pub(crate) fn new(deadline: Deadline) -> Self {
-            Self(deadline != Deadline::NEVER && super::choice())
+            Self(deadline == Deadline::PAST || (deadline != Deadline::NEVER && super::choice()))
         }
 
         pub(crate) fn is_over(&mut self) -> bool {

@@ -17,6 +17,43 @@ where
     })
 }
 
+/// A thread to be spawned. A model has no use for names and stack sizes, and ignores them.
+#[derive(Debug, Default)]
+pub struct Builder(());
+
+impl Builder {
+    /// A thread like any other.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(())
+    }
+
+    /// Names it.
+    #[must_use]
+    pub fn name(self, _name: std::string::String) -> Self {
+        self
+    }
+
+    /// Sizes its stack, in bytes.
+    #[must_use]
+    pub fn stack_size(self, _bytes: usize) -> Self {
+        self
+    }
+
+    /// Spawns it.
+    ///
+    /// # Errors
+    ///
+    /// Never; a model that spawns too many threads fails.
+    pub fn spawn<F, T>(self, body: F) -> std::io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + 'static,
+        T: 'static,
+    {
+        Ok(spawn(body))
+    }
+}
+
 /// Lets the others run; time does not pass in a model.
 pub fn sleep(_duration: core::time::Duration) {
     yield_now();
