@@ -27,6 +27,16 @@ mod model;
 pub mod sync;
 pub mod wait;
 
+#[cfg(all(feature = "std", not(stanchion_loom)))]
+pub mod kernel;
+#[cfg(feature = "std")]
+pub mod park;
+#[cfg(feature = "std")]
+pub mod presence;
+#[cfg(feature = "std")]
+mod refused;
+#[cfg(all(feature = "std", not(stanchion_loom)))]
+pub mod switches;
 #[cfg(feature = "std")]
 pub mod park;
 #[cfg(feature = "std")]

@@ -2,10 +2,22 @@
 
 pub(crate) mod atomic;
 pub(crate) mod cell;
+#[cfg(feature = "std")]
+pub(crate) mod clock;
+#[cfg(feature = "std")]
+pub(crate) mod kernel;
 pub(crate) mod model;
+#[cfg(feature = "std")]
+pub(crate) mod park;
+#[cfg(feature = "std")]
+pub(crate) mod presence;
 pub(crate) mod private;
 #[cfg(feature = "std")]
+pub(crate) mod switches;
+#[cfg(feature = "std")]
 pub(crate) mod thread;
+#[cfg(feature = "std")]
+pub(crate) mod topology;
 
 pub(crate) mod sync {
     pub use alloc::sync::Arc;
