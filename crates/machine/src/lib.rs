@@ -5,6 +5,7 @@
 #[cfg(any(feature = "std", stanchion_loom, test))]
 extern crate std;
 
+#[cfg(not(stanchion_loom))]
 extern crate alloc;
 
 // The one place where the machine is chosen. Everything below asks `backend`; nothing above this crate asks which it is.

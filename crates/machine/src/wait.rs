@@ -80,13 +80,13 @@ pub fn wait_until_deadline<W: Word>(
     policy: &mut impl WaitPolicy,
     deadline: Deadline,
 ) -> Option<W::Value> {
-    let doomed = backend::wait::will_time_out(deadline);
+    let mut timeout = backend::wait::Timeout::new(deadline);
     loop {
         let value = word.look(order);
         if done(value) {
             return Some(value);
         }
-        if doomed || deadline.passed() {
+        if timeout.is_over() {
             return None;
         }
         backend::wait::between_looks(policy);
@@ -106,10 +106,7 @@ pub fn wait_until_deadline<W: Word>(
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
-pub fn retry_until<R>(
-    mut attempt: impl FnMut() -> Option<R>,
-    policy: &mut impl WaitPolicy,
-) -> R {
+pub fn retry_until<R>(mut attempt: impl FnMut() -> Option<R>, policy: &mut impl WaitPolicy) -> R {
     loop {
         if let Some(outcome) = attempt() {
             return outcome;
@@ -233,7 +230,8 @@ mod tests {
     fn a_deadline_in_the_past_still_looks_once() {
         let word = AtomicU32::new(1);
         let past = Deadline::after(core::time::Duration::ZERO);
-        let seen = wait_until_deadline(&word, Ordering::Relaxed, |v| v == 1, &mut Spin::start(), past);
+        let seen =
+            wait_until_deadline(&word, Ordering::Relaxed, |v| v == 1, &mut Spin::start(), past);
         assert_eq!(seen, Some(1));
     }
 }

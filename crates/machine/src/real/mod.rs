@@ -35,12 +35,22 @@ pub(crate) mod wait {
         policy.pause();
     }
 
-    /// Whether this wait is one that will run into its deadline; the real machine finds out by waiting.
-    #[inline]
-    pub(crate) fn will_time_out(_deadline: Deadline) -> bool {
-        false
-    }
-
     /// Whether bounded spinning looks more than once.
     pub(crate) const SPINS: bool = true;
+
+    /// A look costs less than reading the clock, but the policy may sleep between two looks: so the clock is read at each.
+    pub(crate) struct Timeout(Deadline);
+
+    impl Timeout {
+        #[inline]
+        pub(crate) fn new(deadline: Deadline) -> Self {
+            Self(deadline)
+        }
+
+        /// Whether the deadline has passed.
+        #[inline]
+        pub(crate) fn is_over(&mut self) -> bool {
+            self.0.passed()
+        }
+    }
 }
