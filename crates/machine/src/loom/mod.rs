@@ -37,6 +37,12 @@ pub(crate) fn spin_loop() {
     loom::thread::yield_now();
 }
 
+/// Two, as far as a policy can tell; no policy runs here.
+#[cfg(feature = "std")]
+pub(crate) fn processors() -> usize {
+    2
+}
+
 pub(crate) mod wait {
     use crate::clock::Deadline;
     use crate::wait::WaitPolicy;

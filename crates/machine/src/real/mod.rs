@@ -25,6 +25,23 @@ pub(crate) fn spin_loop() {
     core::hint::spin_loop();
 }
 
+/// How many processors this process may use, looked up once: a waiter asks often.
+#[cfg(feature = "std")]
+#[inline]
+pub(crate) fn processors() -> usize {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    // Relaxed: a number that everyone computes alike.
+    match COUNT.load(Ordering::Relaxed) {
+        0 => {
+            let count = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+            COUNT.store(count, Ordering::Relaxed);
+            count
+        }
+        count => count,
+    }
+}
+
 pub(crate) mod wait {
     use crate::clock::Deadline;
     use crate::wait::WaitPolicy;
