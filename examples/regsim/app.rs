@@ -27,11 +27,11 @@ struct Arguments {
     file: PathBuf,
 
     /// Cycles of the circuit's clock.
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = value_parser!(u64).range(1..))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1_000, value_parser = value_parser!(u64).range(1..))]
     cycles: u64,
 
     /// Threads, at most 64. More than there are processors is allowed, and hard on strict locks.
-    #[arg(long, value_name = "T", default_value_t = 2, value_parser = value_parser!(u16).range(1..=MAX_THREADS as i64))]
+    #[arg(long, allow_negative_numbers = true, value_name = "T", default_value_t = 2, value_parser = value_parser!(u16).range(1..=MAX_THREADS as i64))]
     threads: u16,
 
     /// The lock.
@@ -39,11 +39,11 @@ struct Arguments {
     lock: String,
 
     /// Seed of the pseudo-random inputs.
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, value_name = "S", default_value_t = 1)]
     seed: u64,
 
     /// Locks over which the objects are spread: the fewer, the more contention.
-    #[arg(long, value_name = "B", default_value_t = 64, value_parser = value_parser!(u32).range(1..=65_536))]
+    #[arg(long, allow_negative_numbers = true, value_name = "B", default_value_t = 64, value_parser = value_parser!(u32).range(1..=65_536))]
     buckets: u32,
 
     /// Compares the checksum with that of the sequential simulator.
@@ -108,10 +108,13 @@ pub(crate) fn run(
         Ok(arguments) => arguments,
         Err(message) => {
             // `--help` and `--version` come this way too.
-            let stream = if message.use_stderr() { err } else { out };
             // Nobody is left to be told if this fails.
-            let _ = write!(stream, "{message}");
-            return if message.use_stderr() { 2 } else { 0 };
+            if message.use_stderr() {
+                let _ = write!(err, "{message}");
+                return 2;
+            }
+            let _ = write!(out, "{message}");
+            return 0;
         }
     };
     let netlist = match read(&arguments.file) {

@@ -25,13 +25,13 @@ pub struct Waits {
     contended: u64,
     total_ns: u64,
     max_ns: u64,
-    /// Waits of 2^k to 2^(k+1) - 1 ns; those of 0 ns are in the first.
-    classes: [u64; 64],
+    /// Waits of 2^k to 2^(k+1) - 1 ns; those of 0 ns are in the first. Boxed, so that statistics are cheap to move from thread to thread.
+    classes: Box<[u64; 64]>,
 }
 
 impl Default for Waits {
     fn default() -> Self {
-        Self { acquisitions: 0, contended: 0, total_ns: 0, max_ns: 0, classes: [0; 64] }
+        Self { acquisitions: 0, contended: 0, total_ns: 0, max_ns: 0, classes: Box::new([0; 64]) }
     }
 }
 
@@ -74,7 +74,7 @@ impl Waits {
         self.contended += other.contended;
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
-        for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
+        for (mine, theirs) in self.classes.iter_mut().zip(other.classes.iter()) {
             *mine += theirs;
         }
     }
