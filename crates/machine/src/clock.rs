@@ -24,6 +24,10 @@ use crate::backend;
 #[cfg(feature = "std")]
 use core::{fmt, time::Duration};
 
+/// The moments that deadlines are given in: the standard library's, under every machine.
+#[cfg(feature = "std")]
+pub use std::time::Instant;
+
 /// A moment, in the units of the machine's cheapest trustworthy clock.
 ///
 /// ```
@@ -180,6 +184,9 @@ pub struct Deadline {
 impl Deadline {
     /// Never gives up.
     pub const NEVER: Self = Self { nanos: u64::MAX };
+
+    /// Past already: a wait for it looks once.
+    pub const PAST: Self = Self { nanos: 0 };
 }
 
 #[cfg(feature = "std")]
@@ -201,7 +208,7 @@ impl Deadline {
     #[inline]
     #[must_use]
     pub fn passed(self) -> bool {
-        self != Self::NEVER && backend::clock::monotonic() >= self.nanos
+        self == Self::PAST || (self != Self::NEVER && backend::clock::monotonic() >= self.nanos)
     }
 
     /// How long it is until then, zero if it is past; `None` if it never comes.
@@ -220,10 +227,10 @@ impl Deadline {
 
 #[cfg(not(feature = "std"))]
 impl Deadline {
-    /// Whether it is past: there is no clock, so it never is.
+    /// Whether it is past: there is no clock, so only [`PAST`](Self::PAST) is.
     #[inline]
     #[must_use]
     pub fn passed(self) -> bool {
-        false
+        self == Self::PAST
     }
 }
