@@ -38,12 +38,6 @@ mod refused;
 #[cfg(all(feature = "std", not(stanchion_loom)))]
 pub mod switches;
 #[cfg(feature = "std")]
-pub mod park;
-#[cfg(feature = "std")]
-pub mod presence;
-#[cfg(feature = "std")]
-mod refused;
-#[cfg(feature = "std")]
 pub mod thread;
 #[cfg(feature = "std")]
 pub mod topology;

@@ -14,7 +14,6 @@
 use std::mem;
 
 use lock_api::{Mutex, RawMutex};
-use machine::atomic::{AtomicU32, Ordering::Relaxed};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::wait::{Patient, Spin};
