@@ -1,61 +1,236 @@
 //! Time for waiters: ticks cheap enough for a slow path, and deadlines.
+//!
+//! Two clocks, because a waiter asks two questions:
+//!
+//! | question | type | read by | may be wrong by |
+//! | --- | --- | --- | --- |
+//! | how long have I spun? | [`Ticks`] | a processor counter where the kernel itself trusts it, see [`source`] | 0.4 % at first, less later |
+//! | must I give up? | [`Deadline`] | the monotonic clock, which the kernel sleeps by | nothing |
+//!
+//! Why not [`std::time::Instant`] for both: it is a call into the kernel's page (20 to 40 ns) where the counter is one
+//! instruction, and on a machine whose kernel does not trust the counter it is a system call.
+//!
+//! Budgets in this project are **time**, never counts of pauses: a pause hint lasts 1 ns on one processor and 60 ns on another.
+//!
+//! # Invariants
+//!
+//! 1. A [`Deadline`] never passes early.
+//! 2. [`Ticks`] read by one thread never run backwards; between threads they agree as well as the kernel's own clock does, since
+//!    the counter is used only where that clock is made from it.
+//! 3. Reading [`now`] orders nothing: it is not a fence.
 
-use core::time::Duration;
+#[cfg(feature = "std")]
+use crate::backend;
+#[cfg(feature = "std")]
+use core::{fmt, time::Duration};
 
-/// A moment on the machine's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The moments that deadlines are given in: the standard library's, under every machine.
+#[cfg(feature = "std")]
+pub use std::time::Instant;
+
+/// A moment, in the units of the machine's cheapest trustworthy clock.
+///
+/// ```
+/// use stanchion_machine::clock::{now, pause_ns};
+/// let start = now();
+/// let end = start.plus_nanos(2_000);
+/// while now() < end {}
+/// assert!(now().nanos_since(start) > 1_900);
+/// assert_eq!(start.nanos_since(end), 0);
+/// assert!(pause_ns() > 0.0);
+/// ```
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(u64);
 
-/// The moment it is now.
+/// The moment it is now. About 10 ns where the processor counter may be used.
 #[cfg(feature = "std")]
 #[inline]
+#[must_use]
 pub fn now() -> Ticks {
-    use std::sync::LazyLock;
-    use std::time::Instant;
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    Ticks(START.elapsed().as_nanos() as u64)
+    Ticks(backend::clock::now())
 }
 
+#[cfg(feature = "std")]
 impl Ticks {
     /// Nanoseconds from `earlier` to `self`; 0 if `earlier` is the later one.
     #[inline]
     #[must_use]
-    pub fn nanos_since(self, earlier: Ticks) -> u64 {
-        self.0.saturating_sub(earlier.0)
+    pub fn nanos_since(self, earlier: Self) -> u64 {
+        backend::clock::to_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The moment `nanos` nanoseconds later.
+    /// The moment `nanos` nanoseconds later; the last moment there is if that lies beyond it.
     #[inline]
     #[must_use]
-    pub fn plus_nanos(self, nanos: u64) -> Ticks {
-        Ticks(self.0.saturating_add(nanos))
+    pub fn plus_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(backend::clock::from_nanos(nanos)))
+    }
+
+    /// The bare count, for keeping a moment in an atomic word.
+    #[inline]
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The moment whose [`to_bits`](Self::to_bits) is `bits`.
+    #[inline]
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
     }
 }
 
-/// When a wait gives up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadline(#[cfg(feature = "std")] Option<std::time::Instant>);
+/// How long one pause hint lasts on this processor, in nanoseconds: measured at the first call, 50 µs or so, then remembered.
+///
+/// The shortest of several windows, so that an interrupt or a busy sibling does not lengthen it.
+#[cfg(feature = "std")]
+#[must_use]
+pub fn pause_ns() -> f64 {
+    backend::clock::pause_ns()
+}
+
+/// Which clock [`now`] reads on this machine, and why.
+///
+/// ```
+/// println!("{}", stanchion_machine::clock::source());
+/// ```
+#[cfg(feature = "std")]
+#[must_use]
+pub fn source() -> Source {
+    backend::clock::source()
+}
+
+/// Which clock [`now`] reads.
+#[cfg(feature = "std")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// A counter of the processor, which the kernel keeps its own time by.
+    Counter {
+        /// `rdtsc` on x86, `cntvct_el0` on aarch64.
+        instruction: &'static str,
+    },
+    /// The operating system's monotonic clock.
+    Monotonic(Distrust),
+    /// The time of a model, which passes when the model says so.
+    Modelled,
+}
+
+/// Why the processor's counter is not read directly.
+#[cfg(feature = "std")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Distrust {
+    /// No counter is known for this architecture and operating system.
+    NoCounter,
+    /// The counter changes speed or stops (x86: no invariant TSC).
+    NotInvariant,
+    /// The kernel keeps its time by something else, named here, as it does when it has found the counter wrong or, in a virtual
+    /// machine, when the counter may change speed as the machine moves.
+    Clocksource(std::string::String),
+    /// The kernel does not say what it keeps its time by.
+    UnknownClocksource,
+}
+
+#[cfg(feature = "std")]
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counter { instruction } => write!(f, "processor counter ({instruction})"),
+            Self::Monotonic(why) => write!(f, "monotonic clock ({why})"),
+            Self::Modelled => f.write_str("modelled time"),
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCounter => f.write_str("no processor counter is known here"),
+            Self::NotInvariant => f.write_str("the processor's counter changes speed"),
+            Self::Clocksource(name) => {
+                write!(f, "the kernel keeps its time by {name}, not by the processor's counter")
+            }
+            Self::UnknownClocksource => {
+                f.write_str("the kernel does not say what it keeps its time by")
+            }
+        }
+    }
+}
+
+/// When a wait gives up: a moment of the monotonic clock, or never.
+///
+/// Without the `std` feature there is no clock, and the only deadline is [`NEVER`](Self::NEVER).
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use stanchion_machine::clock::Deadline;
+///
+/// assert!(Deadline::after(Duration::ZERO).passed());
+/// assert!(Deadline::at(Instant::now()).passed());
+/// assert!(!Deadline::after(Duration::from_secs(60)).passed());
+/// assert_eq!(Deadline::after(Duration::MAX), Deadline::NEVER);
+/// assert_eq!(Deadline::NEVER.remaining(), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Deadline {
+    /// Nanoseconds on the monotonic clock; `u64::MAX` is never.
+    nanos: u64,
+}
+
+impl Deadline {
+    /// Never gives up.
+    pub const NEVER: Self = Self { nanos: u64::MAX };
+
+    /// Past already: a wait for it looks once.
+    pub const PAST: Self = Self { nanos: 0 };
+}
 
 #[cfg(feature = "std")]
 impl Deadline {
-    /// Never gives up.
-    pub const NEVER: Deadline = Deadline(None);
-
-    /// `timeout` from now; a time beyond the end of the clock is [`NEVER`](Self::NEVER).
+    /// `timeout` from now; a time beyond the end of the clock (500 years) is [`NEVER`](Self::NEVER).
     #[must_use]
     pub fn after(timeout: Duration) -> Self {
-        Self(std::time::Instant::now().checked_add(timeout))
+        let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        Self { nanos: backend::clock::monotonic().saturating_add(timeout) }
     }
 
-    /// At `instant`.
+    /// At `instant`, which may lie in the past.
     #[must_use]
     pub fn at(instant: std::time::Instant) -> Self {
-        Self(Some(instant))
+        Self { nanos: backend::clock::monotonic_at(instant) }
     }
 
-    /// Whether it is past.
+    /// Whether it is past. One reading of the monotonic clock, none for [`NEVER`](Self::NEVER).
+    #[inline]
     #[must_use]
     pub fn passed(self) -> bool {
-        self.0.is_some_and(|at| std::time::Instant::now() >= at)
+        self == Self::PAST || (self != Self::NEVER && backend::clock::monotonic() >= self.nanos)
+    }
+
+    /// How long it is until then, zero if it is past; `None` if it never comes.
+    #[must_use]
+    pub fn remaining(self) -> Option<Duration> {
+        (self != Self::NEVER)
+            .then(|| Duration::from_nanos(self.nanos.saturating_sub(backend::clock::monotonic())))
+    }
+
+    /// Nanoseconds on the monotonic clock, as an absolute futex timeout wants them; `None` if it never comes.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(crate) fn monotonic_nanos(self) -> Option<u64> {
+        (self != Self::NEVER).then_some(self.nanos)
+    }
+}
+
+#[cfg(not(feature = "std"))]
+impl Deadline {
+    /// Whether it is past: there is no clock, so only [`PAST`](Self::PAST) is.
+    #[inline]
+    #[must_use]
+    pub fn passed(self) -> bool {
+        self == Self::PAST
     }
 }

@@ -5,6 +5,7 @@
 #[cfg(any(feature = "std", stanchion_loom, test))]
 extern crate std;
 
+#[cfg(not(stanchion_loom))]
 extern crate alloc;
 
 // The one place where the machine is chosen. Everything below asks `backend`; nothing above this crate asks which it is.
@@ -26,11 +27,25 @@ mod model;
 pub mod sync;
 pub mod wait;
 
+#[cfg(all(feature = "std", not(stanchion_loom)))]
+pub mod kernel;
+#[cfg(feature = "std")]
+pub mod park;
+#[cfg(feature = "std")]
+pub mod presence;
+#[cfg(feature = "std")]
+mod refused;
+#[cfg(all(feature = "std", not(stanchion_loom)))]
+pub mod switches;
 #[cfg(feature = "std")]
 pub mod thread;
+#[cfg(feature = "std")]
+pub mod topology;
 
 pub use backend::choice;
 pub use model::{Explored, Model, model};
+#[cfg(feature = "std")]
+pub use refused::Refused;
 
 /// What the macros of this crate expand to; not part of the interface.
 #[doc(hidden)]

@@ -12,6 +12,7 @@
 //! | function | the wait | under loom |
 //! | --- | --- | --- |
 //! | [`wait_until`] | unbounded, one word | prunes |
+//! | [`wait_for_turn`] | unbounded, a word that says how many are ahead | prunes |
 //! | [`wait_until_deadline`] | until a [`Deadline`] | first [chooses](crate::choice) whether it will time out |
 //! | [`retry_until`] | unbounded, an attempt that changes nothing when it fails | prunes |
 //! | [`spin_for`] | bounded spinning, before something else is tried | looks once |
@@ -31,7 +32,7 @@ use crate::backend;
 use crate::clock::Deadline;
 
 mod policy;
-pub use policy::{Patient, Spin, WaitPolicy};
+pub use policy::{Patient, Spin, TURN_NS, WaitPolicy};
 
 /// Waits until the value of `word`, loaded with `order`, satisfies `done`, and returns that value.
 ///
@@ -62,6 +63,51 @@ pub fn wait_until<W: Word>(
     }
 }
 
+/// Waits until `ahead` of the value of `word` is 0, telling the policy how many come first.
+///
+/// For locks that hand out numbers: who is far from his turn can stay away for longer, and who has as many ahead as there are
+/// processors knows that one of them is not running.
+///
+/// ```
+/// use machine::{atomic::{AtomicU32, Ordering}, wait::{Patient, wait_for_turn}};
+///
+/// let serving = AtomicU32::new(7);
+/// wait_for_turn::<_, Patient>(&serving, Ordering::Acquire, |serving| 7_u32.wrapping_sub(serving));
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn wait_for_turn<A: Word, P: WaitPolicy>(
+    word: &A,
+    order: Ordering,
+    mut ahead: impl FnMut(A::Value) -> u32,
+) {
+    let mut policy = Behind { policy: P::start(), ahead: 0 };
+    loop {
+        policy.ahead = ahead(word.look(order));
+        if policy.ahead == 0 {
+            return;
+        }
+        backend::wait::between_looks(&mut policy);
+    }
+}
+
+/// A policy and what it is to be told.
+struct Behind<P> {
+    policy: P,
+    ahead: u32,
+}
+
+impl<P: WaitPolicy> WaitPolicy for Behind<P> {
+    fn start() -> Self {
+        Self { policy: P::start(), ahead: 0 }
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        self.policy.pause_behind(self.ahead);
+    }
+}
+
 /// [`wait_until`], but gives up with `None` once `deadline` has passed. Looks at least once.
 ///
 /// ```
@@ -80,13 +126,13 @@ pub fn wait_until_deadline<W: Word>(
     policy: &mut impl WaitPolicy,
     deadline: Deadline,
 ) -> Option<W::Value> {
-    let doomed = backend::wait::will_time_out(deadline);
+    let mut timeout = backend::wait::Timeout::new(deadline);
     loop {
         let value = word.look(order);
         if done(value) {
             return Some(value);
         }
-        if doomed || deadline.passed() {
+        if timeout.is_over() {
             return None;
         }
         backend::wait::between_looks(policy);
@@ -106,13 +152,37 @@ pub fn wait_until_deadline<W: Word>(
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
-pub fn retry_until<R>(
-    mut attempt: impl FnMut() -> Option<R>,
-    policy: &mut impl WaitPolicy,
-) -> R {
+pub fn retry_until<R>(mut attempt: impl FnMut() -> Option<R>, policy: &mut impl WaitPolicy) -> R {
     loop {
         if let Some(outcome) = attempt() {
             return outcome;
+        }
+        backend::wait::between_looks(policy);
+    }
+}
+
+/// [`retry_until`], but gives up with `None` once `deadline` has passed. Attempts at least once.
+///
+/// ```
+/// use machine::{clock::Deadline, wait::{Spin, WaitPolicy, retry_until_deadline}};
+///
+/// let soon = Deadline::after(core::time::Duration::from_millis(1));
+/// assert_eq!(retry_until_deadline(|| None::<()>, &mut Spin::start(), soon), None);
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn retry_until_deadline<R>(
+    mut attempt: impl FnMut() -> Option<R>,
+    policy: &mut impl WaitPolicy,
+    deadline: Deadline,
+) -> Option<R> {
+    let mut timeout = backend::wait::Timeout::new(deadline);
+    loop {
+        if let Some(outcome) = attempt() {
+            return Some(outcome);
+        }
+        if timeout.is_over() {
+            return None;
         }
         backend::wait::between_looks(policy);
     }
@@ -233,7 +303,8 @@ mod tests {
     fn a_deadline_in_the_past_still_looks_once() {
         let word = AtomicU32::new(1);
         let past = Deadline::after(core::time::Duration::ZERO);
-        let seen = wait_until_deadline(&word, Ordering::Relaxed, |v| v == 1, &mut Spin::start(), past);
+        let seen =
+            wait_until_deadline(&word, Ordering::Relaxed, |v| v == 1, &mut Spin::start(), past);
         assert_eq!(seen, Some(1));
     }
 }

@@ -1,2 +1,34 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
+
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+extern crate alloc;
+
+mod bomb;
+#[macro_use]
+mod raw;
+
+pub mod backoff;
+pub mod contention;
+
+mod anderson;
+mod clh;
+mod mcs;
+mod test_and_set;
+mod ticket;
+#[cfg(feature = "std")]
+mod time_published_mcs;
+
+pub use lock_api;
+pub use machine::wait::{Patient, Spin, WaitPolicy};
+
+pub use anderson::{Anderson, AndersonMutex, AndersonMutexGuard, Turn};
+pub use backoff::Backoff;
+pub use clh::{Clh, ClhMutex, ClhMutexGuard, Held};
+pub use mcs::{Mcs, McsMutex, McsMutexGuard};
+pub use test_and_set::{TestAndSet, TestAndSetMutex, TestAndSetMutexGuard};
+pub use ticket::{Ticket, TicketMutex, TicketMutexGuard};
+#[cfg(feature = "std")]
+pub use time_published_mcs::{TimePublishedMcs, TimePublishedMcsMutex, TimePublishedMcsMutexGuard};

@@ -2,10 +2,22 @@
 
 pub(crate) mod atomic;
 pub(crate) mod cell;
+#[cfg(feature = "std")]
+pub(crate) mod clock;
+#[cfg(feature = "std")]
+pub(crate) mod kernel;
 pub(crate) mod model;
+#[cfg(feature = "std")]
+pub(crate) mod park;
+#[cfg(feature = "std")]
+pub(crate) mod presence;
 pub(crate) mod private;
 #[cfg(feature = "std")]
+pub(crate) mod switches;
+#[cfg(feature = "std")]
 pub(crate) mod thread;
+#[cfg(feature = "std")]
+pub(crate) mod topology;
 
 pub(crate) mod sync {
     pub use alloc::sync::Arc;
@@ -25,6 +37,23 @@ pub(crate) fn spin_loop() {
     core::hint::spin_loop();
 }
 
+/// How many processors this process may use, looked up once: a waiter asks often.
+#[cfg(feature = "std")]
+#[inline]
+pub(crate) fn processors() -> usize {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    // Relaxed: a number that everyone computes alike.
+    match COUNT.load(Ordering::Relaxed) {
+        0 => {
+            let count = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+            COUNT.store(count, Ordering::Relaxed);
+            count
+        }
+        count => count,
+    }
+}
+
 pub(crate) mod wait {
     use crate::clock::Deadline;
     use crate::wait::WaitPolicy;
@@ -35,12 +64,22 @@ pub(crate) mod wait {
         policy.pause();
     }
 
-    /// Whether this wait is one that will run into its deadline; the real machine finds out by waiting.
-    #[inline]
-    pub(crate) fn will_time_out(_deadline: Deadline) -> bool {
-        false
-    }
-
     /// Whether bounded spinning looks more than once.
     pub(crate) const SPINS: bool = true;
+
+    /// A look costs less than reading the clock, but the policy may sleep between two looks: so the clock is read at each.
+    pub(crate) struct Timeout(Deadline);
+
+    impl Timeout {
+        #[inline]
+        pub(crate) fn new(deadline: Deadline) -> Self {
+            Self(deadline)
+        }
+
+        /// Whether the deadline has passed.
+        #[inline]
+        pub(crate) fn is_over(&mut self) -> bool {
+            self.0.passed()
+        }
+    }
 }

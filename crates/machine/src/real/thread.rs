@@ -1,3 +1,6 @@
 //! The operating system's threads.
 
-pub use std::thread::{JoinHandle, sleep, spawn, yield_now};
+pub use std::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
+
+mod ids;
+pub(crate) use ids::index;

@@ -17,7 +17,20 @@ pub trait WaitPolicy {
 
     /// The last look found nothing: let time pass.
     fn pause(&mut self);
+
+    /// The same for a waiter that knows how many are `ahead` of it, at least 1: by default one [`TURN_NS`] longer for each but the next.
+    #[inline]
+    fn pause_behind(&mut self, ahead: u32) {
+        if ahead > 1 {
+            // Never long enough to matter if the number is wrong.
+            super::delay(u64::from(ahead - 1).min(64) * TURN_NS);
+        }
+        self.pause();
+    }
 }
+
+/// What a turn at a short critical section is taken to last, in nanoseconds.
+pub const TURN_NS: u64 = 100;
 
 /// Pauses and never gives the processor away.
 ///
@@ -103,6 +116,22 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
             return;
         }
         self.next_stage();
+    }
+
+    #[inline]
+    fn pause_behind(&mut self, ahead: u32) {
+        // With a processor's worth of threads ahead of it, one of them is waiting for a processor: give it this one.
+        #[cfg(feature = "std")]
+        if ahead as usize >= crate::backend::processors() {
+            if !matches!(self.stage, Stage::Yielding { .. } | Stage::Sleeping { .. }) {
+                self.stage = Stage::Yielding { left: YIELDS };
+            }
+            return self.next_stage();
+        }
+        if ahead > 1 {
+            super::delay(u64::from(ahead - 1).min(64) * TURN_NS);
+        }
+        self.pause();
     }
 }
 

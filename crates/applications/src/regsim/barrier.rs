@@ -1,0 +1,120 @@
+//! The end of a phase: everybody meets, the last one to come has the floor, then all go on.
+//!
+//! Why not a ready-made barrier: the paper's program does its bookkeeping *at* the barrier. What the threads found out in the phase is gathered
+//! under a lock while they arrive, and the thread that arrives last gives away an object before the others are let go. So the counter lives under a
+//! lock of the kind that is being studied, and only the waiting is done on a word of its own.
+//!
+//! ```text
+//! word `phase`     who moves it                              meaning
+//! n                                                          phase n is going on
+//! n -> n + 1       the last to arrive, once                  phase n is over
+//! any -> BROKEN    anybody, any number of times, for good    somebody will never arrive
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. Each party arrives once per phase, so nobody can be a whole phase ahead of a party that has not yet left, and the word read before arriving is
+//!    the number of the running phase or `BROKEN`.
+//! 2. Between the arrival of the last party and the change of the word, all others wait: the last one is alone.
+//! 3. `BROKEN` is final: the only other move is a compare-exchange from a whole phase.
+//!
+//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a shared-memory multiprocessor*, 1991, section 3, "Regsim".
+
+use super::stats::WaitStatistics;
+use core::fmt;
+use lock_api::{Mutex, RawMutex};
+use machine::atomic::{AtomicU32, Ordering};
+use machine::clock;
+use machine::wait::{Patient, WaitPolicy, wait_until};
+
+/// The word's value once somebody will never arrive. Phase numbers wrap below it.
+const BROKEN: u32 = 1 << 31;
+
+/// Another party is gone: there will be no next phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken;
+
+/// Where the threads meet. `S` is what they gather.
+pub struct Barrier<L, S> {
+    gathering: Mutex<L, Gathering<S>>,
+    phase: AtomicU32,
+    parties: usize,
+}
+
+struct Gathering<S> {
+    arrived: usize,
+    first: usize,
+    shared: S,
+}
+
+impl<L, S> fmt::Debug for Barrier<L, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier").field("parties", &self.parties).finish_non_exhaustive()
+    }
+}
+
+impl<L: RawMutex, S> Barrier<L, S> {
+    /// A barrier for `parties` threads, who gather `shared`.
+    pub fn new(parties: usize, shared: S) -> Self {
+        let gathering = Gathering { arrived: 0, first: 0, shared };
+        Self { gathering: Mutex::new(gathering), phase: AtomicU32::new(0), parties }
+    }
+
+    /// Arrives as number `who`: adds what it knows with `add`, then waits for the others, unless it is the last; then it runs
+    /// `last(first, ..)`, alone, with the number of the party that came first.
+    ///
+    /// What a party did before is visible to all after, and what `last` does as well.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if a party [is gone](Self::give_up).
+    pub fn meet(
+        &self,
+        who: usize,
+        waits: &mut WaitStatistics,
+        add: impl FnOnce(&mut S),
+        last: impl FnOnce(usize, &mut WaitStatistics),
+    ) -> Result<(), Broken> {
+        // Relaxed: by invariant 1 the value is the one this thread left the last meeting with, or BROKEN, and BROKEN carries no data.
+        let phase = self.phase.load(Ordering::Relaxed);
+        if phase == BROKEN {
+            return Err(Broken);
+        }
+        let (arrived, first) = {
+            let mut gathering = waits.phase.lock(&self.gathering);
+            if gathering.arrived == 0 {
+                gathering.first = who;
+            }
+            gathering.arrived += 1;
+            add(&mut gathering.shared);
+            (gathering.arrived, gathering.first)
+        };
+        if arrived == self.parties {
+            last(first, waits);
+            waits.phase.lock(&self.gathering).arrived = 0;
+            let next = (phase + 1) % BROKEN;
+            // Release: pairs with the Acquire in the wait below and carries what `last` did. What the parties did before they arrived
+            // comes by the gathering lock, through this thread. Relaxed on failure: BROKEN carries no data.
+            let moved =
+                self.phase.compare_exchange(phase, next, Ordering::Release, Ordering::Relaxed);
+            return moved.map(drop).map_err(|_| Broken);
+        }
+        let began = clock::now();
+        // Acquire: pairs with the Release of the last party above.
+        let seen =
+            wait_until(&self.phase, Ordering::Acquire, |now| now != phase, &mut <Patient>::start());
+        waits.barrier.waited(clock::now().nanos_since(began));
+        if seen == BROKEN { Err(Broken) } else { Ok(()) }
+    }
+
+    /// Looks at or changes what is gathered.
+    pub fn with<R>(&self, waits: &mut WaitStatistics, look: impl FnOnce(&mut S) -> R) -> R {
+        look(&mut waits.phase.lock(&self.gathering).shared)
+    }
+
+    /// Says that a party will never arrive: all who wait or come later are told, instead of waiting for ever.
+    pub fn give_up(&self) {
+        // Relaxed: the word says only that nothing more is to be had.
+        self.phase.store(BROKEN, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,187 @@
+//! A sequential circuit: nets, what drives each, which ones are observed.
+//!
+//! A net is its driver: every driver has one output and every net one driver, so one dense number, [`Net`], stands for both. That
+//! is what the paper calls an object.
+//!
+//! # Invariants
+//!
+//! 1. Every input of a driver and every output of the circuit is a net of the circuit.
+//! 2. An input has no inputs, a flip-flop and a unary gate one, every other gate two or more.
+//! 3. Without the flip-flops the circuit has no loop, so `order` exists: every gate once, after the gates it reads.
+//! 4. There is at least one output.
+
+use super::error::ParseError;
+use super::gate::{Gate, Kind};
+use super::parse;
+use core::fmt;
+
+/// A net of a [`Netlist`], dense from 0 in the order of definition.
+pub type Net = u32;
+
+/// A sequential circuit.
+///
+/// Made by [`parse`](Self::parse); printed as a `.bench` file that parses to an equal netlist.
+///
+/// ```
+/// use stanchion_applications::regsim::{Netlist, circuits};
+/// let s27 = Netlist::parse(circuits::S27.as_bytes())?;
+/// assert_eq!((s27.inputs().count(), s27.outputs().len()), (4, 1));
+/// assert_eq!((s27.flip_flops().count(), s27.gates().count()), (3, 10));
+/// assert_eq!(Netlist::parse(s27.to_string().as_bytes())?, s27);
+/// # Ok::<(), stanchion_applications::regsim::ParseError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Netlist {
+    pub(super) names: Vec<String>,
+    pub(super) drivers: Vec<Driver>,
+    pub(super) outputs: Vec<Net>,
+    pub(super) order: Vec<Net>,
+    pub(super) depth: usize,
+}
+
+/// What drives a net.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Driver {
+    pub(super) kind: Kind,
+    pub(super) inputs: Vec<Net>,
+}
+
+impl Netlist {
+    /// Reads a `.bench` netlist. Time and space grow linearly with its length.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is wrong, or what is wrong with the whole; see [`Reason`](super::Reason).
+    pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
+        parse::parse(text)
+    }
+
+    /// Number of nets, which is the number of objects: inputs, flip-flops and gates.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.drivers.len()
+    }
+
+    /// Whether there are no nets: never, see invariant 4.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.drivers.is_empty()
+    }
+
+    /// What drives `net`.
+    ///
+    /// # Panics
+    ///
+    /// If the circuit has no such net.
+    #[must_use]
+    pub fn kind(&self, net: Net) -> Kind {
+        self.drivers[net as usize].kind
+    }
+
+    /// The nets that the driver of `net` reads.
+    ///
+    /// # Panics
+    ///
+    /// If the circuit has no such net.
+    #[must_use]
+    pub fn reads(&self, net: Net) -> &[Net] {
+        &self.drivers[net as usize].inputs
+    }
+
+    /// The name of `net` in the file.
+    ///
+    /// # Panics
+    ///
+    /// If the circuit has no such net.
+    #[must_use]
+    pub fn name(&self, net: Net) -> &str {
+        &self.names[net as usize]
+    }
+
+    /// The primary inputs in the order of the file.
+    pub fn inputs(&self) -> impl Iterator<Item = Net> + '_ {
+        self.of_kind(|kind| kind == Kind::Input)
+    }
+
+    /// The flip-flops in the order of the file.
+    pub fn flip_flops(&self) -> impl Iterator<Item = Net> + '_ {
+        self.of_kind(|kind| kind == Kind::FlipFlop)
+    }
+
+    /// The gates in the order of the file.
+    pub fn gates(&self) -> impl Iterator<Item = Net> + '_ {
+        self.of_kind(|kind| matches!(kind, Kind::Gate(_)))
+    }
+
+    /// The observed nets in the order of the file.
+    #[must_use]
+    pub fn outputs(&self) -> &[Net] {
+        &self.outputs
+    }
+
+    /// The gates in an order in which each follows those it reads.
+    #[must_use]
+    pub fn levelized(&self) -> &[Net] {
+        &self.order
+    }
+
+    /// Gates on the longest path without a flip-flop: no evaluation settles in fewer steps, none takes more.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn of_kind(&self, wanted: impl Fn(Kind) -> bool) -> impl Iterator<Item = Net> {
+        (0..).zip(&self.drivers).filter(move |(_, driver)| wanted(driver.kind)).map(|(net, _)| net)
+    }
+}
+
+/// As a `.bench` file: every net in order, then the outputs.
+impl fmt::Display for Netlist {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, driver) in self.names.iter().zip(&self.drivers) {
+            let word = match driver.kind {
+                Kind::Input => {
+                    writeln!(f, "INPUT({name})")?;
+                    continue;
+                }
+                Kind::FlipFlop => "DFF",
+                Kind::Gate(gate) => gate.word(),
+            };
+            write!(f, "{name} = {word}(")?;
+            for (index, &input) in driver.inputs.iter().enumerate() {
+                let comma = if index == 0 { "" } else { ", " };
+                write!(f, "{comma}{}", self.name(input))?;
+            }
+            writeln!(f, ")")?;
+        }
+        for &output in &self.outputs {
+            writeln!(f, "OUTPUT({})", self.name(output))?;
+        }
+        Ok(())
+    }
+}
+
+impl core::str::FromStr for Netlist {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::parse(text.as_bytes())
+    }
+}
+
+impl Kind {
+    /// How a netlist writes it.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Kind::Input => "INPUT",
+            Kind::FlipFlop => "DFF",
+            Kind::Gate(gate) => gate.word(),
+        }
+    }
+
+    /// What stands after `=`.
+    pub(super) fn from_word(word: &str) -> Option<Kind> {
+        if word == "DFF" { Some(Kind::FlipFlop) } else { Gate::from_word(word).map(Kind::Gate) }
+    }
+}

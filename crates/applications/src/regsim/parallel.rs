@@ -1,0 +1,318 @@
+//! The paper's Regsim: threads that evaluate objects until the outputs stop moving.
+//!
+//! > It models collections of connected objects. Each object has a single output, which may connect to inputs of other objects, and an
+//! > evaluation procedure. The procedures are evaluated in parallel until the output values stabilize. The objects are initially divided evenly
+//! > among the available threads. During each phase, the thread that finishes last gives one of its objects to another thread.
+//!
+//! A cycle of the circuit is a number of *evaluate* phases, one *sample* and one *drive* phase, each ended by the [barrier](super::barrier):
+//!
+//! ```text
+//!            some gate is due                  more cycles
+//!            +-----------+             +--------------------------+
+//!            v           |             |                          v
+//! start -> EVALUATE -----+--------> SAMPLE ----> done           DRIVE --> EVALUATE ...
+//!                         nothing due
+//! ```
+//!
+//! | phase | what a thread does with its objects |
+//! | --- | --- |
+//! | evaluate | evaluates the gates on its list; one whose output moves puts its readers on their owners' lists for the next phase |
+//! | sample | adds its share of the outputs to the checksum; notes what its flip-flops read and what its inputs will be |
+//! | drive | shows those values; readers of those that moved are put on lists |
+//!
+//! Within an evaluate phase a gate may read an input that moves in the same phase, before or after. Either way the gate is on a list again, and since the
+//! circuit has no loop but through flip-flops, the values that it settles at depend on nothing but the sampled ones. So the
+//! checksum is that of the [sequential](super::sequential) simulator whatever the threads, the lock and the schedule; the number of evaluations is not.
+//!
+//! What is ours: the paper says neither how values travel nor what is locked. Here it is what a monitor program of its time would do: every access to shared
+//! state takes a lock, briefly, and holds no other; see [`stations`](super::stations). To whom the last thread gives is ours as well: to the one that
+//! finished first.
+//!
+//! A thread that panics breaks the barrier; the others leave at the end of their phase, and the panic goes on in the caller.
+//!
+//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a shared-memory multiprocessor*, 1991, section 3, "Regsim".
+
+use super::barrier::{Barrier, Broken};
+use super::netlist::Netlist;
+use super::stations::{Object, Stations};
+use super::stats::WaitStatistics;
+use super::stimulus::{contribution, stimulus};
+use super::wiring::Wiring;
+use core::time::Duration;
+use lock_api::RawMutex;
+use machine::sync::Arc;
+use machine::{clock, thread};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// The most threads a run may have.
+pub const MAX_THREADS: usize = 64;
+
+/// What to run, and how.
+///
+/// ```
+/// use stanchion_applications::regsim::Options;
+/// let options = Options { threads: 4, ..Options::default() };
+/// assert_eq!((options.cycles, options.buckets), (1_000, 64));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Cycles of the circuit's clock.
+    pub cycles: u64,
+    /// Threads, 1 to [`MAX_THREADS`]. The caller is one of them.
+    pub threads: usize,
+    /// Of the pseudo-random inputs.
+    pub seed: u64,
+    /// Locks over which the objects are spread, at least 1: the fewer, the more contention.
+    pub buckets: usize,
+}
+
+impl Default for Options {
+    /// 1,000 cycles, one thread, seed 1, 64 buckets.
+    fn default() -> Self {
+        Self { cycles: 1_000, threads: 1, seed: 1, buckets: 64 }
+    }
+}
+
+/// What a parallel run found.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Of all outputs over all cycles; that of [`sequential::run`](super::sequential::run).
+    pub checksum: u64,
+    /// Phases of all kinds.
+    pub phases: u64,
+    /// Objects that the last thread of a phase gave to the first.
+    pub given: u64,
+    /// From before the first thread is started until all are done.
+    pub elapsed: Duration,
+    /// Who waited how long for what, all threads together.
+    pub waits: WaitStatistics,
+    /// What each thread did.
+    pub threads: Vec<Share>,
+}
+
+impl Run {
+    /// Gates evaluated by all threads.
+    #[must_use]
+    pub fn evaluations(&self) -> u64 {
+        self.threads.iter().map(|share| share.evaluations).sum()
+    }
+}
+
+/// One thread's part of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Gates it evaluated.
+    pub evaluations: u64,
+    /// Objects it owned in the end.
+    pub objects: usize,
+}
+
+/// What the threads do in a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Evaluate,
+    Sample,
+    Drive,
+    Done,
+}
+
+/// What is gathered at the barrier.
+#[derive(Debug)]
+struct Progress {
+    step: Step,
+    cycle: u64,
+    phases: u64,
+    given: u64,
+    /// Gates put on lists in this phase, as far as the threads have arrived.
+    due: usize,
+}
+
+struct Simulation<L> {
+    options: Options,
+    stations: Stations<L>,
+    barrier: Barrier<L, Progress>,
+}
+
+/// Runs `netlist` on several threads with locks of type `L`.
+///
+/// ```
+/// use stanchion_applications::regsim::{self, Netlist, Options, circuits, sequential};
+/// let s298 = Netlist::parse(circuits::S298.as_bytes())?;
+/// let run = regsim::run::<parking_lot::RawMutex>(&s298, &Options { cycles: 50, threads: 2, ..Options::default() });
+/// assert_eq!(run.checksum, sequential::run(&s298, 50, 1).checksum);
+/// println!("{} of {} acquisitions waited", run.waits.locks().contended(), run.waits.locks().acquisitions());
+/// # Ok::<(), stanchion_applications::regsim::ParseError>(())
+/// ```
+///
+/// # Panics
+///
+/// If `options.threads` is not 1 to [`MAX_THREADS`] or `options.buckets` is 0; if a thread cannot be started; and with the panic
+/// of a thread, should one panic, as it may if the lock does.
+#[must_use]
+pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Options) -> Run {
+    let Options { threads, seed, buckets, cycles } = *options;
+    assert!((1..=MAX_THREADS).contains(&threads), "{threads} threads: must be 1 to {MAX_THREADS}");
+    assert!(buckets > 0, "no buckets: the objects need at least one lock");
+    let began = clock::now();
+    let step = if cycles == 0 { Step::Done } else { Step::Evaluate };
+    let simulation = Arc::new(Simulation::<L> {
+        options: *options,
+        stations: Stations::new(Wiring::new(netlist), threads, buckets, |i| stimulus(seed, 0, i)),
+        barrier: Barrier::new(threads, Progress { step, cycle: 0, phases: 0, given: 0, due: 0 }),
+    });
+
+    let mut handles = Vec::with_capacity(threads - 1);
+    let mine = catch_unwind(AssertUnwindSafe(|| {
+        // For a thread that cannot be started.
+        let breaker = Breaker(&simulation.barrier);
+        for who in 1..threads {
+            let simulation = Arc::clone(&simulation);
+            handles.push(thread::spawn(move || Worker::work(&simulation, who)));
+        }
+        core::mem::forget(breaker);
+        Worker::work(&simulation, 0)
+    }));
+    // All are waited for before the first panic goes on, so that none outlives the call.
+    let others: Vec<_> = handles.into_iter().map(thread::JoinHandle::join).collect();
+    let workers: Vec<Worker> = core::iter::once(mine)
+        .chain(others)
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|panic| resume_unwind(panic));
+
+    let elapsed = Duration::from_nanos(clock::now().nanos_since(began));
+    let mut waits = WaitStatistics::default();
+    let mut checksum = 0_u64;
+    for worker in &workers {
+        waits.merge(&worker.waits);
+        checksum = checksum.wrapping_add(worker.checksum);
+    }
+    let mut unrecorded = WaitStatistics::default();
+    let owned = simulation.stations.owned(&mut unrecorded);
+    let shares = workers.iter().zip(&owned);
+    let (phases, given) =
+        simulation.barrier.with(&mut unrecorded, |progress| (progress.phases, progress.given));
+    Run {
+        checksum,
+        phases,
+        given,
+        elapsed,
+        waits,
+        threads: shares
+            .map(|(worker, objects)| Share {
+                evaluations: worker.evaluations,
+                objects: objects.len(),
+            })
+            .collect(),
+    }
+}
+
+/// Breaks the barrier when it is dropped, which is by a panic: a thread that comes to its end forgets it.
+struct Breaker<'a, L: RawMutex, S>(&'a Barrier<L, S>);
+
+impl<L: RawMutex, S> Drop for Breaker<'_, L, S> {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+/// What one thread keeps to itself.
+#[derive(Debug, Default)]
+struct Worker {
+    who: usize,
+    evaluations: u64,
+    checksum: u64,
+    waits: WaitStatistics,
+    /// The list being served.
+    list: Vec<Object>,
+    /// What was sampled and is to be driven.
+    clocking: Vec<Object>,
+}
+
+impl Worker {
+    fn work<L: RawMutex>(simulation: &Simulation<L>, who: usize) -> Self {
+        let mut worker = Self { who, ..Self::default() };
+        let breaker = Breaker(&simulation.barrier);
+        // `Broken` means that another thread has panicked: the caller will hear it from that one.
+        let _ = worker.phases(simulation);
+        core::mem::forget(breaker);
+        worker
+    }
+
+    fn phases<L: RawMutex>(&mut self, simulation: &Simulation<L>) -> Result<(), Broken> {
+        let Simulation { stations, barrier, options } = simulation;
+        let mut parity = 0;
+        loop {
+            let (step, cycle) =
+                barrier.with(&mut self.waits, |progress| (progress.step, progress.cycle));
+            let due = match step {
+                Step::Evaluate => {
+                    let due = self.evaluate(stations, parity);
+                    parity = 1 - parity;
+                    due
+                }
+                Step::Sample => {
+                    self.sample(stations, options, cycle);
+                    0
+                }
+                Step::Drive => self.drive(stations, parity),
+                Step::Done => return Ok(()),
+            };
+            let who = self.who;
+            barrier.meet(
+                who,
+                &mut self.waits,
+                |progress| progress.due += due,
+                |first, waits| {
+                    let given = stations.give(who, first, waits).is_some();
+                    barrier.with(waits, |progress| progress.next(given, options.cycles));
+                },
+            )?;
+        }
+    }
+
+    fn evaluate<L: RawMutex>(&mut self, stations: &Stations<L>, parity: usize) -> usize {
+        stations.take_due(self.who, parity, &mut self.list, &mut self.waits);
+        self.evaluations += self.list.len() as u64;
+        let waits = &mut self.waits;
+        self.list.iter().map(|&object| stations.evaluate(object, parity, waits)).sum()
+    }
+
+    fn sample<L: RawMutex>(&mut self, stations: &Stations<L>, options: &Options, cycle: u64) {
+        let outputs = (0..).zip(stations.wiring().outputs());
+        for (number, &output) in outputs.skip(self.who).step_by(options.threads) {
+            let value = stations.value(output, &mut self.waits);
+            self.checksum = self.checksum.wrapping_add(contribution(cycle, number, value));
+        }
+        stations.take_clocked(self.who, &mut self.clocking, &mut self.waits);
+        for &object in &self.clocking {
+            let input = |number| stimulus(options.seed, cycle + 1, number);
+            stations.sample(object, input, &mut self.waits);
+        }
+    }
+
+    fn drive<L: RawMutex>(&mut self, stations: &Stations<L>, parity: usize) -> usize {
+        let waits = &mut self.waits;
+        self.clocking.iter().map(|&object| stations.drive(object, parity, waits)).sum()
+    }
+}
+
+impl Progress {
+    /// The end of a phase, all threads having arrived.
+    fn next(&mut self, given: bool, cycles: u64) {
+        self.phases += 1;
+        self.given += u64::from(given);
+        let due = core::mem::take(&mut self.due);
+        self.step = match self.step {
+            Step::Evaluate if due > 0 => Step::Evaluate,
+            Step::Evaluate => Step::Sample,
+            Step::Sample if self.cycle + 1 == cycles => Step::Done,
+            Step::Sample => Step::Drive,
+            Step::Drive => {
+                self.cycle += 1;
+                // Nothing may be due; then the next phase finds that out.
+                Step::Evaluate
+            }
+            Step::Done => Step::Done,
+        };
+    }
+}

@@ -1,0 +1,162 @@
+//! The parallel simulator against the sequential one, whatever the threads, buckets and locks; and what happens when a lock panics.
+
+mod common;
+
+use common::random_netlist;
+use proptest::prelude::*;
+use stanchion_applications::regsim::{self, Netlist, Options, Run, circuits, sequential};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+type Lock = parking_lot::RawMutex;
+
+fn netlist(text: &str) -> Netlist {
+    Netlist::parse(text.as_bytes()).expect("a right netlist")
+}
+
+#[track_caller]
+fn agrees(netlist: &Netlist, options: Options) -> Run {
+    let run = regsim::run::<Lock>(netlist, &options);
+    let reference = sequential::run(netlist, options.cycles, options.seed);
+    assert_eq!(run.checksum, reference.checksum, "{options:?}");
+    let owned: usize = run.threads.iter().map(|share| share.objects).sum();
+    assert_eq!(owned, netlist.len(), "every object has one owner");
+    run
+}
+
+#[test]
+fn s27_and_s298() {
+    for text in [circuits::S27, circuits::S298] {
+        let netlist = netlist(text);
+        for threads in [1, 2, 3, 4] {
+            for buckets in [1, 64] {
+                agrees(&netlist, Options { cycles: 60, threads, seed: 5, buckets });
+            }
+        }
+    }
+}
+
+#[test]
+fn s5378() {
+    let run =
+        agrees(&netlist(circuits::S5378), Options { cycles: 20, threads: 2, ..Options::default() });
+    assert!(run.evaluations() >= 2_779, "every gate once at power-up");
+    assert!(run.given > 0, "with two threads somebody is last");
+    assert!(run.waits.locks().acquisitions() > 10 * run.evaluations() / 2);
+}
+
+#[test]
+fn more_threads_than_gates() {
+    let run =
+        agrees(&netlist(circuits::S27), Options { cycles: 5, threads: 64, ..Options::default() });
+    assert_eq!(run.threads.len(), 64);
+    agrees(
+        &netlist("OUTPUT(q)\nq = DFF(q)\n"),
+        Options { cycles: 3, threads: 4, ..Options::default() },
+    );
+}
+
+#[test]
+fn flip_flops_that_read_flip_flops_and_inputs() {
+    let text = "INPUT(i)\nOUTPUT(c)\nOUTPUT(i)\nc = DFF(b)\nb = DFF(a)\na = DFF(i)\n";
+    for threads in 1..4 {
+        agrees(&netlist(text), Options { cycles: 200, threads, ..Options::default() });
+    }
+}
+
+#[test]
+fn no_cycles() {
+    let run =
+        agrees(&netlist(circuits::S27), Options { cycles: 0, threads: 3, ..Options::default() });
+    assert_eq!((run.checksum, run.phases, run.evaluations()), (0, 0, 0));
+}
+
+#[test]
+fn one_thread_waits_for_nobody() {
+    let run = agrees(&netlist(circuits::S298), Options { cycles: 30, ..Options::default() });
+    assert_eq!(
+        (run.waits.locks().contended(), run.waits.barrier.contended(), run.given),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    let netlist = netlist(circuits::S298);
+    let sum = |seed| {
+        agrees(&netlist, Options { cycles: 60, threads: 2, seed, ..Options::default() }).checksum
+    };
+    assert_ne!(sum(1), sum(2));
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let netlist = netlist(circuits::S27);
+    for (threads, buckets, word) in
+        [(0, 1, "1 to 64"), (65, 1, "1 to 64"), (1, 0, "at least one lock")]
+    {
+        let options = Options { threads, buckets, ..Options::default() };
+        let panic = catch_unwind(|| regsim::run::<Lock>(&netlist, &options)).expect_err("refused");
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or(panic.downcast_ref::<&str>().copied()).expect("a message");
+        assert!(message.contains(word), "{message}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn random_circuits(text in random_netlist(), threads in 1_usize..5, buckets in 1_usize..9, seed: u64) {
+        agrees(&netlist(&text), Options { cycles: 12, threads, seed, buckets });
+    }
+}
+
+/// A lock that panics at its 5,000th acquisition.
+mod faulty {
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    static LEFT: AtomicU32 = AtomicU32::new(5_000);
+
+    pub(super) struct Faulty(parking_lot::RawMutex);
+
+    fn one_more() {
+        // Once only: the others have to find their way out without a second panic.
+        if LEFT.fetch_sub(1, Relaxed) == 1 {
+            panic!("the lock is out of order");
+        }
+    }
+
+    // SAFETY: exclusion is that of the lock inside; a panic comes before the acquisition.
+    unsafe impl lock_api::RawMutex for Faulty {
+        const INIT: Self = Self(<parking_lot::RawMutex as lock_api::RawMutex>::INIT);
+        type Guard = <parking_lot::RawMutex as lock_api::RawMutex>::Guard;
+
+        fn lock(&self) -> Self::Guard {
+            one_more();
+            self.0.lock()
+        }
+
+        fn try_lock(&self) -> Option<Self::Guard> {
+            one_more();
+            self.0.try_lock()
+        }
+
+        unsafe fn unlock(&self, guard: Self::Guard) {
+            // SAFETY: the caller holds the lock, and `guard` is of the lock inside.
+            unsafe { self.0.unlock(guard) }
+        }
+
+        fn is_locked(&self) -> bool {
+            self.0.is_locked()
+        }
+    }
+}
+
+#[test]
+fn a_panic_in_one_thread_reaches_the_caller_and_stops_the_others() {
+    let netlist = netlist(circuits::S298);
+    let options = Options { cycles: u64::MAX, threads: 4, ..Options::default() };
+    let run = || regsim::run::<faulty::Faulty>(&netlist, &options);
+    let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the lock panics");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"the lock is out of order"));
+}

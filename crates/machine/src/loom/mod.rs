@@ -1,0 +1,79 @@
+//! Loom's machine: every atomic operation is a branch of an exploration that visits all interleavings.
+//!
+//! | file | what it adds to loom |
+//! | --- | --- |
+//! | [`world`] | what one execution owns: the objects behind `const fn new`, the script of choices, thread labels |
+//! | [`atomic`], [`cell`] | loom's types with `const fn new` |
+//! | [`model`] | runs a body under every script of choices, counts executions |
+//! | [`clock`] | no time passes; a deadline passes by choice, once, before the wait that has it |
+//! | [`presence`], [`topology`] | threads are seen, or not, by choice; there are two processors |
+//! | [`park`] | a futex: one table, made of loom's mutex and condition variables |
+//! | [`thread`] | spawn with a label that is the same in every interleaving |
+
+pub(crate) mod atomic;
+pub(crate) mod cell;
+#[cfg(feature = "std")]
+pub(crate) mod clock;
+pub(crate) mod model;
+pub(crate) mod park;
+#[cfg(feature = "std")]
+pub(crate) mod presence;
+pub(crate) mod private;
+#[cfg(feature = "std")]
+pub(crate) mod thread;
+#[cfg(feature = "std")]
+pub(crate) mod topology;
+mod world;
+
+use world::World;
+
+pub(crate) mod sync {
+    pub use loom::sync::Arc;
+}
+
+/// A nondeterministic choice: a branch of the exploration under loom, always `false` on the real machine.
+///
+/// An algorithm under test uses it for what the real machine may do at will: wake without a wake-up, let a deadline pass.
+/// Only the first few choices of a thread are explored ([`Model::choices`](crate::Model::choices)); later ones are `false`.
+#[must_use]
+pub fn choice() -> bool {
+    World::current().choice()
+}
+
+/// A pause inside a bounded wait: lets the others run, prunes nothing.
+pub(crate) fn spin_loop() {
+    loom::thread::yield_now();
+}
+
+/// Two, as far as a policy can tell; no policy runs here.
+#[cfg(feature = "std")]
+pub(crate) fn processors() -> usize {
+    2
+}
+
+pub(crate) mod wait {
+    use crate::clock::Deadline;
+    use crate::wait::WaitPolicy;
+
+    /// A look that found nothing leads nowhere new: stop exploring here, let the others run.
+    pub(crate) fn between_looks(_policy: &mut impl WaitPolicy) {
+        loom::skip_branch();
+        loom::thread::yield_now();
+    }
+
+    /// Whether bounded spinning looks more than once: no, a budget of 0 covers "gave up just before" and "saw it just in time".
+    pub(crate) const SPINS: bool = false;
+
+    /// Decided in advance: a wait that times out gives up after its first look, which may come at any time.
+    pub(crate) struct Timeout(bool);
+
+    impl Timeout {
+        pub(crate) fn new(deadline: Deadline) -> Self {
+            Self(deadline == Deadline::PAST || (deadline != Deadline::NEVER && super::choice()))
+        }
+
+        pub(crate) fn is_over(&mut self) -> bool {
+            self.0
+        }
+    }
+}

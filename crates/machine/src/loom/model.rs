@@ -1,0 +1,138 @@
+//! Explores a body: all interleavings, under every script of choices.
+
+use core::fmt;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::vec;
+use std::vec::Vec;
+
+use super::world::{Asked, Limits, Script, World};
+
+/// How far an exploration goes. Unbounded unless told otherwise.
+///
+/// Reaching a bound on branches or objects is a failure, never a silent end.
+#[derive(Clone, Debug)]
+pub struct Model {
+    preemptions: Option<usize>,
+    branches: usize,
+    limits: Limits,
+}
+
+/// What a check has looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explored {
+    /// Executions of the body.
+    pub executions: usize,
+}
+
+impl fmt::Display for Explored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} executions", self.executions)
+    }
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Model {
+    /// How often the real machine runs a body; loom runs it as often as it takes.
+    pub const RUNS: usize = 1;
+
+    /// An unbounded model: all preemptions, 10,000 branches an execution, 16 const-built objects of each kind, two choices a thread.
+    #[must_use]
+    pub fn new() -> Self {
+        let limits = Limits { objects: 16, choices: 2, weak_failures: 0 };
+        Self { preemptions: None, branches: 10_000, limits }
+    }
+
+    /// At most `count` preemptions in an execution. A bug may need one more: say the bound in the model's name.
+    #[must_use]
+    pub fn preemptions(mut self, count: usize) -> Self {
+        self.preemptions = Some(count);
+        self
+    }
+
+    /// At most `count` branches in an execution; one more is a failure.
+    #[must_use]
+    pub fn branches(mut self, count: usize) -> Self {
+        self.branches = count;
+        self
+    }
+
+    /// Up to `count` [choices](crate::choice) of each thread are explored both ways.
+    #[must_use]
+    pub fn choices(mut self, count: usize) -> Self {
+        self.limits.choices = count;
+        self
+    }
+
+    /// Up to `count` spurious failures of `compare_exchange_weak` in an execution. They are choices too.
+    #[must_use]
+    pub fn weak_failures(mut self, count: usize) -> Self {
+        self.limits.weak_failures = count;
+        self
+    }
+
+    /// Room for `count` objects of each kind made by a `const fn new`.
+    #[must_use]
+    pub fn objects(mut self, count: usize) -> Self {
+        self.limits.objects = count;
+        self
+    }
+
+    /// Explores `body`.
+    ///
+    /// # Panics
+    ///
+    /// On the first execution in which `body` panics, races, deadlocks, leaks or runs into a bound.
+    pub fn check(self, body: impl Fn() + Send + Sync + 'static) -> Explored {
+        let mut explorer = loom::model::Builder::new();
+        // Set here, not by the environment: a model means the same wherever it runs.
+        explorer.preemption_bound = self.preemptions;
+        explorer.max_branches = self.branches;
+        explorer.max_permutations = None;
+        explorer.max_duration = None;
+
+        let body = Arc::new(body);
+        let executions = Arc::new(AtomicUsize::new(0));
+        let mut scripts: Vec<Script> = vec![Script::new()];
+        while let Some(script) = scripts.pop() {
+            let asked = Asked::default();
+            explorer.check({
+                let (limits, script, asked) = (self.limits, script.clone(), Arc::clone(&asked));
+                let (body, executions) = (Arc::clone(&body), Arc::clone(&executions));
+                move || {
+                    // Relaxed: a count, read after the exploration.
+                    executions.fetch_add(1, Ordering::Relaxed);
+                    World::begin(limits, script.clone(), Arc::clone(&asked));
+                    body();
+                }
+            });
+            scripts.extend(continuations(&script, &asked));
+        }
+        Explored { executions: executions.load(Ordering::Relaxed) }
+    }
+}
+
+/// The scripts that decide one more of the choices that came up under `script`: the first open one goes the other way, or
+/// stays and the second goes the other way, and so on; so no combination is explored twice.
+fn continuations(
+    script: &Script,
+    asked: &Mutex<std::collections::BTreeSet<(u64, usize)>>,
+) -> Vec<Script> {
+    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut settled = script.clone();
+    let mut next = Vec::new();
+    for &position in asked.iter() {
+        if !script.contains_key(&position) {
+            let mut turned = settled.clone();
+            turned.insert(position, true);
+            next.push(turned);
+            settled.insert(position, false);
+        }
+    }
+    next
+}

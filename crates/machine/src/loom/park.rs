@@ -1,0 +1,76 @@
+//! A futex: threads asleep on the address of a word.
+//!
+//! One table for all words, as one bucket of a kernel's: a mutex around the list of sleepers, a condition variable for each. A sleeper
+//! may wake for no reason and a deadline may pass, both by [`choice`](crate::choice).
+
+use core::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::world::World;
+use crate::atomic::{AtomicU32, Ordering};
+use crate::clock::Deadline;
+use crate::park::Woken;
+
+/// The sleepers of one execution, in the order they went to sleep.
+pub(super) struct Parked {
+    table: loom::sync::Mutex<()>,
+    /// Touched only under `table`.
+    sleepers: RefCell<VecDeque<Rc<Sleeper>>>,
+}
+
+struct Sleeper {
+    address: usize,
+    awake: Cell<bool>,
+    signal: loom::sync::Condvar,
+}
+
+impl Parked {
+    pub(super) fn new() -> Self {
+        Self { table: loom::sync::Mutex::new(()), sleepers: RefCell::default() }
+    }
+}
+
+pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {
+    let world = World::current();
+    let parked = &world.parked;
+    let mut table = parked.table.lock().expect("no panic under the table");
+    // Relaxed: the kernel compares under its own lock, and promises no more than that lock gives.
+    if word.load(Ordering::Relaxed) != expected {
+        return Woken::Changed;
+    }
+    if deadline == Deadline::PAST || (deadline != Deadline::NEVER && super::choice()) {
+        return Woken::TimedOut;
+    }
+    if super::choice() {
+        return Woken::Woken;
+    }
+    let sleeper = Rc::new(Sleeper {
+        address: core::ptr::from_ref(word).addr(),
+        awake: Cell::new(false),
+        signal: loom::sync::Condvar::new(),
+    });
+    parked.sleepers.borrow_mut().push_back(Rc::clone(&sleeper));
+    while !sleeper.awake.get() {
+        table = sleeper.signal.wait(table).expect("no panic under the table");
+    }
+    Woken::Woken
+}
+
+pub(crate) fn wake(word: *const AtomicU32, count: usize) -> usize {
+    let world = World::current();
+    let parked = &world.parked;
+    let table = parked.table.lock().expect("no panic under the table");
+    let mut woken = 0;
+    parked.sleepers.borrow_mut().retain(|sleeper| {
+        let wake = woken < count && sleeper.address == word.addr();
+        if wake {
+            sleeper.awake.set(true);
+            sleeper.signal.notify_one();
+            woken += 1;
+        }
+        !wake
+    });
+    drop(table);
+    woken
+}

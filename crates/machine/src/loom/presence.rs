@@ -1,0 +1,39 @@
+//! Presence in a model: a thread is on a processor or not, by [`choice`](crate::choice); an algorithm must be right either way.
+
+use crate::Refused;
+use crate::presence::Presence;
+
+/// The registration of one thread.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    index: usize,
+}
+
+impl Ticket {
+    pub(crate) fn refused(&self) -> Option<&Refused> {
+        None
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+}
+
+pub(crate) fn register() -> Result<Ticket, Refused> {
+    // Every model thread has an index.
+    Ok(Ticket { index: super::thread::index().unwrap_or(0) })
+}
+
+pub(crate) fn unregister(_ticket: &Ticket) {}
+
+pub(crate) fn of(_index: usize) -> Presence {
+    if super::choice() { Presence::Preempted } else { Presence::Running }
+}
+
+pub(crate) fn runs(_index: usize) -> Option<bool> {
+    Some(!super::choice())
+}
+
+pub(crate) fn status() -> Result<(), Refused> {
+    Ok(())
+}

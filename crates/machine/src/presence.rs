@@ -1,0 +1,154 @@
+//! Is that thread on a processor now?
+//!
+//! A waiter should spin while the one it waits for runs, and sleep when that one has been preempted or has blocked. On Linux the
+//! kernel tells, without privilege: a dummy software event with `context_switch` set writes one record of 8 bytes into a ring that
+//! this process maps whenever the thread leaves or takes a processor. The ring's `data_head` then counts switches, its parity is
+//! the answer, and the last record says whether the thread was preempted or blocked. One load.
+//!
+//! A thread must [`register`] itself to be seen. Others then ask by its [`thread::index`](crate::thread::index).
+//!
+//! # Ways down
+//!
+//! | what the system allows | [`of`] | [`runs`] |
+//! | --- | --- | --- |
+//! | switch records ([`Means::Records`]) | all of [`Presence`] | from the same load |
+//! | reading another thread's CPU clock ([`Means::CpuClock`]) | [`Presence::Unknown`] | two readings apart: has it moved? About 2 µs |
+//! | neither | [`Presence::Unknown`] | `None` |
+//!
+//! Distributions set `kernel.perf_event_paranoid` to 3 or 4, and container runtimes filter the call, so the second line is common;
+//! [`Registration::refused`] and [`status`] say why it is in force.
+//!
+//! # What it cannot tell
+//!
+//! In a virtual machine, a thread whose *virtual* processor has been descheduled still reads as running. A page fault reads as blocked. The
+//! answer is old when it arrives: use it to choose between spinning and sleeping, never for correctness.
+//!
+//! # After a fork
+//!
+//! The child knows nothing of its parent's threads: all read as unknown, and its one thread may register afresh.
+
+use crate::backend;
+use core::marker::PhantomData;
+
+pub use crate::refused::Refused;
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Presence {
+    /// On a processor.
+    Running,
+    /// Taken off its processor although it could run on.
+    Preempted,
+    /// Off its processor because it waits for something.
+    Blocked,
+    /// Not registered, or the system does not tell.
+    Unknown,
+}
+
+impl Presence {
+    /// Whether it is on a processor; `None` if that is unknown.
+    #[inline]
+    #[must_use]
+    pub const fn runs(self) -> Option<bool> {
+        match self {
+            Self::Running => Some(true),
+            Self::Preempted | Self::Blocked => Some(false),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// How a registered thread can be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Means {
+    /// By the kernel's switch records.
+    Records,
+    /// By its CPU clock.
+    CpuClock,
+}
+
+/// The thread registered itself; dropping this ends it. Not `Send`: it is about this thread.
+///
+/// A thread may register several times; it is seen until the last registration is dropped or the thread ends. Forgetting one is harmless.
+#[derive(Debug)]
+#[must_use = "the thread is seen until this is dropped"]
+pub struct Registration {
+    ticket: backend::presence::Ticket,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Registration {
+    /// How this thread can be seen.
+    #[must_use]
+    pub fn means(&self) -> Means {
+        if self.refused().is_none() { Means::Records } else { Means::CpuClock }
+    }
+
+    /// Why there are no switch records for this thread, if there are none.
+    #[must_use]
+    pub fn refused(&self) -> Option<&Refused> {
+        self.ticket.refused()
+    }
+
+    /// What others ask for this thread by.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.ticket.index()
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        backend::presence::unregister(&self.ticket);
+    }
+}
+
+/// Lets other threads see whether the calling thread is on a processor.
+///
+/// The first call in a process checks that the kernel's records mean what they should (see [`status`]); later ones cost some 20 µs and
+/// 8 KiB of locked memory for each thread that is registered at one time.
+///
+/// # Errors
+///
+/// [`Refused`] if there is no way at all for this thread to be seen: it has no [`index`](crate::thread::index), or the system has neither
+/// switch records nor readable CPU clocks.
+///
+/// ```
+/// use stanchion_machine::presence::{self, Presence};
+/// if let Ok(me) = presence::register() {
+///     let seen = presence::of(me.index());
+///     assert!(matches!(seen, Presence::Running | Presence::Unknown)); // I am running, or nobody can tell
+/// }
+/// ```
+pub fn register() -> Result<Registration, Refused> {
+    backend::presence::register().map(|ticket| Registration { ticket, not_send: PhantomData })
+}
+
+/// Where the thread with that [`index`](crate::thread::index) is, from its switch records. A few nanoseconds, no system call.
+///
+/// [`Presence::Unknown`] for a thread that is not registered, that has ended, or that has no switch records.
+#[inline]
+#[must_use]
+pub fn of(index: usize) -> Presence {
+    backend::presence::of(index)
+}
+
+/// Whether the thread with that index is on a processor, by whatever [`Means`] there are: its records if it has them, else two readings of its
+/// CPU clock some 2 µs apart (two system calls, each of which takes the lock of the thread's run queue: ask seldom).
+#[must_use]
+pub fn runs(index: usize) -> Option<bool> {
+    backend::presence::runs(index)
+}
+
+/// Whether switch records can be had here.
+///
+/// Asks the kernel for one ring, checks that a sleep and a yield read as what they are, and gives it back. That needs two threads which
+/// share a processor: it starts them and waits for their end, about 200 µs. A success is remembered, and so is a refusal that will not
+/// go away; a lack of memory or of file descriptors is looked into again.
+///
+/// # Errors
+///
+/// Why they cannot be had, and what would mend it.
+pub fn status() -> Result<(), Refused> {
+    backend::presence::status()
+}

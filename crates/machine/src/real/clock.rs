@@ -1,0 +1,320 @@
+//! The processor's counter where the kernel trusts it, the monotonic clock elsewhere.
+//!
+//! # How the counter is judged
+//!
+//! The counter is read directly only if the processor says that it runs at one speed (x86: CPUID 0x8000_0007, EDX bit 8; aarch64:
+//! always) **and** the kernel's current clocksource is that very counter. The kernel watches the counter against other
+//! clocks and drops it when they disagree, so its choice is better evidence than any bit. `kvm-clock` and the Hyper-V page are made from
+//! the counter too, but a virtual machine that uses them may move to a host where it runs at another speed: not trusted.
+//!
+//! # How its speed is found
+//!
+//! ```text
+//! counter  a----A            b----B        anchor: (a, t, A), sample: (b, u, B), each the narrowest of several
+//! clock       t                 u          rate = (u - t) / (b - a), wrong by at most (A - a + B - b) / (b - a)
+//! ```
+//!
+//! The sample is taken when its distance from the anchor is 256 times the two brackets (error below 0.4 %), usually 20 µs to 50 µs: a first
+//! waiter should not be held up for a millisecond. Preemption inside a bracket makes it wide, and the needed distance grows with
+//! it, so it cannot spoil the rate. Later conversions refine it, at 16 times the distance each, until the distance is a second. On
+//! aarch64 the processor states the rate and none of this is needed.
+
+use crate::clock::{Distrust, Source};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::OnceLock;
+
+mod counter;
+mod monotonic;
+
+pub(crate) use monotonic::{monotonic, monotonic_at};
+
+/// Nanoseconds per tick times 2^32; 0 while unknown. Relaxed everywhere: the number is all there is to see.
+static NANOS_PER_TICK: AtomicU64 = AtomicU64::new(0);
+/// Ticks per nanosecond times 2^32. May be of another refinement than the above, which is as good.
+static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(0);
+/// Conversions look again when the distance from the anchor is this, in ticks.
+static REFINE_AT: AtomicU64 = AtomicU64::new(0);
+/// How [`now`] reads: 0 not yet decided, 1 counter, 2 monotonic clock.
+static READS: AtomicU64 = AtomicU64::new(UNDECIDED);
+static CHOSEN: OnceLock<Chosen> = OnceLock::new();
+
+const UNDECIDED: u64 = 0;
+const COUNTER: u64 = 1;
+const MONOTONIC: u64 = 2;
+const ONE: u64 = 1 << 32;
+
+#[derive(Debug)]
+struct Chosen {
+    source: Source,
+    /// When the choice fell on the counter: a moment on both clocks.
+    anchor: Option<Reading>,
+}
+
+/// A moment on both clocks.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    ticks: u64,
+    nanos: u64,
+    /// Ticks that passed while both were read.
+    width: u64,
+}
+
+#[inline]
+pub(crate) fn now() -> u64 {
+    match READS.load(Relaxed) {
+        COUNTER => counter::read(),
+        MONOTONIC => monotonic(),
+        _ => first_now(),
+    }
+}
+
+#[cold]
+fn first_now() -> u64 {
+    chosen();
+    now()
+}
+
+pub(crate) fn source() -> Source {
+    chosen().source.clone()
+}
+
+/// The clock decided on, deciding it first if need be.
+fn chosen() -> &'static Chosen {
+    let chosen = CHOSEN.get_or_init(|| {
+        let source = judge(counter::invariant(), counter::clocksource().as_deref());
+        let anchor = matches!(source, Source::Counter { .. }).then(read_both);
+        Chosen { source, anchor }
+    });
+    READS.store(if chosen.anchor.is_some() { COUNTER } else { MONOTONIC }, Relaxed);
+    chosen
+}
+
+/// Which clock to read, given what the processor and the kernel say.
+fn judge(invariant: Option<bool>, clocksource: Option<&str>) -> Source {
+    let distrust = match (invariant, clocksource) {
+        (None, _) => Distrust::NoCounter,
+        (Some(false), _) => Distrust::NotInvariant,
+        (Some(true), None) => Distrust::UnknownClocksource,
+        (Some(true), Some(counter::CLOCKSOURCE)) => {
+            return Source::Counter { instruction: counter::INSTRUCTION };
+        }
+        (Some(true), Some(other)) => Distrust::Clocksource(other.into()),
+    };
+    Source::Monotonic(distrust)
+}
+
+#[inline]
+pub(crate) fn to_nanos(ticks: u64) -> u64 {
+    scale(ticks, rate(&NANOS_PER_TICK, ticks), 0)
+}
+
+/// Rounds up: a wait of some nanoseconds is never one of no ticks.
+#[inline]
+pub(crate) fn from_nanos(nanos: u64) -> u64 {
+    scale(nanos, rate(&TICKS_PER_NANO, 0), ONE - 1)
+}
+
+/// `value * rate / 2^32`, saturating.
+#[inline]
+fn scale(value: u64, rate: u64, round: u64) -> u64 {
+    let product = u128::from(value) * u128::from(rate) + u128::from(round);
+    u64::try_from(product >> 32).unwrap_or(u64::MAX)
+}
+
+/// One of the two rates, found or refined first if it is time to. `distance` is a tick difference in the caller's hands: it tells without
+/// reading a clock that at least so much has passed.
+#[inline]
+fn rate(of: &AtomicU64, distance: u64) -> u64 {
+    let rate = of.load(Relaxed);
+    if rate == 0 || distance >= REFINE_AT.load(Relaxed) {
+        return measured(of);
+    }
+    rate
+}
+
+#[cold]
+fn measured(of: &AtomicU64) -> u64 {
+    match (chosen().anchor, counter::stated_rate()) {
+        (None, _) => store_rates(1, 1, u64::MAX),
+        (Some(_), Some(per_second)) => store_rates(1_000_000_000, per_second, u64::MAX),
+        (Some(anchor), None) => calibrate(anchor, NANOS_PER_TICK.load(Relaxed) == 0),
+    }
+    of.load(Relaxed)
+}
+
+/// Brackets the needed distance is made of; see the head of the file.
+const BRACKETS_APART: u64 = 256;
+/// A rate taken over this many nanoseconds is final.
+const FINAL_NS: u64 = 1_000_000_000;
+
+fn calibrate(anchor: Reading, wait: bool) {
+    loop {
+        let sample = read_both();
+        let ticks = sample.ticks.saturating_sub(anchor.ticks);
+        let nanos = sample.nanos.saturating_sub(anchor.nanos);
+        let needed = BRACKETS_APART.saturating_mul(anchor.width + sample.width);
+        if ticks > 0 && nanos > 0 && ticks >= needed {
+            let next = if nanos >= FINAL_NS { u64::MAX } else { ticks.saturating_mul(16) };
+            return store_rates(nanos, ticks, next);
+        }
+        if !wait {
+            return;
+        }
+        for _ in 0..64 {
+            core::hint::spin_loop();
+        }
+    }
+}
+
+fn store_rates(nanos: u64, ticks: u64, refine_at: u64) {
+    let ratio = |of: u64, to: u64| {
+        let ratio = (u128::from(of) << 32) / u128::from(to.max(1));
+        u64::try_from(ratio).unwrap_or(u64::MAX).max(1)
+    };
+    REFINE_AT.store(refine_at, Relaxed);
+    TICKS_PER_NANO.store(ratio(ticks, nanos), Relaxed);
+    NANOS_PER_TICK.store(ratio(nanos, ticks), Relaxed);
+}
+
+/// The narrowest of several readings of both clocks.
+fn read_both() -> Reading {
+    let reading = || {
+        let before = counter::read_ordered();
+        let nanos = monotonic();
+        let after = counter::read_ordered();
+        let width = after.saturating_sub(before).max(1);
+        Reading { ticks: before + width / 2, nanos, width }
+    };
+    let mut best = reading();
+    for _ in 0..7 {
+        let next = reading();
+        if next.width < best.width {
+            best = next;
+        }
+    }
+    best
+}
+
+/// How long one pause hint lasts: the shortest of 16 windows.
+pub(crate) fn pause_ns() -> f64 {
+    /// Bits of the figure; 0 while unknown. Relaxed: whoever measures gets much the same.
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    const WINDOWS: usize = 16;
+    const PAUSES: u32 = 64;
+
+    let known = KNOWN.load(Relaxed);
+    if known != 0 {
+        return f64::from_bits(known);
+    }
+    let window = || {
+        let start = now();
+        for _ in 0..PAUSES {
+            super::spin_loop();
+        }
+        now() - start
+    };
+    window(); // warms the code and the clock
+    let shortest = (0..WINDOWS).map(|_| window()).min().unwrap_or(0).max(1);
+    let nanos = shortest as f64 * rate(&NANOS_PER_TICK, 0) as f64 / ONE as f64 / f64::from(PAUSES);
+    KNOWN.store(nanos.to_bits(), Relaxed);
+    nanos
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Deadline, Ticks};
+    use core::time::Duration;
+    use std::format;
+    use std::time::Instant;
+
+    #[test]
+    fn the_counter_is_read_only_if_the_kernel_reads_it() {
+        let counter = Source::Counter { instruction: counter::INSTRUCTION };
+        assert_eq!(judge(Some(true), Some(counter::CLOCKSOURCE)), counter);
+        for (invariant, clocksource, says) in [
+            (None, Some(counter::CLOCKSOURCE), "no processor counter is known here"),
+            (Some(false), Some(counter::CLOCKSOURCE), "changes speed"),
+            (Some(true), Some("kvm-clock"), "keeps its time by kvm-clock"),
+            (Some(true), None, "does not say"),
+        ] {
+            let source = judge(invariant, clocksource);
+            assert!(matches!(source, Source::Monotonic(_)), "{source:?}");
+            assert!(format!("{source}").contains(says), "{source}");
+        }
+    }
+
+    #[test]
+    fn scaling_saturates_and_rounds_up_on_request() {
+        assert_eq!(scale(10, ONE, 0), 10);
+        assert_eq!(scale(3, ONE / 2, 0), 1);
+        assert_eq!(scale(3, ONE / 2, ONE - 1), 2);
+        assert_eq!(scale(u64::MAX, ONE * 3, 0), u64::MAX);
+        assert_eq!(scale(u64::MAX, ONE, 0), u64::MAX);
+    }
+
+    #[test]
+    fn ticks_agree_with_the_monotonic_clock() {
+        let disagreement = || {
+            let (ticks, nanos) = (crate::clock::now(), monotonic());
+            while monotonic() - nanos < 2_000_000 {
+                core::hint::spin_loop();
+            }
+            let (by_ticks, by_clock) =
+                (crate::clock::now().nanos_since(ticks) as f64, (monotonic() - nanos) as f64);
+            (by_ticks / by_clock - 1.0).abs()
+        };
+        // Preemption between the two readings spoils one attempt, not all of them.
+        let best = (0..50).map(|_| disagreement()).fold(f64::INFINITY, f64::min);
+        assert!(best < 0.01, "differs by a factor of {best}");
+    }
+
+    #[test]
+    fn a_budget_is_never_empty_and_never_wraps() {
+        let now = crate::clock::now();
+        assert!(now.plus_nanos(1) > now);
+        assert_eq!(now.plus_nanos(u64::MAX), Ticks::from_bits(u64::MAX));
+        assert_eq!(Ticks::from_bits(now.to_bits()), now);
+    }
+
+    #[test]
+    fn a_pause_lasts_between_a_cycle_and_a_millisecond() {
+        let pause = pause_ns();
+        assert!((0.1..1e6).contains(&pause), "{pause} ns");
+        assert_eq!(pause, pause_ns(), "measured once");
+    }
+
+    #[test]
+    fn deadlines_at_the_ends_of_time() {
+        assert_eq!(Deadline::after(Duration::MAX), Deadline::NEVER);
+        assert_eq!(Deadline::after(Duration::from_nanos(u64::MAX)), Deadline::NEVER);
+        assert!(!Deadline::NEVER.passed());
+        assert_eq!(Deadline::NEVER.remaining(), None);
+        assert!(Deadline::after(Duration::ZERO).passed());
+        assert_eq!(Deadline::after(Duration::ZERO).remaining(), Some(Duration::ZERO));
+        let hour = Duration::from_secs(3600);
+        let long_ago = Instant::now().checked_sub(Duration::from_millis(1)).unwrap();
+        assert!(Deadline::at(long_ago).passed());
+        if let Some(before_boot) = Instant::now().checked_sub(hour * 24 * 365 * 20) {
+            assert!(Deadline::at(before_boot).passed());
+        }
+        assert!(!Deadline::at(Instant::now() + hour).passed());
+        assert!(Deadline::at(Instant::now() + hour).remaining().unwrap() > hour / 2);
+        if let Some(far) = Instant::now().checked_add(hour * 24 * 365 * 1000) {
+            assert_eq!(Deadline::at(far), Deadline::NEVER);
+        }
+        assert!(Deadline::after(hour) < Deadline::NEVER);
+    }
+
+    #[test]
+    fn a_deadline_at_an_instant_never_passes_early() {
+        for _ in 0..1000 {
+            let soon = Instant::now() + Duration::from_micros(5);
+            let deadline = Deadline::at(soon);
+            while !deadline.passed() {
+                core::hint::spin_loop();
+            }
+            assert!(Instant::now() >= soon);
+        }
+    }
+}

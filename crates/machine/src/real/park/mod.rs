@@ -1,0 +1,20 @@
+//! Sleeping on a word, by futex or by hand; one test suite for both.
+
+#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
+mod futex;
+#[cfg(any(
+    test,
+    not(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))
+))]
+mod portable;
+
+#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
+pub(crate) use futex::{wait, wake};
+#[cfg(not(all(
+    any(target_os = "linux", target_os = "android"),
+    target_pointer_width = "64"
+)))]
+pub(crate) use portable::{wait, wake};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Whether switch records can be had here, and mean what they should.
+//!
+//! The bit that tells preemption from blocking was wrong in kernels on the way to 6.12 (threads whose removal from the run queue was put off). So
+//! the first use in a process looks: a thread sleeps, and must read as having blocked; it yields to another on the same processor,
+//! and must read as having been preempted.
+
+use crate::presence::Presence;
+use crate::refused::Refused;
+use crate::switches::{Ring, Switch};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::time::Duration;
+use std::boxed::Box;
+use std::thread;
+use std::vec::Vec;
+
+/// Whether the check has succeeded in this process or one that it is forked from.
+static PASSED: AtomicBool = AtomicBool::new(false);
+/// A refusal that will not go away. Set once, never freed. Not a `OnceLock`: a fork at the wrong moment would lock it for ever in the child.
+static REFUSED: AtomicPtr<Refused> = AtomicPtr::new(ptr::null_mut());
+
+pub(crate) fn status() -> Result<(), Refused> {
+    // Relaxed: nothing else was written that it stands for.
+    if PASSED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    // Acquire pairs with the Release in `remember`.
+    let refused = REFUSED.load(Ordering::Acquire);
+    // SAFETY: null or a leaked box.
+    if let Some(refused) = unsafe { refused.as_ref() } {
+        return Err(refused.clone());
+    }
+    // Several threads may look at once; each comes to the same answer.
+    let found = look();
+    match &found {
+        Ok(()) => PASSED.store(true, Ordering::Relaxed),
+        Err(refused) if lasts(refused) => remember(refused.clone()),
+        Err(_) => {}
+    }
+    found
+}
+
+/// Whether asking again is in vain.
+fn lasts(refused: &Refused) -> bool {
+    !matches!(
+        refused,
+        Refused::MemoryLimit { .. }
+            | Refused::Descriptors { .. }
+            | Refused::NoIndex
+            | Refused::Other { .. }
+    )
+}
+
+fn remember(refused: Refused) {
+    let new = Box::into_raw(Box::new(refused));
+    // Release pairs with the Acquire in `status`. Relaxed on failure: what is there is not looked at.
+    if REFUSED.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_err()
+    {
+        // SAFETY: from a box above, and nobody has seen it.
+        drop(unsafe { Box::from_raw(new) });
+    }
+}
+
+/// Makes a ring in a thread of its own and compares what it says with what that thread does.
+fn look() -> Result<(), Refused> {
+    let stop = AtomicBool::new(false);
+    let processor = super::super::topology::processors()[0];
+    thread::scope(|scope| {
+        // Relaxed: the flag is all there is to see, and the threads are joined.
+        let peer = || {
+            let pinned = crate::topology::pin(processor);
+            while pinned.is_ok() && !stop.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        };
+        let watched = || {
+            let ring = Ring::of_this_thread()?;
+            must(ring.presence() == Presence::Running, "a running thread reads as away")?;
+            sleep_reads_as_blocked(&ring)?;
+            // Alone on its processor, a thread that yields is not switched out.
+            if crate::topology::pin(processor).map(core::mem::forget).is_ok() {
+                yield_reads_as_preempted(&ring)?;
+            }
+            Ok(())
+        };
+        let spawn = thread::Builder::new().spawn_scoped(scope, watched);
+        let Ok(watched) = spawn else {
+            return Err(Refused::Other { call: "starting a thread for the check", errno: 0 });
+        };
+        // Without a peer the yield goes untested, which is no reason to refuse.
+        let peer = thread::Builder::new().spawn_scoped(scope, peer);
+        let found = watched.join();
+        stop.store(true, Ordering::Relaxed);
+        drop(peer);
+        found.unwrap_or(Err(Refused::Untrustworthy { what: "the check itself failed" }))
+    })
+}
+
+fn must(holds: bool, what: &'static str) -> Result<(), Refused> {
+    if holds { Ok(()) } else { Err(Refused::Untrustworthy { what }) }
+}
+
+/// The switches that `act` caused to the calling thread, whose ring it is. They must come in pairs of out and in.
+fn caused(ring: &Ring, act: impl FnOnce()) -> Result<Vec<Switch>, Refused> {
+    let before = ring.count();
+    act();
+    let records: Vec<_> = (before..ring.count()).map(|number| ring.switch(number)).collect();
+    let pairs = records
+        .chunks(2)
+        .all(|pair| matches!(pair, [Some(Switch::Preempted | Switch::Blocked), Some(Switch::In)]));
+    must(pairs, "records are not one out, one in, of 8 bytes each")?;
+    Ok(records.into_iter().flatten().collect())
+}
+
+fn sleep_reads_as_blocked(ring: &Ring) -> Result<(), Refused> {
+    // A sleep may be over before the thread has left its processor: longer ones then.
+    for micros in [20, 50, 200, 1_000, 5_000] {
+        let switches = caused(ring, || thread::sleep(Duration::from_micros(micros)))?;
+        if switches.contains(&Switch::Blocked) {
+            return Ok(());
+        }
+    }
+    must(false, "a sleep does not read as blocked")
+}
+
+fn yield_reads_as_preempted(ring: &Ring) -> Result<(), Refused> {
+    // More than one go, because a stop signal in between would read as a block, and rightly.
+    for _ in 0..3 {
+        let before = ring.count();
+        let switches = caused(ring, || {
+            for _ in 0..2_000 {
+                thread::yield_now();
+                if ring.count() != before {
+                    break;
+                }
+            }
+        })?;
+        if !switches.contains(&Switch::Blocked) {
+            return Ok(());
+        }
+    }
+    must(false, "a yield reads as blocked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_memory_may_mend_is_asked_again() {
+        assert!(!lasts(&Refused::MemoryLimit { mlock_kb: 516, memlock_kb: 0 }));
+        assert!(!lasts(&Refused::Descriptors { errno: 24 }));
+        assert!(lasts(&Refused::Paranoid { level: 4 }));
+        assert!(lasts(&Refused::Untrustworthy { what: "" }));
+    }
+
+    #[test]
+    fn the_answer_stays_the_same() {
+        assert_eq!(status(), status());
+    }
+}

@@ -1,0 +1,19 @@
+//! Presence by switch records and CPU clocks on Linux; unknown elsewhere.
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod check;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod cpu_clock;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod slots;
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+pub(crate) use self::{
+    check::status,
+    slots::{Ticket, of, register, runs, thread_ends, unregister},
+};
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+mod elsewhere;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+pub(crate) use elsewhere::{Ticket, of, register, runs, status, thread_ends, unregister};

@@ -1,0 +1,163 @@
+//! The table of registered threads.
+//!
+//! | slot | ring | home | generation | tid |
+//! | --- | --- | --- | --- | --- |
+//! | never used; a child's, after a fork | null | null | 0 | 0 |
+//! | registered, with records | = home | a mapped ring | its number | its thread |
+//! | registered, records refused | null | null or spare pages | its number | its thread |
+//! | no longer registered | null | spare pages | 0 | 0 |
+//!
+//! # Invariants
+//!
+//! 1. Only the thread that has index `i` writes slot `i`; others read `ring` and `tid`.
+//! 2. What `home` points to is readable for the rest of the process, be it a ring or spare pages: a reader that has loaded `ring` may sleep
+//!    as long as it likes before it looks there. It then sees an old or another thread's ring, or zeros, and is wrong once, which
+//!    it may be anyway. Hence rings are replaced in one step (`mremap`, `mmap` with `MAP_FIXED`), never unmapped.
+//! 3. A ring that is not in use is replaced by spare pages at once, which gives its locked memory back to the user's account.
+
+use super::super::switches::{Mapped, View, page_size, wiped};
+use super::cpu_clock;
+use crate::presence::Presence;
+use crate::refused::Refused;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use wiped::Slot;
+
+/// A registration.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    index: usize,
+    generation: u64,
+    refused: Option<Refused>,
+}
+
+impl Ticket {
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    pub(crate) fn refused(&self) -> Option<&Refused> {
+        self.refused.as_ref()
+    }
+}
+
+/// The size of a page, once the first ring has been made.
+static PAGE: AtomicUsize = AtomicUsize::new(0);
+
+pub(crate) fn register() -> Result<Ticket, Refused> {
+    static GENERATIONS: AtomicU64 = AtomicU64::new(0);
+
+    let index = crate::thread::index().ok_or(Refused::NoIndex)?;
+    let slot = &wiped::get()?.slots[index];
+    // Relaxed, here and below where not said otherwise: by Invariant 1 these are the calling thread's own words, and a former holder of the
+    // index has happened before (`thread::index`).
+    if slot.generation.load(Ordering::Relaxed) == 0 {
+        // Relaxed: only uniqueness is wanted.
+        let generation = GENERATIONS.fetch_add(1, Ordering::Relaxed) + 1;
+        slot.generation.store(generation, Ordering::Relaxed);
+        slot.holders.store(0, Ordering::Relaxed);
+        // SAFETY: a question without pointers.
+        let tid = unsafe { libc::gettid() };
+        slot.tid.store(tid as u32, Ordering::Relaxed);
+    }
+    let refused = if slot.ring.load(Ordering::Relaxed).is_null() {
+        super::status().and_then(|()| record(slot)).err()
+    } else {
+        None
+    };
+    let holders = slot.holders.load(Ordering::Relaxed);
+    slot.holders.store(holders + 1, Ordering::Relaxed);
+    Ok(Ticket { index, generation: slot.generation.load(Ordering::Relaxed), refused })
+}
+
+/// Starts the calling thread's records and shows them to all.
+fn record(slot: &Slot) -> Result<(), Refused> {
+    let fresh = Mapped::of_this_thread()?;
+    PAGE.store(page_size(), Ordering::Relaxed);
+    let home = match NonNull::new(slot.home.load(Ordering::Relaxed)) {
+        Some(home) => {
+            // SAFETY: the slot's own spare pages; by Invariant 2 their readers do not mind.
+            unsafe { fresh.move_to(home) }?;
+            home
+        }
+        None => {
+            let home = fresh.stay();
+            slot.home.store(home.as_ptr(), Ordering::Relaxed);
+            home
+        }
+    };
+    // Release pairs with the Acquire in `of`: whoever sees the pointer sees `PAGE` and the mapping.
+    slot.ring.store(home.as_ptr(), Ordering::Release);
+    Ok(())
+}
+
+pub(crate) fn unregister(ticket: &Ticket) {
+    let Some(slot) = wiped::existing().map(|wiped| &wiped.slots[ticket.index]) else { return };
+    // Not so if this thread's end came first, or if this process is a child of the one that registered.
+    if slot.generation.load(Ordering::Relaxed) != ticket.generation {
+        return;
+    }
+    let holders = slot.holders.load(Ordering::Relaxed) - 1;
+    slot.holders.store(holders, Ordering::Relaxed);
+    if holders == 0 {
+        forget(slot);
+    }
+}
+
+/// The thread with that index ends: whatever it has forgotten to give back goes.
+pub(crate) fn thread_ends(index: usize) {
+    let Some(slot) = wiped::existing().map(|wiped| &wiped.slots[index]) else { return };
+    if slot.generation.load(Ordering::Relaxed) != 0 {
+        forget(slot);
+    }
+}
+
+fn forget(slot: &Slot) {
+    slot.generation.store(0, Ordering::Relaxed);
+    slot.tid.store(0, Ordering::Relaxed);
+    // Relaxed: a reader that still sees the ring reads what stays readable (Invariant 2).
+    let ring = slot.ring.swap(ptr::null_mut(), Ordering::Relaxed);
+    if ring.is_null() {
+        return;
+    }
+    // SAFETY: the slot's home, replaced in one step by pages that are as readable. This ends the event and gives its locked memory back.
+    let spare = unsafe {
+        libc::mmap(
+            ring.cast(),
+            2 * page_size(),
+            libc::PROT_READ,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED,
+            -1,
+            0,
+        )
+    };
+    if spare == libc::MAP_FAILED {
+        // No memory for the kernel's own bookkeeping: the ring stays mapped where it is, and its place is not used again.
+        slot.home.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
+#[inline]
+pub(crate) fn of(index: usize) -> Presence {
+    let Some(slot) = wiped::existing().and_then(|wiped| wiped.slots.get(index)) else {
+        return Presence::Unknown;
+    };
+    // Acquire pairs with the Release in `record`.
+    let Some(ring) = NonNull::new(slot.ring.load(Ordering::Acquire)) else {
+        return Presence::Unknown;
+    };
+    // SAFETY: Invariant 2. Relaxed: written before the ring was published.
+    unsafe { View::new(ring, PAGE.load(Ordering::Relaxed)) }.presence()
+}
+
+pub(crate) fn runs(index: usize) -> Option<bool> {
+    if let Some(runs) = of(index).runs() {
+        return Some(runs);
+    }
+    let slot = wiped::existing()?.slots.get(index)?;
+    // Relaxed: a number for the kernel, which knows whether there is such a thread.
+    match slot.tid.load(Ordering::Relaxed) {
+        0 => None,
+        tid => cpu_clock::moves(tid),
+    }
+}

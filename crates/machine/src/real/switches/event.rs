@@ -1,0 +1,151 @@
+//! Asking the kernel for the switch records of a thread, and understanding its refusals.
+
+use crate::refused::Refused;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `struct perf_event_attr` in its first published size, which has all that is needed.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_watermark: u32,
+    breakpoint_kind: u32,
+    config1: u64,
+}
+
+const SOFTWARE: u32 = 1;
+const DUMMY: u64 = 9;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const WATERMARK: u64 = 1 << 14;
+const CONTEXT_SWITCH: u64 = 1 << 26;
+const CLOSE_ON_EXEC: libc::c_ulong = 8;
+
+/// Opens an event that counts nothing and records the calling thread's switches. Records carry no identification (`sample_id_all` is off),
+/// so each is a bare header of 8 bytes. Excluding the kernel is what makes it permitted without privilege.
+pub(in crate::backend) fn open() -> Result<OwnedFd, Refused> {
+    let attributes = Attributes {
+        kind: SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: DUMMY,
+        flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | WATERMARK | CONTEXT_SWITCH,
+        // Nobody polls: wake as seldom as can be said.
+        wakeup_watermark: i32::MAX as u32,
+        ..Attributes::default()
+    };
+    const THIS_THREAD: libc::pid_t = 0;
+    const ANY_PROCESSOR: libc::c_int = -1;
+    const NO_GROUP: libc::c_int = -1;
+    // SAFETY: the structure is live and of the size that it states; the other arguments are numbers.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            THIS_THREAD,
+            ANY_PROCESSOR,
+            NO_GROUP,
+            CLOSE_ON_EXEC,
+        )
+    };
+    if descriptor < 0 {
+        return Err(not_opened(last_error(), paranoia()));
+    }
+    // SAFETY: the call has just made it, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
+}
+
+/// What a refusal to open means.
+fn not_opened(errno: i32, paranoia: Option<i32>) -> Refused {
+    match (errno, paranoia) {
+        (libc::EACCES | libc::EPERM, Some(level @ 3..)) => Refused::Paranoid { level },
+        (libc::EACCES | libc::EPERM, _) => Refused::Filtered { errno },
+        (libc::ENOSYS | libc::EINVAL | libc::ENOENT | libc::EOPNOTSUPP | libc::E2BIG, _) => {
+            Refused::NoPerfEvents { errno }
+        }
+        (libc::EMFILE | libc::ENFILE, _) => Refused::Descriptors { errno },
+        (errno, _) => Refused::Other { call: "perf_event_open", errno },
+    }
+}
+
+/// Maps the records of an event, read-only: one page of state and one of records. Returns their address.
+pub(super) fn map(event: &OwnedFd, page: usize) -> Result<*mut libc::c_void, Refused> {
+    // SAFETY: a new mapping at an address of the kernel's choosing disturbs nothing.
+    let address = unsafe {
+        libc::mmap(
+            core::ptr::null_mut(),
+            2 * page,
+            libc::PROT_READ,
+            libc::MAP_SHARED,
+            event.as_raw_fd(),
+            0,
+        )
+    };
+    if address == libc::MAP_FAILED {
+        return Err(not_mapped(last_error()));
+    }
+    Ok(address)
+}
+
+/// What a refusal to map means.
+fn not_mapped(errno: i32) -> Refused {
+    match errno {
+        libc::EPERM | libc::EAGAIN => Refused::MemoryLimit {
+            mlock_kb: setting("/proc/sys/kernel/perf_event_mlock_kb").unwrap_or(0),
+            memlock_kb: locked_memory_limit() / 1024,
+        },
+        errno => Refused::Other { call: "mmap of a perf ring", errno },
+    }
+}
+
+fn paranoia() -> Option<i32> {
+    setting("/proc/sys/kernel/perf_event_paranoid")
+}
+
+fn setting<T: core::str::FromStr>(path: &str) -> Option<T> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn locked_memory_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable and of the type asked for.
+    unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
+    limit.rlim_cur
+}
+
+pub(in crate::backend) fn last_error() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn the_structure_is_the_kernels_first_size() {
+        assert_eq!(size_of::<Attributes>(), 64);
+        assert_eq!(core::mem::offset_of!(Attributes, flags), 40);
+    }
+
+    #[test]
+    fn refusals_say_what_would_mend_them() {
+        for (refused, says) in [
+            (not_opened(libc::EACCES, Some(4)), "perf_event_paranoid is 4"),
+            (not_opened(libc::EPERM, Some(2)), "seccomp"),
+            (not_opened(libc::EACCES, None), "seccomp"),
+            (not_opened(libc::ENOSYS, Some(2)), "CONFIG_PERF_EVENTS"),
+            (not_opened(libc::EMFILE, Some(2)), "RLIMIT_NOFILE"),
+            (not_opened(libc::EIO, Some(2)), "perf_event_open failed with error 5"),
+            (not_mapped(libc::EPERM), "perf_event_mlock_kb"),
+            (not_mapped(libc::ENOMEM), "mmap of a perf ring failed with error 12"),
+        ] {
+            assert!(refused.to_string().contains(says), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Owning a mapped ring.
+
+use super::{View, event, last_error, wiped};
+use crate::refused::Refused;
+use core::ptr::NonNull;
+
+/// Two pages of the kernel's, unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    base: NonNull<u8>,
+    page: usize,
+    /// Of the process that has it mapped.
+    epoch: u64,
+}
+
+// SAFETY: reading a ring is loading atomics, from whatever thread; unmapping is not bound to a thread either.
+unsafe impl Send for Mapped {}
+// SAFETY: as above; no operation through a shared reference writes.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    pub(crate) fn of_this_thread() -> Result<Self, Refused> {
+        let epoch = wiped::epoch()?;
+        let page = page_size();
+        // The mapping keeps the event alive; the descriptor is closed at the end of this function.
+        let event = event::open()?;
+        let base = NonNull::new(event::map(&event, page)?.cast())
+            .ok_or(Refused::Other { call: "mmap of a perf ring", errno: 0 })?;
+        Ok(Self { base, page, epoch })
+    }
+
+    /// The ring, unless this is a child of the process that made it.
+    #[inline]
+    pub(crate) fn view(&self) -> Option<View> {
+        // SAFETY: mapped until we are dropped in the process that mapped it, which this is; Invariant 3.
+        wiped::is_now(self.epoch).then(|| unsafe { View::new(self.base, self.page) })
+    }
+
+    /// Moves the ring over two pages at `home`, in one step: what is mapped there is replaced.
+    ///
+    /// # Safety
+    ///
+    /// At `home` there must be two pages that are this crate's to replace, and that are read by nobody who minds.
+    pub(in crate::backend) unsafe fn move_to(self, home: NonNull<u8>) -> Result<(), Refused> {
+        // SAFETY: ours to move, and the target is ours to replace by the caller's promise.
+        let moved = unsafe {
+            libc::mremap(
+                self.base.as_ptr().cast(),
+                2 * self.page,
+                2 * self.page,
+                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+                home.as_ptr(),
+            )
+        };
+        if moved == libc::MAP_FAILED {
+            return Err(Refused::Other { call: "mremap of a perf ring", errno: last_error() });
+        }
+        core::mem::forget(self);
+        Ok(())
+    }
+
+    /// Leaves the ring mapped and returns its address.
+    pub(in crate::backend) fn stay(self) -> NonNull<u8> {
+        let base = self.base;
+        core::mem::forget(self);
+        base
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        if wiped::is_now(self.epoch) {
+            // SAFETY: ours, and by Invariant 3 it is mapped here.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.page) };
+        }
+    }
+}
+
+/// The size of a page; never changes.
+pub(in crate::backend) fn page_size() -> usize {
+    // SAFETY: a question without pointers.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}

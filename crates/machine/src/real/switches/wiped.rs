@@ -1,0 +1,119 @@
+//! Memory that a fork wipes: how a child process learns that its parent's rings are gone.
+//!
+//! The kernel does not copy a mapped ring into a child, so a pointer to one that the child inherits leads nowhere, or to whatever the child
+//! has mapped there since. All such pointers live in a mapping with `MADV_WIPEONFORK`, which the child finds full of zeros: null.
+//! Why not `pthread_atfork`: it misses children made by a bare `clone`.
+//!
+//! [`epoch`] is the same for those who hold a pointer elsewhere: it differs between a process and its children.
+
+use super::last_error;
+use crate::refused::Refused;
+use crate::thread::INDICES;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// All zeros is its valid first state, and its state in a child.
+#[derive(Debug)]
+pub(in crate::backend) struct Wiped {
+    epoch: AtomicU64,
+    /// One for each thread index.
+    pub(in crate::backend) slots: [Slot; INDICES],
+}
+
+/// What is known of the registered thread with some index. Written by that thread alone, but for `ring`, which others read.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(in crate::backend) struct Slot {
+    /// The thread's ring while it is registered and has one, else null.
+    pub(in crate::backend) ring: AtomicPtr<u8>,
+    /// Two pages where the rings of this index are mapped, one after the other; null before the first.
+    pub(in crate::backend) home: AtomicPtr<u8>,
+    /// Which registration this is; 0 when there is none.
+    pub(in crate::backend) generation: AtomicU64,
+    /// How many registrations of this thread are held.
+    pub(in crate::backend) holders: AtomicU32,
+    /// The kernel's number for the thread; 0 when it is not registered.
+    pub(in crate::backend) tid: AtomicU32,
+}
+
+/// Published once, never unmapped.
+static WIPED: AtomicPtr<Wiped> = AtomicPtr::new(ptr::null_mut());
+
+/// The mapping, if anybody has needed it yet.
+#[inline]
+pub(in crate::backend) fn existing() -> Option<&'static Wiped> {
+    // Acquire pairs with the Release in `get`.
+    let wiped = WIPED.load(Ordering::Acquire);
+    // SAFETY: once published it stays mapped, and zeros are valid for every field.
+    unsafe { wiped.as_ref() }
+}
+
+/// The mapping, made now if it is the first time.
+pub(in crate::backend) fn get() -> Result<&'static Wiped, Refused> {
+    if let Some(wiped) = existing() {
+        return Ok(wiped);
+    }
+    let made = map()?;
+    // Release publishes the advice given to the kernel; Acquire, should another have been first, pairs with its Release.
+    let first = WIPED
+        .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Acquire)
+        .unwrap_or_else(|other| {
+            // SAFETY: ours, and nobody has seen it.
+            unsafe { libc::munmap(made.cast(), size_of::<Wiped>()) };
+            other
+        });
+    // `compare_exchange` returns the old value on success, which was null.
+    let wiped = if first.is_null() { made } else { first };
+    // SAFETY: as in `existing`.
+    Ok(unsafe { &*wiped })
+}
+
+fn map() -> Result<*mut Wiped, Refused> {
+    let length = size_of::<Wiped>();
+    // SAFETY: a new mapping at an address of the kernel's choosing disturbs nothing. Pages are aligned enough for a `Slot`.
+    let address = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    if address == libc::MAP_FAILED {
+        return Err(Refused::Other { call: "mmap", errno: last_error() });
+    }
+    // SAFETY: the range just mapped.
+    if unsafe { libc::madvise(address, length, libc::MADV_WIPEONFORK) } != 0 {
+        let errno = last_error();
+        // SAFETY: ours, and nobody has seen it.
+        unsafe { libc::munmap(address, length) };
+        return Err(Refused::Other { call: "madvise(MADV_WIPEONFORK)", errno });
+    }
+    Ok(address.cast())
+}
+
+/// A number that this process has and none of its ancestors had.
+pub(super) fn epoch() -> Result<u64, Refused> {
+    /// Inherited by children, unlike the epoch itself: so theirs is a new one.
+    static LAST: AtomicU64 = AtomicU64::new(0);
+
+    let epoch = &get()?.epoch;
+    // Relaxed, here and below: a number compared with itself; a fork synchronizes by itself.
+    let now = epoch.load(Ordering::Relaxed);
+    if now != 0 {
+        return Ok(now);
+    }
+    let next = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    match epoch.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => Ok(next),
+        Err(other) => Ok(other),
+    }
+}
+
+/// Whether that epoch is this process's.
+#[inline]
+pub(super) fn is_now(epoch: u64) -> bool {
+    existing().is_some_and(|wiped| wiped.epoch.load(Ordering::Relaxed) == epoch)
+}

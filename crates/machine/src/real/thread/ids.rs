@@ -1,0 +1,215 @@
+//! Dense thread numbers: a bitmap of those in use.
+//!
+//! Why not [`std::thread::ThreadId`]: it is never reused, so a table indexed by it grows for ever; and not the kernel's number, which is not
+//! dense. Why a bitmap and no free list: the *smallest* free number is wanted, so that tables stay short and their scans too, and
+//! a bitmap has no ABA problem.
+//!
+//! # Invariants
+//!
+//! 1. A set bit belongs to exactly one live thread, the one whose thread-local [`MINE`] says so.
+//! 2. A bit is cleared only by the destructor of that thread's [`Claim`], after whatever was kept under the number is gone.
+
+use crate::thread::INDICES;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The numbers of this process.
+static NUMBERS: Bitmap<{ INDICES / 64 }> = Bitmap::new();
+
+#[derive(Clone, Copy)]
+enum Mine {
+    NotYet,
+    Claimed(usize),
+    GivenBack,
+}
+
+std::thread_local! {
+    /// The calling thread's number. Needs no destructor, so it can be read while the thread ends.
+    static MINE: Cell<Mine> = const { Cell::new(Mine::NotYet) };
+    /// Gives it back when the thread ends.
+    static CLAIM: Claim = const { Claim };
+}
+
+struct Claim;
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Mine::Claimed(index) = MINE.replace(Mine::GivenBack) {
+            crate::backend::presence::thread_ends(index);
+            NUMBERS.give_back(index);
+        }
+    }
+}
+
+#[inline]
+pub(crate) fn index() -> Option<usize> {
+    match MINE.get() {
+        Mine::Claimed(index) => Some(index),
+        Mine::NotYet => claim(),
+        Mine::GivenBack => None,
+    }
+}
+
+#[cold]
+fn claim() -> Option<usize> {
+    // Registers the destructor first: a number that nobody gives back would be lost.
+    CLAIM.try_with(|_| ()).ok()?;
+    let index = NUMBERS.claim()?;
+    MINE.set(Mine::Claimed(index));
+    Some(index)
+}
+
+/// `64 * WORDS` numbers, a set bit for each that is taken.
+struct Bitmap<const WORDS: usize>([AtomicU64; WORDS]);
+
+impl<const WORDS: usize> Bitmap<WORDS> {
+    const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; WORDS])
+    }
+
+    /// Takes the smallest number that was free at some moment during the call, or `None` if each was taken when looked at.
+    fn claim(&self) -> Option<usize> {
+        for (at, word) in self.0.iter().enumerate() {
+            // Relaxed: only a guess, which the compare-exchange below verifies.
+            let mut taken = word.load(Ordering::Relaxed);
+            while taken != u64::MAX {
+                let bit = taken.trailing_ones();
+                // Acquire pairs with the Release of `give_back`: the last holder's writes happened before ours. Relaxed on failure: again
+                // only a guess.
+                match word.compare_exchange_weak(
+                    taken,
+                    taken | 1 << bit,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) => return Some(at * 64 + bit as usize),
+                    Err(now) => taken = now,
+                }
+            }
+        }
+        None
+    }
+
+    fn give_back(&self, index: usize) {
+        // Release pairs with the Acquire of `claim`.
+        self.0[index / 64].fetch_and(!(1 << (index % 64)), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Barrier, Mutex};
+    use std::vec::Vec;
+
+    #[test]
+    fn the_smallest_free_number_comes_next() {
+        let numbers = Bitmap::<2>::new();
+        for expected in 0..128 {
+            assert_eq!(numbers.claim(), Some(expected));
+        }
+        assert_eq!(numbers.claim(), None, "all are taken");
+        for back in [127, 64, 3] {
+            numbers.give_back(back);
+        }
+        assert_eq!(
+            [numbers.claim(), numbers.claim(), numbers.claim()],
+            [Some(3), Some(64), Some(127)]
+        );
+        assert_eq!(numbers.claim(), None);
+    }
+
+    #[test]
+    fn threads_that_want_more_numbers_than_there_are_share_none() {
+        const THREADS: usize = 8;
+        static NUMBERS: Bitmap<1> = Bitmap::new();
+        static HELD: [std::sync::atomic::AtomicBool; 64] =
+            [const { std::sync::atomic::AtomicBool::new(false) }; 64];
+        let workers: Vec<_> = (0..THREADS)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    let mut mine = Vec::new();
+                    for _ in 0..2_000 {
+                        match NUMBERS.claim() {
+                            Some(number) => {
+                                assert!(!HELD[number].swap(true, Ordering::Relaxed), "held twice");
+                                mine.push(number);
+                            }
+                            None => {
+                                for number in mine.drain(..) {
+                                    HELD[number].store(false, Ordering::Relaxed);
+                                    NUMBERS.give_back(number);
+                                }
+                            }
+                        }
+                    }
+                    for number in mine {
+                        HELD[number].store(false, Ordering::Relaxed);
+                        NUMBERS.give_back(number);
+                    }
+                })
+            })
+            .collect();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        assert_eq!(NUMBERS.claim(), Some(0), "all were given back");
+    }
+
+    #[test]
+    fn live_threads_have_different_numbers_and_dead_ones_give_theirs_back() {
+        const THREADS: usize = 16;
+        const ROUNDS: usize = 20;
+        let mut largest = 0;
+        for _ in 0..ROUNDS {
+            let all_claimed = Arc::new(Barrier::new(THREADS));
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let threads: Vec<_> = (0..THREADS)
+                .map(|_| {
+                    let (all_claimed, seen) = (all_claimed.clone(), seen.clone());
+                    std::thread::spawn(move || {
+                        let mine = index().unwrap();
+                        seen.lock().unwrap().push(mine);
+                        all_claimed.wait();
+                        assert_eq!(index(), Some(mine));
+                    })
+                })
+                .collect();
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            let mut seen = seen.lock().unwrap().clone();
+            seen.sort_unstable();
+            largest = largest.max(*seen.last().unwrap());
+            seen.dedup();
+            assert_eq!(seen.len(), THREADS);
+        }
+        assert!(largest < THREADS * ROUNDS, "numbers are not reused: {largest}");
+    }
+
+    #[test]
+    fn a_thread_that_ends_has_no_number_any_more() {
+        use std::sync::mpsc::{Sender, channel};
+
+        struct Asks(Sender<Option<usize>>);
+        impl Drop for Asks {
+            fn drop(&mut self) {
+                self.0.send(index()).unwrap();
+            }
+        }
+        std::thread_local!(static ASKS: Cell<Option<Asks>> = const { Cell::new(None) });
+
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            // Destructors run in the reverse order of first use on some systems and in order on others: either way the
+            // answer is a number that still is this thread's, or none.
+            ASKS.set(Some(Asks(sender.clone())));
+            sender.send(index()).unwrap();
+        })
+        .join()
+        .unwrap();
+        let (alive, ending) = (receiver.recv().unwrap(), receiver.recv().unwrap());
+        assert!(alive.is_some());
+        assert!(ending.is_none() || ending == alive, "{alive:?}, then {ending:?}");
+    }
+}

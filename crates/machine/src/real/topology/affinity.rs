@@ -1,0 +1,118 @@
+//! The affinity mask of the calling thread, on Linux, whatever its length.
+//!
+//! `libc::cpu_set_t` ends at processor 1023 and the kernel refuses masks shorter than its own, so the mask here grows until it is accepted.
+
+use crate::topology::PinError;
+use std::string::ToString;
+use std::vec;
+use std::vec::Vec;
+
+const BITS: usize = usize::BITS as usize;
+
+/// A set of processors, as the kernel writes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Mask(Vec<usize>);
+
+impl Mask {
+    /// The longest mask tried, in processors; the kernel's own limit is 8192 at the time of writing.
+    const LONGEST: usize = 1 << 18;
+
+    /// The processors the calling thread may run on, if the system tells.
+    fn of_this_thread() -> Option<Self> {
+        let mut words = 1024 / BITS;
+        while words * BITS <= Self::LONGEST {
+            let mut mask = vec![0_usize; words];
+            // SAFETY: the kernel writes at most the length given, which is that of the vector.
+            let result = unsafe {
+                libc::sched_getaffinity(0, size_of_val(&*mask), mask.as_mut_ptr().cast())
+            };
+            if result == 0 {
+                return Some(Self(mask));
+            }
+            if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
+                return None;
+            }
+            words *= 2;
+        }
+        None
+    }
+
+    fn only(cpu: usize) -> Self {
+        let mut mask = vec![0; cpu / BITS + 1];
+        mask[cpu / BITS] = 1 << (cpu % BITS);
+        Self(mask)
+    }
+
+    fn processors(&self) -> Vec<usize> {
+        let bits = 0..self.0.len() * BITS;
+        bits.filter(|cpu| self.0[cpu / BITS] >> (cpu % BITS) & 1 == 1).collect()
+    }
+
+    /// Makes it the mask of the calling thread.
+    fn set(&self) -> std::io::Result<()> {
+        // SAFETY: the kernel reads at most the length given, which is that of the vector.
+        let result =
+            unsafe { libc::sched_setaffinity(0, size_of_val(&*self.0), self.0.as_ptr().cast()) };
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    }
+}
+
+pub(crate) fn processors() -> Vec<usize> {
+    match Mask::of_this_thread().map(|mask| mask.processors()) {
+        Some(processors) if !processors.is_empty() => processors,
+        // Refused, as some sandboxes do: the standard library's count, numbered from 0.
+        _ => (0..std::thread::available_parallelism().map_or(1, usize::from)).collect(),
+    }
+}
+
+pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
+    let unsupported =
+        |error: std::io::Error| PinError::Unsupported { cpu, reason: error.to_string() };
+    let before =
+        Mask::of_this_thread().ok_or_else(|| unsupported(std::io::Error::last_os_error()))?;
+    let allowed = before.processors();
+    if !allowed.contains(&cpu) {
+        return Err(PinError::NotAllowed { cpu, allowed });
+    }
+    Mask::only(cpu).set().map_err(unsupported)?;
+    Ok(before)
+}
+
+pub(crate) fn restore(mask: &Mask) {
+    // It was this thread's mask before. If its processors have been taken from the process since, the thread stays where it is.
+    let _ = mask.set();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_holds_what_it_is_given_beyond_1024_too() {
+        for cpu in [0, 1, 63, 64, 1023, 1024, 5000] {
+            assert_eq!(Mask::only(cpu).processors(), [cpu]);
+        }
+    }
+
+    #[test]
+    fn pinning_is_undone_in_order() {
+        let all = processors();
+        let last = *all.last().unwrap();
+        let outer = crate::topology::pin(last).unwrap();
+        assert_eq!(processors(), [last]);
+        let inner = crate::topology::pin(last).unwrap();
+        drop(inner);
+        assert_eq!(processors(), [last], "as the outer guard left it");
+        drop(outer);
+        assert_eq!(processors(), all);
+    }
+
+    #[test]
+    fn a_processor_that_is_not_there_is_named() {
+        for cpu in [8191, 1 << 20, usize::MAX] {
+            let error = crate::topology::pin(cpu).unwrap_err();
+            assert_eq!(error, PinError::NotAllowed { cpu, allowed: processors() });
+            assert!(error.to_string().contains(&std::format!("processor {cpu} cannot")), "{error}");
+        }
+    }
+}

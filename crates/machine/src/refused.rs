@@ -1,0 +1,73 @@
+//! Why the kernel's switch records cannot be had.
+
+/// Why switch records cannot be had, and what would mend it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// Only Linux has them.
+    #[error("switch records are a thing of Linux; this program runs on {os}")]
+    Unsupported {
+        /// What it runs on.
+        os: &'static str,
+    },
+    /// The kernel was built without perf events, or is too old to record switches (4.3).
+    #[error(
+        "the kernel has no switch records (perf_event_open: error {errno}): Linux 4.3 with CONFIG_PERF_EVENTS is needed"
+    )]
+    NoPerfEvents {
+        /// What the kernel answered.
+        errno: i32,
+    },
+    /// The system's policy forbids perf events to ordinary users.
+    #[error(
+        "kernel.perf_event_paranoid is {level} and forbids perf events to this user: set it to 2 or less (sysctl), or grant CAP_PERFMON"
+    )]
+    Paranoid {
+        /// The policy in force.
+        level: i32,
+    },
+    /// Something between this process and the kernel forbids the call, usually a container's seccomp filter or a security module.
+    #[error(
+        "perf_event_open is forbidden to this process (error {errno}) although kernel.perf_event_paranoid would allow it: permit it in the container's seccomp profile"
+    )]
+    Filtered {
+        /// What the call answered.
+        errno: i32,
+    },
+    /// The user has no locked memory left for one more ring.
+    #[error(
+        "no locked memory left for another ring: raise kernel.perf_event_mlock_kb (now {mlock_kb} KiB for each processor) or RLIMIT_MEMLOCK (now {memlock_kb} KiB)"
+    )]
+    MemoryLimit {
+        /// The policy in force, in KiB for each processor; 0 if it cannot be read.
+        mlock_kb: u64,
+        /// This process's limit, in KiB.
+        memlock_kb: u64,
+    },
+    /// No file descriptor left: one is needed while a ring is made.
+    #[error("no file descriptor left to make a ring with (error {errno}): raise RLIMIT_NOFILE")]
+    Descriptors {
+        /// What the call answered.
+        errno: i32,
+    },
+    /// As many threads as [`INDICES`](crate::thread::INDICES) have an index already, or this thread is ending.
+    #[error(
+        "this thread has no index: {} threads have one, or the thread is ending",
+        crate::thread::INDICES
+    )]
+    NoIndex,
+    /// The records did not say what the threads did.
+    #[error("the kernel's switch records are not to be trusted: {what}")]
+    Untrustworthy {
+        /// What was wrong.
+        what: &'static str,
+    },
+    /// Anything else.
+    #[error("{call} failed with error {errno}")]
+    Other {
+        /// The system call.
+        call: &'static str,
+        /// What it answered.
+        errno: i32,
+    },
+}

@@ -1,0 +1,164 @@
+//! What this process may use: processors, how much of their time, and the length of a cache line.
+//!
+//! Why not [`std::thread::available_parallelism`]: it rounds a quota of 1.5 processors down to 1, so a pool of that size leaves a
+//! third of what was granted unused; it does not say which processors; and it does not say why.
+
+use crate::backend;
+use core::fmt;
+use core::marker::PhantomData;
+use std::vec::Vec;
+
+pub use crossbeam_utils::CachePadded;
+
+/// What two values must be apart so that writing one does not take the other's line away, in bytes. It is 128 on x86, where lines
+/// of 64 bytes are fetched in pairs.
+pub const CACHE_LINE: usize = align_of::<CachePadded<u8>>();
+
+/// The processors the calling thread may run on, by number, ascending. Never empty.
+///
+/// Read from the affinity mask on every call (about 1 µs), since it can be changed from outside at any time.
+///
+/// ```
+/// println!("{:?}", stanchion_machine::topology::processors());
+/// ```
+#[must_use]
+pub fn processors() -> Vec<usize> {
+    backend::topology::processors()
+}
+
+/// The share of processor time that the control groups of this process grant it; `None` if they set no limit.
+///
+/// Reads a handful of files: ask once, not in a loop.
+#[must_use]
+pub fn quota() -> Option<Quota> {
+    backend::topology::quota()
+}
+
+/// How many threads of this process can run at once: the number of [`processors`], or the [`quota`] rounded up if that is less.
+///
+/// ```
+/// use stanchion_machine::topology::{parallelism, processors};
+/// assert!((1..=processors().len()).contains(&parallelism()));
+/// ```
+#[must_use]
+pub fn parallelism() -> usize {
+    at_once(processors().len(), quota())
+}
+
+fn at_once(processors: usize, quota: Option<Quota>) -> usize {
+    quota.map_or(processors, |quota| processors.min(quota.rounded_up())).max(1)
+}
+
+/// A limit on processor time: `runtime` in every `period`, both in microseconds.
+///
+/// ```
+/// use stanchion_machine::topology::Quota;
+/// let quota = Quota { runtime_us: 150_000, period_us: 100_000 };
+/// assert_eq!(quota.processors(), 1.5);
+/// assert_eq!(quota.to_string(), "1.5 processors (150000 us in every 100000 us)");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Processor time granted in each period, in µs.
+    pub runtime_us: u64,
+    /// The length of a period, in µs. Not 0.
+    pub period_us: u64,
+}
+
+impl Quota {
+    /// How many processors it amounts to.
+    #[must_use]
+    pub fn processors(self) -> f64 {
+        self.runtime_us as f64 / self.period_us as f64
+    }
+
+    /// The same, rounded up, at least 1.
+    #[must_use]
+    pub fn rounded_up(self) -> usize {
+        usize::try_from(self.runtime_us.div_ceil(self.period_us)).unwrap_or(usize::MAX).max(1)
+    }
+}
+
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { runtime_us, period_us } = self;
+        write!(f, "{} processors ({runtime_us} us in every {period_us} us)", self.processors())
+    }
+}
+
+/// Keeps the calling thread on processor `cpu` until the returned guard is dropped.
+///
+/// # Errors
+///
+/// [`PinError`] if there is no such processor, if this process may not use it, or if the system cannot pin.
+///
+/// ```
+/// use stanchion_machine::topology::{pin, processors};
+/// let first = processors()[0];
+/// let pinned = pin(first)?;
+/// assert_eq!(processors(), [first]);
+/// drop(pinned);
+/// assert!(pin(1_000_000).is_err());
+/// # Ok::<(), stanchion_machine::topology::PinError>(())
+/// ```
+pub fn pin(cpu: usize) -> Result<Pinned, PinError> {
+    backend::topology::pin(cpu).map(|before| Pinned { before, not_send: PhantomData })
+}
+
+/// The calling thread stays on one processor; dropping it gives back the affinity it had before.
+///
+/// Not `Send`: it is this thread's affinity that it restores. Guards are to be dropped in reverse order of their making. Forgetting one
+/// leaves the thread where it is.
+#[derive(Debug)]
+#[must_use = "the thread is released when this is dropped"]
+pub struct Pinned {
+    before: backend::topology::Mask,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        backend::topology::restore(&self.before);
+    }
+}
+
+/// The thread could not be kept on that processor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PinError {
+    /// This process may not use it, or it does not exist.
+    #[error(
+        "processor {cpu} cannot be used by this process, which may use {allowed:?}: choose one of these"
+    )]
+    NotAllowed {
+        /// The processor asked for.
+        cpu: usize,
+        /// What may be asked for.
+        allowed: Vec<usize>,
+    },
+    /// The system has no way to pin a thread, or refuses it.
+    #[error("the system does not let a thread be pinned to processor {cpu}: {reason}")]
+    Unsupported {
+        /// The processor asked for.
+        cpu: usize,
+        /// What the system says.
+        reason: std::string::String,
+    },
+}
+
+#[cfg(all(test, not(stanchion_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_rounds_up_and_never_to_nothing() {
+        let quota = |runtime_us| Some(Quota { runtime_us, period_us: 100_000 });
+        assert_eq!(at_once(8, None), 8);
+        assert_eq!(at_once(8, quota(150_000)), 2);
+        assert_eq!(at_once(8, quota(200_000)), 2);
+        assert_eq!(at_once(8, quota(1)), 1);
+        assert_eq!(at_once(8, quota(0)), 1);
+        assert_eq!(at_once(1, quota(u64::MAX)), 1);
+        assert_eq!(at_once(0, None), 1);
+    }
+}

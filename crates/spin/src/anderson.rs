@@ -1,0 +1,176 @@
+//! Anderson's array lock: a ticket lock with a word of its own for each waiter to watch.
+//!
+//! Why not the ticket lock: there every waiter watches the word that every release writes. Here a release writes one slot, which one
+//! waiter watches (as long as waiters do not outnumber slots). Why not a queue lock: the array is as large as the lock is likely to need,
+//! and there is one for every lock.
+//!
+//! ```text
+//! next = 6          slots, N = 4, each on a line of its own
+//!                   [ 4 ] [ 1 ] [ 2 ] [ 3 ]
+//!                     ^ ticket 4 holds; ticket 5 watches slot 1 until it reads 5
+//! ```
+//!
+//! A slot holds the ticket that it served last, not a flag. So two waiters that share a slot, ticket `t` and ticket `t + N`, watch for
+//! different numbers, and more waiters than slots are only slower, not wrong.
+//!
+//! # Invariants
+//!
+//! 1. A slot `i` holds numbers congruent to `i` modulo N only, and they only count up, wrapping.
+//! 2. The thread that drew the ticket standing in its slot holds the lock, until it writes the next ticket into the next slot.
+//! 3. `N` is a power of two, so that slots follow tickets across the wrap-around.
+//!
+//! # Orderings
+//!
+//! `unlock` writes the next slot with Release; the waiter's look that finds its own ticket has Acquire. Drawing is Relaxed.
+//!
+//! Source: T. E. Anderson 1990, section 4.2, with the ticket in the slot.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crossbeam_utils::CachePadded;
+use lock_api::RawMutex;
+use machine::atomic::{AtomicU32, Ordering};
+use machine::wait::{Patient, WaitPolicy, wait_for_turn};
+
+/// An array lock with `N` slots, `N` a power of two, whose waiters pass the time as `W` says.
+///
+/// | | |
+/// | --- | --- |
+/// | bypass bound | 0: first come, first served |
+/// | cache misses to acquire | 1 uncontended, 2 or 3 contended with at most `N` threads |
+/// | size | `N` + 1 padded lines, 128 bytes each on most machines |
+/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
+/// | more waiters than slots | correct; the sharers of a slot slow each other as a ticket lock's do |
+/// | deadline | no: a drawn ticket cannot be given back |
+///
+/// ```
+/// use stanchion_spin::AndersonMutex;
+///
+/// static TABLE: AndersonMutex<[u8; 4], 8> = AndersonMutex::new([0; 4]);
+/// TABLE.lock()[2] = 7;
+/// assert_eq!(*TABLE.lock(), [0, 0, 7, 0]);
+/// ```
+///
+/// `N` that is not a power of two does not compile:
+///
+/// ```compile_fail,E0080
+/// let mutex = stanchion_spin::AndersonMutex::<u8, 6>::new(0);
+/// ```
+pub struct Anderson<const N: usize = 16, W = Patient> {
+    next: CachePadded<AtomicU32>,
+    slots: [CachePadded<AtomicU32>; N],
+    waiting: PhantomData<fn() -> W>,
+}
+
+mutex_aliases!(Anderson<N, W>, AndersonMutex, AndersonMutexGuard, [const N: usize, W = Patient]);
+
+/// The ticket of one acquisition: what [`Anderson`]'s guard carries.
+///
+/// `Send`: the ticket is all that a release needs.
+#[derive(Debug)]
+pub struct Turn(u32);
+
+impl<const N: usize, W: WaitPolicy> Anderson<N, W> {
+    /// Checked when the type is used: see Invariant 3.
+    const POWER_OF_TWO: () =
+        assert!(N.is_power_of_two() && N <= 1 << 16, "N must be a power of two, at most 65,536");
+
+    /// A free lock.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::starting_at(0)
+    }
+
+    /// A free lock whose next ticket is `ticket`: tests of the wrap-around start close to it.
+    #[must_use]
+    pub const fn starting_at(ticket: u32) -> Self {
+        let () = Self::POWER_OF_TWO;
+        let mut slots = [const { CachePadded::new(AtomicU32::new(0)) }; N];
+        let mut served = 0;
+        // The slots of the first N tickets: `ticket` itself is served, the others hold what a round before would have left.
+        while served < N {
+            let due = ticket.wrapping_add(served as u32);
+            let holds = if served == 0 { due } else { due.wrapping_sub(N as u32) };
+            slots[due as usize % N] = CachePadded::new(AtomicU32::new(holds));
+            served += 1;
+        }
+        Self { next: CachePadded::new(AtomicU32::new(ticket)), slots, waiting: PhantomData }
+    }
+
+    #[inline]
+    fn slot(&self, ticket: u32) -> &AtomicU32 {
+        &self.slots[ticket as usize % N]
+    }
+
+    #[cold]
+    fn lock_contended(&self, ticket: u32) {
+        // Acquire: pairs with the Release store of `unlock`.
+        wait_for_turn::<_, W>(self.slot(ticket), Ordering::Acquire, |served| {
+            // A slot only shows whole rounds of N tickets: in the last round, all it says is that somebody is ahead.
+            let rounds = ticket.wrapping_sub(served) / N as u32;
+            if rounds == 0 { 0 } else { (rounds - 1) * N as u32 + 1 }
+        });
+    }
+}
+
+// SAFETY: by Invariant 2 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
+unsafe impl<const N: usize, W: WaitPolicy> RawMutex for Anderson<N, W> {
+    const INIT: Self = Self::new();
+
+    type Guard = Turn;
+
+    #[inline]
+    fn lock(&self) -> Turn {
+        // Relaxed: the draw only orders the arrivals.
+        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        // Acquire: pairs with the Release store of `unlock`.
+        if self.slot(ticket).load(Ordering::Acquire) != ticket {
+            self.lock_contended(ticket);
+        }
+        Turn(ticket)
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<Turn> {
+        // Relaxed: the exchange below checks that it is still the next.
+        let ticket = self.next.load(Ordering::Relaxed);
+        // Acquire: pairs with the Release store of `unlock`.
+        if self.slot(ticket).load(Ordering::Acquire) != ticket {
+            return None;
+        }
+        // Relaxed: as in `lock`. It succeeds only if nobody has drawn the ticket that is being served.
+        self.next
+            .compare_exchange(ticket, ticket.wrapping_add(1), Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+            .then_some(Turn(ticket))
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, Turn(ticket): Turn) {
+        let due = ticket.wrapping_add(1);
+        // Release: pairs with the Acquire look of the waiter whose ticket this is.
+        self.slot(due).store(due, Ordering::Release);
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        // Relaxed: a hint, out of date when it is returned.
+        let ticket = self.next.load(Ordering::Relaxed);
+        self.slot(ticket).load(Ordering::Relaxed) != ticket
+    }
+}
+
+always_fair!(Anderson<N, W>, [const N: usize, W: WaitPolicy]);
+
+impl<const N: usize, W: WaitPolicy> Default for Anderson<N, W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize, W: WaitPolicy> fmt::Debug for Anderson<N, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Anderson").field("slots", &N).field("locked", &self.is_locked()).finish()
+    }
+}

@@ -1,0 +1,288 @@
+//! Backoff in time: how long to stay away from a contended word.
+//!
+//! Why not a count of pauses: one pause hint lasts 5 ns on one processor and 45 ns on another, so a count tuned on one machine is
+//! ten times wrong on the next. Why random: waiters that failed together would come back together.
+//!
+//! A delay after the *k*-th failure is uniform in `0 ..= slot * 2^k`, at most `cap`. The slot is about one hand-off of a lock between
+//! two processors; the paper's analogy is a transmission slot of the Ethernet.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 4.4; the randomized window is Metcalfe and Boggs 1976.
+
+use machine::wait::delay;
+
+/// About one hand-off between processors of one socket, in nanoseconds.
+pub const SLOT_NS: u64 = 100;
+
+/// The longest delay by default, in nanoseconds: about what it costs to put a thread to sleep and wake it.
+pub const CAP_NS: u64 = 30_000;
+
+/// Grows from one slot to the cap, and says when it got there.
+///
+/// | method | use it | what it does |
+/// | --- | --- | --- |
+/// | [`spin`](Self::spin) | after losing a race: another thread made progress | pauses |
+/// | [`snooze`](Self::snooze) | to wait for another thread to make progress | pauses; yields once the cap is reached |
+/// | [`is_completed`](Self::is_completed) | to stop and block | true after a bounded number of calls of *either* |
+///
+/// Under loom it takes no time and lets the other threads run.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+/// use stanchion_spin::Backoff;
+///
+/// fn double(word: &AtomicU32) -> u32 {
+///     let mut backoff = Backoff::new();
+///     loop {
+///         let old = word.load(Relaxed);
+///         if word.compare_exchange(old, old * 2, Relaxed, Relaxed).is_ok() {
+///             return old;
+///         }
+///         backoff.spin();
+///     }
+/// }
+/// assert_eq!(double(&AtomicU32::new(21)), 21);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    failures: u32,
+    slot: u64,
+    cap: u64,
+    /// The state of the random source; 0 until the first delay asks for it.
+    random: u64,
+}
+
+impl Backoff {
+    /// A backoff with a slot of [`SLOT_NS`] and a cap of [`CAP_NS`], seeded by the thread's source at its first delay.
+    #[inline]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { failures: 0, slot: SLOT_NS, cap: CAP_NS, random: 0 }
+    }
+
+    /// The same with another cap on a single delay, in nanoseconds. A cap of 0 never delays.
+    #[inline]
+    #[must_use]
+    pub const fn with_cap(mut self, nanos: u64) -> Self {
+        self.cap = nanos;
+        self
+    }
+
+    /// The same with another first delay, in nanoseconds.
+    #[inline]
+    #[must_use]
+    pub const fn with_slot(mut self, nanos: u64) -> Self {
+        self.slot = nanos;
+        self
+    }
+
+    /// The same with a random source of its own: the same delays on every run.
+    #[inline]
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.random = scramble(seed);
+        self
+    }
+
+    /// How many delays there have been since the start or the last [`reset`](Self::reset).
+    #[inline]
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Starts over with the shortest delay; the random source goes on.
+    #[inline]
+    pub const fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Whether the delays have reached the cap: time to block, if one can.
+    #[inline]
+    #[must_use]
+    pub const fn is_completed(&self) -> bool {
+        self.window() >= self.cap
+    }
+
+    /// Delays after a lost race.
+    #[inline]
+    pub fn spin(&mut self) {
+        let nanos = self.next_delay();
+        delay(nanos);
+    }
+
+    /// Delays while another thread has to make progress; yields the processor once the cap is reached.
+    #[inline]
+    pub fn snooze(&mut self) {
+        #[cfg(feature = "std")]
+        if self.is_completed() {
+            machine::thread::yield_now();
+            return;
+        }
+        self.spin();
+    }
+
+    /// The next delay in nanoseconds, counted as taken: for waiters that do the waiting themselves.
+    #[inline]
+    pub fn next_delay(&mut self) -> u64 {
+        let window = self.window().min(self.cap);
+        self.failures = self.failures.saturating_add(1);
+        if self.random == 0 {
+            self.random = source::next();
+        }
+        self.random = step(self.random);
+        // The high bits are the good ones; a window is far below 2^32.
+        ((self.random >> 32) * (window + 1)) >> 32
+    }
+
+    /// Counts a failure without delaying: the delay comes when the word next looks free.
+    #[inline]
+    pub const fn fail(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+    }
+
+    /// Delays as the failures so far suggest, without counting another.
+    #[inline]
+    pub fn delay_again(&mut self) {
+        let failures = self.failures;
+        self.failures = failures.saturating_sub(1);
+        self.spin();
+        self.failures = failures;
+    }
+
+    /// The window after this many failures, before the cap.
+    #[inline]
+    const fn window(&self) -> u64 {
+        let doublings = if self.failures < 20 { self.failures } else { 20 };
+        self.slot.saturating_mul(1 << doublings)
+    }
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Makes this thread's random source start from `seed`, so that a single-threaded test repeats itself.
+///
+/// ```
+/// use stanchion_spin::backoff::{Backoff, seed_thread};
+/// seed_thread(7);
+/// let first = Backoff::new().next_delay();
+/// seed_thread(7);
+/// assert_eq!(Backoff::new().next_delay(), first);
+/// ```
+#[cfg(feature = "std")]
+pub fn seed_thread(seed: u64) {
+    source::SEED.with(|source| source.set(scramble(seed)));
+}
+
+/// One step of Marsaglia's xorshift generator: never 0 from a state that is not 0.
+const fn step(mut state: u64) -> u64 {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    state
+}
+
+/// A state that is not 0 from any seed (the finalizer of splitmix64).
+const fn scramble(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) | 1
+}
+
+#[cfg(feature = "std")]
+mod source {
+    use core::cell::Cell;
+
+    machine::thread_local! {
+        /// This thread's random source; 0 until it is first asked.
+        pub(super) static SEED: Cell<u64> = Cell::new(0);
+    }
+
+    /// The next number of this thread's source; during the thread's destruction, one from the stack's address.
+    pub(super) fn next() -> u64 {
+        SEED.try_with(|source| {
+            let state = if source.get() == 0 { from_stack() } else { source.get() };
+            source.set(super::step(state));
+            source.get()
+        })
+        .unwrap_or_else(|_| from_stack())
+    }
+
+    /// Differs between threads, which is what counts: their stacks lie apart.
+    fn from_stack() -> u64 {
+        let here = 0_u8;
+        super::scramble((&raw const here).addr() as u64)
+    }
+}
+
+#[cfg(not(feature = "std"))]
+mod source {
+    /// There are no thread-locals here; the address of the stack tells the waiters apart.
+    pub(super) fn next() -> u64 {
+        let here = 0_u8;
+        super::scramble((&raw const here).addr() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// crossbeam#949: a backoff that only ever spins must also come to its end.
+    #[test]
+    fn completes_whichever_method_is_called() {
+        let mut spinning = Backoff::new().with_cap(1_000);
+        let mut snoozing = spinning.clone();
+        for _ in 0..10 {
+            spinning.spin();
+            snoozing.snooze();
+        }
+        assert!(spinning.is_completed());
+        assert!(snoozing.is_completed());
+        spinning.reset();
+        assert!(!spinning.is_completed());
+    }
+
+    #[test]
+    fn delays_stay_within_window_and_cap() {
+        let mut backoff = Backoff::new().with_seed(1).with_cap(1_600);
+        for failure in 0..40_u32 {
+            let window = (SLOT_NS << failure.min(20)).min(1_600);
+            assert_eq!(backoff.failures(), failure);
+            assert!(backoff.next_delay() <= window);
+        }
+    }
+
+    #[test]
+    fn windows_are_used_whole() {
+        let mut backoff = Backoff::new().with_seed(3).with_slot(1_000).with_cap(1_000);
+        let delays: std::vec::Vec<_> = (0..1_000).map(|_| backoff.next_delay()).collect();
+        assert!(delays.iter().any(|&nanos| nanos < 100));
+        assert!(delays.iter().any(|&nanos| nanos > 900));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_delays() {
+        let delays = |seed| {
+            let mut backoff = Backoff::new().with_seed(seed);
+            [(); 8].map(|()| backoff.next_delay())
+        };
+        assert_eq!(delays(42), delays(42));
+        assert_ne!(delays(42), delays(43));
+        // A seed of 0 is as good as any.
+        assert_ne!(delays(0), [0; 8]);
+    }
+
+    #[test]
+    fn extremes_do_not_overflow() {
+        let mut backoff = Backoff::new().with_slot(u64::MAX).with_cap(0);
+        for _ in 0..100 {
+            assert_eq!(backoff.next_delay(), 0);
+        }
+        assert!(backoff.is_completed());
+    }
+}

@@ -1,0 +1,155 @@
+//! Four ways to wait for a test-and-set lock that is held: the subject of section 4 of Anderson, Lazowska and Levy 1989.
+//!
+//! | type | the waiter | its cost to the holder |
+//! | --- | --- | --- |
+//! | [`Exchange`] | exchanges until it gets a free lock back (section 4.2) | every try takes the line away |
+//! | [`Read`] | reads its cached copy, exchanges when it reads free (4.3) | a stampede at every release |
+//! | [`Ethernet`] | on a release seen, delays by the number of past failures, looks again, then tries (4.4) | one read a waiter at a release |
+//! | [`Polling`] | delays whenever it reads busy (4.4, the variation on persistence) | one read a waiter and delay |
+//!
+//! Each is a type parameter of [`TestAndSet`](crate::TestAndSet); [`Ethernet`] is the default, as in the paper's own thread package.
+
+use machine::atomic::{AtomicBool, Ordering};
+use machine::clock::Deadline;
+use machine::wait::{self, WaitPolicy};
+
+use crate::backoff::Backoff;
+
+/// A way to acquire a held test-and-set lock.
+///
+/// Sealed: a fifth way is one more file of this crate, so that it is modelled and measured with the others.
+pub trait Contention: sealed::Sealed {
+    /// What reports and tables call it.
+    const NAME: &'static str;
+
+    /// Acquires `locked`, which was held at the last look; `false` if the deadline came first.
+    #[doc(hidden)]
+    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Exchange {}
+    impl Sealed for super::Read {}
+    impl Sealed for super::Ethernet {}
+    impl Sealed for super::Polling {}
+}
+
+/// One try to take the lock.
+#[inline]
+pub(crate) fn try_acquire(locked: &AtomicBool) -> bool {
+    // Acquire: pairs with the Release store of `TestAndSet::unlock`.
+    locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+}
+
+/// Waits until `locked` reads free; `false` if the deadline came first.
+#[inline]
+fn wait_until_free<W: WaitPolicy>(locked: &AtomicBool, policy: &mut W, deadline: Deadline) -> bool {
+    // Relaxed: only a hint to try; the try synchronizes.
+    wait::wait_until_deadline(locked, Ordering::Relaxed, |locked| !locked, policy, deadline)
+        .is_some()
+}
+
+/// Spins on the exchange instruction. Fastest for two processors and a short section, worst for many.
+///
+/// A compare-and-exchange: on x86 a failed one takes the line for writing as the paper's `xchgb` does; elsewhere it may be kinder.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange;
+
+impl Contention for Exchange {
+    const NAME: &'static str = "spin on exchange";
+
+    #[inline]
+    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
+        let exchange = || try_acquire(locked).then_some(());
+        wait::retry_until_deadline(exchange, &mut W::start(), deadline).is_some()
+    }
+}
+
+/// Spins on reads of the cached copy, exchanges when it reads free.
+#[derive(Clone, Copy, Debug)]
+pub struct Read;
+
+impl Contention for Read {
+    const NAME: &'static str = "spin on read";
+
+    #[inline]
+    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
+        let mut policy = W::start();
+        while wait_until_free(locked, &mut policy, deadline) {
+            if try_acquire(locked) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Ethernet-style backoff: the more collisions, the longer it stays away after a release.
+///
+/// Unfair by nature: a thread that has just arrived is likelier to win than one that has failed often.
+#[derive(Clone, Copy, Debug)]
+pub struct Ethernet;
+
+impl Contention for Ethernet {
+    const NAME: &'static str = "backoff";
+
+    #[inline]
+    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
+        let mut policy = W::start();
+        let mut backoff = Backoff::new();
+        while wait_until_free(locked, &mut policy, deadline) {
+            if backoff.failures() > 0 {
+                backoff.delay_again();
+                // Relaxed: only a hint whether to try.
+                if locked.load(Ordering::Relaxed) {
+                    continue;
+                }
+            }
+            if try_acquire(locked) {
+                return true;
+            }
+            backoff.fail();
+        }
+        false
+    }
+}
+
+/// Backoff by polling: stays away whenever the lock reads busy, tries at once when it reads free.
+///
+/// For machines without coherent caches, where watching a word costs the others; elsewhere it is slow to notice a release.
+#[derive(Clone, Copy, Debug)]
+pub struct Polling;
+
+impl Contention for Polling {
+    const NAME: &'static str = "polling backoff";
+
+    #[inline]
+    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
+        let mut policy = Delayed { policy: W::start(), backoff: Backoff::new() };
+        while wait_until_free(locked, &mut policy, deadline) {
+            if try_acquire(locked) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// A policy that stays away for a growing time before it does what it did.
+struct Delayed<W> {
+    policy: W,
+    backoff: Backoff,
+}
+
+impl<W: WaitPolicy> WaitPolicy for Delayed<W> {
+    fn start() -> Self {
+        Self { policy: W::start(), backoff: Backoff::new() }
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        self.backoff.spin();
+        self.policy.pause();
+    }
+}

@@ -1,0 +1,86 @@
+//! What every lock of this crate says the same way: its aliases, its fairness, its traits of an older `lock_api`.
+
+/// The mutex and guard types of a raw lock: `lock_api`'s with the lock filled in.
+macro_rules! mutex_aliases {
+    ($raw:ty, $mutex:ident, $guard:ident, [$($params:tt)*]) => {
+        #[doc = concat!("A mutex over [`", stringify!($raw), "`].")]
+        pub type $mutex<T, $($params)*> = lock_api::Mutex<$raw, T>;
+
+        #[doc = concat!("The guard of a [`", stringify!($mutex), "`].")]
+        pub type $guard<'a, T, $($params)*> = lock_api::MutexGuard<'a, $raw, T>;
+    };
+}
+
+/// `RawMutexFair` for a lock that serves its waiters in order anyway.
+macro_rules! always_fair {
+    ($raw:ty, [$($params:tt)*]) => {
+        // SAFETY: every release hands the lock to the longest waiter.
+        unsafe impl<$($params)*> lock_api::RawMutexFair for $raw {
+            #[inline]
+            unsafe fn unlock_fair(&self, guard: Self::Guard) {
+                // SAFETY: the caller holds the lock and hands in the guard of that acquisition.
+                unsafe { lock_api::RawMutex::unlock(self, guard) };
+            }
+        }
+    };
+}
+
+/// The traits of `lock_api` 0.4 for a lock whose guard carries nothing.
+macro_rules! stateless_04 {
+    ($raw:ty, [$($params:tt)*]) => {
+        // SAFETY: the same lock, and its guard carries nothing that 0.4 could lose.
+        #[cfg(feature = "lock_api_04")]
+        unsafe impl<$($params)*> lock_api_04::RawMutex for $raw {
+            #[allow(clippy::declare_interior_mutable_const)]
+            const INIT: Self = <Self as lock_api::RawMutex>::INIT;
+
+            type GuardMarker = lock_api_04::GuardSend;
+
+            #[inline]
+            fn lock(&self) {
+                let _ = lock_api::RawMutex::lock(self);
+            }
+
+            #[inline]
+            fn try_lock(&self) -> bool {
+                lock_api::RawMutex::try_lock(self).is_some()
+            }
+
+            #[inline]
+            unsafe fn unlock(&self) {
+                // SAFETY: the caller holds the lock.
+                unsafe { lock_api::RawMutex::unlock(self, lock_api::GuardSend::new()) };
+            }
+
+            #[inline]
+            fn is_locked(&self) -> bool {
+                lock_api::RawMutex::is_locked(self)
+            }
+        }
+    };
+}
+
+/// `RawMutexTimed` in the units of `std`, for a lock that has `lock_until(&self, Deadline) -> Option<Guard>`.
+macro_rules! timed {
+    ($raw:ty, [$($params:tt)*]) => {
+        // SAFETY: `lock_until` yields a guard only for an acquired lock.
+        #[cfg(feature = "std")]
+        unsafe impl<$($params)*> lock_api::RawMutexTimed for $raw {
+            type Duration = core::time::Duration;
+            type Instant = machine::clock::Instant;
+
+            #[inline]
+            fn try_lock_for(&self, timeout: Self::Duration) -> Option<Self::Guard> {
+                // The clock is read only by a thread that has to wait.
+                lock_api::RawMutex::try_lock(self)
+                    .or_else(|| self.lock_until(machine::clock::Deadline::after(timeout)))
+            }
+
+            #[inline]
+            fn try_lock_until(&self, instant: Self::Instant) -> Option<Self::Guard> {
+                lock_api::RawMutex::try_lock(self)
+                    .or_else(|| self.lock_until(machine::clock::Deadline::at(instant)))
+            }
+        }
+    };
+}

@@ -1,0 +1,134 @@
+//! The test-and-set lock: one byte, whoever exchanges it first.
+//!
+//! Why not always this one: it is unfair, and its waiters all watch the one word that the holder must write. Why it is the default
+//! all the same: it is the smallest, nothing is cheaper uncontended, and because it lets a running thread overtake a
+//! preempted one (*barging*), it is the spin lock that suffers least when threads outnumber processors.
+//!
+//! | `locked` | meaning | left by |
+//! | --- | --- | --- |
+//! | `false` | free | any thread, by exchanging in `true` |
+//! | `true` | held | the holder, by storing `false` |
+//!
+//! # Invariants
+//!
+//! 1. Only the thread whose exchange found `false` holds the lock, until it stores `false`.
+//!
+//! # Orderings
+//!
+//! `unlock` stores with Release; the exchange that finds that `false` has Acquire. Looks in between are Relaxed hints.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, sections 4.2 to 4.4; the ways of waiting are in [`contention`](crate::contention).
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use lock_api::{GuardSend, RawMutex};
+use machine::atomic::{AtomicBool, Ordering};
+use machine::clock::Deadline;
+use machine::wait::{Patient, WaitPolicy};
+
+use crate::contention::{Contention, Ethernet, try_acquire};
+
+/// A test-and-set lock whose waiters contend as `C` says and pass the time as `W` says.
+///
+/// | | |
+/// | --- | --- |
+/// | bypass bound | none: a waiter may be overtaken for ever |
+/// | cache misses to acquire | 1 uncontended; contended 2 and more, for each waiter at each release |
+/// | size | 1 byte |
+/// | more threads than processors | keeps working: a running thread overtakes a preempted one |
+/// | deadline | yes |
+///
+/// ```
+/// use stanchion_spin::TestAndSetMutex;
+///
+/// static HITS: TestAndSetMutex<u32> = TestAndSetMutex::new(0);
+/// *HITS.lock() += 1;
+/// assert_eq!(*HITS.lock(), 1);
+/// ```
+///
+/// Another way of waiting, and a deadline:
+///
+/// ```
+/// use core::time::Duration;
+/// use stanchion_spin::{TestAndSetMutex, contention::Read};
+///
+/// let mutex: TestAndSetMutex<_, Read> = TestAndSetMutex::new(1);
+/// let held = mutex.lock();
+/// assert!(mutex.try_lock_for(Duration::from_millis(1)).is_none());
+/// # drop(held);
+/// ```
+pub struct TestAndSet<C = Ethernet, W = Patient> {
+    locked: AtomicBool,
+    waiting: PhantomData<fn() -> (C, W)>,
+}
+
+mutex_aliases!(TestAndSet<C, W>, TestAndSetMutex, TestAndSetMutexGuard, [C = Ethernet, W = Patient]);
+
+impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
+    /// A free lock.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { locked: AtomicBool::new(false), waiting: PhantomData }
+    }
+
+    #[cold]
+    fn lock_contended(&self, deadline: Deadline) -> Option<GuardSend> {
+        C::acquire::<W>(&self.locked, deadline).then(GuardSend::new)
+    }
+
+    /// Acquires before `deadline`, after a try that failed.
+    #[cfg(feature = "std")]
+    fn lock_until(&self, deadline: Deadline) -> Option<GuardSend> {
+        self.lock_contended(deadline)
+    }
+}
+
+// SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
+unsafe impl<C: Contention, W: WaitPolicy> RawMutex for TestAndSet<C, W> {
+    const INIT: Self = Self::new();
+
+    /// `Send`: a release is a plain store, whichever thread does it.
+    type Guard = GuardSend;
+
+    #[inline]
+    fn lock(&self) -> GuardSend {
+        if try_acquire(&self.locked) {
+            return GuardSend::new();
+        }
+        // Without a deadline the wait ends only with the lock.
+        self.lock_contended(Deadline::NEVER).unwrap_or_default()
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<GuardSend> {
+        try_acquire(&self.locked).then(GuardSend::new)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, _guard: GuardSend) {
+        // Release: pairs with the Acquire exchange of the next holder.
+        self.locked.store(false, Ordering::Release);
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        // Relaxed: a hint, out of date when it is returned.
+        self.locked.load(Ordering::Relaxed)
+    }
+}
+
+timed!(TestAndSet<C, W>, [C: Contention, W: WaitPolicy]);
+stateless_04!(TestAndSet<C, W>, [C: Contention, W: WaitPolicy]);
+
+impl<C: Contention, W: WaitPolicy> Default for TestAndSet<C, W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C: Contention, W: WaitPolicy> fmt::Debug for TestAndSet<C, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestAndSet").field("locked", &self.is_locked()).finish()
+    }
+}

@@ -1,0 +1,143 @@
+//! The ticket lock: take a number, wait until it is served.
+//!
+//! Why not test-and-set: first come, first served, by two words and one addition. Why not always: all waiters watch the one word, and
+//! first come, first served means that a preempted waiter holds up everyone behind it.
+//!
+//! ```text
+//! next     the ticket that the next arrival will draw
+//! serving  the ticket that may hold the lock; serving == next: free
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. `serving` is written by the holder only, and only counts up, wrapping.
+//! 2. `next - serving` (wrapping) is the number of threads that hold or wait. It is below 2^32: there are not that many threads.
+//! 3. The thread that drew the ticket equal to `serving` holds the lock, until it stores the next number.
+//!
+//! # Orderings
+//!
+//! `unlock` stores `serving` with Release; the waiter's look that finds its own number has Acquire. Drawing a ticket is Relaxed: it
+//! orders the threads, it publishes nothing.
+//!
+//! Source: Mellor-Crummey and Scott 1991, section 2.2, with their proportional backoff; the lock is older (Reed and Kanodia 1979).
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use lock_api::{GuardSend, RawMutex};
+use machine::atomic::{AtomicU32, Ordering};
+use machine::wait::{Patient, WaitPolicy, wait_for_turn};
+
+/// A ticket lock whose waiters pass the time as `W` says.
+///
+/// | | |
+/// | --- | --- |
+/// | bypass bound | 0: first come, first served |
+/// | cache misses to acquire | 1 uncontended; contended one at each release while waiting, less by proportional backoff |
+/// | size | 8 bytes |
+/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
+/// | deadline | no: a drawn ticket cannot be given back |
+///
+/// ```
+/// use stanchion_spin::TicketMutex;
+///
+/// let queue = TicketMutex::<Vec<u32>>::new(vec![]);
+/// queue.lock().push(1);
+/// assert_eq!(queue.lock().len(), 1);
+/// ```
+///
+/// At most 2^32 - 1 threads may hold and wait, and a thread must not sleep inside `try_lock` for exactly 2^32 acquisitions.
+pub struct Ticket<W = Patient> {
+    next: AtomicU32,
+    serving: AtomicU32,
+    waiting: PhantomData<fn() -> W>,
+}
+
+mutex_aliases!(Ticket<W>, TicketMutex, TicketMutexGuard, [W = Patient]);
+
+impl<W: WaitPolicy> Ticket<W> {
+    /// A free lock.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::starting_at(0)
+    }
+
+    /// A free lock whose next ticket is `ticket`: tests of the wrap-around start close to it.
+    #[must_use]
+    pub const fn starting_at(ticket: u32) -> Self {
+        Self { next: AtomicU32::new(ticket), serving: AtomicU32::new(ticket), waiting: PhantomData }
+    }
+
+    #[cold]
+    fn lock_contended(&self, ticket: u32) {
+        // Acquire: pairs with the Release store of `unlock`.
+        wait_for_turn::<_, W>(&self.serving, Ordering::Acquire, |serving| {
+            ticket.wrapping_sub(serving)
+        });
+    }
+}
+
+// SAFETY: by Invariant 3 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
+unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
+    const INIT: Self = Self::new();
+
+    /// `Send`: the next number is read from the lock, not from the thread.
+    type Guard = GuardSend;
+
+    #[inline]
+    fn lock(&self) -> GuardSend {
+        // Relaxed: the draw only orders the arrivals.
+        let ticket = self.next.fetch_add(1, Ordering::Relaxed);
+        // Acquire: pairs with the Release store of `unlock`.
+        if self.serving.load(Ordering::Acquire) != ticket {
+            self.lock_contended(ticket);
+        }
+        GuardSend::new()
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<GuardSend> {
+        // Acquire: pairs with the Release store of `unlock`; if the draw below succeeds, this was the last of them.
+        let serving = self.serving.load(Ordering::Acquire);
+        // Relaxed: as in `lock`. It succeeds only if nobody has drawn `serving`, which by Invariant 2 means that the lock is free.
+        self.next
+            .compare_exchange(
+                serving,
+                serving.wrapping_add(1),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+            .then(GuardSend::new)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, _guard: GuardSend) {
+        // Relaxed: nobody else writes it (Invariant 1).
+        let served = self.serving.load(Ordering::Relaxed);
+        // Release: pairs with the Acquire look of the waiter whose number this is.
+        self.serving.store(served.wrapping_add(1), Ordering::Release);
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        // Relaxed: a hint, out of date when it is returned.
+        let serving = self.serving.load(Ordering::Relaxed);
+        self.next.load(Ordering::Relaxed) != serving
+    }
+}
+
+always_fair!(Ticket<W>, [W: WaitPolicy]);
+stateless_04!(Ticket<W>, [W: WaitPolicy]);
+
+impl<W: WaitPolicy> Default for Ticket<W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<W: WaitPolicy> fmt::Debug for Ticket<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("locked", &self.is_locked()).finish()
+    }
+}

@@ -1,0 +1,286 @@
+//! An MCS lock that passes over waiters who are not running.
+//!
+//! Why not plain MCS: when threads outnumber processors, the next in its queue is more often than not waiting for a processor, and
+//! everyone behind it waits too. Here waiters publish the time of their last look; a releaser that finds a stale time takes the waiter
+//! for preempted, strikes it from the queue and looks at the next. A struck waiter finds out when it runs again and queues anew.
+//!
+//! | a node's `state` | meaning | stored by |
+//! | --- | --- | --- |
+//! | `WAITING` | in the queue | its owner, before the enqueue |
+//! | `GRANTED` | its owner holds the lock | a releaser |
+//! | `STRUCK` | passed over and out of the queue | a releaser |
+//!
+//! The lock's words and the way its queue works are [`Mcs`](crate::Mcs)'s; read that file first.
+//!
+//! # Invariants
+//!
+//! 1 to 3 of [`Mcs`](crate::Mcs), where a struck node leaves the queue by a releaser's hand. And:
+//!
+//! 4. Only a releaser, of whom there is one at a time, stores into a waiting node's `state`, and it does so once: after that the node
+//!    may vanish, so the releaser has read its link before, and `tail` does not name it.
+//! 5. A waiter that has been struck `STRIKES` times publishes a time that is never stale: it is granted in its turn, running or not.
+//!    So a waiter is overtaken by at most the arrivals of `STRIKES` queueings.
+//!
+//! # Orderings
+//!
+//! Those of [`Mcs`](crate::Mcs); striking is a Release store that pairs with the waiter's Acquire look like a grant. The published time is
+//! Relaxed: it is a guess about the past whatever its ordering.
+//!
+//! Source: He, Scherer and Scott 2005, "Preemption adaptivity in time-published queue-based spin locks" (MCS-TP).
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr;
+
+use lock_api::{GuardSend, RawMutex};
+use machine::atomic::{AtomicPtr, AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::clock::{self, Ticks};
+use machine::wait::{Patient, WaitPolicy, wait_until};
+
+use crate::bomb::AbortOnUnwind;
+
+/// A time-published MCS lock whose waiters pass the time as `W` says.
+///
+/// | | |
+/// | --- | --- |
+/// | bypass bound | first come, first served among running waiters; 64 queueings for one that is not |
+/// | cache misses to acquire | 1 uncontended, 4 or 5 contended, one more for each waiter passed over |
+/// | size | 2 pointers; a waiter's node is on its stack |
+/// | more threads than processors | keeps working: preempted waiters are passed over |
+/// | deadline | no: see [`Clh`](crate::Clh) |
+///
+/// ```
+/// use stanchion_spin::TimePublishedMcsMutex;
+///
+/// let jobs: TimePublishedMcsMutex<Vec<u32>> = TimePublishedMcsMutex::new(vec![1, 2]);
+/// assert_eq!(jobs.lock().pop(), Some(2));
+/// ```
+pub struct TimePublishedMcs<W = Patient> {
+    tail: AtomicPtr<Node>,
+    next: AtomicPtr<Node>,
+    waiting: PhantomData<fn() -> W>,
+}
+
+mutex_aliases!(
+    TimePublishedMcs<W>,
+    TimePublishedMcsMutex,
+    TimePublishedMcsMutexGuard,
+    [W = Patient]
+);
+
+struct Node {
+    next: AtomicPtr<Node>,
+    state: AtomicU32,
+    /// When the owner last looked, in ticks.
+    seen: AtomicU64,
+}
+
+/// In the queue.
+const WAITING: u32 = 0;
+/// Holds the lock.
+const GRANTED: u32 = 1;
+/// Passed over; no longer in the queue.
+const STRUCK: u32 = 2;
+
+/// A published time that is never stale.
+const NEVER_STALE: u64 = u64::MAX;
+
+/// The tail of a lock that is held and has no queue.
+const HELD: *mut Node = ptr::without_provenance_mut(1);
+
+impl Node {
+    /// Whether the owner has not looked lately.
+    #[inline]
+    fn is_stale(&self, now: Ticks) -> bool {
+        // Relaxed: see the header.
+        let seen = self.seen.load(Ordering::Relaxed);
+        // In a model no time passes, so staleness is a choice there.
+        seen != NEVER_STALE
+            && (now.nanos_since(Ticks::from_bits(seen)) > STALE_NS || machine::choice())
+    }
+}
+
+impl<W> TimePublishedMcs<W> {
+    /// A waiter that has not looked for this many nanoseconds is taken for preempted: well above the longest gap between two looks of
+    /// a running waiter, well below a time slice.
+    pub const STALE_NS: u64 = STALE_NS;
+
+    /// How often a waiter may be passed over before it is waited for.
+    pub const STRIKES: u32 = STRIKES;
+}
+
+const STALE_NS: u64 = 10_000;
+const STRIKES: u32 = 64;
+
+impl<W: WaitPolicy> TimePublishedMcs<W> {
+    /// A free lock.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            tail: AtomicPtr::new(ptr::null_mut()),
+            next: AtomicPtr::new(ptr::null_mut()),
+            waiting: PhantomData,
+        }
+    }
+
+    /// `free -> held, nobody waits`.
+    #[inline]
+    fn try_acquire(&self) -> bool {
+        // Acquire: pairs with the Release exchange of `unlock`.
+        self.tail
+            .compare_exchange(ptr::null_mut(), HELD, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        let mut strikes = 0;
+        while !self.queue(strikes) {
+            strikes += 1;
+        }
+    }
+
+    /// Queues once; `false` if struck.
+    fn queue(&self, strikes: u32) -> bool {
+        let publish = strikes < STRIKES;
+        let node = Node {
+            next: AtomicPtr::fresh(ptr::null_mut()),
+            state: AtomicU32::fresh(WAITING),
+            seen: AtomicU64::fresh(if publish { clock::now().to_bits() } else { NEVER_STALE }),
+        };
+        let me = ptr::from_ref(&node).cast_mut();
+        let bomb = AbortOnUnwind::armed();
+
+        // AcqRel: as in `Mcs`.
+        let last = self.tail.swap(me, Ordering::AcqRel);
+        let granted = last.is_null() || {
+            // Release: publishes the node to the holder, who loads the link with Acquire.
+            self.link_after(last).store(me, Ordering::Release);
+            let looked = |state| {
+                if publish {
+                    // Relaxed: see the header.
+                    node.seen.store(clock::now().to_bits(), Ordering::Relaxed);
+                }
+                state != WAITING
+            };
+            // Acquire: pairs with the Release store of a grant or a strike.
+            wait_until(&node.state, Ordering::Acquire, looked, &mut W::start()) == GRANTED
+        };
+        if granted {
+            self.leave_queue(&node);
+        }
+        bomb.defuse();
+        granted
+    }
+
+    /// Where the arrival after `last` has to link itself.
+    #[inline]
+    fn link_after(&self, last: *mut Node) -> &AtomicPtr<Node> {
+        if ptr::eq(last, HELD) {
+            return &self.next;
+        }
+        // SAFETY: `last` was the tail until our swap, so by Invariants 2 and 4 it stays until our link has been read.
+        unsafe { &(*last).next }
+    }
+
+    /// The holder's node leaves the queue: its successor, if any, moves into the lock.
+    #[inline]
+    fn leave_queue(&self, node: &Node) {
+        let me = ptr::from_ref(node).cast_mut();
+        // Relaxed: only the holder reads it, until the next arrival that finds `HELD` writes it.
+        let successor = self.successor_or(me, &node.next, HELD).unwrap_or(ptr::null_mut());
+        if !successor.is_null() {
+            self.next.store(successor, Ordering::Relaxed);
+        }
+    }
+
+    /// The link behind `place`, waiting for it if an arrival is about to make it; or `None` once `tail` has gone from `place` to `instead`.
+    #[inline]
+    fn successor_or(
+        &self,
+        place: *mut Node,
+        link: &AtomicPtr<Node>,
+        instead: *mut Node,
+    ) -> Option<*mut Node> {
+        // Acquire: pairs with the link's Release.
+        let successor = link.load(Ordering::Acquire);
+        if !successor.is_null() {
+            return Some(successor);
+        }
+        if !ptr::eq(place, HELD) {
+            // Invariant 3, before the exchange that lets others at it. Relaxed: the exchange publishes it.
+            self.next.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+        // Release: pairs with the Acquire of the next holder if it becomes null, of the arrival that finds `HELD` otherwise.
+        if self.tail.compare_exchange(place, instead, Ordering::Release, Ordering::Relaxed).is_ok()
+        {
+            return None;
+        }
+        // Acquire: pairs with the link's Release.
+        Some(wait_until(link, Ordering::Acquire, |next| !next.is_null(), &mut W::start()))
+    }
+}
+
+// SAFETY: by Invariant 1 of `Mcs` two threads never hold the lock at once, and the orderings make one holder's writes visible to
+// the next.
+unsafe impl<W: WaitPolicy> RawMutex for TimePublishedMcs<W> {
+    const INIT: Self = Self::new();
+
+    /// `Send`: whatever a release needs is in the lock.
+    type Guard = GuardSend;
+
+    #[inline]
+    fn lock(&self) -> GuardSend {
+        if !self.try_acquire() {
+            self.lock_contended();
+        }
+        GuardSend::new()
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<GuardSend> {
+        self.try_acquire().then(GuardSend::new)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, _guard: GuardSend) {
+        let Some(mut waiter) = self.successor_or(HELD, &self.next, ptr::null_mut()) else { return };
+        let now = clock::now();
+        loop {
+            // SAFETY: a waiting node stays until its state is stored, which only we do (Invariant 4).
+            let node = unsafe { &*waiter };
+            if !node.is_stale(now) {
+                // Release: pairs with the waiter's Acquire look. The node is not touched after it.
+                node.state.store(GRANTED, Ordering::Release);
+                return;
+            }
+            // Its link is read, or the tail moved off it, before it is struck (Invariant 4).
+            let successor = self.successor_or(waiter, &node.next, ptr::null_mut());
+            // Release: pairs with the waiter's Acquire look.
+            node.state.store(STRUCK, Ordering::Release);
+            match successor {
+                Some(next) => waiter = next,
+                // All were stale: the lock is free for whoever runs.
+                None => return,
+            }
+        }
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        // Relaxed: a hint, out of date when it is returned.
+        !self.tail.load(Ordering::Relaxed).is_null()
+    }
+}
+
+impl<W: WaitPolicy> Default for TimePublishedMcs<W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<W: WaitPolicy> fmt::Debug for TimePublishedMcs<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimePublishedMcs").field("locked", &self.is_locked()).finish()
+    }
+}

@@ -1,2 +1,0 @@
-//! The register-level simulator.
-fn main() {}

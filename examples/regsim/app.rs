@@ -1,0 +1,184 @@
+//! Arguments to exit code, with the streams handed in, so that tests can look at them.
+
+use crate::{locks, report};
+use clap::builder::PossibleValue;
+use clap::{Parser, value_parser};
+use stanchion_applications::regsim::{MAX_THREADS, Netlist, Options, ParseError, Run, sequential};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The largest file read. s38417, the largest ISCAS'89 circuit but one, has half a megabyte.
+const MAX_FILE: u64 = 256 << 20;
+
+/// Simulates a sequential logic circuit on several threads, with locks of your choice, and says how long they waited.
+///
+/// Reads an ISCAS'89 `.bench` netlist and gives it pseudo-random inputs. Gates are evaluated in parallel until their values settle, then the flip-flops
+/// are clocked. The checksum is over all outputs of all cycles; it depends on the circuit, --cycles and --seed, and on nothing else.
+#[derive(Debug, Parser)]
+#[command(
+    name = "regsim",
+    version,
+    after_help = "Exit code 0: done; 1: --check found another checksum; 2: the arguments or the file are no good."
+)]
+struct Arguments {
+    /// The netlist, an ISCAS'89 .bench file.
+    file: PathBuf,
+
+    /// Cycles of the circuit's clock.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1_000, value_parser = value_parser!(u64).range(1..))]
+    cycles: u64,
+
+    /// Threads, at most 64. More than there are processors is allowed, and hard on strict locks.
+    #[arg(long, allow_negative_numbers = true, value_name = "T", default_value_t = 2, value_parser = value_parser!(u16).range(1..=MAX_THREADS as i64))]
+    threads: u16,
+
+    /// The lock.
+    #[arg(long, value_name = "NAME", default_value = locks::DEFAULT, value_parser = lock_names())]
+    lock: String,
+
+    /// Seed of the pseudo-random inputs.
+    #[arg(long, allow_negative_numbers = true, value_name = "S", default_value_t = 1)]
+    seed: u64,
+
+    /// Locks over which the objects are spread: the fewer, the more contention.
+    #[arg(long, allow_negative_numbers = true, value_name = "B", default_value_t = 64, value_parser = value_parser!(u32).range(1..=65_536))]
+    buckets: u32,
+
+    /// Compares the checksum with that of the sequential simulator.
+    #[arg(long)]
+    check: bool,
+
+    /// Prints how many waits took how long.
+    #[arg(long)]
+    histogram: bool,
+}
+
+fn lock_names() -> Vec<PossibleValue> {
+    locks::LOCKS.iter().map(|lock| PossibleValue::new(lock.name).help(lock.about)).collect()
+}
+
+/// Why there is no run to report.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("{}:{}: {}", .0.display(), .1.line, .1.reason)]
+    Netlist(PathBuf, ParseError),
+    #[error("{}: cannot be read: {}", .0.display(), .1)]
+    Unreadable(PathBuf, io::Error),
+    #[error("{}: has more than {} MiB: is this a .bench netlist?", .0.display(), MAX_FILE >> 20)]
+    TooLarge(PathBuf),
+}
+
+/// What the checksum of the parallel run is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nobody asked.
+    Unchecked,
+    /// The same as the sequential one.
+    Same(sequential::Outcome),
+    /// Another one.
+    Other(sequential::Outcome),
+}
+
+impl Verdict {
+    pub(crate) fn of(run: &Run, reference: sequential::Outcome) -> Self {
+        if run.checksum == reference.checksum {
+            Self::Same(reference)
+        } else {
+            Self::Other(reference)
+        }
+    }
+
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Unchecked | Self::Same(_) => 0,
+            Self::Other(_) => 1,
+        }
+    }
+}
+
+/// Does what `arguments` say and returns the exit code.
+pub(crate) fn run(
+    arguments: impl IntoIterator<Item = OsString>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            // `--help` and `--version` come this way too.
+            // Nobody is left to be told if this fails.
+            if message.use_stderr() {
+                let _ = write!(err, "{message}");
+                return 2;
+            }
+            let _ = write!(out, "{message}");
+            return 0;
+        }
+    };
+    let netlist = match read(&arguments.file) {
+        Ok(netlist) => netlist,
+        Err(refused) => {
+            let _ = writeln!(err, "{refused}");
+            return 2;
+        }
+    };
+    let lock = locks::find(&arguments.lock);
+    let options = Options {
+        cycles: arguments.cycles,
+        threads: arguments.threads.into(),
+        seed: arguments.seed,
+        buckets: arguments.buckets as usize,
+    };
+    let run = (lock.run)(&netlist, &options);
+    let verdict = if arguments.check {
+        Verdict::of(&run, sequential::run(&netlist, options.cycles, options.seed))
+    } else {
+        Verdict::Unchecked
+    };
+    let report = report::Report {
+        file: &arguments.file,
+        netlist: &netlist,
+        lock: lock.name,
+        options,
+        run: &run,
+        verdict,
+        histogram: arguments.histogram,
+    };
+    let written = report.write(out).and_then(|()| out.flush());
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        let _ = writeln!(err, "regsim: cannot write the report: {error}");
+    }
+    if let Verdict::Other(reference) = verdict {
+        let _ = writeln!(err, "{}", mismatch(&report, reference));
+    }
+    verdict.exit_code()
+}
+
+/// What to say when the checksums differ.
+pub(crate) fn mismatch(report: &report::Report<'_>, reference: sequential::Outcome) -> String {
+    format!(
+        "{}: checksum {:016x} with lock {} on {} threads, but {:016x} sequentially: \
+         either the lock does not exclude or the simulator is wrong; please report it with this command line",
+        report.file.display(),
+        report.run.checksum,
+        report.lock,
+        report.options.threads,
+        reference.checksum,
+    )
+}
+
+fn read(path: &Path) -> Result<Netlist, Refused> {
+    let unreadable = |error| Refused::Unreadable(path.to_owned(), error);
+    let file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file that is too large, be it endless.
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(Refused::TooLarge(path.to_owned()));
+    }
+    Netlist::parse(&bytes).map_err(|error| Refused::Netlist(path.to_owned(), error))
+}

@@ -1,0 +1,197 @@
+//! Models of every lock: the same questions, asked of each.
+//!
+//! | model | threads | bound |
+//! | --- | --- | --- |
+//! | `two_threads` | 2, one locking twice | none |
+//! | `two_threads_twice_bounded` | 2, each locking twice | 3 preemptions |
+//! | `three_threads_bounded` | 3 | 3 preemptions, 2 for the time-published lock, as it prints |
+//! | `a_try_meets_a_holder` | 2 | none |
+//! | `a_guard_is_released_elsewhere` | 2 | none |
+//!
+//! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too. Every model prints
+//! `model NAME: N executions`.
+
+use std::mem;
+
+use lock_api::{Mutex, RawMutex};
+use machine::cell::UnsafeCell;
+use machine::sync::Arc;
+use machine::wait::{Patient, Spin};
+use machine::{Model, thread};
+use stanchion_spin_loom::contention::{Ethernet, Exchange, Polling, Read};
+use stanchion_spin_loom::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+
+/// What the lock protects: counted without atomics, under loom's race checker.
+struct Payload(UnsafeCell<u32>);
+
+// SAFETY: it is what a mutex is for: sent, and reached by one thread at a time. The models check that.
+unsafe impl Send for Payload {}
+
+impl Payload {
+    fn new() -> Self {
+        Self(UnsafeCell::new(0))
+    }
+
+    fn add_one(&self) {
+        // SAFETY: the caller holds the lock; if that is not enough, the cell reports it.
+        self.0.with_mut(|count| unsafe { *count += 1 });
+    }
+
+    fn count(&self) -> u32 {
+        // SAFETY: as in `add_one`.
+        self.0.with(|count| unsafe { *count })
+    }
+}
+
+/// Checks `body`, says how much there was to check.
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+fn lock_and_count<R: RawMutex>(mutex: &Mutex<R, Payload>, times: u32) {
+    for _ in 0..times {
+        mutex.lock().add_one();
+    }
+}
+
+/// A thread for each of `times`, the last of them this one, locking so many times.
+fn count_with<R>(times: &'static [u32])
+where
+    R: RawMutex + Send + Sync + 'static,
+{
+    let mutex = Arc::new(Mutex::<R, _>::new(Payload::new()));
+    let (mine, others) = times.split_last().expect("at least this thread");
+    let others: Vec<_> = others
+        .iter()
+        .map(|&times| {
+            let mutex = mutex.clone();
+            thread::spawn(move || lock_and_count(&mutex, times))
+        })
+        .collect();
+    lock_and_count(&mutex, *mine);
+    for other in others {
+        other.join().unwrap();
+    }
+    assert_eq!(mutex.lock().count(), times.iter().sum());
+}
+
+/// One thread locks, the other tries, and both then lock for good.
+fn try_against_lock<R>()
+where
+    R: RawMutex + Send + Sync + 'static,
+{
+    let mutex = Arc::new(Mutex::<R, _>::new(Payload::new()));
+    let other = {
+        let mutex = mutex.clone();
+        thread::spawn(move || {
+            let got = mutex.try_lock().map(|payload| payload.add_one()).is_some();
+            u32::from(got)
+        })
+    };
+    mutex.lock().add_one();
+    let got = other.join().unwrap();
+    assert_eq!(mutex.try_lock().expect("everyone is done").count(), 1 + got);
+    assert!(!mutex.is_locked());
+}
+
+/// A guard acquired by one thread and released by another.
+fn send_the_guard<R>()
+where
+    R: RawMutex + Send + Sync + 'static,
+    R::Guard: Send,
+{
+    let mutex = Arc::new(Mutex::<R, _>::new(Payload::new()));
+    // SAFETY: released below, by the thread that the guard is sent to.
+    let guard = unsafe { mutex.raw() }.lock();
+    let releaser = {
+        let mutex = mutex.clone();
+        thread::spawn(move || {
+            // SAFETY: `raw` only reads; the guard is this lock's, held.
+            unsafe { mutex.raw().unlock(guard) }
+        })
+    };
+    mutex.lock().add_one();
+    releaser.join().unwrap();
+    assert_eq!(mutex.lock().count(), 1);
+}
+
+/// A forgotten guard leaves the mutex locked, for good and for all, wherever it is moved.
+fn forget_and_move<R>()
+where
+    R: RawMutex + Send + Sync + 'static,
+{
+    let mutex = Mutex::<R, _>::new(Payload::new());
+    mem::forget(mutex.lock());
+    let mutex = Arc::new(Box::new(mutex));
+    let other = {
+        let mutex = mutex.clone();
+        thread::spawn(move || mutex.try_lock().is_some())
+    };
+    assert!(mutex.try_lock().is_none());
+    assert!(!other.join().unwrap());
+    assert!(mutex.is_locked());
+}
+
+macro_rules! models {
+    ($($module:ident: $lock:ty, $preemptions:literal;)+) => {$(
+        mod $module {
+            use super::*;
+
+            type Lock = $lock;
+
+            /// Enough for a lock and its payload; nodes are made fresh.
+            fn model() -> Model {
+                Model::new().objects(6)
+            }
+
+            fn name(model: &str) -> String {
+                format!("{}::{model}", stringify!($module))
+            }
+
+            #[test]
+            fn two_threads() {
+                explore(&name("two_threads"), model(), || count_with::<Lock>(&[1, 2]));
+            }
+
+            #[test]
+            fn two_threads_twice_bounded() {
+                let model = model().preemptions($preemptions);
+                explore(&name("two_threads_twice_bounded"), model, || count_with::<Lock>(&[2, 2]));
+            }
+
+            #[test]
+            fn three_threads_bounded() {
+                let model = model().preemptions($preemptions);
+                explore(&name("three_threads_bounded"), model, || count_with::<Lock>(&[1, 1, 1]));
+            }
+
+            #[test]
+            fn a_try_meets_a_holder() {
+                explore(&name("a_try_meets_a_holder"), model(), try_against_lock::<Lock>);
+            }
+
+            #[test]
+            fn a_guard_is_released_elsewhere() {
+                explore(&name("a_guard_is_released_elsewhere"), model(), send_the_guard::<Lock>);
+            }
+
+            #[test]
+            fn a_forgotten_guard_keeps_a_moved_lock() {
+                explore(&name("a_forgotten_guard_keeps_a_moved_lock"), model(), forget_and_move::<Lock>);
+            }
+        }
+    )+};
+}
+
+models! {
+    exchange: TestAndSet<Exchange, Spin>, 3;
+    read: TestAndSet<Read>, 3;
+    ethernet: TestAndSet<Ethernet>, 3;
+    polling: TestAndSet<Polling>, 3;
+    ticket: Ticket, 3;
+    anderson: Anderson<4>, 3;
+    anderson_shared_slots: Anderson<2, Patient>, 3;
+    mcs: Mcs, 3;
+    clh: Clh, 3;
+    time_published_mcs: TimePublishedMcs, 2;
+}
