@@ -1,2 +1,99 @@
-//! The tasks.
-fn main() {}
+//! `cargo xtask`: every check of the project as a named task, the same here and in CI.
+//!
+//! | task | what it demands |
+//! | --- | --- |
+//! | `ci` | everything below, with what each took; `--list` names them |
+//! | `lint`, `docs` | formatting, clippy with every feature alone, documentation, no warning anywhere |
+//! | `loom` | every model passes, and none explores less than it used to |
+//! | `weaken` | every memory ordering is needed: weakened, some model fails |
+//! | `torture` | real threads, more than processors, stalled at random: exclusion and progress |
+//! | `busted` | each of torture's checks catches the lock that is broken for it |
+//! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks, and something in the broken one |
+//! | `downstream` | a stranger's crate is modelled by our loom machine |
+//! | `package` | the crates as packaged build and run, feature by feature |
+
+mod ci;
+mod downstream;
+mod explored;
+mod failure;
+mod loom;
+mod orderings;
+mod package;
+mod shell;
+mod torture;
+mod tsan;
+mod weaken;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// What CI runs, locally and under the same names.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Everything that CI runs, with what each task took
+    Ci {
+        /// Only these tasks, by name; may be repeated
+        #[arg(long, value_name = "TASK")]
+        only: Vec<String>,
+        /// Name the tasks and end
+        #[arg(long)]
+        list: bool,
+    },
+    /// Formatting and clippy, warnings denied
+    Lint,
+    /// Documentation, warnings denied
+    Docs,
+    /// Run the loom models and compare how much they explored
+    Loom {
+        /// Only models whose names contain this
+        filter: Option<String>,
+        /// Accept the numbers of this run as the committed table
+        #[arg(long)]
+        update: bool,
+    },
+    /// Weaken each memory ordering in turn and demand that a named model fails
+    Weaken(weaken::Options),
+    /// Torture locks with real threads, random stalls and too few processors
+    Torture(torture::Options),
+    /// Torture the locks that are broken on purpose; each must be caught
+    Busted,
+    /// Run the fence-free locks under ThreadSanitizer
+    Tsan,
+    /// Build, run and model the stranger's crate
+    Downstream,
+    /// Package each published crate and build a stranger's crate from the packages
+    Package,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().task {
+        Task::Ci { list: true, .. } => {
+            ci::list();
+            Ok(())
+        }
+        Task::Ci { only, list: false } => ci::run(&only),
+        Task::Lint => ci::lint(),
+        Task::Docs => ci::docs(),
+        Task::Loom { filter, update } => loom::loom(filter.as_deref(), update),
+        Task::Weaken(options) => weaken::weaken(&options),
+        Task::Torture(options) => torture::torture(&options),
+        Task::Busted => torture::busted(),
+        Task::Tsan => tsan::tsan(),
+        Task::Downstream => downstream::downstream(),
+        Task::Package => package::package(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Torture for locks: what models cannot reach because it takes a kernel, and time.
+//!
+//! | part | what it is |
+//! | --- | --- |
+//! | [`subject`] | any `lock_api` lock behind one small interface |
+//! | [`busted`] | locks that are broken on purpose; a check that passes one of them is no check |
+//! | [`locks`] | the names that the command knows |
+//! | [`contest`] | threads that fight for one lock and keep the books |
+//! | [`tormentor`] | a thread that stalls the others by signal, wherever they are |
+//! | [`phase`] | calm, crowd, one processor |
+//! | [`random`] | seeded, so that a run can be repeated as far as the kernel lets it |
+//!
+//! The idea is that of Linux's `locktorture`, which also ships a broken lock.
+
+pub mod busted;
+#[cfg(feature = "command")]
+pub mod contest;
+#[cfg(feature = "command")]
+pub mod locks;
+#[cfg(feature = "command")]
+pub mod phase;
+pub mod random;
+#[cfg(feature = "command")]
+pub mod subject;
+#[cfg(feature = "command")]
+pub mod tormentor;

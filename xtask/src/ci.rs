@@ -1,0 +1,161 @@
+//! `cargo xtask ci`: everything that CI runs, task by task, with what each took.
+//!
+//! All tasks but `downstream`, `tsan` and `weaken` share one target folder and one set of flags, so that a dependency is
+//! compiled once. A failing task does not stop the ones after it: a run of CI says all that is wrong.
+
+use std::time::{Duration, Instant};
+
+use crate::failure::{Failure, Result};
+use crate::{downstream, explored, package, shell, torture, tsan, weaken};
+
+/// A task that CI runs.
+struct Task {
+    name: &'static str,
+    about: &'static str,
+    run: fn() -> Result,
+}
+
+/// In the order in which they run: the cheap ones that fail most often first.
+const TASKS: &[Task] = &[
+    Task { name: "fmt", about: "every file is formatted by rustfmt.toml", run: fmt },
+    Task { name: "clippy", about: "no warning in any target of any package", run: clippy },
+    Task {
+        name: "features",
+        about: "no warning with each feature alone and with none",
+        run: features,
+    },
+    Task { name: "docs", about: "the documentation builds without a warning", run: docs },
+    Task {
+        name: "test",
+        about: "cargo test: unit tests, examples of the docs, all loom models; no search shrank",
+        run: test,
+    },
+    Task {
+        name: "busted",
+        about: "every check of the torture harness catches the lock broken for it",
+        run: torture::busted,
+    },
+    Task { name: "torture", about: "two seconds of torture for each lock", run: torture::brief },
+    Task {
+        name: "weaken",
+        about: "every ordering of the files changed is needed by a named model",
+        run: weaken::changed,
+    },
+    Task {
+        name: "downstream",
+        about: "a stranger's crate, run for real and under our loom machine",
+        run: downstream::downstream,
+    },
+    Task {
+        name: "package",
+        about: "the crates as published build in a stranger's workspace, feature by feature",
+        run: package::package,
+    },
+    Task { name: "tsan", about: "the fence-free locks under ThreadSanitizer", run: tsan::tsan },
+];
+
+/// `cargo xtask lint` is these three.
+const LINT: &[&str] = &["fmt", "clippy", "features"];
+
+/// Prints the tasks.
+pub(crate) fn list() {
+    for task in TASKS {
+        println!("{:10}  {}", task.name, task.about);
+    }
+}
+
+/// Formatting and clippy.
+pub(crate) fn lint() -> Result {
+    run(LINT.iter().map(|&name| name.to_owned()).collect::<Vec<_>>().as_slice())
+}
+
+/// Runs the tasks named in `only`, or all, and prints what each took.
+pub(crate) fn run(only: &[String]) -> Result {
+    let known = |name: &String| TASKS.iter().any(|task| task.name == name);
+    if let Some(stranger) = only.iter().find(|name| !known(name)) {
+        let names: Vec<_> = TASKS.iter().map(|task| task.name).collect();
+        return Err(Failure::verdict(format!(
+            "no task `{stranger}`; there are: {}",
+            names.join(", ")
+        )));
+    }
+    let chosen =
+        TASKS.iter().filter(|task| only.is_empty() || only.iter().any(|name| name == task.name));
+    let mut ran = Vec::new();
+    let begin = Instant::now();
+    for task in chosen {
+        println!("\n==== {}: {}", task.name, task.about);
+        let begin = Instant::now();
+        let result = (task.run)();
+        if let Err(failure) = &result {
+            println!("\n{}: {failure}", task.name);
+        }
+        ran.push((task.name, begin.elapsed(), result.is_ok()));
+    }
+    println!();
+    for (name, took, passed) in &ran {
+        println!("{name:10}  {:>8}  {}", seconds(*took), if *passed { "ok" } else { "FAILED" });
+    }
+    println!("{:10}  {:>8}", "all", seconds(begin.elapsed()));
+    let failed: Vec<_> =
+        ran.iter().filter(|(.., passed)| !passed).map(|(name, ..)| (*name).to_owned()).collect();
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Tasks(failed)) }
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.1} s", took.as_secs_f64())
+}
+
+fn fmt() -> Result {
+    shell::run(&mut shell::cargo(["fmt", "--all", "--check"]))?;
+    // The stranger's crate is no member, so `--all` does not see it.
+    shell::run(&mut shell::cargo([
+        "fmt",
+        "--manifest-path",
+        "examples/downstream/Cargo.toml",
+        "--check",
+    ]))
+}
+
+fn clippy() -> Result {
+    shell::run(&mut shell::cargo([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+/// The packages with features, and the sets to be checked apart from the default one.
+const FEATURES: &[(&str, &[&str])] = &[
+    ("stanchion-machine", &["", "std"]),
+    ("stanchion-spin", &["", "std", "lock_api_04"]),
+    ("stanchion", &["", "std", "spin", "model", "spin,lock_api_04"]),
+];
+
+fn features() -> Result {
+    for (package, sets) in FEATURES {
+        for set in *sets {
+            let mut command = shell::cargo(["clippy", "-p", package, "--no-default-features"]);
+            if !set.is_empty() {
+                command.args(["--features", set]);
+            }
+            shell::run(command.args(["--", "-D", "warnings"]))?;
+        }
+    }
+    Ok(())
+}
+
+/// The documentation of every package with documentation, warnings denied.
+pub(crate) fn docs() -> Result {
+    shell::run(shell::cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// `cargo test`, the command of the README; its output also carries what the models explored.
+fn test() -> Result {
+    let output =
+        shell::run_teed(&mut shell::cargo(["test", "--workspace", "--", "--show-output"]))?;
+    explored::check(&output, true)
+}

@@ -1,0 +1,49 @@
+//! `cargo xtask loom`: the models of the twins, and how much of their state spaces was explored.
+
+use crate::explored;
+use crate::failure::{Failure, Result};
+use crate::shell;
+
+/// The packages whose tests are models, lowest floor first: every package under `twins/loom`.
+pub(crate) fn twins() -> Result<Vec<String>> {
+    let folder = shell::root().join("twins/loom");
+    let entries = std::fs::read_dir(&folder).map_err(Failure::file(&folder))?;
+    let mut twins: Vec<String> = entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            entry.path().join("Cargo.toml").is_file().then(|| format!("stanchion-{name}-loom"))
+        })
+        .collect();
+    twins.sort();
+    Ok(twins)
+}
+
+/// Runs the models whose names contain `filter`, and compares (or with `update` commits) the executions explored.
+pub(crate) fn loom(filter: Option<&str>, update: bool) -> Result {
+    if update && filter.is_some() {
+        return Err(Failure::verdict("--update writes the whole table: leave the filter out"));
+    }
+    let mut command = shell::cargo(["test", "--tests"]);
+    for twin in twins()? {
+        command.args(["-p", &twin]);
+    }
+    command.arg("--");
+    command.args(filter);
+    // Shown after the tests of a program, each report on a line of its own whatever runs at the same time.
+    command.arg("--show-output");
+    let output = shell::run_teed(&mut command)?;
+    let now = explored::reported(&output);
+    if now.is_empty() {
+        let which =
+            filter.map_or("no model".to_owned(), |filter| format!("no model matching `{filter}`"));
+        return Err(Failure::verdict(format!(
+            "{which} reported `model NAME: N executions`; the models are the tests of twins/loom/*/tests"
+        )));
+    }
+    if update {
+        explored::print(&explored::committed()?, &now);
+        return explored::commit(&now);
+    }
+    explored::check(&output, filter.is_none())
+}

@@ -1,0 +1,135 @@
+//! Running commands: where, how long, and what they printed.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::failure::{Failure, Result};
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().expect("xtask is a folder of the workspace").to_owned()
+}
+
+/// Where builds go: `CARGO_TARGET_DIR` or `target`.
+pub(crate) fn target() -> PathBuf {
+    let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(chosen.unwrap_or_else(|| PathBuf::from("target")))
+}
+
+/// `cargo` with `arguments`, started in the root.
+pub(crate) fn cargo<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(arguments).stdin(Stdio::null());
+    // What `cargo run` set for this process is not meant for the cargo that it starts.
+    for (name, _) in std::env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// The command as one would type it.
+pub(crate) fn line(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_stem().unwrap_or_default();
+    let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+    std::iter::once(program.to_string_lossy().into_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Runs `command` with its output on this terminal; failing is an error.
+pub(crate) fn run(command: &mut Command) -> Result {
+    let text = announce(command);
+    let status =
+        command.status().map_err(|source| Failure::Start { command: text.clone(), source })?;
+    ended(status, text)
+}
+
+/// Runs `command` with its standard output on this terminal and returned; failing is an error.
+pub(crate) fn run_teed(command: &mut Command) -> Result<String> {
+    let text = line(command);
+    let (status, seen) = run_seen(command)?;
+    ended(status, text).map(|()| seen)
+}
+
+/// Runs `command` with its standard output on this terminal and returned, however it ends.
+pub(crate) fn run_seen(command: &mut Command) -> Result<(ExitStatus, String)> {
+    let text = announce(command);
+    let failed_start = |source| Failure::Start { command: text.clone(), source };
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed_start)?;
+    let mut seen = String::new();
+    let pipe = child.stdout.take().expect("standard output was asked for");
+    // Test programs may print bytes that are no UTF-8: split by bytes, convert leniently.
+    for line in BufReader::new(pipe).split(b'\n') {
+        let line = line.map_err(failed_start)?;
+        let line = String::from_utf8_lossy(&line);
+        // A closed terminal must not stop the run.
+        let _ = writeln!(std::io::stdout(), "{line}");
+        seen.push_str(&line);
+        seen.push('\n');
+    }
+    let status = child.wait().map_err(failed_start)?;
+    Ok((status, seen))
+}
+
+/// Runs `command` quietly and returns its standard output; its standard error stays on this terminal.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let text = line(command);
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|source| Failure::Start { command: text.clone(), source })?;
+    ended(output.status, text)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// How a command with a time limit ended.
+pub(crate) struct Ended {
+    /// `None`: it ran out of time and was killed.
+    pub(crate) status: Option<ExitStatus>,
+    /// Everything that it printed, on both streams.
+    pub(crate) output: String,
+}
+
+/// Runs `command` for at most `limit`, its output going through the file `log`.
+pub(crate) fn run_limited(command: &mut Command, limit: Duration, log: &Path) -> Result<Ended> {
+    let text = line(command);
+    let failed_start = |source| Failure::Start { command: text.clone(), source };
+    let out = File::create(log).map_err(Failure::file(log))?;
+    let err = out.try_clone().map_err(Failure::file(log))?;
+    let begin = Instant::now();
+    let mut child =
+        command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().map_err(failed_start)?;
+    let mut nap = Duration::from_micros(500);
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed_start)? {
+            break Some(status);
+        }
+        if begin.elapsed() > limit {
+            child.kill().map_err(failed_start)?;
+            child.wait().map_err(failed_start)?;
+            break None;
+        }
+        std::thread::sleep(nap);
+        nap = (nap * 2).min(Duration::from_millis(10));
+    };
+    let output = std::fs::read(log).map_err(Failure::file(log))?;
+    Ok(Ended { status, output: String::from_utf8_lossy(&output).into_owned() })
+}
+
+fn announce(command: &Command) -> String {
+    let text = line(command);
+    let _ = writeln!(std::io::stdout(), "\n$ {text}");
+    text
+}
+
+fn ended(status: ExitStatus, command: String) -> Result {
+    if status.success() { Ok(()) } else { Err(Failure::Command { command, status }) }
+}

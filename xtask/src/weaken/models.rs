@@ -1,0 +1,240 @@
+//! Building the copy's models once and running them on every mutant.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::{Mutant, copy, scope};
+use crate::explored;
+use crate::failure::{Failure, Result};
+use crate::shell;
+
+/// A test of a twin.
+pub(crate) struct Model {
+    /// The crate whose twin it belongs to.
+    room: String,
+    program: PathBuf,
+    name: String,
+    /// Executions explored when nothing is weakened; the measure of how long it takes that is the same everywhere.
+    executions: u64,
+    took: Duration,
+    reaches: HashSet<usize>,
+}
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// That model failed.
+    Killed { model: String, how: How },
+    /// That many models reach the site and none failed.
+    Survived { models: usize },
+    /// No model reaches the site.
+    Unreached,
+    /// None failed, and this one ran out of time.
+    Undecided { model: String },
+}
+
+/// How a model failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// A race, an assertion, a deadlock.
+    Failed,
+    /// An execution that does not end: more branches than the model may have.
+    BranchLimit,
+}
+
+/// What loom says then.
+const BRANCH_LIMIT: &str = "Model exceeded maximum number of branches";
+
+/// The longest that a model may take on a mutant, beyond four times what it takes unweakened.
+const TIME: Duration = Duration::from_secs(20);
+
+/// Builds the models that may reach `mutants`, runs each once unweakened, and notes what it reaches.
+pub(crate) fn build(tree: &Path, mutants: &[Mutant]) -> Result<Vec<Model>> {
+    let lowest =
+        scope::ROOMS.iter().position(|room| mutants.iter().any(|mutant| mutant.room == *room));
+    let rooms = &scope::ROOMS[lowest.unwrap_or(0)..];
+    let mut tests = Vec::new();
+    for room in rooms {
+        for program in programs(tree, room)? {
+            let mut listing = Command::new(&program);
+            let all = shell::output(listing.args(["--list", "--format", "terse"]))?;
+            let ignored = shell::output(Command::new(&program).args([
+                "--list",
+                "--format",
+                "terse",
+                "--ignored",
+            ]))?;
+            let named = |text: &str| -> Vec<String> {
+                text.lines()
+                    .filter_map(|line| line.strip_suffix(": test"))
+                    .map(str::to_owned)
+                    .collect()
+            };
+            let ignored = named(&ignored);
+            let names = named(&all).into_iter().filter(|name| !ignored.contains(name));
+            tests.extend(names.map(|name| ((*room).to_owned(), program.clone(), name)));
+        }
+    }
+    let models = in_parallel(tests.len(), |at, worker| {
+        let (room, program, name) = tests[at].clone();
+        unweakened(room, program, name, worker)
+    })?;
+    if models.is_empty() {
+        return Err(Failure::verdict(
+            "the twins of these crates have no models: nothing can say whether an ordering is needed",
+        ));
+    }
+    Ok(models)
+}
+
+/// The test programs of the twin of `room`.
+fn programs(tree: &Path, room: &str) -> Result<Vec<PathBuf>> {
+    let twin = format!("stanchion-{room}-loom");
+    let mut command = shell::cargo([
+        "test",
+        "--quiet",
+        "--no-run",
+        "--tests",
+        "--message-format=json",
+        "-p",
+        &twin,
+    ]);
+    command.current_dir(tree).env("CARGO_TARGET_DIR", copy::folder().join("build"));
+    // The seams trip lints that the sources themselves do not.
+    command.env("CARGO_TERM_QUIET", "true");
+    let messages = shell::output(&mut command)?;
+    let programs = messages.lines().filter_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(message.get("executable")?.as_str()?))
+    });
+    Ok(programs.collect())
+}
+
+fn command(program: &Path, name: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args([name, "--exact", "--nocapture", "--test-threads=1"]).current_dir(copy::folder());
+    command
+}
+
+fn unweakened(room: String, program: PathBuf, name: String, worker: usize) -> Result<Model> {
+    let reached = copy::folder().join(format!("reached-{worker}"));
+    std::fs::write(&reached, "").map_err(Failure::file(&reached))?;
+    let log = copy::folder().join(format!("log-{worker}"));
+    let begin = Instant::now();
+    let mut run = command(&program, &name);
+    let ended =
+        shell::run_limited(run.env(copy::REACHED, &reached), Duration::from_secs(600), &log)?;
+    let took = begin.elapsed();
+    if !ended.status.is_some_and(|status| status.success()) {
+        return Err(Failure::verdict(format!(
+            "{}\nthe model {name} fails with nothing weakened",
+            ended.output
+        )));
+    }
+    let text = std::fs::read_to_string(&reached).map_err(Failure::file(&reached))?;
+    let reaches = text.lines().filter_map(|line| line.parse().ok()).collect();
+    let reports = explored::reported(&ended.output);
+    let executions = if reports.is_empty() { u64::MAX } else { reports.values().sum() };
+    Ok(Model { room, program, name, executions, took, reaches })
+}
+
+/// Runs every mutant, and says what became of each, in the same order.
+pub(crate) fn sweep(models: &[Model], mutants: &[Mutant]) -> Result<Vec<Outcome>> {
+    in_parallel(mutants.len(), |at, worker| {
+        let mutant = &mutants[at];
+        let outcome = weakened(models, mutant, worker)?;
+        let fate = match &outcome {
+            Outcome::Killed { model, how: How::Failed } => format!("killed by {model}"),
+            Outcome::Killed { model, how: How::BranchLimit } => {
+                format!("killed by {model} (branch limit)")
+            }
+            Outcome::Survived { models } => format!("SURVIVED {models} models"),
+            Outcome::Unreached => "REACHED by no model".to_owned(),
+            Outcome::Undecided { model } => format!("UNDECIDED: {model} ran out of time"),
+        };
+        println!("{}:{} {}: {fate}", mutant.file, mutant.line, mutant.change);
+        Ok(outcome)
+    })
+}
+
+fn weakened(models: &[Model], mutant: &Mutant, worker: usize) -> Result<Outcome> {
+    let mut reaching: Vec<_> =
+        models.iter().filter(|model| model.reaches.contains(&mutant.site)).collect();
+    if reaching.is_empty() {
+        return Ok(Outcome::Unreached);
+    }
+    // The crate's own models before those of crates above, small ones before large ones; never by time, so that the table is the
+    // same on every run.
+    let module = mutant
+        .file
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.strip_suffix(".rs"))
+        .unwrap_or_default();
+    reaching.sort_by_key(|model| {
+        (
+            model.room != mutant.room,
+            !model.name.contains(module),
+            model.executions,
+            model.name.clone(),
+        )
+    });
+    let log = copy::folder().join(format!("log-{worker}"));
+    let mut late = None;
+    for model in &reaching {
+        let mut run = command(&model.program, &model.name);
+        run.env(copy::WEAKEN, format!("{}:{}", mutant.site, mutant.weaker));
+        let ended = shell::run_limited(&mut run, TIME + 4 * model.took, &log)?;
+        match ended.status {
+            Some(status) if status.success() => {}
+            Some(_) => {
+                let how = if ended.output.contains(BRANCH_LIMIT) {
+                    How::BranchLimit
+                } else {
+                    How::Failed
+                };
+                return Ok(Outcome::Killed { model: model.name.clone(), how });
+            }
+            None => late = late.or_else(|| Some(model.name.clone())),
+        }
+    }
+    Ok(match late {
+        Some(model) => Outcome::Undecided { model },
+        None => Outcome::Survived { models: reaching.len() },
+    })
+}
+
+/// `task(0..count, worker)` on every processor; loom explores on one. The first error ends it.
+fn in_parallel<T: Send>(
+    count: usize,
+    task: impl Fn(usize, usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for worker in 0..workers {
+            let (next, done, task) = (&next, &done, &task);
+            scope.spawn(move || {
+                loop {
+                    // Relaxed: a ticket and nothing else.
+                    let at = next.fetch_add(1, Relaxed);
+                    if at >= count {
+                        return;
+                    }
+                    let result = task(at, worker);
+                    if result.is_err() {
+                        next.store(count, Relaxed);
+                    }
+                    done.lock().expect("no worker panics while it pushes").push((at, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no worker panics while it pushes");
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}

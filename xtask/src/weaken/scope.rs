@@ -1,0 +1,136 @@
+//! Which orderings are weakened: those of the algorithms, not those of the machine's backends.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Mutant, misread};
+use crate::failure::{Failure, Result};
+use crate::orderings::sites::{Site, sites};
+use crate::shell;
+
+/// The crates, lowest floor first: a model of one may be what needs an ordering of one below it.
+pub(crate) const ROOMS: [&str; 3] = ["machine", "spin", "applications"];
+
+/// The backends implement the atomics and run on one machine each; no model can tell anything about the real one.
+const BACKENDS: [&str; 3] =
+    ["crates/machine/src/real/", "crates/machine/src/loom/", "crates/machine/src/simulated/"];
+
+/// A source file with the number of its first site.
+pub(crate) struct File {
+    pub(crate) room: &'static str,
+    /// From the root, with `/`.
+    pub(crate) path: String,
+    pub(crate) source: String,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) first: usize,
+}
+
+/// The files with orderings.
+pub(crate) fn files() -> Result<Vec<File>> {
+    let mut files = Vec::new();
+    let mut first = 0;
+    for room in ROOMS {
+        let mut paths = Vec::new();
+        sources(&format!("crates/{room}/src"), &mut paths)?;
+        paths.sort();
+        for path in paths {
+            let full = shell::root().join(&path);
+            let source = std::fs::read_to_string(&full).map_err(Failure::file(&full))?;
+            let sites = sites(&source).map_err(misread(&path))?;
+            if !sites.is_empty() {
+                let next = first + sites.len();
+                files.push(File { room, path, source, sites, first });
+                first = next;
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn sources(folder: &str, paths: &mut Vec<String>) -> Result {
+    let full = shell::root().join(folder);
+    for entry in std::fs::read_dir(&full).map_err(Failure::file(&full))? {
+        let entry = entry.map_err(Failure::file(&full))?;
+        let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.path().is_dir() {
+            if !BACKENDS.contains(&format!("{path}/").as_str()) {
+                sources(&path, paths)?;
+            }
+        } else if path.ends_with(".rs") {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Every way to weaken one ordering of `files`.
+pub(crate) fn mutants(files: &[File]) -> Vec<Mutant> {
+    let sites = files
+        .iter()
+        .flat_map(|file| file.sites.iter().enumerate().map(move |(at, site)| (file, at, site)));
+    sites
+        .flat_map(|(file, at, site)| {
+            site.weaker().iter().map(move |&weaker| Mutant {
+                room: file.room.to_owned(),
+                file: file.path.clone(),
+                change: format!("{site} -> {weaker}"),
+                line: site.line,
+                site: file.first + at,
+                weaker,
+            })
+        })
+        .collect()
+}
+
+/// Refuses a crate that has no orderings of ours.
+pub(crate) fn known(room: &str) -> Result {
+    if ROOMS.contains(&room) {
+        return Ok(());
+    }
+    Err(Failure::verdict(format!("no crate `{room}`; there are: {}", ROOMS.join(", "))))
+}
+
+/// Every so manieth mutant is tried when there is no history that says what changed.
+const SAMPLE: usize = 8;
+
+/// Those in files that changed, and all of a crate whose models changed. Without history, a fixed sample.
+pub(crate) fn changed(mutants: Vec<Mutant>) -> Result<Vec<Mutant>> {
+    let Some(changed) = changed_files()? else {
+        println!("no earlier commit to compare with: a fixed sample, every {SAMPLE}th");
+        return Ok(mutants.into_iter().step_by(SAMPLE).collect());
+    };
+    let models = |room: &str| {
+        let tests = format!("twins/loom/{room}/tests/");
+        changed.iter().any(|path| path.starts_with(&tests))
+    };
+    let remodelled: Vec<_> = ROOMS.into_iter().filter(|room| models(room)).collect();
+    Ok(mutants
+        .into_iter()
+        .filter(|mutant| {
+            changed.contains(&mutant.file) || remodelled.contains(&mutant.room.as_str())
+        })
+        .collect())
+}
+
+/// What differs from the merge base with main, or from the last commit but one; `None` if there is no such commit.
+fn changed_files() -> Result<Option<HashSet<String>>> {
+    let head = git(&["rev-parse", "HEAD"]);
+    let bases = ["origin/main", "main"]
+        .into_iter()
+        .filter_map(|branch| git(&["merge-base", "HEAD", branch]));
+    let base = bases.into_iter().find(|base| Some(base) != head.as_ref());
+    let Some(base) = base.or_else(|| git(&["rev-parse", "--verify", "--quiet", "HEAD~1"])) else {
+        return Ok(None);
+    };
+    let text = git(&["diff", "--name-only", base.trim()])
+        .ok_or_else(|| Failure::verdict(format!("git cannot compare with {}", base.trim())))?;
+    Ok(Some(text.lines().map(str::to_owned).collect()))
+}
+
+/// What git prints; `None` if it refuses or is not there.
+fn git(arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new("git");
+    let output = command.current_dir(Path::new(&shell::root())).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
