@@ -21,12 +21,18 @@ macro_rules! locks {
 }
 
 locks! {
+    "test-and-set": stanchion_spin::TestAndSet, "ours: a bit, Ethernet-style backoff; unfair, a few bytes";
+    "ticket": stanchion_spin::Ticket, "ours: first come, first served, proportional backoff";
+    "anderson": stanchion_spin::Anderson<16>, "ours: array lock, a slot per waiter";
+    "clh": stanchion_spin::Clh, "ours: queue lock, waits on its predecessor's node";
+    "mcs": stanchion_spin::Mcs, "ours: queue lock, waits on its own node";
+    "time-published-mcs": stanchion_spin::TimePublishedMcs, "ours: queue lock that passes over preempted waiters";
     "parking_lot": parking_lot::RawMutex, "peer: a byte, spins a little, then parks";
     "std": Std, "peer: std::sync::Mutex, spins a little, then parks";
 }
 
 /// The lock of a run that names none.
-pub(crate) const DEFAULT: &str = "parking_lot";
+pub(crate) const DEFAULT: &str = "mcs";
 
 /// The lock called `name`, which the parser of the arguments has let through.
 pub(crate) fn find(name: &str) -> &'static Entry {

@@ -93,3 +93,9 @@ impl Ring {
         self.0.view().map_or(Presence::Unknown, |view| view.presence())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    // Others read it, and the last to go unmaps it.
+    static_assertions::assert_impl_all!(super::Ring: Send, Sync);
+}

@@ -88,6 +88,9 @@ impl fmt::Display for Quota {
 
 /// Keeps the calling thread on processor `cpu` until the returned guard is dropped.
 ///
+/// Any processor that the system grants this process will do, also one outside the calling thread's present mask: a thread inherits
+/// the mask of the thread that started it, which may have been pinned.
+///
 /// # Errors
 ///
 /// [`PinError`] if there is no such processor, if this process may not use it, or if the system cannot pin.
@@ -126,14 +129,14 @@ impl Drop for Pinned {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PinError {
-    /// This process may not use it, or it does not exist.
+    /// It does not exist, or the system does not grant it to this process.
     #[error(
-        "processor {cpu} cannot be used by this process, which may use {allowed:?}: choose one of these"
+        "processor {cpu} does not exist or is not granted to this process: choose one of {allowed:?}"
     )]
     NotAllowed {
         /// The processor asked for.
         cpu: usize,
-        /// What may be asked for.
+        /// The processors that the calling thread may run on now.
         allowed: Vec<usize>,
     },
     /// The system has no way to pin a thread, or refuses it.
@@ -149,6 +152,9 @@ pub enum PinError {
 #[cfg(all(test, not(stanchion_loom)))]
 mod tests {
     use super::*;
+
+    // It restores the affinity of the thread that drops it.
+    static_assertions::assert_not_impl_any!(Pinned: Send, Sync);
 
     #[test]
     fn a_quota_rounds_up_and_never_to_nothing() {

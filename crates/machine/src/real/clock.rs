@@ -211,7 +211,8 @@ pub(crate) fn pause_ns() -> f64 {
         for _ in 0..PAUSES {
             super::spin_loop();
         }
-        now() - start
+        // Saturating: two processors' counters may differ by a few ticks, and the thread may have moved.
+        now().saturating_sub(start)
     };
     window(); // warms the code and the clock
     let shortest = (0..WINDOWS).map(|_| window()).min().unwrap_or(0).max(1);

@@ -193,7 +193,10 @@ fn the_last_gives_one_object_to_the_first_and_both_know_at_once() {
 #[test]
 fn whole_runs_of_two_threads_agree_with_the_sequential_one_preemptions_5() {
     // Not in the body: a model's thread has a small stack.
-    let netlist = Netlist::parse(b"INPUT(i)\nx = NOT(q)\nq = DFF(x)\nOUTPUT(x)\n").unwrap();
+    let netlist = Netlist::parse(
+        b"q = DFF(y)\nx = NOT(q)\ny = NOT(x)\nz = XOR(x, y)\nOUTPUT(y)\nOUTPUT(z)\n",
+    )
+    .unwrap();
     let expected = sequential::run(&netlist, 2, 1).checksum;
     let options = Options { cycles: 2, threads: 2, seed: 1, buckets: 1 };
     Model::new().preemptions(5).check(move || {

@@ -205,3 +205,39 @@ fn no_wake_up_is_lost_to_a_deadline(wait: Wait, wake: Wake) {
     let taken: u32 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
     assert_eq!(taken, PERMITS);
 }
+
+/// A signal ends a sleep; the sleeper comes again with the same deadline, and is not thrown off by it.
+#[cfg(all(any(target_os = "linux", target_os = "android"), target_pointer_width = "64"))]
+#[cfg(not(miri))]
+#[test]
+fn a_signal_is_a_spurious_wake_up() {
+    extern "C" fn nothing(_: libc::c_int) {}
+
+    // SAFETY: all zeros is a valid `sigaction`: no flags, so that calls are interrupted rather than restarted.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+    // SAFETY: the handler does nothing; no other test of this program uses the signal.
+    let set = unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, core::ptr::null_mut()) };
+    assert_eq!(set, 0);
+
+    for deadline in [Deadline::NEVER, Deadline::after(Duration::from_secs(3600))] {
+        let word = Arc::new(AtomicU32::new(0));
+        let (sender, ready) = std::sync::mpsc::channel();
+        let sleeper = {
+            let word = word.clone();
+            thread::spawn(move || {
+                // SAFETY: a question without pointers.
+                sender.send(unsafe { libc::pthread_self() }).unwrap();
+                super::futex::wait(&word, 0, deadline)
+            })
+        };
+        let target = ready.recv().unwrap();
+        while !sleeper.is_finished() {
+            // SAFETY: not joined yet, so the thread's identity is valid.
+            unsafe { libc::pthread_kill(target, libc::SIGUSR1) };
+            thread::sleep(Duration::from_micros(100));
+        }
+        assert_eq!(sleeper.join().unwrap(), Woken::Woken);
+        assert_eq!(word.load(Relaxed), 0);
+    }
+}

@@ -83,10 +83,10 @@ fn look() -> Result<(), Refused> {
             }
             Ok(())
         };
-        let spawn = thread::Builder::new().spawn_scoped(scope, watched);
-        let Ok(watched) = spawn else {
-            return Err(Refused::Other { call: "starting a thread for the check", errno: 0 });
-        };
+        let watched = thread::Builder::new().spawn_scoped(scope, watched).map_err(|error| {
+            let errno = error.raw_os_error().unwrap_or(0);
+            Refused::Other { call: "starting a thread for the check", errno }
+        })?;
         // Without a peer the yield goes untested, which is no reason to refuse.
         let peer = thread::Builder::new().spawn_scoped(scope, peer);
         let found = watched.join();
@@ -100,11 +100,15 @@ fn must(holds: bool, what: &'static str) -> Result<(), Refused> {
     if holds { Ok(()) } else { Err(Refused::Untrustworthy { what }) }
 }
 
-/// The switches that `act` caused to the calling thread, whose ring it is. They must come in pairs of out and in.
+/// The switches that `act` caused to the calling thread, whose ring it is.
 fn caused(ring: &Ring, act: impl FnOnce()) -> Result<Vec<Switch>, Refused> {
     let before = ring.count();
     act();
-    let records: Vec<_> = (before..ring.count()).map(|number| ring.switch(number)).collect();
+    paired((before..ring.count()).map(|number| ring.switch(number)).collect())
+}
+
+/// What a thread that runs before and after must have in its records: pairs of out and in, all of them legible.
+fn paired(records: Vec<Option<Switch>>) -> Result<Vec<Switch>, Refused> {
     let pairs = records
         .chunks(2)
         .all(|pair| matches!(pair, [Some(Switch::Preempted | Switch::Blocked), Some(Switch::In)]));
@@ -152,6 +156,19 @@ mod tests {
         assert!(!lasts(&Refused::Descriptors { errno: 24 }));
         assert!(lasts(&Refused::Paranoid { level: 4 }));
         assert!(lasts(&Refused::Untrustworthy { what: "" }));
+    }
+
+    #[test]
+    fn records_that_do_not_come_in_pairs_are_not_believed() {
+        use Switch::{Blocked, In, Preempted};
+        assert_eq!(paired(std::vec![]), Ok(std::vec![]));
+        let good = [Some(Blocked), Some(In), Some(Preempted), Some(In)];
+        assert_eq!(paired(good.into()), Ok(std::vec![Blocked, In, Preempted, In]));
+        for bad in
+            [&[Some(In)][..], &[Some(Blocked)], &[Some(In), Some(Blocked)], &[Some(Blocked), None]]
+        {
+            assert!(matches!(paired(bad.into()), Err(Refused::Untrustworthy { .. })), "{bad:?}");
+        }
     }
 
     #[test]

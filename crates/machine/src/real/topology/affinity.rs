@@ -68,13 +68,17 @@ pub(crate) fn processors() -> Vec<usize> {
 pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
     let unsupported =
         |error: std::io::Error| PinError::Unsupported { cpu, reason: error.to_string() };
+    let not_allowed = || PinError::NotAllowed { cpu, allowed: processors() };
+    if cpu >= Mask::LONGEST {
+        return Err(not_allowed());
+    }
     let before =
         Mask::of_this_thread().ok_or_else(|| unsupported(std::io::Error::last_os_error()))?;
-    let allowed = before.processors();
-    if !allowed.contains(&cpu) {
-        return Err(PinError::NotAllowed { cpu, allowed });
-    }
-    Mask::only(cpu).set().map_err(unsupported)?;
+    // The kernel judges, not the mask: a thread started by a pinned one inherits its mask and may leave it.
+    Mask::only(cpu).set().map_err(|error| match error.raw_os_error() {
+        Some(libc::EINVAL) => not_allowed(),
+        _ => unsupported(error),
+    })?;
     Ok(before)
 }
 
@@ -108,11 +112,27 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_started_by_a_pinned_one_may_be_pinned_elsewhere() {
+        let all = processors();
+        let _pinned = crate::topology::pin(all[0]).unwrap();
+        let elsewhere = std::thread::spawn(move || {
+            assert_eq!(processors(), [all[0]], "inherited");
+            let last = *all.last().unwrap();
+            let _pinned = crate::topology::pin(last).unwrap();
+            assert_eq!(processors(), [last]);
+        });
+        elsewhere.join().unwrap();
+    }
+
+    #[test]
     fn a_processor_that_is_not_there_is_named() {
         for cpu in [8191, 1 << 20, usize::MAX] {
             let error = crate::topology::pin(cpu).unwrap_err();
             assert_eq!(error, PinError::NotAllowed { cpu, allowed: processors() });
-            assert!(error.to_string().contains(&std::format!("processor {cpu} cannot")), "{error}");
+            assert!(
+                error.to_string().contains(&std::format!("processor {cpu} does not exist")),
+                "{error}"
+            );
         }
     }
 }

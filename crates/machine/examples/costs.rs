@@ -1,0 +1,89 @@
+//! What each question to the machine costs here: the numbers in this crate's documentation.
+//!
+//! ```text
+//! cargo run --release -p stanchion-machine --example costs
+//! ```
+
+use stanchion_machine as machine;
+
+use machine::clock::Deadline;
+use machine::{atomic::AtomicU32, kernel, park, presence, thread, topology};
+use std::hint::black_box;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// Prints the least mean time of several rounds of `count` calls: the least, because whatever disturbs a round lengthens it.
+fn cost<R>(what: &str, count: u32, mut call: impl FnMut() -> R) {
+    let round = |_| {
+        let start = Instant::now();
+        for _ in 0..count {
+            black_box(call());
+        }
+        start.elapsed().as_nanos() as f64 / f64::from(count)
+    };
+    let least = (0..7).map(round).fold(f64::INFINITY, f64::min);
+    println!("{what:44} {least:10.2} ns");
+}
+
+/// Prints how long one call takes, the first of its kind in this process.
+fn first<R>(what: &str, call: impl FnOnce() -> R) -> R {
+    let start = Instant::now();
+    let result = call();
+    println!("{what:44} {:10.2} us, once", start.elapsed().as_nanos() as f64 / 1000.0);
+    result
+}
+
+fn main() {
+    let start = first("clock::now: choosing the clock", machine::clock::now);
+    first("Ticks::plus_nanos: finding its speed", || black_box(start.plus_nanos(1_000)));
+    let pause = first("clock::pause_ns", machine::clock::pause_ns);
+    let status = first("presence::status: the self-check", presence::status);
+
+    cost("clock::now", 1_000_000, machine::clock::now);
+    cost("clock::now and nanos_since", 1_000_000, || machine::clock::now().nanos_since(start));
+    cost("Instant::now", 1_000_000, Instant::now);
+    let deadline = Deadline::after(Duration::from_secs(3600));
+    cost("Deadline::passed", 1_000_000, || deadline.passed());
+    cost("thread::index", 1_000_000, thread::index);
+    let word = AtomicU32::new(0);
+    cost("park::wake_one, nobody there", 100_000, || park::wake_one(&word));
+    cost("park::wait, word changed", 1_000_000, || park::wait(&word, 1, deadline));
+    cost("topology::processors", 10_000, topology::processors);
+    cost("topology::quota", 200, topology::quota);
+
+    let (sender, receiver) = mpsc::channel();
+    let (stop, stopped) = mpsc::channel::<()>();
+    let sleeper = std::thread::spawn(move || {
+        let me = presence::register();
+        sender.send(thread::index().unwrap_or(0)).ok();
+        stopped.recv().ok();
+        drop(me);
+    });
+    let asleep = receiver.recv().unwrap_or(0);
+    std::thread::sleep(Duration::from_millis(5));
+    cost("presence::register and drop", 1_000, || drop(presence::register()));
+    let me = presence::register();
+    let mine = me.as_ref().map_or(0, presence::Registration::index);
+    cost("presence::of a thread that runs", 1_000_000, || presence::of(mine));
+    cost("presence::of a thread that sleeps", 1_000_000, || presence::of(asleep));
+    drop(stop);
+    sleeper.join().ok();
+
+    println!();
+    println!("clock            {}, one pause {pause:.1} ns", machine::clock::source());
+    println!("processors       {:?}, {} at once", topology::processors(), topology::parallelism());
+    match topology::quota() {
+        Some(quota) => println!("quota            {quota}"),
+        None => println!("quota            none"),
+    }
+    println!("presence         {}", yes_or_why(status));
+    println!(
+        "rseq             {}",
+        kernel::rseq().map_or_else(|why| why.to_string(), |it| it.to_string())
+    );
+    println!("slice extension  {}", yes_or_why(kernel::slice_extension()));
+}
+
+fn yes_or_why(answer: Result<(), impl ToString>) -> String {
+    answer.map_or_else(|why| why.to_string(), |()| "yes".into())
+}
