@@ -134,7 +134,7 @@ fn clippy() -> Result {
 }
 
 /// The packages with features, and the sets to be checked apart from the default one.
-const FEATURES: &[(&str, &[&str])] = &[
+pub(crate) const FEATURES: &[(&str, &[&str])] = &[
     ("stanchion-machine", &["", "std"]),
     ("stanchion-spin", &["", "std", "lock_api_04"]),
     ("stanchion", &["", "std", "spin", "model", "spin,lock_api_04"]),
