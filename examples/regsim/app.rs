@@ -14,8 +14,9 @@ const MAX_FILE: u64 = 256 << 20;
 
 /// Simulates a sequential logic circuit on several threads, with locks of your choice, and says how long they waited.
 ///
-/// Reads an ISCAS'89 `.bench` netlist and gives it pseudo-random inputs. Gates are evaluated in parallel until their values settle, then the flip-flops
-/// are clocked. The checksum is over all outputs of all cycles; it depends on the circuit, --cycles and --seed, and on nothing else.
+/// Reads an ISCAS'89 `.bench` netlist and gives it pseudo-random inputs. Gates are evaluated in parallel
+/// until their values settle, then the flip-flops are clocked. The checksum is over all outputs of all
+/// cycles; it depends on the circuit, --cycles and --seed, and on nothing else.
 #[derive(Debug, Parser)]
 #[command(
     name = "regsim",

@@ -1,38 +1,38 @@
-//! The MCS queue lock, in the form whose node never outlives `lock`.
+//! The MCS queue lock, in a form whose node never outlives `lock` and whose release is one store.
 //!
-//! Why not the textbook form: there the holder's node must stay put until the release, so it has to be handed in by the caller or
-//! live in a thread-local, and a forgotten guard leaves a dangling link. Here the node lives on the waiter's stack and leaves the queue
-//! before `lock` returns; what the lock still needs, its successor, moves into the lock itself.
+//! Why not the textbook form: there the holder's node must stay put until the release, so it has to be handed in by the caller or live in
+//! a thread-local, a forgotten guard leaves a dangling link, and a release must exchange the tail to learn that nobody waits.
+//! Here the queue is for waiters only: its first waits for the word `locked`, takes it, and leaves the queue to the next before `lock`
+//! returns. A free lock with no queue is taken without a node.
 //!
 //! ```text
-//! tail ─────────────────────────────┐          tail = null   free
-//! next ──► node of 1st waiter ──► node of last  tail = HELD   held, nobody waits
-//!          (holder has no node)                 tail = node   held, that node waits last
+//! locked ◄─watches─ first waiter ──► second ──► last ◄── tail          (tail = null: no queue)
+//!                                       └─watches its own node
 //! ```
 //!
-//! `HELD` is a constant, never the lock's own address: a mutex may be moved after its guard was forgotten.
+//! Why not keep the holder in the queue behind a constant tag (the K42 variant): that costs an exchange at every release, twice the price
+//! uncontended. Nothing here knows the lock's address, so a mutex may be moved after its guard was forgotten.
 //!
 //! # Invariants
 //!
-//! 1. A thread holds the lock from its grant (or from finding `tail` null) until it stores a grant or puts null into `tail`.
-//! 2. A node is in the queue from the swap that makes it the tail until its owner, by then the holder, has moved its link into `next`
-//!    and knows that no other thread will touch it: either `tail` no longer names it, or the one thread that found it there
-//!    has linked behind it.
-//! 3. `next` is null whenever `tail` is null. While `tail` is `HELD`, only the arrival that replaces `HELD` writes `next`;
-//!    at all other times only the holder does.
+//! 1. Only the thread whose exchange found `locked` false holds the lock, until it stores false.
+//! 2. A node is in the queue from the swap that makes it the tail until its owner, which by then holds the lock, knows that no other thread
+//!    will touch it: either it has put null into a tail that still named it, or the one arrival that found it there has linked itself
+//!    behind it.
+//! 3. Only the first waiter, and arrivals that found no queue, try to take `locked`. An arrival tries once and then queues; so it passes
+//!    a waiter only if it began before that waiter had enqueued.
 //!
 //! # Orderings
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | enqueue: swap `tail` | AcqRel | Release publishes the node to the next arrival's swap (Acquire), which links to it; Acquire also pairs with a release that left null |
-//! | link: store a predecessor's or the lock's `next` | Release | the holder's Acquire load before it grants |
-//! | grant: store `granted` | Release | the waiter's Acquire look |
-//! | release to nobody: exchange `HELD` for null | Release | the next holder's Acquire exchange or swap |
-//! | leave the queue: exchange node for `HELD` | Release | the Acquire swap of the arrival that finds `HELD`: it then writes `next` after the holder's null |
+//! | take: exchange `locked` | Acquire | the Release store of `unlock` |
+//! | enqueue: swap `tail` | AcqRel | Release publishes the node to the next arrival's Acquire, which links itself to it |
+//! | link: store the predecessor's `next` | Release | the predecessor's Acquire load, before it touches the node |
+//! | first: store the successor's `first` | Release | the successor's Acquire look: it takes its node away after it |
 //!
-//! Source: Mellor-Crummey and Scott 1991, section 2.4; moving the successor into the lock is Auslander, Edelsohn, Krieger,
-//! Rosenburg and Wisniewski's variant for the K42 operating system.
+//! Source: Mellor-Crummey and Scott 1991, section 2.4; a queue in front of a test-and-set word is how Linux has used it since 2014
+//! (`kernel/locking/qspinlock.c`).
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -48,9 +48,9 @@ use crate::bomb::AbortOnUnwind;
 ///
 /// | | |
 /// | --- | --- |
-/// | bypass bound | 0: first come, first served, from the swap on |
-/// | cache misses to acquire | 1 uncontended, 3 or 4 contended, however many wait |
-/// | size | 2 pointers; a waiter's node is on its stack |
+/// | bypass bound | 0: first come, first served, from the enqueue on |
+/// | cache misses to acquire | 1 uncontended, 4 or 5 contended, however many wait |
+/// | size | a pointer and a byte; a waiter's node is on its stack |
 /// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
 /// | deadline | no: see [`Clh`](crate::Clh) |
 ///
@@ -62,8 +62,8 @@ use crate::bomb::AbortOnUnwind;
 /// assert_eq!(LOG.lock().len(), 1);
 /// ```
 pub struct Mcs<W = Patient> {
+    locked: AtomicBool,
     tail: AtomicPtr<Node>,
-    next: AtomicPtr<Node>,
     waiting: PhantomData<fn() -> W>,
 }
 
@@ -72,95 +72,97 @@ mutex_aliases!(Mcs<W>, McsMutex, McsMutexGuard, [W = Patient]);
 /// A waiter.
 struct Node {
     next: AtomicPtr<Node>,
-    granted: AtomicBool,
+    /// Whether everyone that came before has left the queue.
+    first: AtomicBool,
 }
-
-/// The tail of a lock that is held and has no queue.
-const HELD: *mut Node = ptr::without_provenance_mut(1);
 
 impl<W: WaitPolicy> Mcs<W> {
     /// A free lock.
     #[must_use]
     pub const fn new() -> Self {
         Self {
+            locked: AtomicBool::new(false),
             tail: AtomicPtr::new(ptr::null_mut()),
-            next: AtomicPtr::new(ptr::null_mut()),
             waiting: PhantomData,
         }
     }
 
-    /// `free -> held, nobody waits`.
+    /// Takes the lock if it is free and nobody waits.
     #[inline]
     fn try_acquire(&self) -> bool {
-        // Acquire: pairs with the Release exchange of `unlock`.
-        self.tail
-            .compare_exchange(ptr::null_mut(), HELD, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+        // Relaxed: decides only who goes first (Invariant 3).
+        self.tail.load(Ordering::Relaxed).is_null() && self.take()
+    }
+
+    /// Takes the lock if it is free.
+    #[inline]
+    fn take(&self) -> bool {
+        // Acquire: pairs with the Release store of `unlock`.
+        self.locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
     fn lock_contended(&self) {
         let node =
-            Node { next: AtomicPtr::fresh(ptr::null_mut()), granted: AtomicBool::fresh(false) };
+            Node { next: AtomicPtr::fresh(ptr::null_mut()), first: AtomicBool::fresh(false) };
         let me = ptr::from_ref(&node).cast_mut();
         let bomb = AbortOnUnwind::armed();
 
-        // Release: publishes the node to the next arrival. Acquire: pairs with the last arrival's Release, whose node we link to, and
-        // with the Release exchange of `unlock` if that left null.
+        // Release: publishes the node to the next arrival. Acquire: pairs with the last arrival's Release; we link to its node.
         let last = self.tail.swap(me, Ordering::AcqRel);
+        let mut policy = W::start();
         if !last.is_null() {
-            // Release: publishes the node to the holder, who loads the link with Acquire before it grants.
-            self.link_after(last).store(me, Ordering::Release);
-            // Acquire: pairs with the Release store in `unlock`.
-            wait_until(&node.granted, Ordering::Acquire, |granted| granted, &mut W::start());
+            // SAFETY: `last` was the tail until our swap, so by Invariant 2 its owner waits for our link before it leaves.
+            let link = unsafe { &(*last).next };
+            // Release: publishes the node to its predecessor, which loads the link with Acquire.
+            link.store(me, Ordering::Release);
+            // Acquire: pairs with the Release store in `leave_queue`.
+            wait_until(&node.first, Ordering::Acquire, |first| first, &mut policy);
+        }
+        loop {
+            // Relaxed: only a hint to try; the try synchronizes.
+            wait_until(&self.locked, Ordering::Relaxed, |locked| !locked, &mut policy);
+            if self.take() {
+                break;
+            }
         }
         self.leave_queue(&node);
         bomb.defuse();
     }
 
-    /// Where the arrival after `last` has to link itself.
-    #[inline]
-    fn link_after(&self, last: *mut Node) -> &AtomicPtr<Node> {
-        if ptr::eq(last, HELD) {
-            return &self.next;
-        }
-        // SAFETY: `last` was the tail until our swap, so by Invariant 2 its owner waits for our link before it leaves.
-        unsafe { &(*last).next }
-    }
-
-    /// The holder's node leaves the queue: its successor, if any, moves into the lock.
+    /// Makes the next waiter the first.
     #[inline]
     fn leave_queue(&self, node: &Node) {
         let me = ptr::from_ref(node).cast_mut();
-        // Acquire: pairs with the successor's Release link, handed on to `unlock` by the store below.
+        // Acquire: pairs with the successor's Release link.
         let mut successor = node.next.load(Ordering::Acquire);
         if successor.is_null() {
-            // Before the exchange, because the arrival that finds `HELD` may write `next` at once (Invariant 3). Relaxed: the
-            // exchange publishes it.
-            self.next.store(ptr::null_mut(), Ordering::Relaxed);
-            // Release: the arrival that finds `HELD` writes `next` after our null.
-            if self.tail.compare_exchange(me, HELD, Ordering::Release, Ordering::Relaxed).is_ok() {
+            // Relaxed: who finds null touches nothing of ours; the lock's own word orders everything else.
+            let gone = self.tail.compare_exchange(
+                me,
+                ptr::null_mut(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if gone.is_ok() {
                 return;
             }
-            successor = wait_for_link::<W>(&node.next);
+            // Acquire: as above. The arrival has swapped itself in and is about to link.
+            successor =
+                wait_until(&node.next, Ordering::Acquire, |next| !next.is_null(), &mut W::start());
         }
-        // Relaxed: only the holder reads it, and a holder that is another thread got the lock from this one.
-        self.next.store(successor, Ordering::Relaxed);
+        // SAFETY: a waiter's node stays until it is first (Invariant 2). Nothing of it is touched after the store.
+        let first = unsafe { &(*successor).first };
+        // Release: pairs with the Acquire look of the successor, which takes the node away after it.
+        first.store(true, Ordering::Release);
     }
-}
-
-/// Waits for an arrival that has swapped itself in to link itself behind.
-#[inline]
-fn wait_for_link<W: WaitPolicy>(link: &AtomicPtr<Node>) -> *mut Node {
-    // Acquire: pairs with the Release store of the link.
-    wait_until(link, Ordering::Acquire, |next| !next.is_null(), &mut W::start())
 }
 
 // SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
 unsafe impl<W: WaitPolicy> RawMutex for Mcs<W> {
     const INIT: Self = Self::new();
 
-    /// `Send`: whatever a release needs is in the lock.
+    /// `Send`: a release is a plain store, whichever thread does it.
     type Guard = GuardSend;
 
     #[inline]
@@ -171,6 +173,7 @@ unsafe impl<W: WaitPolicy> RawMutex for Mcs<W> {
         GuardSend::new()
     }
 
+    /// Fails also when the lock is free but somebody waits: a try does not jump the queue.
     #[inline]
     fn try_lock(&self) -> Option<GuardSend> {
         self.try_acquire().then(GuardSend::new)
@@ -178,29 +181,14 @@ unsafe impl<W: WaitPolicy> RawMutex for Mcs<W> {
 
     #[inline]
     unsafe fn unlock(&self, _guard: GuardSend) {
-        // Acquire: pairs with the link's Release; the successor's node is touched below.
-        let mut successor = self.next.load(Ordering::Acquire);
-        if successor.is_null() {
-            // Release: pairs with the Acquire exchange or swap of the next holder.
-            if self
-                .tail
-                .compare_exchange(HELD, ptr::null_mut(), Ordering::Release, Ordering::Relaxed)
-                .is_ok()
-            {
-                return;
-            }
-            successor = wait_for_link::<W>(&self.next);
-        }
-        // SAFETY: the first waiter's node stays until it is granted (Invariant 2). Nothing of it is touched after the store.
-        let granted = unsafe { &(*successor).granted };
-        // Release: pairs with the waiter's Acquire look.
-        granted.store(true, Ordering::Release);
+        // Release: pairs with the Acquire exchange of the next holder.
+        self.locked.store(false, Ordering::Release);
     }
 
     #[inline]
     fn is_locked(&self) -> bool {
         // Relaxed: a hint, out of date when it is returned.
-        !self.tail.load(Ordering::Relaxed).is_null()
+        self.locked.load(Ordering::Relaxed)
     }
 }
 

@@ -10,12 +10,25 @@
 //! | `GRANTED` | its owner holds the lock | a releaser |
 //! | `STRUCK` | passed over and out of the queue | a releaser |
 //!
-//! The lock's words and the way its queue works are [`Mcs`](crate::Mcs)'s; read that file first.
+//! ```text
+//! tail = null   free
+//! tail = HELD   held, nobody waits            HELD is a constant, never the lock's own address:
+//! tail = node   held, that node waits last    a mutex may be moved after its guard was forgotten
+//!
+//! next ──► node of 1st waiter ──► … ──► node of last ◄── tail       (the holder has no node)
+//! ```
+//!
+//! The releaser hands the lock over, unlike [`Mcs`](crate::Mcs)'s, because somebody who runs must find out that the first does not. The node
+//! lives on the waiter's stack and leaves the queue before `lock` returns; what a release needs, the successor, moves into `next`.
 //!
 //! # Invariants
 //!
-//! 1 to 3 of [`Mcs`](crate::Mcs), where a struck node leaves the queue by a releaser's hand. And:
-//!
+//! 1. A thread holds the lock from its grant (or from finding `tail` null) until it stores a grant or puts null into `tail`.
+//! 2. A node is in the queue from the swap that makes it the tail until its owner, by then the holder, has moved its link into `next` and
+//!    knows that no other thread will touch it: either `tail` no longer names it, or the one arrival that found it there has linked
+//!    itself behind it. A struck node leaves by the releaser's hand.
+//! 3. `next` is null whenever `tail` is null. While `tail` is `HELD`, only the arrival that replaces `HELD` writes `next`; at all other
+//!    times only the holder does.
 //! 4. Only a releaser, of whom there is one at a time, stores into a waiting node's `state`, and it does so once: after that the node
 //!    may vanish, so the releaser has read its link before, and `tail` does not name it.
 //! 5. A waiter that has been struck `STRIKES` times publishes a time that is never stale: it is granted in its turn, running or not.
@@ -23,10 +36,17 @@
 //!
 //! # Orderings
 //!
-//! Those of [`Mcs`](crate::Mcs); striking is a Release store that pairs with the waiter's Acquire look like a grant. The published time is
-//! Relaxed: it is a guess about the past whatever its ordering.
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | enqueue: swap `tail` | AcqRel | Release publishes the node to the next arrival's Acquire, which links itself to it; Acquire also pairs with a release that left null |
+//! | link: store a predecessor's or the lock's `next` | Release | the holder's Acquire load, before it touches the node |
+//! | grant or strike: store `state` | Release | the waiter's Acquire look |
+//! | release to nobody: exchange `HELD`, or the last stale node, for null | Release | the next holder's Acquire exchange or swap |
+//! | leave the queue: exchange node for `HELD` | Release | the Acquire swap of the arrival that finds `HELD`: it writes `next` after the holder's null |
+//! | the published time | Relaxed | nobody: it is a guess about the past whatever its ordering |
 //!
-//! Source: He, Scherer and Scott 2005, "Preemption adaptivity in time-published queue-based spin locks" (MCS-TP).
+//! Source: He, Scherer and Scott 2005, "Preemption adaptivity in time-published queue-based spin locks" (MCS-TP);
+//! moving the successor into the lock is Auslander, Edelsohn, Krieger, Rosenburg and Wisniewski's variant for the K42 system.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -151,7 +171,8 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
         let me = ptr::from_ref(&node).cast_mut();
         let bomb = AbortOnUnwind::armed();
 
-        // AcqRel: as in `Mcs`.
+        // Release: publishes the node to the next arrival. Acquire: pairs with the last arrival's Release, whose node we link to, and with
+        // the Release exchange of `unlock` if that left null.
         let last = self.tail.swap(me, Ordering::AcqRel);
         let granted = last.is_null() || {
             // Release: publishes the node to the holder, who loads the link with Acquire.
@@ -187,9 +208,8 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
     #[inline]
     fn leave_queue(&self, node: &Node) {
         let me = ptr::from_ref(node).cast_mut();
-        // Relaxed: only the holder reads it, until the next arrival that finds `HELD` writes it.
-        let successor = self.successor_or(me, &node.next, HELD).unwrap_or(ptr::null_mut());
-        if !successor.is_null() {
+        if let Some(successor) = self.successor_or(me, &node.next, HELD) {
+            // Relaxed: only the holder reads it, and a holder that is another thread got the lock from this one.
             self.next.store(successor, Ordering::Relaxed);
         }
     }
@@ -221,7 +241,7 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
     }
 }
 
-// SAFETY: by Invariant 1 of `Mcs` two threads never hold the lock at once, and the orderings make one holder's writes visible to
+// SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to
 // the next.
 unsafe impl<W: WaitPolicy> RawMutex for TimePublishedMcs<W> {
     const INIT: Self = Self::new();

@@ -1,7 +1,7 @@
 //! A sequential circuit: nets, what drives each, which ones are observed.
 //!
-//! A net is its driver: every driver has one output and every net one driver, so one dense number, [`Net`], stands for both. That
-//! is what the paper calls an object.
+//! A net is its driver: every driver has one output and every net one driver, so one dense number, [`Net`],
+//! stands for both. That is what the paper calls an object.
 //!
 //! # Invariants
 //!

@@ -1,10 +1,12 @@
 //! The paper's Regsim: threads that evaluate objects until the outputs stop moving.
 //!
-//! > It models collections of connected objects. Each object has a single output, which may connect to inputs of other objects, and an
-//! > evaluation procedure. The procedures are evaluated in parallel until the output values stabilize. The objects are initially divided evenly
-//! > among the available threads. During each phase, the thread that finishes last gives one of its objects to another thread.
+//! > It models collections of connected objects. Each object has a single output, which may connect to inputs
+//! > of other objects, and an evaluation procedure. The procedures are evaluated in parallel until the output
+//! > values stabilize. The objects are initially divided evenly among the available threads. During each
+//! > phase, the thread that finishes last gives one of its objects to another thread.
 //!
-//! A cycle of the circuit is a number of *evaluate* phases, one *sample* and one *drive* phase, each ended by the [barrier](super::barrier):
+//! A cycle of the circuit is a number of *evaluate* phases, one *sample* and one *drive* phase, each ended by
+//! the [barrier](super::barrier):
 //!
 //! ```text
 //!            some gate is due                  more cycles
@@ -20,17 +22,22 @@
 //! | sample | adds its share of the outputs to the checksum; notes what its flip-flops read and what its inputs will be |
 //! | drive | shows those values; readers of those that moved are put on lists |
 //!
-//! Within an evaluate phase a gate may read an input that moves in the same phase, before or after. Either way the gate is on a list again, and since the
-//! circuit has no loop but through flip-flops, the values that it settles at depend on nothing but the sampled ones. So the
-//! checksum is that of the [sequential](super::sequential) simulator whatever the threads, the lock and the schedule; the number of evaluations is not.
+//! Within an evaluate phase a gate may read an input that moves in the same phase, before or after. Either
+//! way the gate is on a list again, and since the circuit has no loop but through flip-flops, the values that
+//! it settles at depend on nothing but the sampled ones. So the checksum is that of the
+//! [sequential](super::sequential) simulator whatever the threads, the lock and the schedule; the number of
+//! evaluations is not.
 //!
-//! What is ours: the paper says neither how values travel nor what is locked. Here it is what a monitor program of its time would do: every access to shared
-//! state takes a lock, briefly, and holds no other; see [`stations`](super::stations). To whom the last thread gives is ours as well: to the one that
-//! finished first.
+//! What is ours: the paper says neither how values travel nor what is locked. Here it is what a monitor
+//! program of its time would do: every access to shared state takes a lock, briefly, and holds no other; see
+//! [`stations`](super::stations). To whom the last thread gives is ours as well: to the one that finished
+//! first.
 //!
-//! A thread that panics breaks the barrier; the others leave at the end of their phase, and the panic goes on in the caller.
+//! A thread that panics breaks the barrier; the others leave at the end of their phase, and the panic goes on
+//! in the caller.
 //!
-//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a shared-memory multiprocessor*, 1991, section 3, "Regsim".
+//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a
+//! shared-memory multiprocessor*, 1991, section 3, "Regsim".
 
 use super::barrier::{Barrier, Broken};
 use super::netlist::Netlist;
@@ -146,8 +153,8 @@ struct Simulation<L> {
 ///
 /// # Panics
 ///
-/// If `options.threads` is not 1 to [`MAX_THREADS`] or `options.buckets` is 0; if a thread cannot be started; and with the panic
-/// of a thread, should one panic, as it may if the lock does.
+/// If `options.threads` is not 1 to [`MAX_THREADS`] or `options.buckets` is 0; if a thread cannot be started;
+/// and with the panic of a thread, should one panic, as it may if the lock does.
 #[must_use]
 pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Options) -> Run {
     let Options { threads, seed, buckets, cycles } = *options;

@@ -7,18 +7,21 @@
 //! | bucket | the state of every object whose number is the bucket's, modulo the number of buckets | to read an input, write an output, mark an object as due |
 //! | station, one per thread | the objects the thread owns and the lists of those that are due | to put an object on the list of its owner, to take one's list, to give an object away |
 //!
-//! Why buckets and not a lock per object: a lock may be large (an array lock has a cache line per waiter), and the paper's program had some hundred locks for
-//! its objects, not some thousand. The number of buckets is the dial of contention.
+//! Why buckets and not a lock per object: a lock may be large (an array lock has a cache line per waiter),
+//! and the paper counted 150 locks while Regsim ran, those of the operating system included. The number of
+//! buckets is the dial of contention.
 //!
 //! # Invariants
 //!
 //! 1. No thread holds two of these locks: they cannot deadlock, in whatever order they are taken.
-//! 2. Each object is in the `objects` of exactly one station, and `owner` says which, except inside [`Stations::give`], which runs while everybody else waits.
-//! 3. An object is on some list exactly if it is `queued`, and then on one only: whoever changes `queued` to true puts it there. It is
-//!    served from the list it is on even if it has been given away since.
-//! 4. `queued` is cleared *before* the inputs are read. So a writer that finds it set knows that its new value will be read, and one that finds it clear
-//!    puts the object on a list again.
-//! 5. The list that is filled in a phase is not the one served in it. By 3 no object is served by two threads in one phase.
+//! 2. Each object is in the `objects` of exactly one station, and `owner` says which, except inside
+//!    [`Stations::give`], which runs while everybody else waits.
+//! 3. An object that is `queued` is on one list only: whoever turned `queued` to true puts it there. It is
+//!    served from that list even if it has been given away since.
+//! 4. `queued` is cleared *before* the inputs are read. So a writer that finds it set knows that its new
+//!    value will be read, and one that finds it clear puts the object on a list again.
+//! 5. The list that is filled in a phase is not the one served in it. By 3 no object is served by two threads
+//!    in one phase.
 
 use super::stats::WaitStatistics;
 use super::wiring::Wiring;
@@ -117,7 +120,8 @@ impl<L: RawMutex> Stations<L> {
         self.state(object, waits, |state| state.value)
     }
 
-    /// Evaluates a gate from `due` in a phase of `parity`, and puts those it moves on the lists of the next phase. Returns how many gates are due by that.
+    /// Evaluates a gate from `due` in a phase of `parity`, and puts those it moves on the lists of the next
+    /// phase. Returns how many gates are due by that.
     pub fn evaluate(&self, object: Object, parity: usize, waits: &mut WaitStatistics) -> usize {
         let Some(gate) = self.wiring.gate(object) else { return 0 };
         self.state(object, waits, |state| state.queued = false);
@@ -147,7 +151,8 @@ impl<L: RawMutex> Stations<L> {
         self.show(object, sampled, parity, waits)
     }
 
-    /// Gives `object` a value and, if that is another than before, puts its readers on the lists of their owners. Returns how many gates were put there.
+    /// Gives `object` a value and, if that is another than before, puts its readers on the lists of their
+    /// owners. Returns how many gates were put there.
     fn show(
         &self,
         object: Object,
@@ -193,8 +198,8 @@ impl<L: RawMutex> Stations<L> {
         self.station(who as u32, waits, |station| core::mem::swap(&mut station.clocked, list));
     }
 
-    /// Station `from` gives the object it has had longest to station `to`, unless it is the only one it has. Only for the thread that has the
-    /// [barrier](super::barrier) to itself.
+    /// Station `from` gives the object it has had longest to station `to`, unless it is the only one it has.
+    /// Only for the thread that has the [barrier](super::barrier) to itself.
     pub fn give(&self, from: usize, to: usize, waits: &mut WaitStatistics) -> Option<Object> {
         if from == to {
             return None;

@@ -1,9 +1,11 @@
 //! The signals from outside and the sum of the signals to outside.
 //!
-//! Both are functions of where they are asked for, not streams: whichever thread owns an input computes its value without asking another, and
-//! the checksum is a sum, so threads add up their parts in any order. That keeps the result independent of threads, locks and luck.
+//! Both are functions of where they are asked for, not streams: whichever thread owns an input computes its
+//! value without asking another, and the checksum is a sum, so threads add up their parts in any order. That
+//! keeps the result independent of threads, locks and luck.
 //!
-//! The mixing function is the finalizer of SplitMix64: G. Steele, D. Lea, C. Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
+//! The mixing function is the finalizer of SplitMix64: G. Steele, D. Lea, C. Flood, *Fast splittable
+//! pseudorandom number generators*, OOPSLA 2014.
 
 /// The value of primary input number `input` in `cycle`: a fair coin.
 #[inline]

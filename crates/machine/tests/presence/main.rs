@@ -113,7 +113,8 @@ fn on_one_processor_the_other_is_always_away_and_the_reason_is_right() {
         assert_eq!(presence::runs(other.index), Some(false));
     }
     let index = other.end();
-    assert_eq!(presence::of(index), Presence::Unknown);
+    // Not at once: a thread of another test may have been given the number.
+    until(|| presence::of(index) == Presence::Unknown);
 }
 
 #[test]

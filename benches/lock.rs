@@ -1,0 +1,90 @@
+//! One shape for all locks, ours and our peers', so that every group measures the same loop.
+
+use lock_api::RawMutex;
+
+/// A lock around nothing: what a benchmark acquires and releases.
+pub(crate) trait Lock: Send + Sync {
+    /// Its name in tables: `crate::Type` for a peer, the bare type for ours.
+    const NAME: &'static str;
+
+    /// A free lock.
+    fn make() -> Self;
+
+    /// Runs `section` with the lock held.
+    fn with(&self, section: impl FnOnce());
+}
+
+macro_rules! ours {
+    ($($name:literal: $raw:ty;)+) => {$(
+        impl Lock for $raw {
+            const NAME: &'static str = $name;
+
+            fn make() -> Self {
+                <Self as RawMutex>::INIT
+            }
+
+            #[inline]
+            fn with(&self, section: impl FnOnce()) {
+                let guard = RawMutex::lock(self);
+                section();
+                // SAFETY: acquired above, released once.
+                unsafe { self.unlock(guard) };
+            }
+        }
+    )+};
+}
+
+ours! {
+    "TestAndSet": stanchion_spin::TestAndSet;
+    "Ticket": stanchion_spin::Ticket;
+    "Anderson<16>": stanchion_spin::Anderson<16>;
+    "Clh": stanchion_spin::Clh;
+    "Mcs": stanchion_spin::Mcs;
+    "TimePublishedMcs": stanchion_spin::TimePublishedMcs;
+}
+
+macro_rules! guarded {
+    ($($name:literal: $mutex:ty, |$lock:ident| $acquire:expr;)+) => {$(
+        impl Lock for $mutex {
+            const NAME: &'static str = $name;
+
+            fn make() -> Self {
+                Self::new(())
+            }
+
+            #[inline]
+            fn with(&self, section: impl FnOnce()) {
+                let $lock = self;
+                let _guard = $acquire;
+                section();
+            }
+        }
+    )+};
+}
+
+guarded! {
+    "std::Mutex": std::sync::Mutex<()>, |lock| lock.lock();
+    "parking_lot::Mutex": parking_lot::Mutex<()>, |lock| lock.lock();
+    "parking_lot::FairMutex": parking_lot::FairMutex<()>, |lock| lock.lock();
+    "spin::Mutex": peer_spin::mutex::SpinMutex<()>, |lock| lock.lock();
+    "spin::TicketMutex": peer_spin::mutex::TicketMutex<()>, |lock| lock.lock();
+    "clhlock::Mutex": clhlock::raw::spins::Mutex<()>, |lock| lock.lock();
+}
+
+mcslock::thread_local_node!(static NODE);
+
+/// `mcslock` with its node in a thread-local: what code that wants a plain `lock` would use.
+pub(crate) struct McslockThreadLocal(mcslock::raw::spins::Mutex<()>);
+
+impl Lock for McslockThreadLocal {
+    const NAME: &'static str = "mcslock (thread-local)";
+
+    fn make() -> Self {
+        Self(mcslock::raw::spins::Mutex::new(()))
+    }
+
+    #[inline]
+    fn with(&self, section: impl FnOnce()) {
+        self.0.lock_with_local_then(&NODE, |()| section());
+    }
+}
