@@ -160,7 +160,58 @@ pub(crate) fn docs() -> Result {
 
 /// `cargo test`, the command of the README; its output also carries what the models explored.
 fn test() -> Result {
-    let output =
-        shell::run_teed(&mut shell::cargo(["test", "--workspace", "--", "--show-output"]))?;
+    let mut command =
+        shell::cargo(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
+    let (status, output) = shell::run_seen(&mut command)?;
+    let tally = tally(&output);
+    println!("\n{} passed, {} failed, {} ignored", tally[0], tally[1], tally[2]);
+    if !status.success() {
+        return Err(Failure::verdict("cargo test failed; the failures are above"));
+    }
     explored::check(&output, true)
+}
+
+/// Tests passed, failed and ignored, over all programs of a run.
+fn tally(output: &str) -> [u64; 3] {
+    let mut tally = [0; 3];
+    for line in output.lines().filter(|line| line.starts_with("test result: ")) {
+        let words: Vec<_> = line.split([' ', ';', '.']).collect();
+        for (count, name) in tally.iter_mut().zip(["passed", "failed", "ignored"]) {
+            let place = words.iter().position(|word| *word == name);
+            let before = place.and_then(|place| words.get(place.checked_sub(1)?));
+            *count += before.and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+        }
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tally_is_of_all_programs() {
+        let output = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+                      noise\ntest result: FAILED. 40 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        assert_eq!(tally(output), [43, 2, 1]);
+    }
+
+    #[test]
+    fn tasks_have_names_of_their_own_and_lint_names_some() {
+        for task in TASKS {
+            assert_eq!(
+                TASKS.iter().filter(|other| other.name == task.name).count(),
+                1,
+                "{}",
+                task.name
+            );
+        }
+        assert!(LINT.iter().all(|name| TASKS.iter().any(|task| task.name == *name)));
+    }
+
+    #[test]
+    fn an_unknown_task_is_refused_with_the_known_ones() {
+        let refused = run(&["no-such".to_owned()]).unwrap_err().to_string();
+        assert!(refused.contains("no-such") && refused.contains("clippy"), "{refused}");
+    }
 }
