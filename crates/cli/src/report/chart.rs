@@ -174,12 +174,17 @@ impl Frame {
         area.draw(&Text::new(picture.y.label.clone(), (6, 4), style(16))).map_err(failed)?;
         for (index, series) in picture.series.iter().enumerate() {
             let stroke = colour(index).stroke_width(2);
-            chart
-                .draw_series(LineSeries::new(series.points.iter().copied(), stroke))
-                .map_err(failed)?;
-            let size = if series.points.len() > 20 { 2 } else { 4 };
-            for point in &series.points {
-                marker(area, index, chart.backend_coord(point), size)?;
+            let many = series.points.len() > 20;
+            if !series.dots {
+                chart
+                    .draw_series(LineSeries::new(series.points.iter().copied(), stroke))
+                    .map_err(failed)?;
+            }
+            // On a line of many points marks would hide each other and whatever lies under them.
+            if series.dots || !many {
+                for point in &series.points {
+                    marker(area, index, chart.backend_coord(point), if many { 2 } else { 4 })?;
+                }
             }
         }
         Ok(())

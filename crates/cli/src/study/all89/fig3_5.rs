@@ -122,7 +122,7 @@ fn picture(closed: &[f64], walked: &[Estimate]) -> Picture {
         y: Axis::linear("queues examined"),
         series: vec![
             Series::new("equation 3.1", over(&|index| closed[index])),
-            Series::new("random scan", over(&|index| walked[index].mean)),
+            Series::new("random scan", over(&|index| walked[index].mean)).dotted(),
         ],
     }
 }
