@@ -2,6 +2,8 @@
 
 use crate::busted;
 use crate::subject::{Subject, Timed, Untimed};
+use stanchion_spin::contention::{Exchange, Polling, Read};
+use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
 use std::sync::Arc;
 
 /// A lock by name.
@@ -26,6 +28,17 @@ macro_rules! locks {
 }
 
 locks! {
+    "test-and-set": Timed<TestAndSet>,
+    "test-and-set-exchange": Timed<TestAndSet<Exchange>>,
+    "test-and-set-read": Timed<TestAndSet<Read>>,
+    "test-and-set-polling": Timed<TestAndSet<Polling>>,
+    "ticket": Untimed<Ticket>,
+    "anderson": Untimed<Anderson>,
+    // Fewer slots than threads: waiters share them.
+    "anderson-2": Untimed<Anderson<2>>,
+    "clh": Timed<Clh>,
+    "mcs": Untimed<Mcs>,
+    "time-published-mcs": Untimed<TimePublishedMcs>,
     "parking-lot": Timed<parking_lot::RawMutex>,
     "parking-lot-fair": Timed<parking_lot::RawFairMutex>;
     busted

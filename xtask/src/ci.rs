@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{downstream, explored, package, shell, torture, tsan, weaken};
+use crate::{downstream, explored, house, package, shell, torture, tsan, weaken};
 
 /// A task that CI runs.
 struct Task {
@@ -18,6 +18,11 @@ struct Task {
 /// In the order in which they run: the cheap ones that fail most often first.
 const TASKS: &[Task] = &[
     Task { name: "fmt", about: "every file is formatted by rustfmt.toml", run: fmt },
+    Task {
+        name: "house",
+        about: "rules of the project that no other tool can check",
+        run: house::house,
+    },
     Task { name: "clippy", about: "no warning in any target of any package", run: clippy },
     Task {
         name: "features",
@@ -32,30 +37,30 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "busted",
-        about: "every check of the torture harness catches the lock broken for it",
+        about: "every check of torture catches the lock broken for it",
         run: torture::busted,
     },
     Task { name: "torture", about: "two seconds of torture for each lock", run: torture::brief },
     Task {
         name: "weaken",
-        about: "every ordering of the files changed is needed by a named model",
-        run: weaken::changed,
+        about: "every memory ordering is needed by a named model",
+        run: weaken::all,
     },
     Task {
         name: "downstream",
-        about: "a stranger's crate, run for real and under our loom machine",
+        about: "a stranger's crate, run for real and under loom",
         run: downstream::downstream,
     },
     Task {
         name: "package",
-        about: "the crates as published build in a stranger's workspace, feature by feature",
+        about: "the crates as published, in a stranger's workspace",
         run: package::package,
     },
     Task { name: "tsan", about: "the fence-free locks under ThreadSanitizer", run: tsan::tsan },
 ];
 
-/// `cargo xtask lint` is these three.
-const LINT: &[&str] = &["fmt", "clippy", "features"];
+/// `cargo xtask lint` is these.
+const LINT: &[&str] = &["fmt", "house", "clippy", "features"];
 
 /// Prints the tasks.
 pub(crate) fn list() {
@@ -129,7 +134,7 @@ fn clippy() -> Result {
 }
 
 /// The packages with features, and the sets to be checked apart from the default one.
-const FEATURES: &[(&str, &[&str])] = &[
+pub(crate) const FEATURES: &[(&str, &[&str])] = &[
     ("stanchion-machine", &["", "std"]),
     ("stanchion-spin", &["", "std", "lock_api_04"]),
     ("stanchion", &["", "std", "spin", "model", "spin,lock_api_04"]),
@@ -155,7 +160,58 @@ pub(crate) fn docs() -> Result {
 
 /// `cargo test`, the command of the README; its output also carries what the models explored.
 fn test() -> Result {
-    let output =
-        shell::run_teed(&mut shell::cargo(["test", "--workspace", "--", "--show-output"]))?;
+    let mut command =
+        shell::cargo(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
+    let (status, output) = shell::run_seen(&mut command)?;
+    let tally = tally(&output);
+    println!("\n{} passed, {} failed, {} ignored", tally[0], tally[1], tally[2]);
+    if !status.success() {
+        return Err(Failure::verdict("cargo test failed; the failures are above"));
+    }
     explored::check(&output, true)
+}
+
+/// Tests passed, failed and ignored, over all programs of a run.
+fn tally(output: &str) -> [u64; 3] {
+    let mut tally = [0; 3];
+    for line in output.lines().filter(|line| line.starts_with("test result: ")) {
+        let words: Vec<_> = line.split([' ', ';', '.']).collect();
+        for (count, name) in tally.iter_mut().zip(["passed", "failed", "ignored"]) {
+            let place = words.iter().position(|word| *word == name);
+            let before = place.and_then(|place| words.get(place.checked_sub(1)?));
+            *count += before.and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+        }
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tally_is_of_all_programs() {
+        let output = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+                      noise\ntest result: FAILED. 40 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        assert_eq!(tally(output), [43, 2, 1]);
+    }
+
+    #[test]
+    fn tasks_have_names_of_their_own_and_lint_names_some() {
+        for task in TASKS {
+            assert_eq!(
+                TASKS.iter().filter(|other| other.name == task.name).count(),
+                1,
+                "{}",
+                task.name
+            );
+        }
+        assert!(LINT.iter().all(|name| TASKS.iter().any(|task| task.name == *name)));
+    }
+
+    #[test]
+    fn an_unknown_task_is_refused_with_the_known_ones() {
+        let refused = run(&["no-such".to_owned()]).unwrap_err().to_string();
+        assert!(refused.contains("no-such") && refused.contains("clippy"), "{refused}");
+    }
 }

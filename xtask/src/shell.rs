@@ -20,6 +20,26 @@ pub(crate) fn target() -> PathBuf {
     root().join(chosen.unwrap_or_else(|| PathBuf::from("target")))
 }
 
+/// The Rust files under `folder`, from the root, with `/`, sorted; nothing that was built.
+pub(crate) fn sources(folder: &str) -> Result<Vec<String>> {
+    let full = root().join(folder);
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(&full).map_err(Failure::file(&full))? {
+        let entry = entry.map_err(Failure::file(&full))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = format!("{folder}/{name}");
+        if entry.path().is_dir() {
+            if name != "target" {
+                paths.extend(sources(&path)?);
+            }
+        } else if name.ends_with(".rs") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
 /// `cargo` with `arguments`, started in the root.
 pub(crate) fn cargo<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

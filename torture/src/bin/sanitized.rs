@@ -6,9 +6,12 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 
 use lock_api::RawMutex;
+use stanchion_spin::contention::{Exchange, Polling, Read};
+use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket};
 use torture::busted::{RawBusted, RawBustedUnlock};
 
 /// Sections of each thread. ThreadSanitizer slows them some ten times.
@@ -20,15 +23,26 @@ struct Counter<R> {
     lock: R,
     /// Plain memory on purpose: ThreadSanitizer is to judge the accesses.
     count: UnsafeCell<u32>,
+    here: AtomicU32,
 }
 
 // SAFETY: `count` is touched only while `lock` is held. (For the broken locks that is untrue, which is what is to be reported.)
 unsafe impl<R: Sync> Sync for Counter<R> {}
 
 fn race<R: RawMutex + Send + Sync + 'static>() -> u32 {
-    let counter = Arc::new(Counter { lock: R::INIT, count: UnsafeCell::new(0) });
+    let counter =
+        Arc::new(Counter { lock: R::INIT, count: UnsafeCell::new(0), here: AtomicU32::new(0) });
     let work = |counter: Arc<Counter<R>>| {
+        // All at once: threads that run one after the other are ordered by accident, in the allocator or the loader. Relaxed, so
+        // that the gate itself orders nothing.
+        counter.here.fetch_add(1, Relaxed);
+        while counter.here.load(Relaxed) < THREADS {
+            thread::yield_now();
+        }
         for section in 0..SECTIONS {
+            if section % 64 == 0 {
+                thread::yield_now();
+            }
             let tried = if section % 8 == 0 { counter.lock.try_lock() } else { None };
             let guard = tried.unwrap_or_else(|| counter.lock.lock());
             let count = counter.count.get();
@@ -54,7 +68,18 @@ fn race<R: RawMutex + Send + Sync + 'static>() -> u32 {
 type Race = (&'static str, fn() -> u32);
 
 /// The broken ones come last and must be reported.
-const RACES: &[Race] = &[("busted", race::<RawBusted>), ("busted-unlock", race::<RawBustedUnlock>)];
+const RACES: &[Race] = &[
+    ("test-and-set", race::<TestAndSet>),
+    ("test-and-set-exchange", race::<TestAndSet<Exchange>>),
+    ("test-and-set-read", race::<TestAndSet<Read>>),
+    ("test-and-set-polling", race::<TestAndSet<Polling>>),
+    ("ticket", race::<Ticket>),
+    ("anderson", race::<Anderson>),
+    ("clh", race::<Clh>),
+    ("mcs", race::<Mcs>),
+    ("busted", race::<RawBusted>),
+    ("busted-unlock", race::<RawBustedUnlock>),
+];
 
 fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();

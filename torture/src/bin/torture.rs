@@ -71,7 +71,7 @@ fn run(locks: &[&Entry], torture: &Torture, list: bool) -> io::Result<usize> {
         for phase in Phase::ALL {
             write!(
                 out,
-                "{:20} {phase:14} {:>4} threads  ",
+                "{:22} {phase:14} {:>4} threads  ",
                 entry.name,
                 phase.plan(torture).threads
             )?;

@@ -138,28 +138,34 @@ struct Body {
     range: Range<usize>,
 }
 
-struct File<'a> {
+/// A file's tokens, and what they belong to.
+pub(crate) struct File<'a> {
     source: &'a str,
     tokens: Vec<Token<'a>>,
     /// For each token the opening bracket around it.
     around: Vec<Option<usize>>,
     /// For each opening bracket its closing one, or the end.
     closes: Vec<usize>,
+    /// Tests, and everything in them.
+    tests: Vec<bool>,
+    /// `use` items, and tests.
     skipped: Vec<bool>,
     functions: Vec<Body>,
     impls: Vec<Body>,
 }
 
 impl<'a> File<'a> {
-    fn new(source: &'a str) -> Self {
+    /// Reads `source`.
+    pub(crate) fn new(source: &'a str) -> Self {
         let tokens = tokens(source);
         let (around, closes) = brackets(&tokens);
-        let skipped = vec![false; tokens.len()];
+        let (tests, skipped) = (vec![false; tokens.len()], vec![false; tokens.len()]);
         let mut file = Self {
             source,
             tokens,
             around,
             closes,
+            tests,
             skipped,
             functions: Vec::new(),
             impls: Vec::new(),
@@ -167,6 +173,45 @@ impl<'a> File<'a> {
         file.skip_tests();
         file.find_bodies();
         file
+    }
+
+    /// Lines and segments of the paths outside of tests that begin with one of `roots`; a `use` with braces is one path of them all.
+    pub(crate) fn paths_from(&self, roots: &[&str]) -> Vec<(usize, Vec<&'a str>)> {
+        let begins = (0..self.tokens.len()).filter(|&at| {
+            let root = roots.iter().any(|root| self.is_word(at, root));
+            let first = self.path_begin(at);
+            root && !self.tests[at]
+                && (first == at || first + 2 == at)
+                && self.is(at + 1, ':')
+                && self.is(at + 2, ':')
+        });
+        begins.map(|at| (self.line(at), self.segments(at))).collect()
+    }
+
+    /// The words of the path that begins at `at`.
+    fn segments(&self, mut at: usize) -> Vec<&'a str> {
+        let mut segments = Vec::new();
+        while let Some(token) = self.tokens.get(at) {
+            match token.kind {
+                Kind::Word => segments.push(token.text),
+                Kind::Mark('{') => {
+                    let inside = &self.tokens[at..self.closes[at]];
+                    segments.extend(
+                        inside
+                            .iter()
+                            .filter(|token| token.kind == Kind::Word)
+                            .map(|token| token.text),
+                    );
+                    break;
+                }
+                _ => break,
+            }
+            if !(self.is(at + 1, ':') && self.is(at + 2, ':')) {
+                break;
+            }
+            at += 3;
+        }
+        segments
     }
 
     fn line(&self, at: usize) -> usize {
@@ -230,7 +275,10 @@ impl<'a> File<'a> {
     /// The call of which the value beginning at `begin` is an argument.
     fn call_around(&self, begin: usize) -> Option<Call> {
         let open = self.around[begin].filter(|&open| self.is(open, '('))?;
-        let name = open.checked_sub(1).filter(|&name| self.tokens[name].kind == Kind::Word)?;
+        let name = self.before_turbofish(open.checked_sub(1)?)?;
+        if self.tokens[name].kind != Kind::Word {
+            return None;
+        }
         let argument = (open + 1..begin)
             .filter(|&at| self.is(at, ',') && self.around[at] == Some(open))
             .count();
@@ -241,6 +289,25 @@ impl<'a> File<'a> {
             argument,
             place: self.tokens[path].begin..end,
         })
+    }
+
+    /// The name before `::<…>` that ends at `at`; `at` itself if there is none.
+    fn before_turbofish(&self, at: usize) -> Option<usize> {
+        if !self.is(at, '>') {
+            return Some(at);
+        }
+        let mut depth = 0_usize;
+        for begin in (1..=at).rev() {
+            if self.is(begin, '>') && !self.is(begin - 1, '-') {
+                depth += 1;
+            } else if self.is(begin, '<') {
+                depth -= 1;
+                if depth == 0 {
+                    return begin.checked_sub(3).filter(|_| self.after_path(begin));
+                }
+            }
+        }
+        None
     }
 
     fn function_of(&self, at: usize) -> String {
@@ -318,6 +385,7 @@ impl<'a> File<'a> {
             };
             let end = end.min(self.tokens.len());
             self.skipped[at..end].fill(true);
+            self.tests[at..end].fill(test);
             at = end.max(at + 1);
         }
     }

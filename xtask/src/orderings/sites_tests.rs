@@ -88,9 +88,13 @@ fn an_ordering_in_an_expression_is_found_wherever_it_stands() {
     let source = "fn f() {
         let order = if x { Ordering::Acquire } else { Ordering::Relaxed };
         assert_eq!(x.load(Ordering::Acquire), 1);
-        self.step(Ordering::Release).load(other)
+        self.step(Ordering::Release).load(other);
+        turn::<_, fn() -> Vec<W>>(&self.word, Ordering::Acquire, |now| now);
     }";
-    assert_eq!(found(source), ["f value#1 Acquire", "f load#2 Acquire", "f step#3 Release"]);
+    assert_eq!(
+        found(source),
+        ["f value#1 Acquire", "f load#2 Acquire", "f step#3 Release", "f turn#4 Acquire"]
+    );
 }
 
 #[test]

@@ -31,10 +31,10 @@ pub(crate) fn files() -> Result<Vec<File>> {
     let mut files = Vec::new();
     let mut first = 0;
     for room in ROOMS {
-        let mut paths = Vec::new();
-        sources(&format!("crates/{room}/src"), &mut paths)?;
-        paths.sort();
-        for path in paths {
+        for path in shell::sources(&format!("crates/{room}/src"))? {
+            if BACKENDS.iter().any(|backend| path.starts_with(backend)) {
+                continue;
+            }
             let full = shell::root().join(&path);
             let source = std::fs::read_to_string(&full).map_err(Failure::file(&full))?;
             let sites = sites(&source).map_err(misread(&path))?;
@@ -46,22 +46,6 @@ pub(crate) fn files() -> Result<Vec<File>> {
         }
     }
     Ok(files)
-}
-
-fn sources(folder: &str, paths: &mut Vec<String>) -> Result {
-    let full = shell::root().join(folder);
-    for entry in std::fs::read_dir(&full).map_err(Failure::file(&full))? {
-        let entry = entry.map_err(Failure::file(&full))?;
-        let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
-        if entry.path().is_dir() {
-            if !BACKENDS.contains(&format!("{path}/").as_str()) {
-                sources(&path, paths)?;
-            }
-        } else if path.ends_with(".rs") {
-            paths.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// Every way to weaken one ordering of `files`.

@@ -1,0 +1,72 @@
+//! The journal's tests: real runs by default, every interleaving under `--cfg stanchion_loom`.
+
+use journal::Journal;
+use stanchion::machine::sync::Arc;
+use stanchion::machine::{Model, thread};
+
+#[test]
+fn writers_and_a_reader_agree() {
+    let explored = Model::new().check(|| {
+        let journal = Arc::new(Journal::<u32, 2>::new());
+        let other = {
+            let journal = journal.clone();
+            thread::spawn(move || journal.append(1).unwrap())
+        };
+        let mine = journal.append(2).unwrap();
+        // What has been appended can be read at once, by whoever appended it.
+        assert_eq!(journal.get(mine), Some(2));
+        if let Some(first) = journal.get(0) {
+            assert!(first == 1 || first == 2);
+        }
+        let theirs = other.join().unwrap();
+        assert_eq!(journal.get(theirs), Some(1));
+        assert_ne!(mine, theirs);
+        assert_eq!(journal.append(3), Err(3));
+    });
+    println!("model writers_and_a_reader_agree: {explored}");
+}
+
+#[test]
+fn a_reader_that_takes_no_lock_sees_whole_entries() {
+    let explored = Model::new().check(|| {
+        let journal = Arc::new(Journal::<u32, 1>::new());
+        let writer = {
+            let journal = journal.clone();
+            thread::spawn(move || journal.append(5).unwrap())
+        };
+        assert!(matches!(journal.get(0), None | Some(5)));
+        writer.join().unwrap();
+        assert_eq!(journal.get(0), Some(5));
+    });
+    println!("model a_reader_that_takes_no_lock_sees_whole_entries: {explored}");
+}
+
+/// The models above can fail: the same publication with `Relaxed` is a data race, and loom says so.
+#[cfg(stanchion_loom)]
+#[test]
+#[should_panic]
+fn a_relaxed_publication_is_caught() {
+    use stanchion::machine::atomic::{AtomicUsize, Ordering::Relaxed};
+    use stanchion::machine::cell::UnsafeCell;
+
+    struct Entry(UnsafeCell<u32>, AtomicUsize);
+    // SAFETY: untrue, which is what the model is to find.
+    unsafe impl Sync for Entry {}
+
+    Model::new().check(|| {
+        let entry = Arc::new(Entry(UnsafeCell::new(0), AtomicUsize::new(0)));
+        let writer = {
+            let entry = entry.clone();
+            thread::spawn(move || {
+                // SAFETY: alone before the store, if only the store published it.
+                entry.0.with_mut(|value| unsafe { *value = 1 });
+                entry.1.store(1, Relaxed);
+            })
+        };
+        if entry.1.load(Relaxed) == 1 {
+            // SAFETY: as above.
+            assert_eq!(entry.0.with(|value| unsafe { *value }), 1);
+        }
+        writer.join().unwrap();
+    });
+}

@@ -1,0 +1,119 @@
+//! `cargo xtask house`: rules of the project that no other tool can check.
+//!
+//! 1. An algorithm names no real primitive: in the crates of [`ALGORITHMS`] no path through `std` or `core` leads to one, tests apart.
+//!    Clippy cannot say this, because on the real machine `machine`'s atomics are core's.
+//! 2. No file has more than [`LONGEST`] lines.
+//! 3. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
+
+use crate::failure::{Failure, Result};
+use crate::orderings::sites::File;
+use crate::shell;
+
+/// Crates written against `machine`. (`machine` itself is where the real primitives are; the front ends need no other machine.)
+const ALGORITHMS: [&str; 2] = ["crates/spin/src", "crates/applications/src"];
+
+/// What such a crate asks `machine` for.
+const PRIMITIVES: [&str; 9] = [
+    "atomic",
+    "UnsafeCell",
+    "spin_loop",
+    "thread",
+    "thread_local",
+    "Instant",
+    "Mutex",
+    "RwLock",
+    "Condvar",
+];
+
+const LONGEST: usize = 600;
+
+/// Macros that stand for code to come, and marks of work to be done; put together here so that this file has none.
+const UNFINISHED: [(&str, &str); 5] =
+    [("to", "do!("), ("unimple", "mented!("), ("db", "g!("), ("FIX", "ME"), ("XX", "X")];
+
+/// Folders with sources of ours.
+const FOLDERS: [&str; 7] = ["crates", "twins", "benches", "examples", "fuzz", "torture", "xtask"];
+
+/// Checks all rules, and lists everything against them.
+pub(crate) fn house() -> Result {
+    let mut wrong = Vec::new();
+    for folder in FOLDERS {
+        for path in shell::sources(folder)? {
+            let full = shell::root().join(&path);
+            let source = std::fs::read_to_string(&full).map_err(Failure::file(&full))?;
+            let algorithm = ALGORITHMS.iter().any(|room| path.starts_with(room));
+            let found = unfinished(&source).into_iter().chain(long(&source));
+            let found = found.chain(algorithm.then(|| primitives(&source)).into_iter().flatten());
+            wrong.extend(found.map(|why| format!("{path}:{why}")));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::verdict(wrong.join("\n"))) }
+}
+
+fn long(source: &str) -> Option<String> {
+    let lines = source.lines().count();
+    (lines > LONGEST)
+        .then(|| format!("{LONGEST}: {lines} lines; a second idea wants a second file"))
+}
+
+fn unfinished(source: &str) -> Vec<String> {
+    let marks = UNFINISHED.map(|(head, tail)| format!("{head}{tail}"));
+    let lines = source.lines().enumerate();
+    lines
+        .filter_map(|(number, line)| {
+            let mark = marks.iter().find(|mark| line.contains(mark.as_str()))?;
+            Some(format!("{}: `{mark}`: finish it or leave it out", number + 1))
+        })
+        .collect()
+}
+
+/// Where code outside of tests names a real primitive.
+fn primitives(source: &str) -> Vec<String> {
+    let file = File::new(source);
+    let found =
+        file.paths_from(&["std", "core", "alloc"]).into_iter().filter_map(|(line, path)| {
+            let primitive = path.iter().find(|segment| PRIMITIVES.contains(segment))?;
+            Some(format!(
+                "{line}: `{primitive}` of {}: an algorithm asks `machine` for it",
+                path[0]
+            ))
+        });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_primitive_is_found_however_it_is_named() {
+        let named = |source: &str| primitives(source).len();
+        assert_eq!(named("use core::sync::atomic::AtomicU32;"), 1);
+        assert_eq!(named("use std::{fmt, sync::{Arc, Mutex}};"), 1);
+        assert_eq!(named("fn f() { std::thread::yield_now(); ::core::hint::spin_loop() }"), 2);
+        assert_eq!(named("std::thread_local! { static A: u8 = 0; }"), 1);
+    }
+
+    #[test]
+    fn what_machine_offers_and_what_is_harmless_pass() {
+        let source = "
+            //! use std::sync::Mutex;
+            use machine::{atomic::AtomicU32, thread}; use core::{fmt, mem::ManuallyDrop, time::Duration};
+            fn f() { machine::thread::spawn(g); let atomic = core::ptr::null(); }
+            #[cfg(test)] mod tests { use std::thread; }
+        ";
+        assert_eq!(primitives(source), Vec::<String>::new());
+    }
+
+    #[test]
+    fn unfinished_work_is_found_by_line() {
+        let source = format!("fn f() {{\n    {}{})\n}}", UNFINISHED[0].0, UNFINISHED[0].1);
+        assert!(unfinished(&source)[0].starts_with("2: "), "{source}");
+    }
+
+    #[test]
+    fn length_has_a_limit() {
+        assert_eq!(long(&"\n".repeat(LONGEST)), None);
+        assert!(long(&"\n".repeat(LONGEST + 1)).is_some());
+    }
+}
