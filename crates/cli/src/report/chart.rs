@@ -1,8 +1,9 @@
 //! A picture as inline SVG, drawn by `plotters` and recoloured by the page's style sheet.
 //!
-//! `plotters` writes fixed colours, which a page that follows the reader's light or dark setting cannot use. So each role is drawn in a colour that stands for it
-//! (series n is `#0000nn + 1`), and those are replaced by classes afterwards: `fill="#000001"` becomes `class="f1"`.
-//! Each picture is drawn twice, wide and narrow, and the page shows the one that fits: scaling one drawing would make its text unreadable on a phone.
+//! `plotters` writes fixed colours, which a page that follows the reader's light or dark setting cannot use. So
+//! each role is drawn in a colour that stands for it (series n is `#0000nn + 1`), and those are replaced by
+//! classes afterwards: `fill="#000001"` becomes `class="f1"`. Each picture is drawn twice, wide and narrow, and
+//! the page shows the one that fits: scaling one drawing would make its text unreadable on a phone.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};

@@ -35,7 +35,8 @@ fn head(page: &mut Markup, results: &Results) {
     let pace = if results.quick { "quick" } else { "full" };
     page.element(
         "p class=\"lead\"",
-        "How each way of waiting for a lock behaves on this computer, beside what five papers measured on theirs.",
+        "How each way of waiting for a lock behaves on this computer, beside what five papers \
+         measured on theirs.",
     );
     page.raw("<dl class=\"machine\">");
     let mut lines =
@@ -189,7 +190,8 @@ fn legend(page: &mut Markup, picture: &Picture) {
             _ => "<polygon points=\"6,0 12,6 6,12 0,6\"",
         };
         page.line(format_args!(
-            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\">{mark} class=\"f{colour}\"/></svg>"
+            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\">{mark} \
+             class=\"f{colour}\"/></svg>"
         ))
         .text(name)
         .raw("</li>");

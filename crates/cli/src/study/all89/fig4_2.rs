@@ -1,10 +1,12 @@
 //! Figure 4.2: how much faster one thread counts than several, against the size of the critical section.
 //!
-//! If waiting did not slow the holder, the section and nothing else would set the pace, and the relative speed would be 1 whatever the number of threads. Where it lies below
-//! 1, waiting (or handing the lock over) costs the rest.
+//! If waiting did not slow the holder, the section and nothing else would set the pace, and the relative speed
+//! would be 1 whatever the number of threads. Where it lies below 1, waiting (or handing the lock over) costs the
+//! rest.
 //!
-//! Rule of the verdict, with eight threads or as many as there are processors if fewer: *holds* if from the smallest section to the largest the relative
-//! speed of spinning on reads rises by at least 0.1, and that of spinning on the exchange by less than half as much; else *differs*. One processor: not judged.
+//! Rule of the verdict, with eight threads or as many as there are processors if fewer: *holds* if from the
+//! smallest section to the largest the relative speed of spinning on reads rises by at least 0.1, and that of
+//! spinning on the exchange by less than half as much; else *differs*. One processor: not judged.
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
@@ -21,7 +23,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig4.2",
     paper: Paper::All89,
     title: "Relative speed, 8 processors to 1, against critical-section size",
-    claim: "Spinning on reads degrades less as the critical section grows; spinning on the exchange degrades evenly throughout.",
+    claim: "Spinning on reads degrades less as the critical section grows; spinning on the \
+     exchange degrades evenly throughout.",
     kind: Kind::Real,
     body: Body::Run(run),
 };
@@ -66,7 +69,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         Verdict::when(
             read >= 0.1 && exchange < read / 2.0,
             format!(
-                "from the smallest section to the largest, relative speed changes by {} for read and {} for exchange",
+                "from the smallest section to the largest, relative speed changes by {} for \
+                 read and {} for exchange",
                 signed(read),
                 signed(exchange)
             ),
@@ -115,10 +119,13 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         tables: vec![all_sizes(&speed, &nanos)],
         notes: vec![
             format!(
-                "{threads} threads against 1, each pinned to a processor of its own (the paper: 8 against 1); sections counted for {} ms a cell, medians of {repeats}, locks in turn.",
+                "{threads} threads against 1, each pinned to a processor of its own (the paper: \
+                 8 against 1); sections counted for {} ms a cell, medians of {repeats}, locks \
+                 in turn.",
                 window.as_millis()
             ),
-            "The section multiplies and stores into two cache lines that the lock guards; its size is measured alone, on one thread. With several threads those lines move too, \
+            "The section multiplies and stores into two cache lines that the lock guards; its \
+             size is measured alone, on one thread. With several threads those lines move too, \
              so a relative speed of 1 is out of reach for small sections whatever the lock."
                 .to_owned(),
         ],
