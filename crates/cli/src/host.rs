@@ -65,9 +65,9 @@ impl Host {
         let processors = self.parallelism as f64;
         (busy > processors / 2.0).then(|| {
             format!(
-                "other programs kept {busy:.1} of {processors} processors busy over the last \
-                 minute: a lock that serves its waiters in order suffers from that most, and \
-                 figures will not repeat"
+                "{busy:.1} threads wanted these {processors} processors over the last minute \
+                 before the study: a lock that serves its waiters in order suffers most from \
+                 such company, and figures will not repeat"
             )
         })
     }
