@@ -80,6 +80,11 @@ pub(crate) fn commit(explored: &Explored) -> Result {
 /// What is wrong with `now` beside `then`. With `whole`, a model that is in one table only is wrong too.
 pub(crate) fn complaints(then: &Explored, now: &Explored, whole: bool) -> Vec<String> {
     let mut complaints = Vec::new();
+    for (name, _) in now.iter().filter(|&(_, &count)| count <= 1) {
+        complaints.push(format!(
+            "{name}: one execution; whatever it has two threads for was never interleaved"
+        ));
+    }
     for (name, &before) in then {
         match now.get(name) {
             Some(&count) if count < before => {
@@ -94,8 +99,10 @@ pub(crate) fn complaints(then: &Explored, now: &Explored, whole: bool) -> Vec<St
         }
     }
     if whole {
-        let new = now.keys().filter(|name| !then.contains_key(*name));
-        complaints.extend(new.map(|name| format!("{name}: not in the table yet")));
+        let new = now.keys().filter(|name| !then.contains_key(*name)).cloned().collect::<Vec<_>>();
+        if !new.is_empty() {
+            complaints.push(format!("not in the table yet: {}", new.join(", ")));
+        }
     }
     complaints
 }
@@ -157,8 +164,14 @@ mod tests {
     }
 
     #[test]
+    fn a_search_of_one_execution_is_a_complaint_whatever_the_table_says() {
+        let one = table(&[("a", 1)]);
+        assert_eq!(complaints(&one, &one, false).len(), 1);
+    }
+
+    #[test]
     fn a_missing_and_a_new_model_matter_only_to_a_whole_run() {
-        let (then, now) = (table(&[("gone", 1)]), table(&[("new", 1)]));
+        let (then, now) = (table(&[("gone", 2)]), table(&[("new", 2)]));
         assert_eq!(complaints(&then, &now, true).len(), 2);
         assert!(complaints(&then, &now, false).is_empty());
     }
