@@ -1,2 +1,34 @@
-//! The `stanchion` command.
-fn main() {}
+//! The `stanchion` command: `study` runs the papers' experiments on this machine and writes a report, `machine` says what this
+//! machine is.
+//!
+//! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it is wrong; 130 interrupted, with
+//! what was finished written.
+
+mod args;
+mod error;
+mod host;
+mod interrupt;
+mod output;
+mod report;
+mod study;
+mod survey;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    let done = match args.command {
+        args::Command::Study(options) => study::run(&options),
+        args::Command::Machine(options) => survey::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::Output::Stderr.line(format_args!("stanchion: {error}"));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

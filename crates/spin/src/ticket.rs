@@ -68,6 +68,14 @@ impl<W: WaitPolicy> Ticket<W> {
         Self { next: AtomicU32::new(ticket), serving: AtomicU32::new(ticket), waiting: PhantomData }
     }
 
+    /// How many threads hold the lock or wait for it: a hint, out of date when it is returned.
+    #[must_use]
+    pub fn holders_and_waiters(&self) -> u32 {
+        // Relaxed, `serving` first: a hint; in this order it errs on the high side.
+        let serving = self.serving.load(Ordering::Relaxed);
+        self.next.load(Ordering::Relaxed).wrapping_sub(serving)
+    }
+
     #[cold]
     fn lock_contended(&self, ticket: u32) {
         // Acquire: pairs with the Release store of `unlock`.
@@ -121,9 +129,7 @@ unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
 
     #[inline]
     fn is_locked(&self) -> bool {
-        // Relaxed: a hint, out of date when it is returned.
-        let serving = self.serving.load(Ordering::Relaxed);
-        self.next.load(Ordering::Relaxed) != serving
+        self.holders_and_waiters() != 0
     }
 }
 

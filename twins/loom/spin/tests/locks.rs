@@ -11,12 +11,19 @@
 //! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too. Every model prints
 //! `model NAME: N executions`.
 
-use std::mem;
+#[path = "../../../../crates/spin/tests/common/mod.rs"]
+mod common;
 
-use lock_api::{Mutex, RawMutex};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use common::{Addressed, Racy};
+use lock_api::{GuardSend, Mutex, RawMutex, RawMutexTimed};
+use machine::atomic::{AtomicBool, Ordering};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
-use machine::wait::{Patient, Spin};
+use machine::wait::{Patient, Spin, WaitPolicy};
 use machine::{Model, thread};
 use stanchion_spin_loom::contention::{Ethernet, Exchange, Polling, Read};
 use stanchion_spin_loom::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
@@ -106,13 +113,15 @@ where
     let releaser = {
         let mutex = mutex.clone();
         thread::spawn(move || {
-            // SAFETY: `raw` only reads; the guard is this lock's, held.
+            // SAFETY: the lock is held for this thread.
+            unsafe { &*mutex.data_ptr() }.add_one();
+            // SAFETY: the guard is of the one acquisition, and `raw` is used for its release.
             unsafe { mutex.raw().unlock(guard) }
         })
     };
     mutex.lock().add_one();
     releaser.join().unwrap();
-    assert_eq!(mutex.lock().count(), 1);
+    assert_eq!(mutex.lock().count(), 2);
 }
 
 /// A forgotten guard leaves the mutex locked, for good and for all, wherever it is moved.
@@ -125,11 +134,12 @@ where
     let mutex = Arc::new(Box::new(mutex));
     let other = {
         let mutex = mutex.clone();
-        thread::spawn(move || mutex.try_lock().is_some())
+        thread::spawn(move || mutex.try_lock().map(mem::forget).is_some())
     };
-    assert!(mutex.try_lock().is_none());
-    assert!(!other.join().unwrap());
-    assert!(mutex.is_locked());
+    // No guard is dropped while an assertion unwinds: a second panic would end the process.
+    let got = mutex.try_lock().map(mem::forget).is_some();
+    let other_got = other.join().unwrap();
+    assert!(!got && !other_got && mutex.is_locked());
 }
 
 macro_rules! models {
@@ -194,4 +204,118 @@ models! {
     mcs: Mcs, 3;
     clh: Clh, 3;
     time_published_mcs: TimePublishedMcs, 2;
+}
+
+/// One thread locks for good, `timed` others with a deadline that may pass. Whoever got in counted.
+fn count_with_deadlines<R>(timed: u32)
+where
+    R: RawMutexTimed<Duration = Duration> + Send + Sync + 'static,
+{
+    let mutex = Arc::new(Mutex::<R, _>::new(Payload::new()));
+    let timed: Vec<_> = (0..timed)
+        .map(|_| {
+            let mutex = mutex.clone();
+            thread::spawn(move || {
+                let got = mutex.try_lock_for(Duration::from_millis(1));
+                got.map_or(0, |payload| {
+                    payload.add_one();
+                    1
+                })
+            })
+        })
+        .collect();
+    mutex.lock().add_one();
+    let in_time: u32 = timed.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(mutex.try_lock().expect("everyone is done").count(), 1 + in_time);
+    assert!(!mutex.is_locked());
+}
+
+mod deadlines {
+    use super::*;
+
+    #[test]
+    fn test_and_set_gives_up() {
+        let model = Model::new().objects(6);
+        explore("deadlines::test_and_set_gives_up", model, || {
+            count_with_deadlines::<TestAndSet>(1)
+        });
+    }
+
+    #[test]
+    fn clh_gives_up() {
+        let model = Model::new().objects(6);
+        explore("deadlines::clh_gives_up", model, || count_with_deadlines::<Clh>(1));
+    }
+
+    #[test]
+    fn two_clh_waiters_give_up_bounded() {
+        let model = Model::new().objects(6).preemptions(3);
+        explore("deadlines::two_clh_waiters_give_up_bounded", model, || {
+            count_with_deadlines::<Clh>(2)
+        });
+    }
+}
+
+/// Every model fails for a lock that is broken in the way that it looks for.
+mod broken_on_purpose {
+    use super::*;
+
+    /// Excludes, but orders nothing: what one holder wrote the next may not see.
+    struct Unordered(AtomicBool);
+
+    // SAFETY: none; the models must say so.
+    unsafe impl RawMutex for Unordered {
+        const INIT: Self = Self(AtomicBool::new(false));
+        type Guard = GuardSend;
+
+        fn lock(&self) -> GuardSend {
+            machine::wait::retry_until(|| self.try_lock(), &mut Spin::start())
+        }
+
+        fn try_lock(&self) -> Option<GuardSend> {
+            self.0
+                .compare_exchange(false, true, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+                .then(GuardSend::new)
+        }
+
+        unsafe fn unlock(&self, _guard: GuardSend) {
+            self.0.store(false, Ordering::Relaxed);
+        }
+
+        fn is_locked(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    fn fails(body: impl Fn() + Send + Sync + 'static) -> bool {
+        let model = Model::new().objects(6);
+        catch_unwind(AssertUnwindSafe(|| model.check(body))).is_err()
+    }
+
+    #[test]
+    fn a_lock_that_looks_before_it_takes() {
+        assert!(fails(|| count_with::<Racy>(&[1, 2])));
+        assert!(fails(|| count_with::<Racy>(&[2, 2])));
+        assert!(fails(|| count_with::<Racy>(&[1, 1, 1])));
+        assert!(fails(try_against_lock::<Racy>));
+    }
+
+    #[test]
+    fn a_lock_that_orders_nothing() {
+        assert!(fails(|| count_with::<Unordered>(&[1, 2])));
+        assert!(fails(|| count_with::<Unordered>(&[2, 2])));
+        assert!(fails(|| count_with::<Unordered>(&[1, 1, 1])));
+        assert!(fails(try_against_lock::<Unordered>));
+    }
+
+    #[test]
+    fn a_lock_that_is_its_address() {
+        assert!(fails(forget_and_move::<Addressed>));
+    }
+
+    #[test]
+    fn a_lock_whose_release_orders_nothing() {
+        assert!(fails(send_the_guard::<Unordered>));
+    }
 }

@@ -1,0 +1,100 @@
+//! The report: one page that needs nothing else, and the same as JSON.
+//!
+//! Files appear whole or not at all: each is written beside its place and renamed into it.
+
+mod chart;
+mod markup;
+mod page;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::study::Results;
+
+/// Where a study is written to; known to be writable before anything runs.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    page: PathBuf,
+    results: PathBuf,
+    /// A further copy of the results; "-" is standard output.
+    json: Option<PathBuf>,
+}
+
+impl Destination {
+    /// Makes the directory and tries to write in it and beside `json`.
+    pub(crate) fn open(out: &Path, json: Option<&Path>) -> Result<Self, Error> {
+        let unwritable = |path: &Path, option| {
+            let path = path.to_owned();
+            move |source| Error::Unwritable { path, option, source }
+        };
+        fs::create_dir_all(out).map_err(unwritable(out, "--out DIR"))?;
+        let destination = Self {
+            page: out.join("report.html"),
+            results: out.join("results.json"),
+            json: json.map(Path::to_owned),
+        };
+        for path in [&destination.page, &destination.results] {
+            probe(path).map_err(unwritable(path, "--out DIR"))?;
+        }
+        if let Some(path) = destination.json_file() {
+            probe(path).map_err(unwritable(path, "--json FILE"))?;
+        }
+        Ok(destination)
+    }
+
+    /// The page's path.
+    pub(crate) fn page(&self) -> &Path {
+        &self.page
+    }
+
+    /// Whether standard output is to carry the results.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        self.json.is_some() && self.json_file().is_none()
+    }
+
+    fn json_file(&self) -> Option<&Path> {
+        self.json.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// Writes everything known so far; the copy on standard output only when the study is over.
+    pub(crate) fn write(&self, results: &Results, over: bool) -> Result<(), Error> {
+        let json = serde_json::to_string_pretty(results)? + "\n";
+        replace(&self.page, page::page(results)?.as_bytes())?;
+        replace(&self.results, json.as_bytes())?;
+        match (self.json_file(), &self.json) {
+            (Some(path), _) => replace(path, json.as_bytes()),
+            (None, Some(stdout)) if over => io::stdout()
+                .write_all(json.as_bytes())
+                .map_err(|source| Error::Write { path: stdout.clone(), source }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether `path` could be replaced: a file can be made beside it, and it is no directory itself.
+fn probe(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    }
+    let beside = beside(path);
+    fs::write(&beside, b"")?;
+    fs::remove_file(&beside)
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
+
+/// Puts `content` at `path` in one step.
+fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let beside = beside(path);
+    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|source| {
+        // What is left of a failed attempt is of no use; if it cannot be removed either, the first error says more.
+        let _ = fs::remove_file(&beside);
+        Error::Write { path: path.to_owned(), source }
+    })
+}

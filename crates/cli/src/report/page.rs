@@ -1,0 +1,251 @@
+//! The page: summary first, then each experiment that ran, then those that did not.
+
+use super::chart::{COLOURS, chart, columns, tick};
+use super::markup::Markup;
+use crate::error::Error;
+use crate::study::outcome::{Picture, Shape, Verdict};
+use crate::study::{Entry, Results};
+use crate::units::significant;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The whole document.
+pub(crate) fn page(results: &Results) -> Result<String, Error> {
+    let mut page = Markup::default();
+    page.raw("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")
+        .raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")
+        .raw("<meta name=\"color-scheme\" content=\"light dark\">")
+        .raw("<title>Stanchion study</title><style>\n")
+        .raw(STYLE)
+        .raw("</style></head><body><main>\n");
+    head(&mut page, results);
+    let (ran, waiting): (Vec<_>, Vec<_>) =
+        results.entries.iter().partition(|entry| entry.seconds.is_some());
+    summary(&mut page, &ran);
+    for entry in &ran {
+        experiment(&mut page, entry)?;
+    }
+    not_run(&mut page, &waiting);
+    page.raw("</main></body></html>\n");
+    Ok(page.finish())
+}
+
+fn head(page: &mut Markup, results: &Results) {
+    page.element("h1", "Stanchion study");
+    let pace = if results.quick { "quick" } else { "full" };
+    page.element(
+        "p class=\"lead\"",
+        "How each way of waiting for a lock behaves on this computer, beside what five papers measured on theirs.",
+    );
+    page.raw("<dl class=\"machine\">");
+    let mut lines =
+        vec![("written", date(results.written)), ("run", format!("{pace}, seed {}", results.seed))];
+    if !results.complete {
+        lines.push(("complete", "no: more was to be run when this was written".to_owned()));
+    }
+    lines.extend(results.machine.lines());
+    for (what, value) in lines {
+        page.raw("<div>").element("dt", what).element("dd", &value).raw("</div>");
+    }
+    page.raw("</dl>\n");
+    if let Some(warning) = results.machine.warning() {
+        page.raw("<p class=\"warning\"><strong>Read with care:</strong> ")
+            .text(&warning)
+            .raw(".</p>\n");
+    }
+}
+
+fn summary(page: &mut Markup, ran: &[&Entry]) {
+    if ran.is_empty() {
+        return;
+    }
+    page.raw("<h2>What was found</h2>\n<ul class=\"summary\">");
+    for entry in ran {
+        page.raw("<li>");
+        badge(page, &entry.outcome.verdict);
+        page.line(format_args!("<a href=\"#{}\">", anchor(entry.id)))
+            .text(entry.id)
+            .raw("</a> ")
+            .element("span", entry.title)
+            .raw("</li>\n");
+    }
+    page.raw("</ul>\n");
+}
+
+fn badge(page: &mut Markup, verdict: &Verdict) {
+    let (class, mark) = match verdict {
+        Verdict::Holds(_) => ("holds", "✓"),
+        Verdict::Differs(_) => ("differs", "≠"),
+        Verdict::NotJudged(_) => ("not-run", "?"),
+        Verdict::NotRun(_) => ("not-run", "–"),
+    };
+    page.line(format_args!("<span class=\"badge {class}\">{mark} {}</span> ", verdict.name()));
+}
+
+fn anchor(id: &str) -> String {
+    id.replace(['/', '.'], "-")
+}
+
+fn experiment(page: &mut Markup, entry: &Entry) -> Result<(), Error> {
+    let outcome = &entry.outcome;
+    page.line(format_args!("<section id=\"{}\">", anchor(entry.id)));
+    page.raw("<h2><code>").text(entry.id).raw("</code> ").text(entry.title).raw("</h2>\n");
+    let seconds = entry.seconds.unwrap_or(0.0);
+    let source = format!("{} · {} · took {seconds:.1} s", entry.source, entry.kind.name());
+    page.element("p class=\"source\"", &source);
+    page.raw("<p><strong>Claim.</strong> ").text(entry.claim).raw("</p>\n<p class=\"verdict\">");
+    badge(page, &outcome.verdict);
+    page.text(outcome.verdict.because()).raw("</p>\n");
+    if !outcome.comparisons.is_empty() {
+        let columns = ["", "paper", "here"].map(str::to_owned);
+        let row = |c: &crate::study::outcome::Comparison| {
+            vec![c.what.clone(), c.paper.clone(), c.here.clone()]
+        };
+        let rows: Vec<_> = outcome.comparisons.iter().map(row).collect();
+        page.raw("<div class=\"beside\">").table(&columns, &rows).raw("</div>");
+    }
+    for picture in &outcome.pictures {
+        figure(page, entry.id, picture)?;
+    }
+    for table in &outcome.tables {
+        page.element("h3", &table.title).table(&table.columns, &table.rows);
+    }
+    if !outcome.notes.is_empty() {
+        page.raw("<ul class=\"notes\">");
+        for note in &outcome.notes {
+            page.element("li", note);
+        }
+        page.raw("</ul>\n");
+    }
+    page.raw("</section>\n");
+    Ok(())
+}
+
+/// The picture at the width that fits, its legend, and its numbers.
+fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
+    let [wide, narrow] =
+        chart(picture).map_err(|reason| Error::Draw { id: id.to_owned(), reason })?;
+    page.raw("<figure>").element("figcaption", &picture.title);
+    legend(page, picture);
+    page.line(format_args!(
+        "<div class=\"wide\">{wide}</div><div class=\"narrow\">{narrow}</div>\n"
+    ));
+    let xs = columns(&picture.series);
+    let downwards = picture.series.len() <= 3 && xs.len() > 12;
+    // A long table would push what follows out of sight.
+    let open = if downwards { "" } else { " open" };
+    page.line(format_args!("<details{open}><summary>The numbers</summary>"));
+    let unit = match picture.shape {
+        Shape::Lines | Shape::Rows => format!("{} by {}", picture.y.label, picture.x.label),
+    };
+    page.element("p class=\"unit\"", &unit);
+    let cell = |points: &[(f64, f64)], x: f64| {
+        points
+            .iter()
+            .find(|point| point.0 == x)
+            .map_or_else(|| "–".to_owned(), |point| significant(point.1))
+    };
+    // Few series over many x read better downwards.
+    if downwards {
+        let mut head = vec![picture.x.label.clone()];
+        head.extend(picture.series.iter().map(|series| series.name.clone()));
+        let row = |&x: &f64| {
+            let cells = picture.series.iter().map(|series| cell(&series.points, x));
+            std::iter::once(tick(x)).chain(cells).collect()
+        };
+        let rows: Vec<Vec<String>> = xs.iter().map(row).collect();
+        page.table(&head, &rows);
+    } else {
+        let mut head = vec![picture.x.label.clone()];
+        head.extend(xs.iter().map(|&x| tick(x)));
+        let row = |series: &crate::study::outcome::Series| {
+            let cells = xs.iter().map(|&x| cell(&series.points, x));
+            std::iter::once(series.name.clone()).chain(cells).collect()
+        };
+        let rows: Vec<Vec<String>> = picture.series.iter().map(row).collect();
+        page.table(&head, &rows);
+    }
+    page.raw("</details></figure>\n");
+    Ok(())
+}
+
+fn legend(page: &mut Markup, picture: &Picture) {
+    let names: Vec<String> = match picture.shape {
+        Shape::Lines => picture.series.iter().map(|series| series.name.clone()).collect(),
+        Shape::Rows => columns(&picture.series)
+            .iter()
+            .map(|&x| {
+                let plural = tick(x);
+                match picture.x.label.strip_suffix('s') {
+                    Some(one) if x == 1.0 => format!("{plural} {one}"),
+                    _ => format!("{plural} {}", picture.x.label),
+                }
+            })
+            .collect(),
+    };
+    if names.len() < 2 {
+        return;
+    }
+    page.raw("<ul class=\"legend\">");
+    for (index, name) in names.iter().enumerate() {
+        let colour = index % COLOURS + 1;
+        let mark = match index % 4 {
+            0 => "<circle cx=\"6\" cy=\"6\" r=\"5\"",
+            1 => "<polygon points=\"6,1 11,11 1,11\"",
+            2 => "<rect x=\"2\" y=\"2\" width=\"8\" height=\"8\"",
+            _ => "<polygon points=\"6,0 12,6 6,12 0,6\"",
+        };
+        page.line(format_args!(
+            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\">{mark} class=\"f{colour}\"/></svg>"
+        ))
+        .text(name)
+        .raw("</li>");
+    }
+    page.raw("</ul>");
+}
+
+fn not_run(page: &mut Markup, waiting: &[&Entry]) {
+    if waiting.is_empty() {
+        return;
+    }
+    page.raw("<section id=\"not-run\">").element("h2", "Not run");
+    let columns = ["experiment", "what it shows", "claim to check", "why not"].map(str::to_owned);
+    let row = |entry: &&Entry| {
+        vec![
+            entry.id.to_owned(),
+            entry.title.to_owned(),
+            entry.claim.to_owned(),
+            entry.outcome.verdict.because().to_owned(),
+        ]
+    };
+    let rows: Vec<_> = waiting.iter().map(row).collect();
+    page.raw("<div class=\"prose\">").table(&columns, &rows).raw("</div></section>\n");
+}
+
+/// Seconds since 1970 as a date and time, UTC (Hinnant's civil-from-days).
+fn date(seconds: u64) -> String {
+    let days = seconds / 86_400 + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(date(1_798_761_540), "2026-12-31 23:59 UTC");
+    }
+}

@@ -1,0 +1,200 @@
+//! Figure 4.1: all threads increment one counter under one lock; elapsed time for a million increments, each way of waiting.
+//!
+//! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its own: *degraded* is the elapsed time with all processors over the
+//! elapsed time with one. *holds* if spinning on the exchange and spinning on reads are degraded at least twofold and backoff, with at most ten waiters, at most
+//! one and a half times; else *differs*. With one processor nobody waits and nothing can be judged.
+
+use std::time::Duration;
+
+use super::super::context::{Context, Stop};
+use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::locks::contest::{Contest, Standing, run_unlocked};
+use super::super::locks::registry::{LOCKS, Way, of_way};
+use super::super::locks::start::Placement;
+use super::super::locks::sweep::{Grid, median, steps, sweep};
+use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
+use crate::units::{nanos, significant};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "all89/fig4.1",
+    paper: Paper::All89,
+    title: "1,000,000 increments under one lock",
+    claim: "Spinning on the exchange and spinning on reads degrade badly as processors are added; backoff only slightly below ten waiters.",
+    kind: Kind::Real,
+    body: Body::Run(run),
+};
+
+/// Medians of one cell, all for one acquisition except the last two.
+#[derive(Clone, Copy)]
+struct Cell {
+    pace: f64,
+    cost: f64,
+    fairness: f64,
+    longest_wait: f64,
+}
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    let counts = context.thread_counts();
+    let repeats = context.pick(5, 9);
+    let window = context.window(50, 200);
+    // The last row is the counter without a lock.
+    let rows = LOCKS.len() + 1;
+    context.plan(steps(rows, counts.len(), repeats));
+    let grid = sweep(
+        context,
+        rows,
+        &counts,
+        repeats,
+        |lock, threads| measure(context, lock, threads, window),
+        cell,
+    )?;
+    let within = context.within_processors().len();
+    Ok(Outcome {
+        comparisons: comparisons(&grid, &counts, within),
+        pictures: vec![
+            ways(&grid, &counts[..within]),
+            all(&grid, &counts),
+        ],
+        tables: vec![
+            table("Processor time for one increment, by threads", &grid, &counts, |cell| nanos(cell.cost)),
+            table("Longest wait of any thread, by threads", &grid[..LOCKS.len()], &counts, |cell| nanos(cell.longest_wait)),
+            table("Jain's index of fairness, by threads (1 is even)", &grid, &counts, |cell| significant(cell.fairness)),
+        ],
+        notes: vec![
+            format!(
+                "Increments are counted for {} ms a cell and scaled to a million, because a fixed million would take some of these locks minutes once threads outnumber \
+                 processors; medians of {repeats} cells, locks in turn. Longest waits come from a further run of half that time in which each wait is timed, and can \
+                 be no longer than the run.",
+                window.as_millis()
+            ),
+            "Up to one thread a processor each thread is pinned to its own; with more they are left to the kernel. The counter has a cache line of its own, \
+             apart from the lock's."
+                .to_owned(),
+            format!("First come, first served: {}. The others serve whoever comes at the right moment.", first_come()),
+            "A lock that lets a thread take it again before others notice its release looks fast here and scores low in fairness: read the two together."
+                .to_owned(),
+        ],
+        ..Outcome::new(verdict(&grid, &counts, within))
+    })
+}
+
+fn measure(context: &Context, lock: usize, threads: usize, window: Duration) -> [Standing; 2] {
+    let place = Placement { processors: &context.processors, threads };
+    let plain = Contest { place, window, steps: 0, timed: false };
+    let timed = Contest { window: window / 2, timed: true, ..plain };
+    match LOCKS.get(lock) {
+        Some(lock) => [(lock.contest)(&plain), (lock.contest)(&timed)],
+        None => [run_unlocked(&plain); 2],
+    }
+}
+
+fn cell(repeats: Vec<[Standing; 2]>) -> Cell {
+    let over = |value: &dyn Fn(&[Standing; 2]) -> f64| median(repeats.iter().map(value).collect());
+    Cell {
+        pace: over(&|[plain, _]| plain.pace()),
+        cost: over(&|[plain, _]| plain.cost()),
+        fairness: over(&|[plain, _]| plain.fairness),
+        longest_wait: over(&|[_, timed]| timed.longest_wait),
+    }
+}
+
+/// Elapsed time with all processors over that with one.
+fn degraded(grid: &Grid<Cell>, way: Way, within: usize) -> f64 {
+    let row = &grid[of_way(way)];
+    row[within - 1].pace / row[0].pace
+}
+
+fn verdict(grid: &Grid<Cell>, counts: &[usize], within: usize) -> Verdict {
+    if within < 2 {
+        return Verdict::NotJudged(
+            "one processor only: nobody waits while another holds the lock".to_owned(),
+        );
+    }
+    let [exchange, read, backoff] =
+        [Way::Exchange, Way::Read, Way::Backoff].map(|way| degraded(grid, way, within));
+    // The paper's claim for backoff ends at ten waiters.
+    let last = counts[..within].iter().rposition(|&threads| threads <= 11).unwrap_or(0);
+    let few = degraded(grid, Way::Backoff, last + 1);
+    Verdict::when(
+        exchange >= 2.0 && read >= 2.0 && few <= 1.5,
+        format!(
+            "with {} processors against 1, exchange takes {} times as long, read {}, backoff {}",
+            counts[within - 1],
+            significant(exchange),
+            significant(read),
+            significant(backoff)
+        ),
+    )
+}
+
+fn comparisons(grid: &Grid<Cell>, counts: &[usize], within: usize) -> Vec<Comparison> {
+    let processors = counts[within - 1];
+    let case = |way, name: &str, paper: &str| {
+        Comparison::new(
+            format!("{name}: elapsed with {processors} processors over 1"),
+            paper,
+            significant(degraded(grid, way, within)),
+        )
+    };
+    vec![
+        case(Way::Exchange, "spin on exchange", "“degrades badly”, 20 processors"),
+        case(Way::Read, "spin on read", "“degrades badly”, 20 processors"),
+        case(Way::Backoff, "backoff", "“only slight” below 10 waiters"),
+        case(Way::Polling, "polling backoff", "proposed, not measured"),
+    ]
+}
+
+fn first_come() -> String {
+    let names: Vec<&str> = LOCKS.iter().filter(|lock| lock.ordered).map(|lock| lock.name).collect();
+    names.join(", ")
+}
+
+/// Nanoseconds an increment are milliseconds a million.
+fn line(name: &str, row: &[Cell], counts: &[usize]) -> Series {
+    Series::new(name, counts.iter().zip(row).map(|(&threads, cell)| (threads as f64, cell.pace)))
+}
+
+fn ways(grid: &Grid<Cell>, counts: &[usize]) -> Picture {
+    let ways = [Way::Exchange, Way::Read, Way::Backoff, Way::Polling];
+    Picture {
+        title: "The paper's ways of waiting, one thread a processor".to_owned(),
+        shape: Shape::Lines,
+        x: Axis::linear("threads"),
+        y: Axis::linear("ms for a million increments"),
+        series: ways.map(of_way).map(|lock| line(LOCKS[lock].name, &grid[lock], counts)).into(),
+    }
+}
+
+fn all(grid: &Grid<Cell>, counts: &[usize]) -> Picture {
+    let mut series: Vec<Series> =
+        LOCKS.iter().zip(grid).map(|(lock, row)| line(lock.name, row, counts)).collect();
+    series.extend(grid.last().map(|row| line("no lock, fetch_add", row, counts)));
+    Picture {
+        title: "All locks, up to four threads a processor".to_owned(),
+        shape: Shape::Rows,
+        x: Axis::linear("threads"),
+        y: Axis::log("ms for a million increments"),
+        series,
+    }
+}
+
+fn table(
+    title: &str,
+    grid: &[Vec<Cell>],
+    counts: &[usize],
+    value: impl Fn(&Cell) -> String,
+) -> Table {
+    let names = LOCKS.iter().map(|lock| lock.name).chain(["no lock, fetch_add"]);
+    Table {
+        title: title.to_owned(),
+        columns: std::iter::once("lock".to_owned())
+            .chain(counts.iter().map(usize::to_string))
+            .collect(),
+        rows: names
+            .zip(grid)
+            .map(|(name, row)| {
+                std::iter::once(name.to_owned()).chain(row.iter().map(&value)).collect()
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,141 @@
+//! Figure 4.2: how much faster one thread counts than several, against the size of the critical section.
+//!
+//! If waiting did not slow the holder, the section and nothing else would set the pace, and the relative speed would be 1 whatever the number of threads. Where it lies below
+//! 1, waiting (or handing the lock over) costs the rest.
+//!
+//! Rule of the verdict, with eight threads or as many as there are processors if fewer: *holds* if from the smallest section to the largest the relative
+//! speed of spinning on reads rises by at least 0.1, and that of spinning on the exchange by less than half as much; else *differs*. One processor: not judged.
+
+use super::super::context::{Context, Stop};
+use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::locks::contender::Shared;
+use super::super::locks::contest::Contest;
+use super::super::locks::latency::least;
+use super::super::locks::registry::{LOCKS, Way, of_way};
+use super::super::locks::start::Placement;
+use super::super::locks::sweep::{Grid, median, steps, sweep};
+use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
+use crate::units::{self, significant};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "all89/fig4.2",
+    paper: Paper::All89,
+    title: "Relative speed, 8 processors to 1, against critical-section size",
+    claim: "Spinning on reads degrades less as the critical section grows; spinning on the exchange degrades evenly throughout.",
+    kind: Kind::Real,
+    body: Body::Run(run),
+};
+
+/// Steps of work in the section; each is about a nanosecond, and is measured below.
+const SIZES: [u32; 7] = [0, 4, 15, 50, 200, 1000, 4000];
+const MOST_THREADS: usize = 8;
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    let threads = context.processors.len().min(MOST_THREADS);
+    let repeats = context.pick(5, 9);
+    let window = context.window(15, 100);
+    let mut settings: Vec<(u32, usize)> = Vec::new();
+    for steps in SIZES {
+        settings.push((steps, 1));
+        settings.push((steps, threads));
+    }
+    context.plan(steps(LOCKS.len(), settings.len(), repeats));
+    let grid = sweep(
+        context,
+        LOCKS.len(),
+        &settings,
+        repeats,
+        |lock, (steps, threads)| {
+            let place = Placement { processors: &context.processors, threads };
+            (LOCKS[lock].contest)(&Contest { place, window, steps, timed: false }).pace()
+        },
+        median,
+    )?;
+    let nanos = section_nanos();
+    let speed = relative_speed(&grid);
+    let gain = |way| {
+        let row = &speed[of_way(way)];
+        row[row.len() - 1] - row[0]
+    };
+    let (read, exchange) = (gain(Way::Read), gain(Way::Exchange));
+    let verdict = if threads < 2 {
+        Verdict::NotJudged(
+            "one processor only: nobody waits while another holds the lock".to_owned(),
+        )
+    } else {
+        Verdict::when(
+            read >= 0.1 && exchange < read / 2.0,
+            format!(
+                "from the smallest section to the largest, relative speed changes by {} for read and {} for exchange",
+                signed(read),
+                signed(exchange)
+            ),
+        )
+    };
+    let at = |way, size: usize| significant(speed[of_way(way)][size]);
+    let largest = SIZES.len() - 1;
+    let comparison = |way, name: &str, paper: &str| {
+        Comparison::new(
+            format!(
+                "{name}: relative speed, section of {} and {}",
+                units::nanos(nanos[0]),
+                units::nanos(nanos[largest])
+            ),
+            paper,
+            format!("{} and {}", at(way, 0), at(way, largest)),
+        )
+    };
+    let line = |lock: usize| {
+        let points = nanos.iter().copied().zip(speed[lock].iter().copied());
+        Series::new(LOCKS[lock].name, points)
+    };
+    let ways = [Way::Exchange, Way::Read, Way::Backoff, Way::Polling].map(of_way);
+    let picture = |title: &str, shape, series| Picture {
+        title: title.to_owned(),
+        shape,
+        x: Axis::log("critical section, ns"),
+        y: Axis::linear(format!("speed with {threads} threads over speed with 1")),
+        series,
+    };
+    Ok(Outcome {
+        comparisons: vec![
+            comparison(Way::Exchange, "spin on exchange", "even throughout"),
+            comparison(Way::Read, "spin on read", "improves with size"),
+            comparison(Way::Backoff, "backoff", "best"),
+        ],
+        pictures: vec![
+            picture("The paper's ways of waiting", Shape::Lines, ways.map(line).into()),
+            picture("All locks", Shape::Rows, (0..LOCKS.len()).map(line).collect()),
+        ],
+        notes: vec![
+            format!(
+                "{threads} threads against 1, each pinned to a processor of its own (the paper: 8 against 1); sections counted for {} ms a cell, medians of {repeats}, locks in turn.",
+                window.as_millis()
+            ),
+            "The section multiplies and stores into two cache lines that the lock guards; its size is measured alone, on one thread. With several threads those lines move too, \
+             so a relative speed of 1 is out of reach for small sections whatever the lock."
+                .to_owned(),
+        ],
+        ..Outcome::new(verdict)
+    })
+}
+
+/// For each lock and size, the pace of one thread over the pace of all.
+fn relative_speed(grid: &Grid<f64>) -> Grid<f64> {
+    grid.iter().map(|row| row.chunks_exact(2).map(|pair| pair[0] / pair[1]).collect()).collect()
+}
+
+fn signed(value: f64) -> String {
+    format!("{value:+.2}")
+}
+
+/// How long each section takes by itself, in nanoseconds.
+fn section_nanos() -> [f64; SIZES.len()] {
+    let mut shared = Shared::default();
+    SIZES.map(|steps| {
+        least(20, 500, || {
+            shared.counter += 1;
+            shared.work(steps);
+        })
+    })
+}

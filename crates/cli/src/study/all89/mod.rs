@@ -1,0 +1,7 @@
+//! Anderson, Lazowska and Levy 1989: thread management and spin locks on a Sequent Symmetry with 20 processors.
+
+pub(crate) mod fig3_5;
+pub(crate) mod fig4_1;
+pub(crate) mod fig4_2;
+pub(crate) mod fig4_3;
+pub(crate) mod table3_1;

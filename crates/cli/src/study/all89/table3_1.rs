@@ -1,0 +1,147 @@
+//! Table 3.1: what the primitive operations cost that thread management is made of.
+//!
+//! Rule of the verdict: the paper's argument needs only the proportions: a lock and its unlock cost about as much as
+//! a procedure call or two (5.6 : 3.6), and a further argument less than a call. *holds* if lock+unlock of the paper's own lock is between a half and four times as dear
+//! relative to the call as it was on the Symmetry (0.8 to 6.2 calls), and an argument costs less than a call; else *differs*.
+
+use std::hint::black_box;
+
+use super::super::context::{Context, Stop};
+use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::locks::latency::least;
+use super::super::locks::registry::{LOCKS, Way, of_way};
+use super::super::locks::sweep::{median, steps, sweep};
+use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
+use crate::units::{nanos, significant};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "all89/table3.1",
+    paper: Paper::All89,
+    title: "Cost of primitive operations",
+    claim: "Lock+unlock 5.6 µs, procedure call 3.6 µs, each argument 1 µs, null loop 2.5 µs: a lock costs about one and a half calls.",
+    kind: Kind::Real,
+    body: Body::Run(run),
+};
+
+/// The paper's lock and unlock, in procedure calls.
+const PAPER_RATIO: f64 = 5.6 / 3.6;
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    let repeats = context.pick(5, 21);
+    context.plan(steps(LOCKS.len(), 1, repeats) + 1);
+    let on_one_thread = context.pick(10, 40);
+    let grid = sweep(
+        context,
+        LOCKS.len(),
+        &[()],
+        repeats,
+        |lock, ()| (LOCKS[lock].latency)(on_one_thread),
+        median,
+    )?;
+    let locks: Vec<f64> = grid.iter().map(|row| row[0]).collect();
+    let plain = Plain::measure(context.pick(200, 1000));
+    context.step()?;
+
+    let ours = locks[of_way(Way::Backoff)];
+    let ratio = ours / plain.call;
+    let met =
+        (PAPER_RATIO / 2.0..=PAPER_RATIO * 4.0).contains(&ratio) && plain.argument < plain.call;
+    let verdict = Verdict::when(
+        met,
+        format!(
+            "lock+unlock costs {} calls (the paper's {}), an argument {} calls (0.278)",
+            significant(ratio),
+            significant(PAPER_RATIO),
+            significant(plain.argument / plain.call)
+        ),
+    );
+    let rows = LOCKS.iter().zip(&locks);
+    Ok(Outcome {
+        comparisons: vec![
+            Comparison::new("lock and unlock (TestAndSet, backoff)", "5.6 µs", nanos(ours)),
+            Comparison::new("procedure call without arguments", "3.6 µs", nanos(plain.call)),
+            Comparison::new("each argument", "1 µs", nanos(plain.argument)),
+            Comparison::new("null loop, one turn", "2.5 µs", nanos(plain.turn)),
+            Comparison::new("lock and unlock, in calls", significant(PAPER_RATIO), significant(ratio)),
+        ],
+        pictures: vec![Picture {
+            title: "Lock and unlock, uncontended, around one increment".to_owned(),
+            shape: Shape::Rows,
+            x: Axis::linear("threads"),
+            y: Axis::linear("ns"),
+            series: rows.map(|(lock, &cost)| Series::new(lock.name, [(1.0, cost)])).collect(),
+        }],
+        tables: vec![plain.table()],
+        notes: vec![
+            "A call is one that the compiler was kept from inlining, less the loop around it; an argument is a sixth of the difference between a call with six and \
+             one without, each argument read from memory by the caller and added up by the callee. Each is the least of many runs."
+                .to_owned(),
+            "On one thread nothing is contended: these are the costs of the fast paths, the increment (about a nanosecond) included."
+                .to_owned(),
+        ],
+        ..Outcome::new(verdict)
+    })
+}
+
+/// Costs of plain code, in nanoseconds.
+struct Plain {
+    turn: f64,
+    call: f64,
+    argument: f64,
+}
+
+impl Plain {
+    const ARGUMENTS: f64 = 6.0;
+
+    fn measure(runs: u32) -> Self {
+        const CALLS: u32 = 10_000;
+        let turn = least(runs, CALLS, || {
+            black_box(());
+        });
+        let without = least(runs, CALLS, || {
+            black_box(none());
+        });
+        let words = black_box([1u64, 2, 3, 4, 5, 6]);
+        let with = least(runs, CALLS, || {
+            let [a, b, c, d, e, f] = *black_box(&words);
+            black_box(six(a, b, c, d, e, f));
+        });
+        Self {
+            turn,
+            call: (without - turn).max(0.01),
+            argument: ((with - without) / Self::ARGUMENTS).max(0.0),
+        }
+    }
+
+    fn table(&self) -> Table {
+        let row = |what: &str, paper: f64, here: f64| {
+            vec![
+                what.to_owned(),
+                significant(paper),
+                significant(here),
+                significant(paper * 1000.0 / here),
+            ]
+        };
+        Table {
+            title: "Plain code".to_owned(),
+            columns: ["operation", "paper, µs", "here, ns", "times faster"]
+                .map(str::to_owned)
+                .into(),
+            rows: vec![
+                row("procedure call", 3.6, self.call),
+                row("each argument", 1.0, self.argument),
+                row("null loop, one turn", 2.5, self.turn),
+            ],
+        }
+    }
+}
+
+#[inline(never)]
+fn none() -> u64 {
+    black_box(1)
+}
+
+#[inline(never)]
+fn six(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> u64 {
+    black_box(a + b + c + d + e + f)
+}

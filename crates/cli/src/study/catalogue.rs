@@ -1,0 +1,407 @@
+//! Every figure and table of results in the five papers: forty, and the paper's own circuit simulator beside them.
+//!
+//! This is the whole list from the first day. An entry is either run by its own file or says which part of Stanchion it waits for; to
+//! build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
+
+use super::experiment::Kind::{self, Real, Simulated};
+use super::experiment::Paper::{self, All89, Fr92, Klmo91, Ms97, Sa92};
+use super::experiment::Part::{
+    self, Activations, Applications, Competitive, Gang, Lockfree, QueueingModel, Simulator,
+    Threadpool,
+};
+use super::experiment::{Body, Experiment};
+use super::{all89, regsim};
+
+/// How many results the papers have; `regsim` stands beside them.
+#[cfg(test)]
+const FORTY: usize = 40;
+
+/// All experiments, in the order of the papers.
+pub(crate) fn catalogue() -> Vec<Experiment> {
+    let mut all = Vec::new();
+    all.extend(all89_list());
+    all.extend(klmo91_list());
+    all.extend(sa92_list());
+    all.extend(fr92_list());
+    all.extend(ms97_list());
+    all.push(regsim::EXPERIMENT);
+    all
+}
+
+const fn waits(
+    id: &'static str,
+    (paper, kind): (Paper, Kind),
+    title: &'static str,
+    claim: &'static str,
+    needs: &'static [Part],
+) -> Experiment {
+    Experiment { id, paper, title, claim, kind, body: Body::Needs(needs) }
+}
+
+fn all89_list() -> Vec<Experiment> {
+    let on = (All89, Simulated);
+    vec![
+        all89::table3_1::EXPERIMENT,
+        waits(
+            "all89/fig3.1",
+            on,
+            "Elapsed time of 1,000,000 null threads, five strategies",
+            "On one processor multiple locks are slower than a single lock, a local free list is faster than multiple locks, an idle \
+             queue slower than a local free list.",
+            &[Threadpool, Simulator],
+        ),
+        waits(
+            "all89/fig3.2",
+            on,
+            "The same as threads per second",
+            "Only local ready queues keep rising; a central ready queue stops at a few concurrent operations; local ready queues level off \
+             when the bus is full.",
+            &[Threadpool, Simulator],
+        ),
+        waits(
+            "all89/fig3.3",
+            on,
+            "Rate with user work, mean 300 µs",
+            "Differences appear only as processors are added.",
+            &[Threadpool, Simulator],
+        ),
+        waits(
+            "all89/fig3.4",
+            on,
+            "Thread cost against runnable threads, 18 processors",
+            "An idle queue is fastest while processors idle and slower once threads outnumber them; local ready queues spike near 18.",
+            &[Threadpool, Simulator],
+        ),
+        all89::fig3_5::EXPERIMENT,
+        all89::fig4_1::EXPERIMENT,
+        all89::fig4_2::EXPERIMENT,
+        all89::fig4_3::EXPERIMENT,
+        waits(
+            "all89/fig5.1",
+            on,
+            "Queueing model against measurement",
+            "Within 5 % except the central ready queue at 18 processors.",
+            &[QueueingModel, Threadpool, Simulator],
+        ),
+        waits(
+            "all89/fig5.2",
+            on,
+            "Model projection: grain of parallelism",
+            "The central ready queue is the bottleneck at fine grain.",
+            &[QueueingModel],
+        ),
+        waits(
+            "all89/fig5.3",
+            on,
+            "Model projection: bus load",
+            "The bus limits both a central and local ready queues.",
+            &[QueueingModel],
+        ),
+        waits(
+            "all89/fig5.4",
+            on,
+            "Model projection: processors, at 2 ms grain",
+            "A central ready queue drops sharply once it saturates.",
+            &[QueueingModel],
+        ),
+    ]
+}
+
+fn klmo91_list() -> Vec<Experiment> {
+    let on = (Klmo91, Real);
+    let strategies: &[Part] = &[Competitive, Applications];
+    vec![
+        waits(
+            "klmo91/fig1",
+            on,
+            "Lock waits of an operating system",
+            "Recorded from a real multi-threaded program that this project did not write.",
+            &[Competitive],
+        ),
+        waits(
+            "klmo91/fig2",
+            on,
+            "Lock waits of an editor",
+            "Recorded from a real multi-threaded program that this project did not write.",
+            &[Competitive],
+        ),
+        waits(
+            "klmo91/fig3",
+            on,
+            "Lock waits of Galaxy and Hanoi",
+            "Most waits are short.",
+            strategies,
+        ),
+        waits(
+            "klmo91/fig4",
+            on,
+            "Lock waits of Regsim",
+            "Very few waits need blocking.",
+            &[Competitive],
+        ),
+        waits(
+            "klmo91/table1",
+            on,
+            "Cost of each strategy relative to the optimal off-line one",
+            "Block 1.58–7.24, spin 1.30–3.54, C/2 1.27–1.50, C 1.23–1.76, optimal on-line 1.08–1.24, three samples 1.18–1.39, random \
+             walk 1.09–1.69; every competitive method below 1.8.",
+            strategies,
+        ),
+        waits(
+            "klmo91/table2",
+            on,
+            "How often the off-line optimum blocks, and its mean spin",
+            "The mean spin (22–64 µs) is well below C; the optimum's share of elapsed time is 4.1 % for Galaxy, 8.5 % for Hanoi, 9.9 % for Regsim.",
+            strategies,
+        ),
+        waits(
+            "klmo91/table3",
+            on,
+            "Regsim, elapsed time",
+            "13.5–25.1 % better than always blocking.",
+            &[Competitive],
+        ),
+        waits(
+            "klmo91/table4",
+            on,
+            "Hanoi, elapsed time",
+            "Always spinning is 24 % worse than always blocking, fixed spinning 12–15 % better, adaptive 30.1–32.1 %, known optimum 37.0 %.",
+            strategies,
+        ),
+    ]
+}
+
+fn sa92_list() -> Vec<Experiment> {
+    let on = (Sa92, Real);
+    let on_simulated = (Sa92, Simulated);
+    vec![
+        waits(
+            "sa92/table4",
+            on,
+            "Null Fork and Signal-Wait at four levels",
+            "Each step is an order of magnitude: user threads 34 / 37 µs, on activations 37 / 42, kernel threads 948 / 441, processes 11,300 / 1,840.",
+            &[Activations],
+        ),
+        waits(
+            "sa92/upcall",
+            on,
+            "Signal-Wait forced through the kernel",
+            "2.4 ms, five times kernel threads; ours stays below kernel-thread Signal-Wait.",
+            &[Activations],
+        ),
+        waits(
+            "sa92/fig2",
+            on_simulated,
+            "N-body speed-up against processors, enough memory",
+            "User threads scale, kernel threads flatten.",
+            &[Activations, Applications, Simulator],
+        ),
+        waits(
+            "sa92/fig3",
+            on_simulated,
+            "N-body time against available memory",
+            "User threads on kernel threads lose a processor for each miss; activations overlap misses with work.",
+            &[Activations, Applications, Simulator],
+        ),
+        waits(
+            "sa92/table5",
+            on_simulated,
+            "Two copies at once, 6 processors, speed-up",
+            "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of at most 3.0.",
+            &[Activations, Applications, Simulator],
+        ),
+    ]
+}
+
+fn fr92_list() -> Vec<Experiment> {
+    let on = (Fr92, Real);
+    let gang: &[Part] = &[Gang];
+    vec![
+        waits(
+            "fr92/table1",
+            on,
+            "Overheads of gang scheduling",
+            "Scheduling 0.07 + 0.14/ℓ ms against 0.2 ms, spawning 1.6 against 2.5 ms; ours on this machine.",
+            gang,
+        ),
+        waits(
+            "fr92/fig4",
+            on,
+            "Experiment 1: load 1, no variance",
+            "Blocking adds a constant per iteration.",
+            gang,
+        ),
+        waits(
+            "fr92/fig5",
+            on,
+            "Experiment 2: load 3, variance equal to grain",
+            "Crossover near 0.8 ms.",
+            gang,
+        ),
+        waits(
+            "fr92/fig6",
+            on,
+            "Experiment 2 at fine grain",
+            "At 0.16 ms gangs with busy waiting are twice as fast.",
+            gang,
+        ),
+        waits(
+            "fr92/fig7",
+            on,
+            "Experiment 3: a blocking gang among compute-bound ones",
+            "Time per iteration is about competitors × quantum (equation 13).",
+            gang,
+        ),
+        waits(
+            "fr92/fig8",
+            on,
+            "Experiment 4: pairs, grain and variance 100",
+            "Linear in the load for gangs and for blocking, quadratic for uncoordinated busy waiting.",
+            gang,
+        ),
+        waits(
+            "fr92/fig9",
+            on,
+            "Phase diagram",
+            "At σ = 1 the divide is at 0.3 ms of waiting; at σ = ½ busy waiting is twice as good below, blocking above t_p + 0.6 ms.",
+            gang,
+        ),
+    ]
+}
+
+fn ms97_list() -> Vec<Experiment> {
+    let on = (Ms97, Simulated);
+    let structures: &[Part] = &[Lockfree, Simulator];
+    let programs: &[Part] = &[Lockfree, Applications, Simulator];
+    vec![
+        waits(
+            "ms97/fig1",
+            on,
+            "1,000,000 enqueue/dequeue pairs, six queues",
+            "The Michael–Scott queue is best, by more than 40 % over the preemption-safe single lock at 11 processors; ordinary locks degrade \
+             with the multiprogramming level, the others do not.",
+            structures,
+        ),
+        waits(
+            "ms97/fig2",
+            on,
+            "Push/pop pairs, four stacks",
+            "Treiber's stack is best, by more than 45 %.",
+            structures,
+        ),
+        waits(
+            "ms97/fig3",
+            on,
+            "Insert/delete-min pairs, three skew heaps",
+            "The preemption-safe lock wins; the non-blocking heap does not degrade.",
+            structures,
+        ),
+        waits(
+            "ms97/fig4",
+            on,
+            "Increments, three counters",
+            "The non-blocking counter is more than 55 % better.",
+            structures,
+        ),
+        waits(
+            "ms97/fig5",
+            on,
+            "Quicksort of 500,000 items over a shared queue",
+            "The same order as for the queues.",
+            programs,
+        ),
+        waits(
+            "ms97/fig6",
+            on,
+            "Quicksort of 500,000 items over a shared stack",
+            "The same order as for the stacks.",
+            programs,
+        ),
+        waits(
+            "ms97/fig7",
+            on,
+            "17-city travelling salesman, four programs",
+            "The hybrid of non-blocking structures and a preemption-safe heap is best.",
+            programs,
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The forty, by paper: figures and tables of results.
+    const IDS: [&str; FORTY] = [
+        "all89/table3.1",
+        "all89/fig3.1",
+        "all89/fig3.2",
+        "all89/fig3.3",
+        "all89/fig3.4",
+        "all89/fig3.5",
+        "all89/fig4.1",
+        "all89/fig4.2",
+        "all89/fig4.3",
+        "all89/fig5.1",
+        "all89/fig5.2",
+        "all89/fig5.3",
+        "all89/fig5.4",
+        "klmo91/fig1",
+        "klmo91/fig2",
+        "klmo91/fig3",
+        "klmo91/fig4",
+        "klmo91/table1",
+        "klmo91/table2",
+        "klmo91/table3",
+        "klmo91/table4",
+        "sa92/table4",
+        "sa92/upcall",
+        "sa92/fig2",
+        "sa92/fig3",
+        "sa92/table5",
+        "fr92/table1",
+        "fr92/fig4",
+        "fr92/fig5",
+        "fr92/fig6",
+        "fr92/fig7",
+        "fr92/fig8",
+        "fr92/fig9",
+        "ms97/fig1",
+        "ms97/fig2",
+        "ms97/fig3",
+        "ms97/fig4",
+        "ms97/fig5",
+        "ms97/fig6",
+        "ms97/fig7",
+    ];
+
+    #[test]
+    fn all_forty_are_listed_once_and_regsim_beside_them() {
+        let listed: Vec<&str> = catalogue().iter().map(|experiment| experiment.id).collect();
+        let distinct: BTreeSet<&str> = listed.iter().copied().collect();
+        assert_eq!(distinct.len(), listed.len(), "an id is listed twice");
+        let mut expected: BTreeSet<&str> = IDS.into();
+        assert_eq!(expected.len(), FORTY);
+        expected.insert("regsim");
+        assert_eq!(distinct, expected);
+    }
+
+    #[test]
+    fn each_says_what_it_claims_and_what_it_misses() {
+        for experiment in catalogue() {
+            assert!(experiment.claim.ends_with('.'), "{}", experiment.id);
+            assert!(!experiment.title.is_empty(), "{}", experiment.id);
+            if let Some(missing) = experiment.body.missing() {
+                assert!(missing.contains("stanchion-"), "{}: {missing}", experiment.id);
+            }
+            let paper = format!("{:?}/", experiment.paper).to_lowercase();
+            assert!(
+                experiment.id == "regsim" || experiment.id.starts_with(&paper),
+                "{} is of {paper}",
+                experiment.id
+            );
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `stanchion study`: choose experiments, run them in turn, write what is known after each.
+//!
+//! ```text
+//! catalogue ──select──▶ chosen ──run──▶ Entry … ──▶ Results ──▶ report.html, results.json
+//! ```
+//!
+//! The report is a fold over entries and is rewritten after every experiment, so that nothing short of a full disk loses a finished one.
+
+mod all89;
+mod catalogue;
+mod context;
+mod experiment;
+mod locks;
+pub(crate) mod outcome;
+mod regsim;
+mod results;
+mod select;
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+pub(crate) use locks::latency::least;
+pub(crate) use results::{Entry, Results};
+
+use crate::args::StudyOptions;
+use crate::error::Error;
+use crate::host::Host;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::report::Destination;
+use context::{Context, Stop};
+use experiment::{Body, Experiment};
+use outcome::{Outcome, Verdict};
+
+/// Runs the command.
+pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
+    let all = catalogue::catalogue();
+    let chosen = select::select(&all, &options.filters)?;
+    if options.list {
+        list(&chosen);
+        return Ok(());
+    }
+    let destination = Destination::open(&options.out, options.json.as_deref())?;
+    let out = if destination.json_to_stdout() { Output::Stderr } else { Output::Stdout };
+    let interrupt = Interrupt::listen()?;
+    let machine = Host::here();
+    if let Some(warning) = machine.warning() {
+        Output::Stderr.line(format_args!("stanchion: {warning}"));
+    }
+    let mut results = Results {
+        schema: Results::SCHEMA,
+        written: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        quick: options.quick,
+        seed: options.seed,
+        machine,
+        complete: false,
+        entries: chosen.iter().map(|experiment| Entry::waiting(experiment)).collect(),
+    };
+    for (index, experiment) in chosen.iter().enumerate() {
+        if let Body::Run(body) = experiment.body
+            && !interrupt.asked()
+        {
+            let context =
+                Context::new(experiment.id, options.quick, options.seed, interrupt.clone());
+            run_one(&mut results.entries[index], body, &context);
+            drop(context);
+            say(out, &results.entries[index]);
+            destination.write(&results, false)?;
+        }
+    }
+    results.complete = !interrupt.asked();
+    destination.write(&results, true)?;
+    say_end(out, &results, &destination);
+    if interrupt.asked() {
+        return Err(Error::Interrupted(destination.page().to_owned()));
+    }
+    match results.entries.iter().filter(|entry| entry.failed).count() {
+        0 => Ok(()),
+        failed => Err(Error::Failed(failed)),
+    }
+}
+
+fn run_one(entry: &mut Entry, body: fn(&Context) -> Result<Outcome, Stop>, context: &Context) {
+    let started = Instant::now();
+    match body(context) {
+        Ok(outcome) => entry.outcome = outcome,
+        Err(Stop::Interrupted) => {
+            entry.outcome = Outcome::new(Verdict::NotRun("interrupted while it ran".to_owned()));
+        }
+        Err(Stop::Failed(reason)) => {
+            entry.failed = true;
+            entry.outcome = Outcome::new(Verdict::NotRun(format!("it failed: {reason}")));
+        }
+    }
+    entry.seconds = Some(started.elapsed().as_secs_f64());
+}
+
+fn list(chosen: &[&Experiment]) {
+    let width = chosen.iter().map(|experiment| experiment.id.len()).max().unwrap_or(0);
+    let out = Output::Stdout;
+    for experiment in chosen {
+        let (id, kind, title) = (experiment.id, experiment.kind.name(), experiment.title);
+        let state = experiment.body.missing().unwrap_or_else(|| "built".to_owned());
+        out.line(format_args!("{id:width$}  {kind:9}  {title}"));
+        out.line(format_args!("{:width$}  {:9}  {state}", "", ""));
+    }
+    let built = chosen.iter().filter(|experiment| experiment.body.missing().is_none()).count();
+    out.line(format_args!("{} experiments, {built} built", chosen.len()));
+}
+
+fn say(out: Output, entry: &Entry) {
+    let verdict = &entry.outcome.verdict;
+    let (id, name, why) = (entry.id, verdict.name(), verdict.because());
+    let seconds = entry.seconds.unwrap_or(0.0);
+    out.line(format_args!("{id:15} {name:10} {seconds:6.1} s  {why}"));
+}
+
+fn say_end(out: Output, results: &Results, destination: &Destination) {
+    let waiting = results.entries.iter().filter(|entry| entry.seconds.is_none()).count();
+    if waiting > 0 {
+        out.line(format_args!(
+            "{waiting} experiments not run; the report gives the reason of each"
+        ));
+    }
+    out.line(format_args!("report: {}", destination.page().display()));
+}

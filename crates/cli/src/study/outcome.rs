@@ -1,0 +1,154 @@
+//! What an experiment returns: plain data, the same for the page and for `results.json`.
+
+use serde::Serialize;
+
+/// Whether the paper's claim held here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "is", content = "because", rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// The rule in the experiment's file was met; the figures that met it.
+    Holds(String),
+    /// It was not; the figures that did not.
+    Differs(String),
+    /// It was measured, but this machine cannot decide the claim; the reason.
+    NotJudged(String),
+    /// It was not run; the reason.
+    NotRun(String),
+}
+
+impl Verdict {
+    /// `Holds` or `Differs`, with the same figures either way.
+    pub(crate) fn when(met: bool, figures: String) -> Self {
+        if met { Self::Holds(figures) } else { Self::Differs(figures) }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Holds(_) => "holds",
+            Self::Differs(_) => "differs",
+            Self::NotJudged(_) => "not judged",
+            Self::NotRun(_) => "not run",
+        }
+    }
+
+    pub(crate) fn because(&self) -> &str {
+        match self {
+            Self::Holds(text)
+            | Self::Differs(text)
+            | Self::NotJudged(text)
+            | Self::NotRun(text) => text,
+        }
+    }
+}
+
+/// What one experiment found.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Outcome {
+    pub(crate) verdict: Verdict,
+    /// Figures beside the paper's.
+    pub(crate) comparisons: Vec<Comparison>,
+    pub(crate) pictures: Vec<Picture>,
+    pub(crate) tables: Vec<Table>,
+    /// What a reader must know to read the figures: how it was measured, what it leaves out.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Outcome {
+    pub(crate) fn new(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            comparisons: Vec::new(),
+            pictures: Vec::new(),
+            tables: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// One figure, the paper's and ours.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Comparison {
+    pub(crate) what: String,
+    pub(crate) paper: String,
+    pub(crate) here: String,
+}
+
+impl Comparison {
+    pub(crate) fn new(
+        what: impl Into<String>,
+        paper: impl Into<String>,
+        here: impl Into<String>,
+    ) -> Self {
+        Self { what: what.into(), paper: paper.into(), here: here.into() }
+    }
+}
+
+/// A picture: its data are its series, and the report prints them as a table too.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Picture {
+    pub(crate) title: String,
+    pub(crate) shape: Shape,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) series: Vec<Series>,
+}
+
+/// How a picture shows its series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Shape {
+    /// One line for each series, over a numeric x.
+    Lines,
+    /// One row for each series, one dot in it for each x, placed by y: for more series than colours.
+    Rows,
+}
+
+/// What is measured along an axis.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Axis {
+    /// What, with its unit.
+    pub(crate) label: String,
+    pub(crate) scale: Scale,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scale {
+    Linear,
+    Log,
+}
+
+impl Axis {
+    pub(crate) fn linear(label: impl Into<String>) -> Self {
+        Self { label: label.into(), scale: Scale::Linear }
+    }
+
+    pub(crate) fn log(label: impl Into<String>) -> Self {
+        Self { label: label.into(), scale: Scale::Log }
+    }
+}
+
+/// Named points, by rising x.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    pub(crate) fn new(
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        Self { name: name.into(), points: points.into_iter().collect() }
+    }
+}
+
+/// A table beyond those that pictures bring.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Table {
+    pub(crate) title: String,
+    pub(crate) columns: Vec<String>,
+    /// The first cell of a row names it.
+    pub(crate) rows: Vec<Vec<String>>,
+}

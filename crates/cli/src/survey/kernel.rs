@@ -1,0 +1,25 @@
+//! What the kernel would do for a lock, and why it does not here.
+
+use machine::{kernel, presence};
+
+use super::Facility;
+
+pub(super) fn facilities() -> Vec<Facility> {
+    let facility = |what, answer: Result<String, String>| Facility {
+        what,
+        available: answer.is_ok(),
+        detail: answer.unwrap_or_else(|why| why),
+    };
+    let presence = presence::status()
+        .map(|()| "switch records, one load to ask whether a thread is on a processor".to_owned())
+        .map_err(|why| why.to_string());
+    let rseq = kernel::rseq().map(|rseq| rseq.to_string()).map_err(|why| why.to_string());
+    let slice = kernel::slice_extension()
+        .map(|()| "a critical section may ask not to be preempted for a few µs".to_owned())
+        .map_err(|why| why.to_string());
+    vec![
+        facility("presence", presence),
+        facility("rseq", rseq),
+        facility("time-slice extension", slice),
+    ]
+}

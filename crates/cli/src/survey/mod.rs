@@ -1,0 +1,125 @@
+//! `stanchion machine`: what this machine is, what its primitives cost, and what its kernel would do for a lock.
+
+mod atomics;
+mod kernel;
+pub(crate) mod switches;
+mod transfer;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::args::MachineOptions;
+use crate::error::Error;
+use crate::host::Host;
+use crate::units::nanos;
+
+/// All that is printed.
+#[derive(Debug, Serialize)]
+struct Machine {
+    /// Names the layout of this document.
+    schema: &'static str,
+    machine: Host,
+    /// Bytes that two values must be apart for writing one not to disturb the other.
+    cache_line: usize,
+    clock: String,
+    costs: Vec<Cost>,
+    kernel: Vec<Facility>,
+}
+
+/// What one primitive costs, in nanoseconds, or why that was not measured.
+#[derive(Debug, Serialize)]
+pub(crate) struct Cost {
+    pub(crate) what: String,
+    #[serde(flatten)]
+    pub(crate) measured: Measured,
+}
+
+/// A cost, or the lack of one.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Measured {
+    Nanos(f64),
+    NotMeasured(String),
+}
+
+impl Cost {
+    pub(crate) fn nanos(what: impl Into<String>, nanos: f64) -> Self {
+        Self { what: what.into(), measured: Measured::Nanos(nanos) }
+    }
+
+    pub(crate) fn not_measured(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), measured: Measured::NotMeasured(why.into()) }
+    }
+}
+
+/// Something the kernel may offer.
+#[derive(Debug, Serialize)]
+pub(crate) struct Facility {
+    pub(crate) what: &'static str,
+    pub(crate) available: bool,
+    /// How much of it, or why it cannot be had and what would mend that.
+    pub(crate) detail: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &MachineOptions) -> Result<(), Error> {
+    let machine = survey();
+    let text =
+        if options.json { serde_json::to_string_pretty(&machine)? + "\n" } else { machine.text() };
+    let written = io::stdout().write_all(text.as_bytes());
+    match written {
+        // A reader that has seen enough (`| head`) is no failure.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::Write { path: "standard output".into(), source: error })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn survey() -> Machine {
+    let host = Host::here();
+    let processors = &host.processors;
+    let mut costs = atomics::costs();
+    costs.extend(transfer::costs(processors));
+    costs.extend(switches::costs(processors));
+    Machine {
+        schema: "stanchion-machine/1",
+        cache_line: machine::topology::CACHE_LINE,
+        clock: machine::clock::source().to_string(),
+        kernel: kernel::facilities(),
+        costs,
+        machine: host,
+    }
+}
+
+impl Machine {
+    fn text(&self) -> String {
+        let mut lines: Vec<(String, String)> = self
+            .machine
+            .lines()
+            .into_iter()
+            .map(|(what, value)| (what.to_owned(), value))
+            .collect();
+        lines.push(("cache line".to_owned(), format!("{} bytes apart", self.cache_line)));
+        lines.push(("waiters' clock".to_owned(), self.clock.clone()));
+        lines.push((String::new(), String::new()));
+        lines.extend(self.costs.iter().map(|cost| {
+            let value = match &cost.measured {
+                Measured::Nanos(cost) => nanos(*cost),
+                Measured::NotMeasured(why) => format!("not measured: {why}"),
+            };
+            (cost.what.clone(), value)
+        }));
+        lines.push((String::new(), String::new()));
+        lines.extend(self.kernel.iter().map(|facility| {
+            let answer = if facility.available { "yes" } else { "no" };
+            (facility.what.to_owned(), format!("{answer}: {}", facility.detail))
+        }));
+        let width = lines.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
+        lines
+            .iter()
+            .map(|(what, value)| format!("{what:width$}  {value}").trim_end().to_owned() + "\n")
+            .collect()
+    }
+}

@@ -1,0 +1,57 @@
+//! Numbers for people: three significant digits and the unit that keeps them short.
+
+/// `value` with three significant digits, without an exponent between 0.001 and ten million.
+pub(crate) fn significant(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let size = value.abs();
+    if !(1e-3..1e7).contains(&size) {
+        return format!("{value:.2e}");
+    }
+    // Rounding may carry into the next power of ten: 9.996 has magnitude 0 but prints as 10.0.
+    let magnitude = (format!("{size:.2e}").split('e').nth(1))
+        .and_then(|exponent| exponent.parse::<i32>().ok())
+        .unwrap_or(0);
+    let decimals = usize::try_from(2 - magnitude).unwrap_or(0);
+    format!("{value:.decimals$}")
+}
+
+/// A time given in nanoseconds, in ns, µs, ms or s; the space between is one that no line breaks at.
+pub(crate) fn nanos(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        size if size < 1e3 => (value, "ns"),
+        size if size < 1e6 => (value / 1e3, "µs"),
+        size if size < 1e9 => (value / 1e6, "ms"),
+        _ => (value / 1e9, "s"),
+    };
+    format!("{}\u{a0}{unit}", significant(scaled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits() {
+        let cases = [
+            (0.0, "0"),
+            (1.0, "1.00"),
+            (9.996, "10.0"),
+            (123.4, "123"),
+            (1234.0, "1234"),
+            (0.01234, "0.0123"),
+            (1e-9, "1.00e-9"),
+            (-2.5, "-2.50"),
+            (f64::NAN, "–"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(significant(value), expected);
+        }
+        assert_eq!(nanos(1500.0), "1.50\u{a0}µs");
+        assert_eq!(nanos(2.0e9), "2.00\u{a0}s");
+    }
+}

@@ -1,0 +1,250 @@
+//! The command as a user runs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn stanchion(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_stanchion"))
+        .args(arguments)
+        .output()
+        .expect("it can be started")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
+}
+
+/// A directory of its own for each test, removed at its end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("stanchion-cli-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a directory for the test");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).expect("it was written")).expect("it is JSON")
+}
+
+#[test]
+fn list_names_all_and_runs_nothing() {
+    let place = Place::new("list");
+    let out = place.path("out");
+    let listed = stanchion(&["study", "--list", "--out", &out]);
+    assert_eq!(listed.status.code(), Some(0));
+    let listed = text(&listed.stdout);
+    for id in [
+        "all89/table3.1",
+        "all89/fig5.4",
+        "klmo91/table4",
+        "sa92/upcall",
+        "fr92/fig9",
+        "ms97/fig7",
+        "regsim",
+    ] {
+        assert!(listed.contains(id), "{id} is missing:\n{listed}");
+    }
+    assert!(listed.contains("41 experiments"), "{listed}");
+    assert!(listed.contains("not built yet: needs stanchion-lockfree"), "{listed}");
+    assert!(!Path::new(&out).exists());
+
+    let some = text(&stanchion(&["study", "--list", "fig4.?"]).stdout);
+    assert!(some.contains("3 experiments, 3 built"), "{some}");
+}
+
+#[test]
+fn unknown_id_names_the_nearest() {
+    let place = Place::new("unknown");
+    let out = place.path("out");
+    let refused = stanchion(&["study", "all89/fig41", "--out", &out]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("`all89/fig41`") && said.contains("all89/fig4.1"), "{said}");
+    assert!(!Path::new(&out).exists(), "nothing is made for a wrong command line");
+}
+
+#[test]
+fn bad_flags_are_refused() {
+    for arguments in [
+        &["study", "--quik"][..],
+        &["study", "--seed", "many"],
+        &["study", "--seed", "-1"],
+        &["study", "--out"],
+        &["machine", "fig4.1"],
+        &["stady"],
+        &[],
+    ] {
+        let refused = stanchion(arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(!refused.stderr.is_empty(), "{arguments:?}");
+    }
+    let help = stanchion(&["study", "--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    assert!(text(&help.stdout).contains("Exit codes"));
+}
+
+#[test]
+fn unwritable_places_are_refused_before_anything_runs() {
+    let place = Place::new("unwritable");
+    let file = place.path("file");
+    fs::write(&file, "not a directory").unwrap();
+    let below = format!("{file}/out");
+    for out in [&file, &below] {
+        let refused = stanchion(&["study", "fig3.5", "--quick", "--out", out]);
+        assert_eq!(refused.status.code(), Some(2), "{out}");
+        let said = text(&refused.stderr);
+        assert!(said.contains("cannot write to") && said.contains("nothing was run"), "{said}");
+        assert!(refused.stdout.is_empty());
+    }
+    let out = place.path("out");
+    for json in [place.path("nowhere/results.json"), place.path("")] {
+        let refused = stanchion(&["study", "fig3.5", "--quick", "--out", &out, "--json", &json]);
+        assert_eq!(refused.status.code(), Some(2), "{json}");
+        assert!(text(&refused.stderr).contains("--json FILE"), "{json}");
+    }
+}
+
+#[test]
+fn one_experiment_from_end_to_end() {
+    let place = Place::new("end-to-end");
+    let (out, copy) = (place.path("out"), place.path("copy.json"));
+    let done = stanchion(&[
+        "study", "fig3.5", "fig3.1", "--quick", "--seed", "7", "--out", &out, "--json", &copy,
+    ]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    assert!(said.contains("all89/fig3.5") && said.contains("holds"), "{said}");
+
+    let results = json(&Path::new(&out).join("results.json"));
+    assert_eq!(results, json(Path::new(&copy)));
+    assert_eq!(results["schema"], "stanchion-study/1");
+    assert_eq!(results["complete"], true);
+    assert_eq!((&results["seed"], &results["quick"]), (&Value::from(7), &Value::from(true)));
+    assert!(!results["machine"]["processors"].as_array().unwrap().is_empty());
+    let [waiting, ran] = &results["experiments"].as_array().unwrap()[..] else {
+        panic!("two were chosen: {results}");
+    };
+    assert_eq!(waiting["id"], "all89/fig3.1");
+    assert_eq!(waiting["verdict"]["is"], "not_run");
+    assert!(waiting["verdict"]["because"].as_str().unwrap().contains("stanchion-threadpool"));
+    assert_eq!(waiting["seconds"], Value::Null);
+    assert_eq!(ran["verdict"]["is"], "holds");
+    let series = ran["pictures"][0]["series"].as_array().unwrap();
+    assert_eq!(series.len(), 2);
+    // E(1, 18) = 9.5, at 18 runnable threads, exactly.
+    assert_eq!(series[0]["points"][17], serde_json::json!([18.0, 9.5]));
+
+    let page = fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    for part in [
+        "<!DOCTYPE html>",
+        "<svg role=\"img\"",
+        "all89/fig3.5",
+        "9.50",
+        "Not run",
+        "prefers-color-scheme: dark",
+    ] {
+        assert!(page.contains(part), "{part} is missing from the page");
+    }
+    for outside in ["<script", "<link", "@import", "url(", "src="] {
+        assert!(!page.contains(outside), "the page reaches outside itself: {outside}");
+    }
+    let left: Vec<_> =
+        fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "only the report and the results are left: {left:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_walks() {
+    let place = Place::new("seed");
+    let series = |name: &str, seed: &str| {
+        let out = place.path(name);
+        let done = stanchion(&["study", "fig3.5", "--quick", "--seed", seed, "--out", &out]);
+        assert_eq!(done.status.code(), Some(0));
+        json(&Path::new(&out).join("results.json"))["experiments"][0]["pictures"].clone()
+    };
+    let first = series("a", "1");
+    assert_eq!(first, series("b", "1"));
+    assert_ne!(first, series("c", "2"));
+}
+
+#[test]
+fn json_on_standard_output_is_nothing_but_json() {
+    let place = Place::new("stdout");
+    let done =
+        stanchion(&["study", "fig3.5", "--quick", "--out", &place.path("out"), "--json", "-"]);
+    let results: Value =
+        serde_json::from_slice(&done.stdout).expect("only JSON on standard output");
+    assert_eq!(results["experiments"][0]["id"], "all89/fig3.5");
+    assert!(text(&done.stderr).contains("report:"));
+}
+
+#[test]
+fn machine_prints_text_and_json() {
+    let printed = stanchion(&["machine", "--json"]);
+    assert_eq!(printed.status.code(), Some(0), "{}", text(&printed.stderr));
+    let machine: Value = serde_json::from_slice(&printed.stdout).expect("only JSON");
+    assert_eq!(machine["schema"], "stanchion-machine/1");
+    for cost in machine["costs"].as_array().unwrap() {
+        let nanos = cost["nanos"].as_f64();
+        let why = cost["not_measured"].as_str();
+        assert!(nanos.is_some_and(|nanos| nanos >= 0.0) || why.is_some(), "{cost}");
+    }
+    let facilities: Vec<&str> =
+        machine["kernel"].as_array().unwrap().iter().filter_map(|f| f["what"].as_str()).collect();
+    assert_eq!(facilities, ["presence", "rseq", "time-slice extension"]);
+    let text = text(&stanchion(&["machine"]).stdout);
+    for line in
+        ["processors usable", "atomic fetch_add", "pause hint", "futex round trip", "presence"]
+    {
+        assert!(text.contains(line), "{line} is missing:\n{text}");
+    }
+}
+
+/// Interrupted while it runs: what was finished is written, the rest says why not.
+#[cfg(unix)]
+#[test]
+fn interrupted_leaves_the_finished_part() {
+    let place = Place::new("interrupt");
+    let out = place.path("out");
+    let mut running = Command::new(env!("CARGO_BIN_EXE_stanchion"))
+        .args(["study", "fig3.5", "fig4.1", "regsim", "--quick", "--out", &out])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it can be started");
+    // The first experiment is done once the results are there; fig4.1 then takes half a minute.
+    let results = Path::new(&out).join("results.json");
+    let began = std::time::Instant::now();
+    while !results.exists() {
+        assert!(began.elapsed().as_secs() < 120, "the first experiment did not end");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // SAFETY: a plain system call; the process is our child and has not been waited for, so the number is still its own.
+    let sent = unsafe { libc::kill(running.id().cast_signed(), libc::SIGINT) };
+    assert_eq!(sent, 0);
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+    let results = json(&results);
+    assert_eq!(results["complete"], false);
+    let because = |index: usize| results["experiments"][index]["verdict"]["because"].to_string();
+    assert_eq!(results["experiments"][0]["verdict"]["is"], "holds");
+    assert!(because(1).contains("interrupted while it ran"), "{}", because(1));
+    assert!(because(2).contains("before its turn"), "{}", because(2));
+    assert!(Path::new(&out).join("report.html").exists());
+}

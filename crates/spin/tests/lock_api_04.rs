@@ -1,0 +1,25 @@
+//! The stateless locks in code written for `lock_api` 0.4.
+#![cfg(feature = "lock_api_04")]
+
+use lock_api_04::{Mutex, RawMutex};
+use stanchion_spin::{Mcs, TestAndSet, Ticket};
+
+fn works<R: RawMutex + Send + Sync>() {
+    let mutex = Mutex::<R, _>::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| (0..200).for_each(|_| *mutex.lock() += 1));
+        }
+    });
+    let held = mutex.try_lock().expect("free");
+    assert_eq!(*held, 600);
+    assert!(mutex.try_lock().is_none());
+    assert!(mutex.is_locked());
+}
+
+#[test]
+fn with_the_older_traits() {
+    works::<TestAndSet>();
+    works::<Ticket>();
+    works::<Mcs>();
+}

@@ -1,0 +1,498 @@
+//! Every lock of the crate, with real threads: one list of properties, one line for each lock.
+//!
+//! Exclusion is watched by a pair of counters that only the holder touches and that must agree, so a broken lock is noticed without
+//! undefined behaviour. Each property is first shown to fail for a lock that is broken on purpose.
+
+mod common;
+
+use core::time::Duration;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::Instant;
+
+use common::{Addressed, Racy};
+use lock_api::{Mutex, RawMutex, RawMutexTimed};
+use machine::wait::{Patient, Spin};
+use stanchion_spin::contention::{Ethernet, Exchange, Polling, Read};
+use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+
+/// Two counters that agree whenever nobody is between them. Atomic, so that even a broken lock has no undefined behaviour.
+#[derive(Debug, Default)]
+struct Pair(AtomicU64, AtomicU64);
+
+impl Pair {
+    /// Adds one to both, not atomically; panics if somebody else was here.
+    fn bump(&self) {
+        let first = self.0.load(Relaxed);
+        assert_eq!(first, self.1.load(Relaxed), "two threads were inside at once");
+        self.0.store(first + 1, Relaxed);
+        if first % 64 == 0 {
+            // Now and then the holder loses its processor inside.
+            thread::yield_now();
+        }
+        self.1.store(first + 1, Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// `threads` threads bump a pair `times` times each.
+fn excludes<R: RawMutex + Send + Sync>(raw: R, threads: u64, times: u64) {
+    let mutex = Mutex::<R, _>::from_raw(raw, Pair::default());
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                for _ in 0..times {
+                    mutex.lock().bump();
+                }
+            });
+        }
+    });
+    assert_eq!(mutex.lock().count(), threads * times);
+    assert!(!mutex.is_locked());
+}
+
+/// Tells a loop to end, also when its starter panics.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Some lock, some only try; nobody is inside with anyone.
+fn a_try_excludes<R: RawMutex + Send + Sync>() {
+    let mutex = Mutex::<R, _>::new(Pair::default());
+    let (tried, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                if let Some(pair) = mutex.try_lock() {
+                    pair.bump();
+                    tried.fetch_add(1, Relaxed);
+                }
+            }
+        });
+        let _end = SetOnDrop(&done);
+        for _ in 0..2_000 {
+            mutex.lock().bump();
+        }
+    });
+    assert_eq!(mutex.lock().count(), 2_000 + tried.load(Relaxed));
+}
+
+/// A panic inside releases the lock: there is no poison.
+fn a_panic_inside_releases<R: RawMutex + Send + Sync>() {
+    let mutex = Mutex::<R, _>::new(Pair::default());
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _pair = mutex.lock();
+        std::panic::resume_unwind(Box::new("inside"));
+    }));
+    assert!(panicked.is_err());
+    mutex.lock().bump();
+    assert_eq!(mutex.try_lock().expect("free again").count(), 1);
+}
+
+/// A forgotten guard leaves the lock held, and a held lock may be moved, formatted and dropped.
+fn a_forgotten_guard_keeps_it_locked<R: RawMutex + Send + Sync>() {
+    let mutex = Mutex::<R, _>::new(7);
+    mem::forget(mutex.lock());
+    let mutex = Box::new(mutex);
+    assert!(mutex.is_locked());
+    thread::scope(|scope| {
+        assert!(scope.spawn(|| mutex.try_lock().is_none()).join().unwrap());
+    });
+    assert!(format!("{mutex:?}").contains("<locked>"));
+}
+
+/// A holder that does not run for a while holds everybody up, and nobody gets in.
+fn waits_for_a_holder_that_sleeps<R: RawMutex + Send + Sync>() {
+    let mutex = Mutex::<R, _>::new(Pair::default());
+    let held = mutex.lock();
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| mutex.lock().bump());
+        }
+        // Long enough for the default policy to come to its sleeps.
+        thread::sleep(Duration::from_millis(10));
+        assert_eq!(held.count(), 0);
+        drop(held);
+    });
+    assert_eq!(mutex.lock().count(), 3);
+}
+
+/// Four threads on one processor come to an end: waiters give the processor to the holder.
+fn ends_on_one_processor<R: RawMutex + Send + Sync>() {
+    let processor = machine::topology::processors()[0];
+    let mutex = Mutex::<R, _>::new(Pair::default());
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let _pinned = machine::topology::pin(processor).expect("one of our own");
+                for _ in 0..300 {
+                    mutex.lock().bump();
+                }
+            });
+        }
+    });
+    assert_eq!(mutex.lock().count(), 1_200);
+}
+
+/// A guard may be dropped by another thread than the one that locked.
+fn a_guard_may_be_sent<R>()
+where
+    R: RawMutex + Send + Sync,
+    R::Guard: Send,
+{
+    let mutex = Mutex::<R, _>::new(Pair::default());
+    thread::scope(|scope| {
+        for _ in 0..50 {
+            let guard = mutex.lock();
+            let waiter = scope.spawn(|| mutex.lock().bump());
+            scope.spawn(move || drop(guard));
+            waiter.join().unwrap();
+        }
+    });
+    assert_eq!(mutex.lock().count(), 50);
+}
+
+/// Locking in the destructor of a thread-local, when the crate's own thread-locals may be gone.
+fn locks_while_its_thread_ends<R: RawMutex + Send + Sync + 'static>() {
+    struct Last<R: RawMutex + Send + Sync + 'static>(Arc<Mutex<R, Pair>>);
+    impl<R: RawMutex + Send + Sync + 'static> Drop for Last<R> {
+        fn drop(&mut self) {
+            // A panic here would end the process; the count tells.
+            let _ = catch_unwind(AssertUnwindSafe(|| (0..20).for_each(|_| self.0.lock().bump())));
+        }
+    }
+    thread_local! {
+        static LAST: std::cell::RefCell<Vec<Box<dyn std::any::Any>>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+    let mutex = Arc::new(Mutex::<R, _>::new(Pair::default()));
+    let threads: Vec<_> = (0..3)
+        .map(|_| {
+            let mutex = mutex.clone();
+            thread::spawn(move || {
+                LAST.with_borrow_mut(|last| last.push(Box::new(Last(mutex.clone()))));
+                mutex.lock().bump();
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    assert_eq!(mutex.lock().count(), 3 * 21);
+}
+
+macro_rules! properties {
+    ($($module:ident: $lock:ty;)+) => {$(
+        mod $module {
+            use super::*;
+
+            #[test]
+            fn excludes() {
+                super::excludes(<$lock as RawMutex>::INIT, 2, 5_000);
+            }
+
+            #[test]
+            fn excludes_with_four_threads_a_processor() {
+                let threads = 4 * machine::topology::parallelism() as u64;
+                super::excludes(<$lock as RawMutex>::INIT, threads.min(64), 300);
+            }
+
+            #[test]
+            fn a_try_excludes() {
+                super::a_try_excludes::<$lock>();
+            }
+
+            #[test]
+            fn a_panic_inside_releases() {
+                super::a_panic_inside_releases::<$lock>();
+            }
+
+            #[test]
+            fn a_forgotten_guard_keeps_it_locked() {
+                super::a_forgotten_guard_keeps_it_locked::<$lock>();
+            }
+
+            #[test]
+            fn waits_for_a_holder_that_sleeps() {
+                super::waits_for_a_holder_that_sleeps::<$lock>();
+            }
+
+            #[test]
+            fn ends_on_one_processor() {
+                super::ends_on_one_processor::<$lock>();
+            }
+
+            #[test]
+            fn a_guard_may_be_sent() {
+                super::a_guard_may_be_sent::<$lock>();
+            }
+
+            #[test]
+            fn locks_while_its_thread_ends() {
+                super::locks_while_its_thread_ends::<$lock>();
+            }
+        }
+    )+};
+}
+
+properties! {
+    exchange: TestAndSet<Exchange>;
+    read: TestAndSet<Read>;
+    ethernet: TestAndSet<Ethernet>;
+    polling: TestAndSet<Polling>;
+    ticket: Ticket;
+    anderson: Anderson<8>;
+    anderson_with_fewer_slots_than_waiters: Anderson<2>;
+    anderson_with_one_slot: Anderson<1>;
+    mcs: Mcs;
+    clh: Clh;
+    time_published_mcs: TimePublishedMcs;
+    impatient: Mcs<Patient<0, 0>>;
+}
+
+/// Waiters that only ever pause still work, given processors.
+#[test]
+fn a_policy_that_never_yields() {
+    excludes(TestAndSet::<Read, Spin>::new(), 2, 2_000);
+}
+
+mod wrap_around {
+    use super::*;
+
+    #[test]
+    fn ticket() {
+        excludes(<Ticket>::starting_at(u32::MAX - 3), 4, 50);
+    }
+
+    #[test]
+    fn anderson() {
+        excludes(Anderson::<4>::starting_at(u32::MAX - 3), 4, 50);
+        excludes(Anderson::<2>::starting_at(u32::MAX - 3), 4, 50);
+        excludes(Anderson::<8>::starting_at(5), 4, 50);
+    }
+
+    #[test]
+    fn a_try_just_there() {
+        let mutex = Mutex::<Ticket, _>::from_raw(Ticket::starting_at(u32::MAX), ());
+        let held = mutex.try_lock().expect("free");
+        assert!(mutex.try_lock().is_none());
+        drop(held);
+        assert!(mutex.try_lock().is_some());
+        assert!(!mutex.is_locked());
+    }
+}
+
+mod deadlines {
+    use super::*;
+
+    fn of_every_kind<R>()
+    where
+        R: RawMutexTimed<Duration = Duration, Instant = Instant> + Send + Sync,
+        R::Guard: Send,
+    {
+        let mutex = Mutex::<R, _>::new(Pair::default());
+        let past = Instant::now().checked_sub(Duration::from_secs(1)).unwrap_or_else(Instant::now);
+        // A free lock is had whatever the deadline.
+        assert!(mutex.try_lock_until(past).is_some());
+        assert!(mutex.try_lock_for(Duration::ZERO).is_some());
+        assert!(mutex.try_lock_for(Duration::MAX).is_some());
+
+        let held = mutex.lock();
+        assert!(mutex.try_lock_until(past).is_none());
+        assert!(mutex.try_lock_for(Duration::ZERO).is_none());
+        let start = Instant::now();
+        assert!(mutex.try_lock_for(Duration::from_millis(2)).is_none());
+        assert!(start.elapsed() >= Duration::from_millis(2), "gave up early");
+        thread::scope(|scope| {
+            // To the end of time, and a little further.
+            let patient = scope.spawn(|| mutex.try_lock_for(Duration::MAX).map(|pair| pair.bump()));
+            thread::sleep(Duration::from_millis(1));
+            drop(held);
+            assert!(patient.join().unwrap().is_some());
+        });
+        assert_eq!(mutex.lock().count(), 1);
+    }
+
+    #[test]
+    fn of_every_kind_test_and_set() {
+        of_every_kind::<TestAndSet>();
+        of_every_kind::<TestAndSet<Exchange>>();
+    }
+
+    #[test]
+    fn of_every_kind_clh() {
+        of_every_kind::<Clh>();
+    }
+
+    /// Waiters give up all around those who wait for good.
+    #[test]
+    fn a_storm() {
+        fn storm<R: RawMutexTimed<Duration = Duration> + Send + Sync>() {
+            let mutex = Mutex::<R, _>::new(Pair::default());
+            let in_time = AtomicU64::new(0);
+            thread::scope(|scope| {
+                for thread in 0..6_u64 {
+                    let (mutex, in_time) = (&mutex, &in_time);
+                    scope.spawn(move || {
+                        for round in 0..400 {
+                            let timeout = Duration::from_micros((thread * 7 + round) % 40);
+                            let got = if thread < 2 {
+                                Some(mutex.lock())
+                            } else {
+                                mutex.try_lock_for(timeout)
+                            };
+                            if let Some(pair) = got {
+                                pair.bump();
+                                in_time.fetch_add(1, Relaxed);
+                            }
+                        }
+                    });
+                }
+            });
+            assert!(!mutex.is_locked());
+            assert_eq!(mutex.try_lock().expect("everyone is done").count(), in_time.load(Relaxed));
+        }
+        storm::<TestAndSet>();
+        storm::<Clh>();
+    }
+
+    /// However many give up while one holds, what they leave behind is skipped, and freed at the latest with the lock.
+    #[test]
+    fn a_queue_of_the_gone() {
+        let mutex = Mutex::<Clh, _>::new(());
+        let held = mutex.lock();
+        for _ in 0..1_000 {
+            assert!(mutex.try_lock_for(Duration::ZERO).is_none());
+        }
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert!(mutex.try_lock_for(Duration::from_micros(50)).is_none()));
+            }
+        });
+        assert!(mutex.is_locked());
+        drop(held);
+        assert!(!mutex.is_locked());
+        assert!(mutex.try_lock().is_some());
+    }
+}
+
+/// Each property fails for a lock without it.
+mod broken_on_purpose {
+    use super::*;
+
+    fn fails(property: impl Fn()) -> bool {
+        // A race may stay away for once, so it gets some tries.
+        (0..50).any(|_| catch_unwind(AssertUnwindSafe(&property)).is_err())
+    }
+
+    #[test]
+    fn exclusion_is_missed() {
+        assert!(fails(|| excludes(Racy::INIT, 2, 2_000)));
+        assert!(fails(|| excludes(Racy::INIT, 8, 300)));
+        assert!(fails(a_try_excludes::<Racy>));
+        assert!(fails(ends_on_one_processor::<Racy>));
+    }
+
+    #[test]
+    fn a_forgotten_guard_is_missed() {
+        assert!(fails(a_forgotten_guard_keeps_it_locked::<Addressed>));
+    }
+
+    /// The other properties concern releases; this one never gives the lock back to a try.
+    #[test]
+    fn a_lost_release_is_missed() {
+        struct Lost(Racy);
+        // SAFETY: it is never given twice.
+        unsafe impl RawMutex for Lost {
+            const INIT: Self = Self(Racy::INIT);
+            type Guard = lock_api::GuardSend;
+            fn lock(&self) -> Self::Guard {
+                self.try_lock().unwrap_or_else(|| panic!("it is held for ever"))
+            }
+            fn try_lock(&self) -> Option<Self::Guard> {
+                self.0.try_lock()
+            }
+            unsafe fn unlock(&self, _guard: Self::Guard) {}
+            fn is_locked(&self) -> bool {
+                self.0.is_locked()
+            }
+        }
+        assert!(fails(a_panic_inside_releases::<Lost>));
+        assert!(fails(a_guard_may_be_sent::<Lost>));
+        assert!(fails(waits_for_a_holder_that_sleeps::<Lost>));
+        assert!(fails(locks_while_its_thread_ends::<Lost>));
+    }
+}
+
+/// First come, first served: waiters that are seen to queue one after the other get the lock in that order.
+#[test]
+fn tickets_are_served_in_order() {
+    let mutex = Mutex::<Ticket, _>::new(Vec::new());
+    let held = mutex.lock();
+    thread::scope(|scope| {
+        for turn in 0..4 {
+            let mutex = &mutex;
+            scope.spawn(move || mutex.lock().push(turn));
+            // SAFETY: only asks.
+            while unsafe { mutex.raw() }.holders_and_waiters() < turn + 2 {
+                thread::yield_now();
+            }
+        }
+        drop(held);
+    });
+    assert_eq!(*mutex.lock(), [0, 1, 2, 3]);
+}
+
+mod bounds {
+    use super::*;
+    use stanchion_spin::{
+        AndersonMutex, AndersonMutexGuard, Backoff, ClhMutex, ClhMutexGuard, Held, McsMutex,
+        McsMutexGuard, TestAndSetMutex, TestAndSetMutexGuard, TicketMutex, TicketMutexGuard,
+        TimePublishedMcsMutex, TimePublishedMcsMutexGuard, Turn,
+    };
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    macro_rules! bounds {
+        ($($mutex:ident, $guard:ident $(, $slots:literal)?;)+) => {$(
+            assert_impl_all!($mutex<Cell<u8> $(, $slots)?>: Send, Sync);
+            assert_not_impl_any!($mutex<Rc<u8> $(, $slots)?>: Send, Sync);
+            assert_not_impl_any!($mutex<*mut u8 $(, $slots)?>: Send, Sync);
+            assert_not_impl_any!($mutex<std::sync::MutexGuard<'static, u8> $(, $slots)?>: Send, Sync);
+            assert_not_impl_any!($guard<'static, Cell<u8> $(, $slots)?>: Sync);
+            assert_not_impl_any!($guard<'static, Rc<u8> $(, $slots)?>: Send, Sync);
+        )+};
+    }
+
+    bounds! {
+        TestAndSetMutex, TestAndSetMutexGuard;
+        TicketMutex, TicketMutexGuard;
+        AndersonMutex, AndersonMutexGuard, 4;
+        McsMutex, McsMutexGuard;
+        ClhMutex, ClhMutexGuard;
+        TimePublishedMcsMutex, TimePublishedMcsMutexGuard;
+    }
+
+    assert_impl_all!(Held: Send, Sync);
+    assert_impl_all!(Turn: Send, Sync);
+    assert_impl_all!(Backoff: Send, Sync);
+
+    #[test]
+    fn sizes_are_as_documented() {
+        assert_eq!(size_of::<TestAndSet>(), 1);
+        assert_eq!(size_of::<Ticket>(), 8);
+        assert_eq!(size_of::<Mcs>(), 2 * size_of::<usize>());
+        assert_eq!(size_of::<Clh>(), 2 * size_of::<usize>());
+        assert_eq!(size_of::<TimePublishedMcs>(), 2 * size_of::<usize>());
+    }
+}
