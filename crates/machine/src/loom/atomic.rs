@@ -216,6 +216,19 @@ macro_rules! integer {
             }
         }
 
+        impl Drop for $name {
+            /// The end of an atomic that was made while the program runs is checked like a write: whoever touched it must have done so
+            /// before. A node that leaves a queue while another thread may still reach it is found here.
+            fn drop(&mut self) {
+                // A failing execution unwinds through here; its first report is the one that counts.
+                if let Some(own) = &mut self.own
+                    && !std::thread::panicking()
+                {
+                    own.word.with_mut(|_| ());
+                }
+            }
+        }
+
         impl Default for $name {
             fn default() -> Self {
                 Self::new(0)
