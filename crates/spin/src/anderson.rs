@@ -27,6 +27,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem;
 
 use crossbeam_utils::CachePadded;
 use lock_api::RawMutex;
@@ -92,7 +93,9 @@ impl<const N: usize, W: WaitPolicy> Anderson<N, W> {
         while served < N {
             let due = ticket.wrapping_add(served as u32);
             let holds = if served == 0 { due } else { due.wrapping_sub(N as u32) };
-            slots[due as usize % N] = CachePadded::new(AtomicU32::new(holds));
+            let slot = CachePadded::new(AtomicU32::new(holds));
+            // Not by `=`: under loom an atomic has a destructor, and a constant runs none.
+            mem::forget(mem::replace(&mut slots[due as usize % N], slot));
             served += 1;
         }
         Self { next: CachePadded::new(AtomicU32::new(ticket)), slots, waiting: PhantomData }

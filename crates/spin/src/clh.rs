@@ -263,12 +263,13 @@ timed!(Clh<W>, [W: WaitPolicy]);
 impl<W> Drop for Clh<W> {
     /// Frees what waiters that gave up have left behind, and the node of a holder whose guard was forgotten.
     fn drop(&mut self) {
-        // Acquire, here and below: a node may have been left by another thread. Nobody can be queued: waiting borrows the lock.
-        let mut place = self.tail.load(Ordering::Acquire);
+        // Relaxed, here and below: the lock is ours alone, so whatever was done with it was done before. Nobody can be queued: waiting
+        // borrows the lock.
+        let mut place = self.tail.load(Ordering::Relaxed);
         while !place.is_null() && !ptr::eq(place, HELD) && !ptr::eq(place, RELEASED) {
             // SAFETY: by Invariant 2 a node that is still linked belongs to the lock now.
             let node = unsafe { Box::from_raw(place) };
-            place = node.word.load(Ordering::Acquire);
+            place = node.word.load(Ordering::Relaxed);
         }
     }
 }

@@ -29,7 +29,7 @@
 //! | take: exchange `locked` | Acquire | the Release store of `unlock` |
 //! | enqueue: swap `tail` | AcqRel | Release publishes the node to the next arrival's Acquire, which links itself to it |
 //! | link: store the predecessor's `next` | Release | the predecessor's Acquire load, before it touches the node |
-//! | first: store the successor's `first` | Release | the successor's Acquire look: it takes its node away after it |
+//! | first: store the successor's `first` | Relaxed | nobody: the storing thread holds the lock, and the node's owner takes it before the node goes |
 //!
 //! Source: Mellor-Crummey and Scott 1991, section 2.4; a queue in front of a test-and-set word is how Linux has used it since 2014
 //! (`kernel/locking/qspinlock.c`).
@@ -116,8 +116,9 @@ impl<W: WaitPolicy> Mcs<W> {
             let link = unsafe { &(*last).next };
             // Release: publishes the node to its predecessor, which loads the link with Acquire.
             link.store(me, Ordering::Release);
-            // Acquire: pairs with the Release store in `leave_queue`.
-            wait_until(&node.first, Ordering::Acquire, |first| first, &mut policy);
+            // Relaxed: the node's end must come after the store in `leave_queue`, and it does: whoever stores holds the lock then, and we
+            // take our node away only when we have taken the lock after him.
+            wait_until(&node.first, Ordering::Relaxed, |first| first, &mut policy);
         }
         loop {
             // Relaxed: only a hint to try; the try synchronizes.
@@ -153,8 +154,8 @@ impl<W: WaitPolicy> Mcs<W> {
         }
         // SAFETY: a waiter's node stays until it is first (Invariant 2). Nothing of it is touched after the store.
         let first = unsafe { &(*successor).first };
-        // Release: pairs with the Acquire look of the successor, which takes the node away after it.
-        first.store(true, Ordering::Release);
+        // Relaxed: we hold the lock, and our release of it comes before the successor's node goes away.
+        first.store(true, Ordering::Relaxed);
     }
 }
 

@@ -145,11 +145,13 @@ pub(crate) fn write(survivors: &Survivors, results: &[(&Mutant, Outcome)]) -> Re
 fn table(survivors: &Survivors, results: &[(&Mutant, Outcome)]) -> String {
     let killed =
         results.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Killed { .. })).count();
+    let others =
+        if killed == results.len() { "" } else { " The others stay for the reason given." };
     let mut text = format!(
         "# Every ordering is needed\n\n\
          Written by `cargo xtask weaken --update`. Each memory ordering of the algorithms that asks for something is weakened in turn, and\n\
-         the named model then fails: {killed} of {} ways to weaken one are caught. The others stay for the reason given. (Models cannot show\n\
-         everything: loom explores no load buffering and takes `SeqCst` accesses, fences apart, for `AcqRel`.)\n\n\
+         the named model then fails: {killed} of {} ways to weaken one are caught.{others} Models cannot show everything: loom\n\
+         explores no load buffering and takes `SeqCst` accesses, fences apart, for `AcqRel`.\n\n\
          | file | ordering, weakened | caught by |\n| --- | --- | --- |\n",
         results.len()
     );

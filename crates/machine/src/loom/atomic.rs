@@ -7,13 +7,35 @@ use super::world::{Claim, World};
 use crate::atomic::{Fresh, Ordering};
 pub use loom::sync::atomic::fence;
 
+/// A word of loom's, and what makes its explorer see every look at it.
+///
+/// Loom 0.7.2 remembers one last access of an object. A thread that loads a word and then writes it finds its own load there, so a load by
+/// another thread before that is never tried after the write: `load; store` beside a `load` is explored once, with the load first
+/// (with a bare store it is explored six times). So every look first stores to an object of its own, which reads nothing and
+/// orders nothing, but makes two looks at one word depend on each other.
+pub(super) struct Watched<T> {
+    word: T,
+    looks: loom::sync::atomic::AtomicU8,
+}
+
+impl<T> Watched<T> {
+    pub(super) fn new(word: T) -> Self {
+        Self { word, looks: loom::sync::atomic::AtomicU8::new(0) }
+    }
+
+    fn look(&self) {
+        // Relaxed: nobody loads it; the store is for the explorer.
+        self.looks.store(0, Ordering::Relaxed);
+    }
+}
+
 macro_rules! integer {
     ($(#[$doc:meta])* $name:ident, $int:ty, $pool:ident) => {
         $(#[$doc])*
         pub struct $name {
             initial: $int,
             claim: Claim,
-            own: Option<loom::sync::atomic::$name>,
+            own: Option<Watched<loom::sync::atomic::$name>>,
         }
 
         impl $name {
@@ -24,6 +46,13 @@ macro_rules! integer {
             }
 
             fn with<R>(&self, operation: impl FnOnce(&loom::sync::atomic::$name) -> R) -> R {
+                self.watched(|object| operation(&object.word))
+            }
+
+            fn watched<R>(
+                &self,
+                operation: impl FnOnce(&Watched<loom::sync::atomic::$name>) -> R,
+            ) -> R {
                 match &self.own {
                     Some(object) => operation(object),
                     None => {
@@ -49,7 +78,10 @@ macro_rules! integer {
             /// Loads the value.
             #[must_use]
             pub fn load(&self, order: Ordering) -> $int {
-                self.decode(self.with(|object| object.load(order)))
+                self.decode(self.watched(|object| {
+                    object.look();
+                    object.word.load(order)
+                }))
             }
 
             /// Stores `value`.
@@ -179,8 +211,21 @@ macro_rules! integer {
             type Value = $int;
 
             fn fresh(value: $int) -> Self {
-                let own = Some(loom::sync::atomic::$name::new(value));
+                let own = Some(Watched::new(loom::sync::atomic::$name::new(value)));
                 Self { initial: value, claim: Claim::new(), own }
+            }
+        }
+
+        impl Drop for $name {
+            /// The end of an atomic that was made while the program runs is checked like a write: whoever touched it must have done so
+            /// before. A node that leaves a queue while another thread may still reach it is found here.
+            fn drop(&mut self) {
+                // A failing execution unwinds through here; its first report is the one that counts.
+                if let Some(own) = &mut self.own
+                    && !std::thread::panicking()
+                {
+                    own.word.with_mut(|_| ());
+                }
             }
         }
 

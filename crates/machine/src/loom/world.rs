@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::Vec;
 
+use super::atomic::Watched;
 use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// A thread's label: the same in every interleaving, because it comes from who spawned it and as which child.
@@ -42,9 +43,9 @@ pub(super) struct Limits {
 pub(super) struct World {
     number: u64,
     limits: Limits,
-    pub(super) bytes: Pool<AtomicU8>,
-    pub(super) words: Pool<AtomicU32>,
-    pub(super) longs: Pool<AtomicU64>,
+    pub(super) bytes: Pool<Watched<AtomicU8>>,
+    pub(super) words: Pool<Watched<AtomicU32>>,
+    pub(super) longs: Pool<Watched<AtomicU64>>,
     pub(super) cells: Pool<loom::cell::UnsafeCell<()>>,
     script: Script,
     asked: Asked,
@@ -73,9 +74,9 @@ impl World {
             // Relaxed: only uniqueness matters.
             number: EXECUTIONS.fetch_add(1, Ordering::Relaxed),
             limits,
-            bytes: Pool::new(limits.objects, || AtomicU8::new(0)),
-            words: Pool::new(limits.objects, || AtomicU32::new(0)),
-            longs: Pool::new(limits.objects, || AtomicU64::new(0)),
+            bytes: Pool::new(limits.objects, || Watched::new(AtomicU8::new(0))),
+            words: Pool::new(limits.objects, || Watched::new(AtomicU32::new(0))),
+            longs: Pool::new(limits.objects, || Watched::new(AtomicU64::new(0))),
             cells: Pool::new(limits.objects, || loom::cell::UnsafeCell::new(())),
             script,
             asked,
