@@ -6,3 +6,8 @@ pub use stanchion_machine as machine;
 pub use stanchion_model as model;
 #[cfg(feature = "spin")]
 pub use stanchion_spin as spin;
+
+/// The workspace's own README, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
