@@ -12,11 +12,12 @@ mod lock;
 
 use std::hint::black_box;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use criterion::{
-    BenchmarkGroup, Criterion, criterion_group, criterion_main, measurement::WallTime,
+    BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime,
 };
 use lock::{Lock, McslockThreadLocal};
 
@@ -51,37 +52,43 @@ fn uncontended(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The time that `threads` threads take for `acquisitions` together, from the moment all are ready.
+/// How long the threads of one sample contend.
+const WINDOW: Duration = Duration::from_millis(60);
+
+/// The time for each of `acquisitions` when `threads` threads acquire as often as they can for one [`WINDOW`].
+///
+/// A window and not a share for each thread: a share is soon done by a thread that has the lock to itself while the others wait
+/// for a processor, and then contention is not what is measured.
 fn contend<L: Lock>(threads: usize, pinned: bool, acquisitions: u64) -> Duration {
     let lock = L::make();
-    let share = acquisitions.div_ceil(threads as u64);
-    let ready = Barrier::new(threads + 1);
+    let (ready, over) = (Barrier::new(threads + 1), AtomicBool::new(false));
     let processors = core_affinity::get_core_ids().unwrap_or_default();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|index| {
-                let (lock, ready) = (&lock, &ready);
+                let (lock, ready, over) = (&lock, &ready, &over);
                 let processor = processors.get(index % processors.len().max(1)).copied();
                 scope.spawn(move || {
                     if let (true, Some(processor)) = (pinned, processor) {
                         core_affinity::set_for_current(processor);
                     }
                     ready.wait();
-                    let start = Instant::now();
-                    for _ in 0..share {
+                    let mut count = 0_u64;
+                    while !over.load(Relaxed) {
                         lock.with(|| ());
+                        count += 1;
                     }
-                    (start, Instant::now())
+                    count
                 })
             })
             .collect();
         ready.wait();
-        let spans: Vec<_> =
-            workers.into_iter().map(|worker| worker.join().expect("no panic")).collect();
-        let start = spans.iter().map(|span| span.0).min().expect("a thread");
-        let end = spans.iter().map(|span| span.1).max().expect("a thread");
-        // Per acquisition asked for: the shares are rounded up.
-        (end - start).mul_f64(acquisitions as f64 / (share * threads as u64) as f64)
+        let start = Instant::now();
+        thread::sleep(WINDOW);
+        over.store(true, Relaxed);
+        let elapsed = start.elapsed();
+        let count: u64 = workers.into_iter().map(|worker| worker.join().expect("no panic")).sum();
+        elapsed.mul_f64(acquisitions as f64 / count.max(1) as f64)
     })
 }
 
@@ -95,8 +102,9 @@ fn contended(criterion: &mut Criterion) {
         [("two threads", 2, true), ("8 threads", 8, false), ("32 threads", 32, false)]
     {
         let mut group = criterion.benchmark_group(name);
-        group.sample_size(10).warm_up_time(Duration::from_millis(300));
-        group.measurement_time(Duration::from_secs(2));
+        // Every sample takes a window, whatever it is asked for.
+        group.sample_size(10).sampling_mode(SamplingMode::Flat);
+        group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(600));
         for_every_lock!(run(&mut group, threads, pinned));
         group.finish();
     }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(
-        "no experiment matches `{filter}`; nearest: {nearest}. `stanchion study --list` prints all"
+        "no experiment matches `{filter}`; nearest: {nearest}. `stanchion study --list` prints \
+         all"
     )]
     UnknownExperiment { filter: String, nearest: String },
 

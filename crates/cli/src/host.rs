@@ -55,14 +55,19 @@ impl Host {
     /// Why figures taken here may be off, if there is a reason.
     pub(crate) fn warning(&self) -> Option<String> {
         if !self.optimized {
-            return Some("built without optimization, so times mean little: run it by `cargo study`, or build with --release".to_owned());
+            return Some(
+                "built without optimization, so times mean little: run it by `cargo \
+             study`, or build with --release"
+                    .to_owned(),
+            );
         }
         let busy: f64 = self.load.split(' ').next()?.parse().ok()?;
         let processors = self.parallelism as f64;
         (busy > processors / 2.0).then(|| {
             format!(
-                "other programs kept {busy:.1} of {processors} processors busy over the last minute: a lock that serves its waiters in order \
-                 suffers from that most, and figures will not repeat"
+                "{busy:.1} threads wanted these {processors} processors over the last minute \
+                 before the study: a lock that serves its waiters in order suffers most from \
+                 such company, and figures will not repeat"
             )
         })
     }

@@ -1,8 +1,8 @@
-//! The `stanchion` command: `study` runs the papers' experiments on this machine and writes a report, `machine` says what this
-//! machine is.
+//! The `stanchion` command: `study` runs the papers' experiments on this machine and writes a report, `machine`
+//! says what this machine is.
 //!
-//! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it is wrong; 130 interrupted, with
-//! what was finished written.
+//! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it is wrong; 130
+//! interrupted, with what was finished written.
 
 mod args;
 mod error;

@@ -1,8 +1,9 @@
 //! A picture as inline SVG, drawn by `plotters` and recoloured by the page's style sheet.
 //!
-//! `plotters` writes fixed colours, which a page that follows the reader's light or dark setting cannot use. So each role is drawn in a colour that stands for it
-//! (series n is `#0000nn + 1`), and those are replaced by classes afterwards: `fill="#000001"` becomes `class="f1"`.
-//! Each picture is drawn twice, wide and narrow, and the page shows the one that fits: scaling one drawing would make its text unreadable on a phone.
+//! `plotters` writes fixed colours, which a page that follows the reader's light or dark setting cannot use. So
+//! each role is drawn in a colour that stands for it (series n is `#0000nn + 1`), and those are replaced by
+//! classes afterwards: `fill="#000001"` becomes `class="f1"`. Each picture is drawn twice, wide and narrow, and
+//! the page shows the one that fits: scaling one drawing would make its text unreadable on a phone.
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -174,12 +175,17 @@ impl Frame {
         area.draw(&Text::new(picture.y.label.clone(), (6, 4), style(16))).map_err(failed)?;
         for (index, series) in picture.series.iter().enumerate() {
             let stroke = colour(index).stroke_width(2);
-            chart
-                .draw_series(LineSeries::new(series.points.iter().copied(), stroke))
-                .map_err(failed)?;
-            let size = if series.points.len() > 20 { 2 } else { 4 };
-            for point in &series.points {
-                marker(area, index, chart.backend_coord(point), size)?;
+            let many = series.points.len() > 20;
+            if !series.dots {
+                chart
+                    .draw_series(LineSeries::new(series.points.iter().copied(), stroke))
+                    .map_err(failed)?;
+            }
+            // On a line of many points marks would hide each other and whatever lies under them.
+            if series.dots || !many {
+                for point in &series.points {
+                    marker(area, index, chart.backend_coord(point), if many { 2 } else { 4 })?;
+                }
             }
         }
         Ok(())

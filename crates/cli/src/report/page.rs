@@ -35,7 +35,8 @@ fn head(page: &mut Markup, results: &Results) {
     let pace = if results.quick { "quick" } else { "full" };
     page.element(
         "p class=\"lead\"",
-        "How each way of waiting for a lock behaves on this computer, beside what five papers measured on theirs.",
+        "How each way of waiting for a lock behaves on this computer, beside what five papers \
+         measured on theirs.",
     );
     page.raw("<dl class=\"machine\">");
     let mut lines =
@@ -172,16 +173,9 @@ fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
 fn legend(page: &mut Markup, picture: &Picture) {
     let names: Vec<String> = match picture.shape {
         Shape::Lines => picture.series.iter().map(|series| series.name.clone()).collect(),
-        Shape::Rows => columns(&picture.series)
-            .iter()
-            .map(|&x| {
-                let plural = tick(x);
-                match picture.x.label.strip_suffix('s') {
-                    Some(one) if x == 1.0 => format!("{plural} {one}"),
-                    _ => format!("{plural} {}", picture.x.label),
-                }
-            })
-            .collect(),
+        Shape::Rows => {
+            columns(&picture.series).iter().map(|&x| with_unit(x, &picture.x.label)).collect()
+        }
     };
     if names.len() < 2 {
         return;
@@ -196,12 +190,23 @@ fn legend(page: &mut Markup, picture: &Picture) {
             _ => "<polygon points=\"6,0 12,6 6,12 0,6\"",
         };
         page.line(format_args!(
-            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\">{mark} class=\"f{colour}\"/></svg>"
+            "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\">{mark} \
+             class=\"f{colour}\"/></svg>"
         ))
         .text(name)
         .raw("</li>");
     }
     page.raw("</ul>");
+}
+
+/// `x` with what it counts: "1 thread", "8 threads", "50 ns of critical section".
+fn with_unit(x: f64, label: &str) -> String {
+    let count = tick(x);
+    match (label.split_once(", "), label.strip_suffix('s')) {
+        (Some((what, unit)), _) => format!("{count} {unit} of {what}"),
+        (None, Some(one)) if x == 1.0 => format!("{count} {one}"),
+        _ => format!("{count} {label}"),
+    }
 }
 
 fn not_run(page: &mut Markup, waiting: &[&Entry]) {
@@ -240,7 +245,14 @@ fn date(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::date;
+    use super::{date, with_unit};
+
+    #[test]
+    fn units() {
+        assert_eq!(with_unit(1.0, "threads"), "1 thread");
+        assert_eq!(with_unit(8.0, "threads"), "8 threads");
+        assert_eq!(with_unit(50.0, "critical section, ns"), "50 ns of critical section");
+    }
 
     #[test]
     fn dates() {

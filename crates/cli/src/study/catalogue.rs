@@ -1,7 +1,7 @@
 //! Every figure and table of results in the five papers: forty, and the paper's own circuit simulator beside them.
 //!
-//! This is the whole list from the first day. An entry is either run by its own file or says which part of Stanchion it waits for; to
-//! build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
+//! This is the whole list from the first day. An entry is either run by its own file or says which part of
+//! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
 use super::experiment::Kind::{self, Real, Simulated};
 use super::experiment::Paper::{self, All89, Fr92, Klmo91, Ms97, Sa92};
@@ -46,16 +46,18 @@ fn all89_list() -> Vec<Experiment> {
             "all89/fig3.1",
             on,
             "Elapsed time of 1,000,000 null threads, five strategies",
-            "On one processor multiple locks are slower than a single lock, a local free list is faster than multiple locks, an idle \
-             queue slower than a local free list.",
+            "On one processor multiple locks are slower than a single lock, a local free list \
+             is faster than multiple locks, an idle queue slower than a local free \
+             list.",
             &[Threadpool, Simulator],
         ),
         waits(
             "all89/fig3.2",
             on,
             "The same as threads per second",
-            "Only local ready queues keep rising; a central ready queue stops at a few concurrent operations; local ready queues level off \
-             when the bus is full.",
+            "Only local ready queues keep rising; a central ready queue stops at a few \
+             concurrent operations; local ready queues level off when the bus is \
+             full.",
             &[Threadpool, Simulator],
         ),
         waits(
@@ -69,7 +71,8 @@ fn all89_list() -> Vec<Experiment> {
             "all89/fig3.4",
             on,
             "Thread cost against runnable threads, 18 processors",
-            "An idle queue is fastest while processors idle and slower once threads outnumber them; local ready queues spike near 18.",
+            "An idle queue is fastest while processors idle and slower once threads outnumber \
+             them; local ready queues spike near 18.",
             &[Threadpool, Simulator],
         ),
         all89::fig3_5::EXPERIMENT,
@@ -143,15 +146,17 @@ fn klmo91_list() -> Vec<Experiment> {
             "klmo91/table1",
             on,
             "Cost of each strategy relative to the optimal off-line one",
-            "Block 1.58–7.24, spin 1.30–3.54, C/2 1.27–1.50, C 1.23–1.76, optimal on-line 1.08–1.24, three samples 1.18–1.39, random \
-             walk 1.09–1.69; every competitive method below 1.8.",
+            "Block 1.58–7.24, spin 1.30–3.54, C/2 1.27–1.50, C 1.23–1.76, optimal on-line \
+             1.08–1.24, three samples 1.18–1.39, random walk 1.09–1.69; every competitive \
+             method below 1.8.",
             strategies,
         ),
         waits(
             "klmo91/table2",
             on,
             "How often the off-line optimum blocks, and its mean spin",
-            "The mean spin (22–64 µs) is well below C; the optimum's share of elapsed time is 4.1 % for Galaxy, 8.5 % for Hanoi, 9.9 % for Regsim.",
+            "The mean spin (22–64 µs) is well below C; the optimum's share of elapsed time is \
+             4.1 % for Galaxy, 8.5 % for Hanoi, 9.9 % for Regsim.",
             strategies,
         ),
         waits(
@@ -165,7 +170,8 @@ fn klmo91_list() -> Vec<Experiment> {
             "klmo91/table4",
             on,
             "Hanoi, elapsed time",
-            "Always spinning is 24 % worse than always blocking, fixed spinning 12–15 % better, adaptive 30.1–32.1 %, known optimum 37.0 %.",
+            "Always spinning is 24 % worse than always blocking, fixed spinning 12–15 % better, \
+             adaptive 30.1–32.1 %, known optimum 37.0 %.",
             strategies,
         ),
     ]
@@ -179,7 +185,8 @@ fn sa92_list() -> Vec<Experiment> {
             "sa92/table4",
             on,
             "Null Fork and Signal-Wait at four levels",
-            "Each step is an order of magnitude: user threads 34 / 37 µs, on activations 37 / 42, kernel threads 948 / 441, processes 11,300 / 1,840.",
+            "Each step is an order of magnitude: user threads 34 / 37 µs, on activations 37 / \
+             42, kernel threads 948 / 441, processes 11,300 / 1,840.",
             &[Activations],
         ),
         waits(
@@ -200,14 +207,16 @@ fn sa92_list() -> Vec<Experiment> {
             "sa92/fig3",
             on_simulated,
             "N-body time against available memory",
-            "User threads on kernel threads lose a processor for each miss; activations overlap misses with work.",
+            "User threads on kernel threads lose a processor for each miss; activations overlap \
+             misses with work.",
             &[Activations, Applications, Simulator],
         ),
         waits(
             "sa92/table5",
             on_simulated,
             "Two copies at once, 6 processors, speed-up",
-            "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of at most 3.0.",
+            "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of \
+             at most 3.0.",
             &[Activations, Applications, Simulator],
         ),
     ]
@@ -221,7 +230,8 @@ fn fr92_list() -> Vec<Experiment> {
             "fr92/table1",
             on,
             "Overheads of gang scheduling",
-            "Scheduling 0.07 + 0.14/ℓ ms against 0.2 ms, spawning 1.6 against 2.5 ms; ours on this machine.",
+            "Scheduling 0.07 + 0.14/ℓ ms against 0.2 ms, spawning 1.6 against 2.5 ms; ours on \
+             this machine.",
             gang,
         ),
         waits(
@@ -256,14 +266,16 @@ fn fr92_list() -> Vec<Experiment> {
             "fr92/fig8",
             on,
             "Experiment 4: pairs, grain and variance 100",
-            "Linear in the load for gangs and for blocking, quadratic for uncoordinated busy waiting.",
+            "Linear in the load for gangs and for blocking, quadratic for uncoordinated busy \
+             waiting.",
             gang,
         ),
         waits(
             "fr92/fig9",
             on,
             "Phase diagram",
-            "At σ = 1 the divide is at 0.3 ms of waiting; at σ = ½ busy waiting is twice as good below, blocking above t_p + 0.6 ms.",
+            "At σ = 1 the divide is at 0.3 ms of waiting; at σ = ½ busy waiting is twice as \
+             good below, blocking above t_p + 0.6 ms.",
             gang,
         ),
     ]
@@ -278,8 +290,9 @@ fn ms97_list() -> Vec<Experiment> {
             "ms97/fig1",
             on,
             "1,000,000 enqueue/dequeue pairs, six queues",
-            "The Michael–Scott queue is best, by more than 40 % over the preemption-safe single lock at 11 processors; ordinary locks degrade \
-             with the multiprogramming level, the others do not.",
+            "The Michael–Scott queue is best, by more than 40 % over the preemption-safe single \
+             lock at 11 processors; ordinary locks degrade with the multiprogramming level, the \
+             others do not.",
             structures,
         ),
         waits(

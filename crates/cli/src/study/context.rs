@@ -62,7 +62,8 @@ impl Context {
         Duration::from_millis(self.pick(quick, full))
     }
 
-    /// Thread counts that occupy no processor twice: all from 1 up to 8 processors, steps of about √2 beyond; quickly, powers of two and the last.
+    /// Thread counts that occupy no processor twice: all from 1 up to 8 processors, steps of about √2 beyond;
+    /// quickly, powers of two and the last.
     pub(crate) fn within_processors(&self) -> Vec<usize> {
         let counts = up_to(self.processors.len());
         let last = counts.last().copied();

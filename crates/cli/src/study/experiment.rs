@@ -73,8 +73,9 @@ impl Paper {
                  synchronization, 1992"
             }
             Self::Ms97 => {
-                "Michael, Scott: Relative performance of preemption-safe locking and non-blocking \
-                 synchronization on multiprogrammed shared-memory multiprocessors, 1997"
+                "Michael, Scott: Relative performance of preemption-safe locking and \
+                 non-blocking synchronization on multiprogrammed shared-memory multiprocessors, \
+                 1997"
             }
         }
     }

@@ -4,7 +4,8 @@
 //! catalogue ──select──▶ chosen ──run──▶ Entry … ──▶ Results ──▶ report.html, results.json
 //! ```
 //!
-//! The report is a fold over entries and is rewritten after every experiment, so that nothing short of a full disk loses a finished one.
+//! The report is a fold over entries and is rewritten after every experiment, so that nothing short of a full
+//! disk loses a finished one.
 
 mod all89;
 mod catalogue;

@@ -133,6 +133,9 @@ impl Axis {
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
+    /// Shown as dots without a line: what was sampled, beside what was computed.
+    #[serde(skip)]
+    pub(crate) dots: bool,
 }
 
 impl Series {
@@ -140,7 +143,12 @@ impl Series {
         name: impl Into<String>,
         points: impl IntoIterator<Item = (f64, f64)>,
     ) -> Self {
-        Self { name: name.into(), points: points.into_iter().collect() }
+        Self { name: name.into(), points: points.into_iter().collect(), dots: false }
+    }
+
+    /// The same, shown as dots.
+    pub(crate) fn dotted(self) -> Self {
+        Self { dots: true, ..self }
     }
 }
 

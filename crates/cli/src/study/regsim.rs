@@ -1,9 +1,11 @@
-//! Regsim, the register-level simulator of Karlin and others (1991), on the circuit s5378 of ISCAS'89: a program with many short critical sections
-//! that nobody made up for a lock.
+//! Regsim, the register-level simulator of Karlin and others (1991), on the circuit s5378 of ISCAS'89: a program
+//! with many short critical sections that nobody made up for a lock.
 //!
-//! Rule of the verdict: *blocking pays* for a wait that is longer than the futex round trip measured beforehand (to another processor if there are two). *holds* if with
-//! every lock and every number of threads the checksum of all outputs is the sequential simulator's, and with one thread a processor at most 1 % of the acquisitions of the default lock
-//! (backoff) wait so long that blocking would pay; else *differs*. A wrong checksum fails the experiment.
+//! Rule of the verdict: *blocking pays* for a wait that is longer than the futex round trip measured beforehand
+//! (to another processor if there are two). *holds* if with every lock and every number of threads the checksum
+//! of all outputs is the sequential simulator's, and with one thread a processor at most 1 % of the acquisitions
+//! of the default lock (backoff) wait so long that blocking would pay; else *differs*. A wrong checksum fails the
+//! experiment; where no thread ever waits, as on one processor, there is nothing to judge.
 
 use std::time::Duration;
 
@@ -21,7 +23,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "regsim",
     paper: Paper::Klmo91,
     title: "A register-level simulator on the circuit s5378",
-    claim: "Every lock gives the outputs of the sequential simulator, and very few waits are long enough for blocking to pay.",
+    claim: "Every lock gives the outputs of the sequential simulator, and very few waits are \
+     long enough for blocking to pay.",
     kind: Kind::Real,
     body: Body::Run(run),
 };
@@ -90,31 +93,50 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
                 .zip(&grid)
                 .map(|(lock, row)| {
                     let points = counts.iter().zip(row);
-                    Series::new(lock.name, points.map(|(&threads, cell)| (threads as f64, cell.elapsed)))
+                    Series::new(
+                        lock.name,
+                        points.map(|(&threads, cell)| (threads as f64, cell.elapsed)),
+                    )
                 })
                 .collect(),
         }],
         tables: vec![
-            table("Acquisitions that found the lock held, by threads", &locks, &grid, &counts, |cell| {
-                percent(cell.contended)
-            }),
             table(
-                &format!("Acquisitions that waited longer than blocking costs ({}), by threads", nanos(blocking)),
+                "Acquisitions that found the lock held, by threads",
+                &locks,
+                &grid,
+                &counts,
+                |cell| percent(cell.contended),
+            ),
+            table(
+                &format!(
+                    "Acquisitions that waited longer than blocking costs ({}), by threads",
+                    nanos(blocking)
+                ),
                 &locks,
                 &grid,
                 &counts,
                 |cell| percent(cell.long),
             ),
-            table("Mean wait of those that waited, by threads", &locks, &grid, &counts, |cell| nanos(cell.mean_wait)),
-            table("Longest wait, by threads", &locks, &grid, &counts, |cell| nanos(cell.longest_wait)),
+            table("Mean wait of those that waited, by threads", &locks, &grid, &counts, |cell| {
+                nanos(cell.mean_wait)
+            }),
+            table("Longest wait, by threads", &locks, &grid, &counts, |cell| {
+                nanos(cell.longest_wait)
+            }),
         ],
         notes: vec![
             format!(
-                "{cycles} cycles a cell, median of {repeats}, locks in turn; {} ms a thousand cycles without threads or locks. The threads meet after every level of the circuit, so with more threads \
-                 than processors most of the time goes to waiting for those that are not running, whatever the lock. Threads are left to the kernel.",
+                "{cycles} cycles a cell, median of {repeats}, locks in turn; {} ms a thousand \
+                 cycles without threads or locks. The threads meet after every level of the \
+                 circuit, so with more threads than processors most of the time goes to waiting \
+                 for those that are not running, whatever the lock. Threads are left to the \
+                 kernel.",
                 significant(alone)
             ),
-            "A wait is counted in a class of its power of two; one whose class reaches beyond the cost of blocking counts as long.".to_owned(),
+            "A wait is counted in a class of its power of two; one whose class reaches beyond \
+             the cost of blocking counts as long."
+                .to_owned(),
         ],
         ..Outcome::new(verdict(&grid[backoff][within], counts[within], blocking))
     })
@@ -180,12 +202,23 @@ fn percent(share: f64) -> String {
 
 fn verdict(cell: &Cell, threads: usize, blocking: f64) -> Verdict {
     if threads < 2 {
-        return Verdict::NotJudged("one processor only: no thread waits while another holds a lock. All checksums are right".to_owned());
+        return Verdict::NotJudged(
+            "one processor only: no thread waits while another holds a \
+         lock. All checksums are right"
+                .to_owned(),
+        );
+    }
+    if cell.contended == 0.0 {
+        return Verdict::NotJudged(format!(
+            "all checksums are right, but with {threads} threads none ever found a lock held: \
+             they hardly ran at the same time"
+        ));
     }
     Verdict::when(
         cell.long <= 0.01,
         format!(
-            "all checksums are right; with {threads} threads {} of acquisitions wait, {} longer than the {} that blocking costs",
+            "all checksums are right; with {threads} threads {} of acquisitions wait, {} longer \
+             than the {} that blocking costs",
             percent(cell.contended),
             percent(cell.long),
             nanos(blocking)

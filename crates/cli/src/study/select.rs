@@ -5,8 +5,8 @@ use crate::error::Error;
 
 /// The experiments that match any of `filters`, in the order of the catalogue; all if there is no filter.
 ///
-/// A filter is a whole id, or else a part of one, or else a pattern in which `*` stands for any run of characters and `?` for one. A filter that is
-/// a whole id means that one only, so `fr92/fig4` never brings more.
+/// A filter is a whole id, or else a part of one, or else a pattern in which `*` stands for any run of characters
+/// and `?` for one. A filter that is a whole id means that one only, so `fr92/fig4` never brings more.
 pub(crate) fn select<'a>(
     catalogue: &'a [Experiment],
     filters: &[String],

@@ -79,7 +79,8 @@ fn fill(ready: &mut [u32], threads: u32, random: &mut Random) {
 
 /// The symmetric case: `idle` processors scan, each from a random queue, in step; one thread is put into queue 1.
 ///
-/// Counts how many queues the processor that gets it looks through after the thread was queued; the mean estimates E(idle, q).
+/// Counts how many queues the processor that gets it looks through after the thread was queued; the mean
+/// estimates E(idle, q).
 ///
 /// # Errors
 ///
@@ -134,8 +135,8 @@ pub fn scan_with_arrival(
 
 /// Two idle processors, each from a random queue, walk in step until each has taken one of `threads`.
 ///
-/// Counts the queues that both examined together. Where both stand at a queue with one thread, the first one gets it and the other
-/// walks on; they do not slow each other.
+/// Counts the queues that both examined together. Where both stand at a queue with one thread, the first one gets
+/// it and the other walks on; they do not slow each other.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
 //! Figure 3.5: queues examined by a processor that looks for a ready thread, against runnable threads, 18 processors.
 //!
-//! Rule of the verdict: *holds* if equation 3.1 as printed gives the counted mean for every small r and q (to twelve digits), and
-//! for every r of the picture a random scan of q = 18 queues lies within 1 % of it; else *differs*.
+//! Rule of the verdict: *holds* if equation 3.1 as printed gives the counted mean for every small r and q (to
+//! twelve digits), and for every r of the picture a random scan of q = 18 queues lies within 1 % of it; else
+//! *differs*.
 
 use stanchion_model::scan::simulate::{self, Estimate};
 use stanchion_model::{Random, scan};
@@ -15,7 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig3.5",
     paper: Paper::All89,
     title: "Queues examined to find a ready thread, 18 processors (equation 3.1)",
-    claim: "The closed form equals an exhaustive count for small r and q, and a Monte-Carlo scan within 1 %.",
+    claim: "The closed form equals an exhaustive count for small r and q, and a Monte-Carlo \
+     scan within 1 %.",
     kind: Kind::Formula,
     body: Body::Run(run),
 };
@@ -64,7 +66,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let verdict = Verdict::when(
         worst_count < 1e-12 && worst_walk < 0.01,
         format!(
-            "closed form and count differ by at most {worst_count:.0e}, closed form and random scan by {percent:.2} %"
+            "closed form and count differ by at most {worst_count:.0e}, closed form and random \
+             scan by {percent:.2} %"
         ),
     );
     let first = walked[0];
@@ -85,12 +88,16 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         pictures: vec![picture(&closed, &walked)],
         tables: vec![arrivals, pairs],
         notes: vec![
-            "Runnable threads count those that run. With n ≤ 18, 19 − n processors (that of the new thread included) idle when a thread is created, and E(19 − n, 18) \
-             is how far the nearest of them is; with n > 18, n − 18 threads are ready and E(n − 18, 18) is how far the nearest \
-             one is."
-                .to_owned(),
-            "Equation 3.1 is right as printed, its lone q included. That two processors together examine E(r,q) + E(r−1,q) is exact for r = 2 only; see the second table and the \
-             documentation of stanchion_model::scan."
+            "Runnable threads count those that run. With n ≤ 18, 19 − n processors (that of the \
+             new thread included) idle when a thread is created, and E(19 − n, 18) is how far \
+             the nearest of them is; with n > 18, n − 18 threads are ready and E(n − 18, 18) is \
+             how far the nearest one \
+             is."
+            .to_owned(),
+            "Equation 3.1 is right as printed, its lone q included. That two processors \
+             together examine E(r,q) + E(r−1,q) is exact for r = 2 only; see the second table \
+             and the documentation of \
+             stanchion_model::scan."
                 .to_owned(),
         ],
         ..Outcome::new(verdict)
@@ -122,7 +129,7 @@ fn picture(closed: &[f64], walked: &[Estimate]) -> Picture {
         y: Axis::linear("queues examined"),
         series: vec![
             Series::new("equation 3.1", over(&|index| closed[index])),
-            Series::new("random scan", over(&|index| walked[index].mean)),
+            Series::new("random scan", over(&|index| walked[index].mean)).dotted(),
         ],
     }
 }
@@ -146,7 +153,9 @@ fn arrivals(runs: u32, random: &mut Random) -> Result<Table, Stop> {
         }
     }
     Ok(Table {
-        title: "A thread arrives during the scan of 18 queues: E(r+1,18) ≤ C ≤ E(r,18)".to_owned(),
+        title: "A thread arrives during the scan of 18 queues: E(r+1,18) ≤ C ≤ \
+         E(r,18)"
+            .to_owned(),
         columns: ["case", "E(r+1,18)", "C, exact", "C, random scan", "E(r,18)"]
             .map(str::to_owned)
             .into(),

@@ -1,8 +1,10 @@
-//! Figure 4.1: all threads increment one counter under one lock; elapsed time for a million increments, each way of waiting.
+//! Figure 4.1: all threads increment one counter under one lock; elapsed time for a million increments, each way
+//! of waiting.
 //!
-//! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its own: *degraded* is the elapsed time with all processors over the
-//! elapsed time with one. *holds* if spinning on the exchange and spinning on reads are degraded at least twofold and backoff, with at most ten waiters, at most
-//! one and a half times; else *differs*. With one processor nobody waits and nothing can be judged.
+//! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its own: *degraded*
+//! is the elapsed time with all processors over the elapsed time with one. *holds* if spinning on the exchange
+//! and spinning on reads are degraded at least twofold and backoff, with at most ten waiters, at most one and a
+//! half times; else *differs*. With one processor nobody waits and nothing can be judged.
 
 use std::time::Duration;
 
@@ -19,7 +21,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig4.1",
     paper: Paper::All89,
     title: "1,000,000 increments under one lock",
-    claim: "Spinning on the exchange and spinning on reads degrade badly as processors are added; backoff only slightly below ten waiters.",
+    claim: "Spinning on the exchange and spinning on reads degrade badly as processors are \
+     added; backoff only slightly below ten waiters.",
     kind: Kind::Real,
     body: Body::Run(run),
 };
@@ -51,27 +54,41 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let within = context.within_processors().len();
     Ok(Outcome {
         comparisons: comparisons(&grid, &counts, within),
-        pictures: vec![
-            ways(&grid, &counts[..within]),
-            all(&grid, &counts),
-        ],
+        pictures: vec![ways(&grid, &counts[..within]), all(&grid, &counts)],
         tables: vec![
-            table("Processor time for one increment, by threads", &grid, &counts, |cell| nanos(cell.cost)),
-            table("Longest wait of any thread, by threads", &grid[..LOCKS.len()], &counts, |cell| nanos(cell.longest_wait)),
-            table("Jain's index of fairness, by threads (1 is even)", &grid, &counts, |cell| significant(cell.fairness)),
+            table("Processor time for one increment, by threads", &grid, &counts, |cell| {
+                nanos(cell.cost)
+            }),
+            table(
+                "Longest wait of any thread, by threads",
+                &grid[..LOCKS.len()],
+                &counts,
+                |cell| nanos(cell.longest_wait),
+            ),
+            table("Jain's index of fairness, by threads (1 is even)", &grid, &counts, |cell| {
+                significant(cell.fairness)
+            }),
         ],
         notes: vec![
             format!(
-                "Increments are counted for {} ms a cell and scaled to a million, because a fixed million would take some of these locks minutes once threads outnumber \
-                 processors; medians of {repeats} cells, locks in turn. Longest waits come from a further run of half that time in which each wait is timed, and can \
-                 be no longer than the run.",
+                "Increments are counted for {} ms a cell and scaled to a million, because a \
+                 fixed million would take some of these locks minutes once threads outnumber \
+                 processors; medians of {repeats} cells, locks in turn. Longest waits come from \
+                 a further run of half that time in which each wait is timed, and can be no \
+                 longer than the run.",
                 window.as_millis()
             ),
-            "Up to one thread a processor each thread is pinned to its own; with more they are left to the kernel. The counter has a cache line of its own, \
-             apart from the lock's."
+            "Up to one thread a processor each thread is pinned to its own; with more they are \
+             left to the kernel. The counter has a cache line of its own, apart from the \
+             lock's."
                 .to_owned(),
-            format!("First come, first served: {}. The others serve whoever comes at the right moment.", first_come()),
-            "A lock that lets a thread take it again before others notice its release looks fast here and scores low in fairness: read the two together."
+            format!(
+                "First come, first served: {}. The others serve whoever comes at the right \
+                 moment.",
+                first_come()
+            ),
+            "A lock that lets a thread take it again before others notice its release looks \
+             fast here and scores low in fairness: read the two together."
                 .to_owned(),
         ],
         ..Outcome::new(verdict(&grid, &counts, within))

@@ -1,27 +1,30 @@
 //! Figure 4.2: how much faster one thread counts than several, against the size of the critical section.
 //!
-//! If waiting did not slow the holder, the section and nothing else would set the pace, and the relative speed would be 1 whatever the number of threads. Where it lies below
-//! 1, waiting (or handing the lock over) costs the rest.
+//! If waiting did not slow the holder, the section and nothing else would set the pace, and the relative speed
+//! would be 1 whatever the number of threads. Where it lies below 1, waiting (or handing the lock over) costs the
+//! rest.
 //!
-//! Rule of the verdict, with eight threads or as many as there are processors if fewer: *holds* if from the smallest section to the largest the relative
-//! speed of spinning on reads rises by at least 0.1, and that of spinning on the exchange by less than half as much; else *differs*. One processor: not judged.
+//! Rule of the verdict, with eight threads or as many as there are processors if fewer: *holds* if from the
+//! smallest section to the largest the relative speed of spinning on reads rises by at least 0.1, and that of
+//! spinning on the exchange by less than half as much; else *differs*. One processor: not judged.
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
 use super::super::locks::contender::Shared;
 use super::super::locks::contest::Contest;
 use super::super::locks::latency::least;
-use super::super::locks::registry::{LOCKS, Way, of_way};
+use super::super::locks::registry::{LOCKS, Lock, Way, of_way};
 use super::super::locks::start::Placement;
 use super::super::locks::sweep::{Grid, median, steps, sweep};
-use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
+use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use crate::units::{self, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig4.2",
     paper: Paper::All89,
     title: "Relative speed, 8 processors to 1, against critical-section size",
-    claim: "Spinning on reads degrades less as the critical section grows; spinning on the exchange degrades evenly throughout.",
+    claim: "Spinning on reads degrades less as the critical section grows; spinning on the \
+     exchange degrades evenly throughout.",
     kind: Kind::Real,
     body: Body::Run(run),
 };
@@ -66,7 +69,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         Verdict::when(
             read >= 0.1 && exchange < read / 2.0,
             format!(
-                "from the smallest section to the largest, relative speed changes by {} for read and {} for exchange",
+                "from the smallest section to the largest, relative speed changes by {} for \
+                 read and {} for exchange",
                 signed(read),
                 signed(exchange)
             ),
@@ -89,6 +93,11 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         let points = nanos.iter().copied().zip(speed[lock].iter().copied());
         Series::new(LOCKS[lock].name, points)
     };
+    // Seven dots a row would hide each other; the table has all.
+    let some = |lock: usize| {
+        let line = line(lock);
+        Series::new(line.name, line.points.into_iter().step_by(2))
+    };
     let ways = [Way::Exchange, Way::Read, Way::Backoff, Way::Polling].map(of_way);
     let picture = |title: &str, shape, series| Picture {
         title: title.to_owned(),
@@ -105,14 +114,18 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         ],
         pictures: vec![
             picture("The paper's ways of waiting", Shape::Lines, ways.map(line).into()),
-            picture("All locks", Shape::Rows, (0..LOCKS.len()).map(line).collect()),
+            picture("All locks, some sizes", Shape::Rows, (0..LOCKS.len()).map(some).collect()),
         ],
+        tables: vec![all_sizes(&speed, &nanos)],
         notes: vec![
             format!(
-                "{threads} threads against 1, each pinned to a processor of its own (the paper: 8 against 1); sections counted for {} ms a cell, medians of {repeats}, locks in turn.",
+                "{threads} threads against 1, each pinned to a processor of its own (the paper: \
+                 8 against 1); sections counted for {} ms a cell, medians of {repeats}, locks \
+                 in turn.",
                 window.as_millis()
             ),
-            "The section multiplies and stores into two cache lines that the lock guards; its size is measured alone, on one thread. With several threads those lines move too, \
+            "The section multiplies and stores into two cache lines that the lock guards; its \
+             size is measured alone, on one thread. With several threads those lines move too, \
              so a relative speed of 1 is out of reach for small sections whatever the lock."
                 .to_owned(),
         ],
@@ -123,6 +136,19 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 /// For each lock and size, the pace of one thread over the pace of all.
 fn relative_speed(grid: &Grid<f64>) -> Grid<f64> {
     grid.iter().map(|row| row.chunks_exact(2).map(|pair| pair[0] / pair[1]).collect()).collect()
+}
+
+fn all_sizes(speed: &Grid<f64>, nanos: &[f64]) -> Table {
+    let head = std::iter::once("critical section".to_owned());
+    let row = |(lock, row): (&Lock, &Vec<f64>)| {
+        let cells = row.iter().map(|&speed| significant(speed));
+        std::iter::once(lock.name.to_owned()).chain(cells).collect()
+    };
+    Table {
+        title: "All locks, all sizes: relative speed by critical section".to_owned(),
+        columns: head.chain(nanos.iter().map(|&nanos| units::nanos(nanos))).collect(),
+        rows: LOCKS.iter().zip(speed).map(row).collect(),
+    }
 }
 
 fn signed(value: f64) -> String {

@@ -1,10 +1,14 @@
-//! Figure 4.3: threads start together, each passes once through the lock, and waits until all have; elapsed time for each thread.
+//! Figure 4.3: threads start together, each passes once through the lock, and waits until all have; elapsed time
+//! for each thread.
 //!
-//! Without degradation and without delay the time grows by the same amount with each processor, and the normalized curve is flat.
+//! Without degradation and without delay the time grows by the same amount with each processor, and the
+//! normalized curve is flat.
 //!
-//! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its own: with the fewest processors that can wait (two), spinning on the exchange
-//! is the fastest or within 5 % of it; with all processors it is not. *holds* if both; *differs* if either half is measured and is not so. With fewer than four processors the
-//! second half cannot be measured, and the claim is not judged unless the first half already differs.
+//! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its own: with the
+//! fewest processors that can wait (two), spinning on the exchange is the fastest or within 5 % of it; with all
+//! processors it is not. *holds* if both; *differs* if either half is measured and is not so. With fewer than
+//! four processors the second half cannot be measured, and the claim is not judged unless the first half already
+//! differs.
 
 use std::time::Duration;
 
@@ -55,15 +59,20 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         pictures: vec![ways(&grid, &counts[..within]), all(&grid, &counts)],
         tables: vec![
             table("Mean, for each thread, by threads", &grid, &counts, |passed| nanos(passed.mean)),
-            table("Longest round, for each thread, by threads", &grid, &counts, |passed| nanos(passed.longest)),
+            table("Longest round, for each thread, by threads", &grid, &counts, |passed| {
+                nanos(passed.longest)
+            }),
         ],
         notes: vec![
             format!(
-                "Rounds for {} ms a cell, their median, then the median of {repeats} such cells; locks in turn. A round contains its own start and finish and two readings of the clock; the \
-                 row without a lock shows what those cost.",
+                "Rounds for {} ms a cell, their median, then the median of {repeats} such \
+                 cells; locks in turn. A round contains its own start and finish and two \
+                 readings of the clock; the row without a lock shows what those \
+                 cost.",
                 window.as_millis()
             ),
-            "Threads that are through spin until all are, as in the paper. Where threads outnumber the processors they yield instead, or each would keep the others waiting \
+            "Threads that are through spin until all are, as in the paper. Where threads \
+             outnumber the processors they yield instead, or each would keep the others waiting \
              for a time slice whatever the lock."
                 .to_owned(),
         ],

@@ -1,8 +1,9 @@
 //! Table 3.1: what the primitive operations cost that thread management is made of.
 //!
-//! Rule of the verdict: the paper's argument needs only the proportions: a lock and its unlock cost about as much as
-//! a procedure call or two (5.6 : 3.6), and a further argument less than a call. *holds* if lock+unlock of the paper's own lock is between a half and four times as dear
-//! relative to the call as it was on the Symmetry (0.8 to 6.2 calls), and an argument costs less than a call; else *differs*.
+//! Rule of the verdict: the paper's argument needs only the proportions: a lock and its unlock cost about as much
+//! as a procedure call or two (5.6 : 3.6), and a further argument less than a call. *holds* if lock+unlock of the
+//! paper's own lock is between a half and four times as dear relative to the call as it was on the Symmetry (0.8
+//! to 6.2 calls), and an argument costs less than a call; else *differs*.
 
 use std::hint::black_box;
 
@@ -18,7 +19,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/table3.1",
     paper: Paper::All89,
     title: "Cost of primitive operations",
-    claim: "Lock+unlock 5.6 µs, procedure call 3.6 µs, each argument 1 µs, null loop 2.5 µs: a lock costs about one and a half calls.",
+    claim: "Lock+unlock 5.6 µs, procedure call 3.6 µs, each argument 1 µs, null loop 2.5 µs: a \
+     lock costs about one and a half calls.",
     kind: Kind::Real,
     body: Body::Run(run),
 };
@@ -62,7 +64,11 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             Comparison::new("procedure call without arguments", "3.6 µs", nanos(plain.call)),
             Comparison::new("each argument", "1 µs", nanos(plain.argument)),
             Comparison::new("null loop, one turn", "2.5 µs", nanos(plain.turn)),
-            Comparison::new("lock and unlock, in calls", significant(PAPER_RATIO), significant(ratio)),
+            Comparison::new(
+                "lock and unlock, in calls",
+                significant(PAPER_RATIO),
+                significant(ratio),
+            ),
         ],
         pictures: vec![Picture {
             title: "Lock and unlock, uncontended, around one increment".to_owned(),
@@ -73,10 +79,13 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         }],
         tables: vec![plain.table()],
         notes: vec![
-            "A call is one that the compiler was kept from inlining, less the loop around it; an argument is a sixth of the difference between a call with six and \
-             one without, each argument read from memory by the caller and added up by the callee. Each is the least of many runs."
+            "A call is one that the compiler was kept from inlining, less the loop around it; \
+             an argument is a sixth of the difference between a call with six and one without, \
+             each argument read from memory by the caller and added up by the callee. Each is \
+             the least of many runs."
                 .to_owned(),
-            "On one thread nothing is contended: these are the costs of the fast paths, the increment (about a nanosecond) included."
+            "On one thread nothing is contended: these are the costs of the fast paths, the \
+             increment (about a nanosecond) included."
                 .to_owned(),
         ],
         ..Outcome::new(verdict)

@@ -1,11 +1,11 @@
 //! What a measurement asks of a lock, and how each crate's locks answer.
 //!
 //! One closure per acquisition, because that is what all of them can do: `mcslock`'s raw lock has no guard, and
-//! the guard of a `lock_api` 0.5 lock carries a state of its own type. Every closure is inlined into a monomorphic loop, so a measurement
-//! pays for no indirection.
+//! the guard of a `lock_api` 0.5 lock carries a state of its own type. Every closure is inlined into a
+//! monomorphic loop, so a measurement pays for no indirection.
 //!
-//! The data behind every lock start on a cache line of their own ([`Shared`] is aligned), so locks of one byte and of a hundred are compared by how
-//! they wait and not by what happens to share their line.
+//! The data behind every lock start on a cache line of their own ([`Shared`] is aligned), so locks of one byte
+//! and of a hundred are compared by how they wait and not by what happens to share their line.
 
 use std::hint::black_box;
 
@@ -105,9 +105,11 @@ impl Contender for mcslock::barging::spins::Mutex<Shared> {
     }
 }
 
-/// What the same work costs without any lock, one atomic instruction for the counter: a floor for one thread and for a line that moves between caches.
+/// What the same work costs without any lock, one atomic instruction for the counter: a floor for one thread and
+/// for a line that moves between caches.
 ///
-/// Not a lock: with more than one thread only the counter is right, so no section with other work may run under it, and none does.
+/// Not a lock: with more than one thread only the counter is right, so no section with other work may run under
+/// it, and none does.
 pub(crate) struct Unlocked(std::sync::atomic::AtomicU64);
 
 impl Unlocked {

@@ -1,10 +1,13 @@
-//! All threads take the lock over and over for a fixed time: how often they get it, at what cost, how evenly, and how long one waits at worst.
+//! All threads take the lock over and over for a fixed time: how often they get it, at what cost, how evenly, and
+//! how long one waits at worst.
 //!
-//! Why not the paper's "until the counter reaches 1,000,000": on an oversubscribed machine a first-come-first-served spin lock is hundreds of times slower than
-//! another, so a fixed count would take minutes for it and be over before the others have started. A fixed time costs the same for all;
-//! the time for a million follows by proportion, and figures say that they are scaled.
+//! Why not the paper's "until the counter reaches 1,000,000": on an oversubscribed machine a
+//! first-come-first-served spin lock is hundreds of times slower than another, so a fixed count would take
+//! minutes for it and be over before the others have started. A fixed time costs the same for all; the time for a
+//! million follows by proportion, and figures say that they are scaled.
 //!
-//! The longest wait is taken in a second run, because reading the clock twice for each acquisition would be a large part of what is measured.
+//! The longest wait is taken in a second run, because reading the clock twice for each acquisition would be a
+//! large part of what is measured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,8 +1,10 @@
-//! Every thread passes once through the lock, then loops until all have: the paper's figure 4.3, a lock used as a barrier.
+//! Every thread passes once through the lock, then loops until all have: the paper's figure 4.3, a lock used as a
+//! barrier.
 //!
-//! Rounds are repeated for a fixed time by the same threads. The first of them leads: it opens a round, takes part in it, and reads the clock when the last thread
-//! is through. With a processor each, threads spin between rounds and at the end of one, as in the paper; where they outnumber the processors they yield, for otherwise the ones that are
-//! through would keep the others off the processors for a time slice each, whatever the lock.
+//! Rounds are repeated for a fixed time by the same threads. The first of them leads: it opens a round, takes
+//! part in it, and reads the clock when the last thread is through. With a processor each, threads spin between
+//! rounds and at the end of one, as in the paper; where they outnumber the processors they yield, for otherwise
+//! the ones that are through would keep the others off the processors for a time slice each, whatever the lock.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -120,7 +122,8 @@ fn follow(shared: &Rounds, threads: usize, spin: bool, through_the_lock: impl Fn
         }
         through_the_lock();
         shared.through.0.fetch_add(1, Ordering::AcqRel);
-        // The paper's processors loop until all are through. The next round's opening means the same, should this thread look late.
+        // The paper's processors loop until all are through. The next round's opening means the same, should
+        // this thread look late.
         wait(spin, || {
             shared.through.0.load(Ordering::Acquire) >= threads
                 || shared.open.0.load(Ordering::Acquire) > round

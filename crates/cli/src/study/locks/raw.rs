@@ -1,12 +1,13 @@
 //! Other crates' mutexes as raw locks of `lock_api` 0.5, so that an application can run on them.
 //!
-//! A raw lock of 0.5 hands out a state of its own with each acquisition. Here that state is the other crate's guard, and unlocking drops it: the
-//! lock is used as its authors meant it, and nothing of it is reached around.
+//! A raw lock of 0.5 hands out a state of its own with each acquisition. Here that state is the other crate's
+//! guard, and unlocking drops it: the lock is used as its authors meant it, and nothing of it is reached around.
 //!
 //! # Invariants
 //!
-//! 1. A guard kept as `'static` is dropped before the mutex it borrows from. `lock_api` keeps the state in a guard that borrows the
-//!    `lock_api::Mutex`, so the mutex can neither move nor end while the state is there; a state that is forgotten is never dropped at all.
+//! 1. A guard kept as `'static` is dropped before the mutex it borrows from. `lock_api` keeps the state in a
+//!    guard that borrows the `lock_api::Mutex`, so the mutex can neither move nor end while the state is there; a
+//!    state that is forgotten is never dropped at all.
 
 use lock_api::RawMutex;
 
@@ -71,7 +72,8 @@ macro_rules! guarded {
         $(#[$about])*
         pub(crate) struct $name($mutex);
 
-        // SAFETY: it is a mutex, its guard is the only way in, and no guard of it asks to be dropped by the thread that locked.
+        // SAFETY: it is a mutex, its guard is the only way in, and no guard of it asks to be dropped by the
+        // thread that locked.
         unsafe impl Guarded for $name {
             #[allow(clippy::declare_interior_mutable_const)]
             const UNLOCKED: Self = Self(<$mutex>::new(()));
@@ -91,7 +93,8 @@ macro_rules! guarded {
 
             #[inline]
             unsafe fn outlive(guard: Self::Guard<'_>) -> Self::Guard<'static> {
-                // SAFETY: only the lifetime changes, and the caller sees to it that the guard does not outlive its mutex in fact.
+                // SAFETY: only the lifetime changes, and the caller sees to it that the guard does not outlive
+                // its mutex in fact.
                 unsafe { std::mem::transmute::<Self::Guard<'_>, Self::Guard<'static>>(guard) }
             }
         }

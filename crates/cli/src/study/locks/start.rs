@@ -41,7 +41,8 @@ impl StartLine {
 
 /// Which processor each of `threads` threads stays on; none where they outnumber the processors.
 ///
-/// With a processor each, pinning takes the kernel's balancing out of the figures; with fewer, the kernel's balancing is part of what is measured.
+/// With a processor each, pinning takes the kernel's balancing out of the figures; with fewer, the kernel's
+/// balancing is part of what is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement<'a> {
     pub(crate) processors: &'a [usize],
@@ -49,7 +50,8 @@ pub(crate) struct Placement<'a> {
 }
 
 impl Placement<'_> {
-    /// Called by thread `index`, which stays there while it holds what is returned. A refusal leaves the thread where the kernel puts it.
+    /// Called by thread `index`, which stays there while it holds what is returned. A refusal leaves the thread
+    /// where the kernel puts it.
     #[must_use]
     pub(crate) fn take_place(self, index: usize) -> Option<Pinned> {
         let enough = self.threads <= self.processors.len();

@@ -1,7 +1,8 @@
 //! One measurement over many locks and settings, repeated, and the median of each cell.
 //!
-//! Locks take turns within a repeat and repeats follow each other, so that whatever drifts (a neighbour's load, the clock rate, the
-//! temperature) meets all locks alike; measuring one lock to the end before the next would hand each its own weather.
+//! Locks take turns within a repeat and repeats follow each other, so that whatever drifts (a neighbour's load,
+//! the clock rate, the temperature) meets all locks alike; measuring one lock to the end before the next would
+//! hand each its own weather.
 
 use super::super::context::{Context, Stop};
 
