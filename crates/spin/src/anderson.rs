@@ -95,7 +95,7 @@ impl<const N: usize, W: WaitPolicy> Anderson<N, W> {
             let holds = if served == 0 { due } else { due.wrapping_sub(N as u32) };
             let slot = CachePadded::new(AtomicU32::new(holds));
             // Not by `=`: under loom an atomic has a destructor, and a constant runs none.
-            mem::forget(mem::replace(&mut slots[due as usize % N], slot));
+            let _ = mem::ManuallyDrop::new(mem::replace(&mut slots[due as usize % N], slot));
             served += 1;
         }
         Self { next: CachePadded::new(AtomicU32::new(ticket)), slots, waiting: PhantomData }

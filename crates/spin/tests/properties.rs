@@ -29,7 +29,7 @@ impl Pair {
         let first = self.0.load(Relaxed);
         assert_eq!(first, self.1.load(Relaxed), "two threads were inside at once");
         self.0.store(first + 1, Relaxed);
-        if first % 64 == 0 {
+        if first.is_multiple_of(64) {
             // Now and then the holder loses its processor inside.
             thread::yield_now();
         }

@@ -115,8 +115,10 @@ where
         thread::spawn(move || {
             // SAFETY: the lock is held for this thread.
             unsafe { &*mutex.data_ptr() }.add_one();
-            // SAFETY: the guard is of the one acquisition, and `raw` is used for its release.
-            unsafe { mutex.raw().unlock(guard) }
+            // SAFETY: the lock below is released once, with the guard of its acquisition.
+            let raw = unsafe { mutex.raw() };
+            // SAFETY: the guard is this lock's, held.
+            unsafe { raw.unlock(guard) }
         })
     };
     mutex.lock().add_one();
