@@ -106,6 +106,11 @@ impl<P: WaitPolicy> WaitPolicy for Behind<P> {
     fn pause(&mut self) {
         self.policy.pause_behind(self.ahead);
     }
+
+    #[inline]
+    fn leaves(&self) -> bool {
+        self.policy.leaves()
+    }
 }
 
 /// [`wait_until`], but gives up with `None` once `deadline` has passed. Looks at least once.

@@ -152,4 +152,9 @@ impl<W: WaitPolicy> WaitPolicy for Delayed<W> {
         self.backoff.spin();
         self.policy.pause();
     }
+
+    #[inline]
+    fn leaves(&self) -> bool {
+        self.policy.leaves()
+    }
 }

@@ -1,8 +1,8 @@
 //! An MCS lock that passes over waiters who are not running.
 //!
 //! Why not plain MCS: when threads outnumber processors, the next in its queue is more often than not waiting for a processor, and
-//! everyone behind it waits too. Here waiters publish the time of their last look; a releaser that finds a stale time takes the waiter
-//! for preempted, strikes it from the queue and looks at the next. A struck waiter finds out when it runs again and queues anew.
+//! everyone behind it waits too. Here waiters publish the time of their last look, or that they are about to yield or sleep; a releaser
+//! that finds a stale time takes the waiter for preempted, strikes it from the queue and looks at the next. A struck waiter finds out when it runs again and queues anew.
 //!
 //! | a node's `state` | meaning | stored by |
 //! | --- | --- | --- |
@@ -105,6 +105,9 @@ const STRUCK: u32 = 2;
 /// A published time that is never stale.
 const NEVER_STALE: u64 = u64::MAX;
 
+/// A published time that is stale at once: its owner is giving its processor away.
+const AWAY: u64 = 0;
+
 /// The tail of a lock that is held and has no queue.
 const HELD: *mut Node = ptr::without_provenance_mut(1);
 
@@ -157,6 +160,10 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
         let mut strikes = 0;
         while !self.queue(strikes) {
             strikes += 1;
+            // It may well be free: a releaser that found nobody running left it so.
+            if self.try_acquire() {
+                return;
+            }
         }
     }
 
@@ -177,15 +184,10 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
         let granted = last.is_null() || {
             // Release: publishes the node to the holder, who loads the link with Acquire.
             self.link_after(last).store(me, Ordering::Release);
-            let looked = |state| {
-                if publish {
-                    // Relaxed: see the header.
-                    node.seen.store(clock::now().to_bits(), Ordering::Relaxed);
-                }
-                state != WAITING
-            };
+            let mut policy = Publishing { policy: W::start(), seen: publish.then_some(&node.seen) };
             // Acquire: pairs with the Release store of a grant or a strike.
-            wait_until(&node.state, Ordering::Acquire, looked, &mut W::start()) == GRANTED
+            wait_until(&node.state, Ordering::Acquire, |state| state != WAITING, &mut policy)
+                == GRANTED
         };
         if granted {
             self.leave_queue(&node);
@@ -238,6 +240,34 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
         }
         // Acquire: pairs with the link's Release.
         Some(wait_until(link, Ordering::Acquire, |next| !next.is_null(), &mut W::start()))
+    }
+}
+
+/// A policy whose waiter publishes when it looks, and that it is about not to.
+struct Publishing<'node, W> {
+    policy: W,
+    seen: Option<&'node AtomicU64>,
+}
+
+impl<W: WaitPolicy> WaitPolicy for Publishing<'_, W> {
+    fn start() -> Self {
+        Self { policy: W::start(), seen: None }
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        let Some(seen) = self.seen else { return self.policy.pause() };
+        // Relaxed, both: see the header.
+        if self.policy.leaves() {
+            seen.store(AWAY, Ordering::Relaxed);
+        }
+        self.policy.pause();
+        seen.store(clock::now().to_bits(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn leaves(&self) -> bool {
+        self.policy.leaves()
     }
 }
 

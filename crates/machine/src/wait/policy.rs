@@ -27,6 +27,12 @@ pub trait WaitPolicy {
         }
         self.pause();
     }
+
+    /// Whether the next pause gives the processor away, so that its thread will not look for a while.
+    #[inline]
+    fn leaves(&self) -> bool {
+        false
+    }
 }
 
 /// What a turn at a short critical section is taken to last, in nanoseconds.
@@ -76,27 +82,27 @@ pub struct Patient<const SPIN_NS: u64 = 4_000, const YIELDS: u32 = 256> {
 
 #[derive(Debug)]
 enum Stage {
-    /// Nothing waited for yet; the clock is not read before the first pause.
-    Fresh,
-    Spinning(PausesDebug),
+    /// Most waits end here: the clock has not been read.
+    Brief { left: u32 },
+    /// Pausing until the time is up.
+    Spinning(Budget),
     #[cfg(feature = "std")]
-    Yielding {
-        left: u32,
-    },
+    Yielding { left: u32 },
     #[cfg(feature = "std")]
-    Sleeping {
-        nanos: u64,
-    },
+    Sleeping { nanos: u64 },
 }
 
-/// [`Pauses`] has nothing worth printing.
-struct PausesDebug(Pauses);
+/// [`Pauses`] with nothing worth printing.
+struct Budget(Pauses);
 
-impl core::fmt::Debug for PausesDebug {
+impl core::fmt::Debug for Budget {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("..")
     }
 }
+
+/// Pauses of [`Patient`] before it reads the clock: at most 1 µs on any processor known, and no more than the wait of a hand-off.
+const BRIEF_PAUSES: u32 = 16;
 
 /// The first and the longest sleep of [`Patient`].
 #[cfg(feature = "std")]
@@ -105,17 +111,18 @@ const SLEEPS_NS: (u64, u64) = (50_000, 1_000_000);
 impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIELDS> {
     #[inline]
     fn start() -> Self {
-        Self { stage: Stage::Fresh }
+        Self { stage: if SPIN_NS > 0 { Stage::Brief { left: BRIEF_PAUSES } } else { Self::TIRED } }
     }
 
     #[inline]
     fn pause(&mut self) {
-        if let Stage::Spinning(PausesDebug(budget)) = &mut self.stage
-            && budget.pause()
+        if let Stage::Brief { left } = &mut self.stage
+            && *left > 0
         {
-            return;
+            *left -= 1;
+            return crate::backend::spin_loop();
         }
-        self.next_stage();
+        self.pause_longer();
     }
 
     #[inline]
@@ -123,49 +130,64 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
         // With a processor's worth of threads ahead of it, one of them is waiting for a processor: give it this one.
         #[cfg(feature = "std")]
         if ahead as usize >= crate::backend::processors() {
-            if !matches!(self.stage, Stage::Yielding { .. } | Stage::Sleeping { .. }) {
-                self.stage = Stage::Yielding { left: YIELDS };
+            if !self.leaves() {
+                self.stage = Self::TIRED;
             }
-            return self.next_stage();
+            return self.pause_longer();
         }
         if ahead > 1 {
             super::delay(u64::from(ahead - 1).min(64) * TURN_NS);
         }
         self.pause();
     }
+
+    #[inline]
+    fn leaves(&self) -> bool {
+        #[cfg(feature = "std")]
+        return matches!(self.stage, Stage::Yielding { .. } | Stage::Sleeping { .. });
+        #[cfg(not(feature = "std"))]
+        false
+    }
 }
 
 impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
+    /// Done with pausing.
+    #[cfg(feature = "std")]
+    const TIRED: Stage = Stage::Yielding { left: YIELDS };
+    /// There is nobody to yield to.
+    #[cfg(not(feature = "std"))]
+    const TIRED: Stage = Stage::Brief { left: u32::MAX };
+
     #[cold]
-    fn next_stage(&mut self) {
+    fn pause_longer(&mut self) {
         match &mut self.stage {
-            Stage::Fresh if SPIN_NS > 0 => {
-                self.stage = Stage::Spinning(PausesDebug(Pauses::within(SPIN_NS)));
+            Stage::Brief { .. } => {
+                self.stage = Stage::Spinning(Budget(Pauses::within(SPIN_NS)));
                 crate::backend::spin_loop();
             }
-            #[cfg(feature = "std")]
-            Stage::Fresh | Stage::Spinning(_) => {
-                self.stage = Stage::Yielding { left: YIELDS };
-                crate::thread::yield_now();
-            }
-            #[cfg(feature = "std")]
-            Stage::Yielding { left } => {
-                if let Some(fewer) = left.checked_sub(1) {
-                    *left = fewer;
-                    crate::thread::yield_now();
-                } else {
-                    self.stage = Stage::Sleeping { nanos: SLEEPS_NS.0 };
-                    self.next_stage();
+            Stage::Spinning(Budget(budget)) => {
+                // A last look before the processor is given away.
+                if !budget.pause() {
+                    self.stage = Self::TIRED;
                 }
             }
+            #[cfg(feature = "std")]
+            Stage::Yielding { left } => match left.checked_sub(1) {
+                Some(fewer) => {
+                    *left = fewer;
+                    crate::thread::yield_now();
+                }
+                None => {
+                    self.stage = Stage::Sleeping { nanos: SLEEPS_NS.0 };
+                    self.pause_longer();
+                }
+            },
             #[cfg(feature = "std")]
             Stage::Sleeping { nanos } => {
                 let this_time = *nanos;
                 *nanos = (this_time * 2).min(SLEEPS_NS.1);
                 crate::thread::sleep(core::time::Duration::from_nanos(this_time));
             }
-            #[cfg(not(feature = "std"))]
-            Stage::Fresh | Stage::Spinning(_) => crate::backend::spin_loop(),
         }
     }
 }
