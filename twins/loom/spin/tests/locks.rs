@@ -235,6 +235,28 @@ where
     assert!(!mutex.is_locked());
 }
 
+/// Whoever counts a ticket lock's threads while others come and go never counts too many.
+#[test]
+fn ticket_counts_those_there() {
+    explore("ticket_counts_those_there", Model::new().objects(6), || {
+        let lock = Arc::new(<Ticket>::new());
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let guard = lock.lock();
+                    // SAFETY: acquired above.
+                    unsafe { lock.unlock(guard) };
+                }
+            })
+        };
+        assert!(lock.holders_and_waiters() <= 2);
+        assert!(lock.holders_and_waiters() <= 2);
+        other.join().unwrap();
+        assert_eq!(lock.holders_and_waiters(), 0);
+    });
+}
+
 mod deadlines {
     use super::*;
 
