@@ -42,12 +42,45 @@ pub(crate) fn try_acquire(locked: &AtomicBool) -> bool {
     locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
 }
 
-/// Waits until `locked` reads free; `false` if the deadline came first.
+/// Tries whenever `locked` reads free, until a try succeeds or the deadline comes. With `collisions`, a waiter that has lost a race stays
+/// away for a while when the lock comes free, and looks again before it tries.
 #[inline]
-fn wait_until_free<W: WaitPolicy>(locked: &AtomicBool, policy: &mut W, deadline: Deadline) -> bool {
-    // Relaxed: only a hint to try; the try synchronizes.
-    wait::wait_until_deadline(locked, Ordering::Relaxed, |locked| !locked, policy, deadline)
-        .is_some()
+fn try_when_free(
+    locked: &AtomicBool,
+    deadline: Deadline,
+    mut policy: impl WaitPolicy,
+    mut collisions: Option<Backoff>,
+) -> bool {
+    loop {
+        // Relaxed: only a hint to try; the try synchronizes.
+        let free = wait::wait_until_deadline(
+            locked,
+            Ordering::Relaxed,
+            |locked| !locked,
+            &mut policy,
+            deadline,
+        );
+        if free.is_none() {
+            return false;
+        }
+        if let Some(backoff) = collisions.as_mut().filter(|backoff| backoff.failures() > 0) {
+            backoff.delay_again();
+            // Relaxed: only a hint whether to try.
+            if locked.load(Ordering::Relaxed) {
+                continue;
+            }
+        }
+        if try_acquire(locked) {
+            return true;
+        }
+        if let Some(backoff) = &mut collisions {
+            backoff.fail();
+        }
+        // Free at every look and lost at every try: the wait above would not notice.
+        if deadline.passed() {
+            return false;
+        }
+    }
 }
 
 /// Spins on the exchange instruction. Fastest for two processors and a short section, worst for many.
@@ -75,16 +108,7 @@ impl Contention for Read {
 
     #[inline]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
-        let mut policy = W::start();
-        while wait_until_free(locked, &mut policy, deadline) {
-            if try_acquire(locked) {
-                return true;
-            }
-            if deadline.passed() {
-                break;
-            }
-        }
-        false
+        try_when_free(locked, deadline, W::start(), None)
     }
 }
 
@@ -99,25 +123,7 @@ impl Contention for Ethernet {
 
     #[inline]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
-        let mut policy = W::start();
-        let mut backoff = Backoff::new();
-        while wait_until_free(locked, &mut policy, deadline) {
-            if backoff.failures() > 0 {
-                backoff.delay_again();
-                // Relaxed: only a hint whether to try.
-                if locked.load(Ordering::Relaxed) {
-                    continue;
-                }
-            }
-            if try_acquire(locked) {
-                return true;
-            }
-            backoff.fail();
-            if deadline.passed() {
-                break;
-            }
-        }
-        false
+        try_when_free(locked, deadline, W::start(), Some(Backoff::new()))
     }
 }
 
@@ -132,16 +138,8 @@ impl Contention for Polling {
 
     #[inline]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
-        let mut policy = Delayed { policy: W::start(), backoff: Backoff::new() };
-        while wait_until_free(locked, &mut policy, deadline) {
-            if try_acquire(locked) {
-                return true;
-            }
-            if deadline.passed() {
-                break;
-            }
-        }
-        false
+        let policy = Delayed { policy: W::start(), backoff: Backoff::new() };
+        try_when_free(locked, deadline, policy, None)
     }
 }
 

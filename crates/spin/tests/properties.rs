@@ -41,8 +41,14 @@ impl Pair {
     }
 }
 
+/// Fewer rounds under Miri, which takes a thousand times as long for each.
+fn rounds(times: u64) -> u64 {
+    if cfg!(miri) { times.div_ceil(100) } else { times }
+}
+
 /// `threads` threads bump a pair `times` times each.
 fn excludes<R: RawMutex + Send + Sync>(raw: R, threads: u64, times: u64) {
+    let times = rounds(times);
     let mutex = Mutex::<R, _>::from_raw(raw, Pair::default());
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -80,14 +86,14 @@ fn a_try_excludes<R: RawMutex + Send + Sync>() {
             }
         });
         let _end = SetOnDrop(&done);
-        for _ in 0..2_000 {
+        for _ in 0..rounds(2_000) {
             mutex.lock().bump();
         }
         while tried.load(Relaxed) == 0 {
             thread::yield_now();
         }
     });
-    assert_eq!(mutex.lock().count(), 2_000 + tried.load(Relaxed));
+    assert_eq!(mutex.lock().count(), rounds(2_000) + tried.load(Relaxed));
 }
 
 /// A panic inside releases the lock: there is no poison.
@@ -205,7 +211,7 @@ macro_rules! properties {
 
             #[test]
             fn excludes_with_four_threads_a_processor() {
-                let threads = 4 * machine::topology::parallelism() as u64;
+                let threads = if cfg!(miri) { 4 } else { 4 * machine::topology::parallelism() as u64 };
                 super::excludes(<$lock as RawMutex>::INIT, threads.min(64), 300);
             }
 
@@ -230,6 +236,7 @@ macro_rules! properties {
             }
 
             #[test]
+            #[cfg_attr(miri, ignore = "Miri has no processors to pin a thread to")]
             fn ends_on_one_processor() {
                 super::ends_on_one_processor::<$lock>();
             }
@@ -346,7 +353,7 @@ mod deadlines {
                 for thread in 0..6_u64 {
                     let (mutex, in_time) = (&mutex, &in_time);
                     scope.spawn(move || {
-                        for round in 0..400 {
+                        for round in 0..rounds(400) {
                             let timeout = Duration::from_micros((thread * 7 + round) % 40);
                             let got = if thread < 2 {
                                 Some(mutex.lock())
@@ -373,7 +380,7 @@ mod deadlines {
     fn a_queue_of_the_gone() {
         let mutex = Mutex::<Clh, _>::new(());
         let held = mutex.lock();
-        for _ in 0..1_000 {
+        for _ in 0..rounds(1_000) {
             assert!(mutex.try_lock_for(Duration::ZERO).is_none());
         }
         thread::scope(|scope| {
@@ -442,6 +449,7 @@ mod a_policy_that_panics {
     const CHILD: &str = "STANCHION_HOSTILE_POLICY";
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri starts no processes")]
     fn ends_the_process() {
         let all = locks::<false>().into_iter().chain(locks::<true>()).enumerate();
         if let Ok(which) = env::var(CHILD) {
