@@ -146,8 +146,9 @@ fn measured(of: &AtomicU64) -> u64 {
         }
         (Source::Counter { .. }, None, None) => {
             let (anchor, rate) = first_rate(read_both);
-            ANCHOR.get_or_make(|| anchor);
+            // In this order: whoever sees the anchor sees a rate to refine.
             store(rate, rate.refine_at());
+            ANCHOR.get_or_make(|| anchor);
         }
         (Source::Counter { .. }, None, Some(anchor)) => {
             match refined(NANOS_PER_TICK.load(Relaxed), *anchor, read_both()) {
