@@ -34,6 +34,8 @@ use lock_api::RawMutex;
 use machine::atomic::{AtomicU32, Ordering};
 use machine::wait::{Patient, WaitPolicy, wait_for_turn};
 
+use crate::bomb::AbortOnUnwind;
+
 /// An array lock with `N` slots, `N` a power of two, whose waiters pass the time as `W` says.
 ///
 /// | | |
@@ -52,6 +54,8 @@ use machine::wait::{Patient, WaitPolicy, wait_for_turn};
 /// TABLE.lock()[2] = 7;
 /// assert_eq!(*TABLE.lock(), [0, 0, 7, 0]);
 /// ```
+///
+/// At most 2^32 - 1 threads may hold and wait, and a thread must not sleep inside `try_lock` for exactly 2^32 acquisitions.
 ///
 /// `N` that is not a power of two does not compile:
 ///
@@ -108,12 +112,15 @@ impl<const N: usize, W: WaitPolicy> Anderson<N, W> {
 
     #[cold]
     fn lock_contended(&self, ticket: u32) {
+        // A ticket that is drawn must be served: unwinding would lose it, and with it the lock.
+        let bomb = AbortOnUnwind::armed();
         // Acquire: pairs with the Release store of `unlock`.
         wait_for_turn::<_, W>(self.slot(ticket), Ordering::Acquire, |served| {
             // A slot only shows whole rounds of N tickets: in the last round, all it says is that somebody is ahead.
             let rounds = ticket.wrapping_sub(served) / N as u32;
             if rounds == 0 { 0 } else { (rounds - 1) * N as u32 + 1 }
         });
+        bomb.defuse();
     }
 }
 

@@ -16,6 +16,9 @@ pub const SLOT_NS: u64 = 100;
 /// The longest delay by default, in nanoseconds: about what it costs to put a thread to sleep and wake it.
 pub const CAP_NS: u64 = 30_000;
 
+/// The window doubles this often at most; after as many failures a backoff is complete, whatever its cap.
+const DOUBLINGS: u32 = 20;
+
 /// Grows from one slot to the cap, and says when it got there.
 ///
 /// | method | use it | what it does |
@@ -100,7 +103,7 @@ impl Backoff {
     #[inline]
     #[must_use]
     pub const fn is_completed(&self) -> bool {
-        self.window() >= self.cap
+        self.failures >= DOUBLINGS || self.window() >= self.cap
     }
 
     /// Delays after a lost race.
@@ -130,8 +133,8 @@ impl Backoff {
             self.random = source::next();
         }
         self.random = step(self.random);
-        // The high bits are the good ones; a window is far below 2^32.
-        ((self.random >> 32) * (window + 1)) >> 32
+        // The high bits are the good ones.
+        ((u128::from(self.random) * (u128::from(window) + 1)) >> 64) as u64
     }
 
     /// Counts a failure without delaying: the delay comes when the word next looks free.
@@ -152,7 +155,7 @@ impl Backoff {
     /// The window after this many failures, before the cap.
     #[inline]
     const fn window(&self) -> u64 {
-        let doublings = if self.failures < 20 { self.failures } else { 20 };
+        let doublings = if self.failures < DOUBLINGS { self.failures } else { DOUBLINGS };
         self.slot.saturating_mul(1 << doublings)
     }
 }
@@ -278,7 +281,19 @@ mod tests {
     }
 
     #[test]
+    fn completes_whatever_the_cap_and_slot() {
+        for mut backoff in [Backoff::new().with_cap(u64::MAX), Backoff::new().with_slot(0)] {
+            for _ in 0..DOUBLINGS {
+                let _ = backoff.next_delay();
+            }
+            assert!(backoff.is_completed());
+        }
+    }
+
+    #[test]
     fn extremes_do_not_overflow() {
+        let mut huge = Backoff::new().with_seed(1).with_slot(u64::MAX).with_cap(u64::MAX);
+        assert!((0..40).any(|_| huge.next_delay() > u64::MAX / 2));
         let mut backoff = Backoff::new().with_slot(u64::MAX).with_cap(0);
         for _ in 0..100 {
             assert_eq!(backoff.next_delay(), 0);

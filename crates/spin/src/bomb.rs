@@ -1,4 +1,5 @@
-//! A thread that is linked into a queue must not unwind out of it: its node would vanish under its neighbours.
+//! A thread that waits for a lock must not unwind out of the wait: its node would vanish under its neighbours, its ticket would never be
+//! served, or the lock would be left held by nobody.
 
 /// Ends the process if it is dropped, which only unwinding does: the owner [defuses](Self::defuse) it.
 ///
@@ -21,6 +22,6 @@ impl Drop for AbortOnUnwind {
     #[cold]
     fn drop(&mut self) {
         // A panic while unwinding aborts, with or without `std`.
-        panic!("a wait policy panicked while its thread was queued for a spin lock");
+        panic!("a wait policy panicked while its thread waited for a spin lock");
     }
 }

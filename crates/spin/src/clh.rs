@@ -62,6 +62,9 @@ use crate::bomb::AbortOnUnwind;
 /// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
 /// | deadline | yes. A `try_lock` that meets a queue joins it and gives up at once |
 ///
+/// A thread's first wait allocates its node; so may `try_lock` and `is_locked`, which can briefly take the lock to find out. Do not guard an
+/// allocator with it.
+///
 /// ```
 /// use core::time::Duration;
 /// use stanchion_spin::ClhMutex;
@@ -167,6 +170,8 @@ impl<W: WaitPolicy> Clh<W> {
                 }
             }
         };
+        // Dropped before the bomb: the policy's destructor is a stranger's too.
+        drop(policy);
         bomb.defuse();
         if acquired {
             return Some(Held(me));
@@ -223,11 +228,13 @@ unsafe impl<W: WaitPolicy> RawMutex for Clh<W> {
 
     #[inline]
     unsafe fn unlock(&self, Held(place): Held) {
+        // Relaxed: if somebody has come since, the exchange would fail, and take the line away from whoever comes next. Otherwise it decides;
         // Release: pairs with the Acquire exchange or swap of the next holder.
-        if self
-            .tail
-            .compare_exchange(place, ptr::null_mut(), Ordering::Release, Ordering::Relaxed)
-            .is_ok()
+        if ptr::eq(self.tail.load(Ordering::Relaxed), place)
+            && self
+                .tail
+                .compare_exchange(place, ptr::null_mut(), Ordering::Release, Ordering::Relaxed)
+                .is_ok()
         {
             // Nobody watches it and nobody can any more (Invariant 3).
             if !ptr::eq(place, HELD) {

@@ -80,6 +80,9 @@ impl Contention for Read {
             if try_acquire(locked) {
                 return true;
             }
+            if deadline.passed() {
+                break;
+            }
         }
         false
     }
@@ -110,6 +113,9 @@ impl Contention for Ethernet {
                 return true;
             }
             backoff.fail();
+            if deadline.passed() {
+                break;
+            }
         }
         false
     }
@@ -130,6 +136,9 @@ impl Contention for Polling {
         while wait_until_free(locked, &mut policy, deadline) {
             if try_acquire(locked) {
                 return true;
+            }
+            if deadline.passed() {
+                break;
             }
         }
         false

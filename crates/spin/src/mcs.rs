@@ -28,6 +28,7 @@
 //! | --- | --- | --- |
 //! | take: exchange `locked` | Acquire | the Release store of `unlock` |
 //! | enqueue: swap `tail` | AcqRel | Release publishes the node to the next arrival's Acquire, which links itself to it |
+//! | leave: exchange `tail` for null | Relaxed | nobody: who finds null touches nothing of the one that left |
 //! | link: store the predecessor's `next` | Release | the predecessor's Acquire load, before it touches the node |
 //! | first: store the successor's `first` | Relaxed | nobody: the storing thread holds the lock, and the node's owner takes it before the node goes |
 //!
@@ -48,7 +49,7 @@ use crate::bomb::AbortOnUnwind;
 ///
 /// | | |
 /// | --- | --- |
-/// | bypass bound | 0: first come, first served, from the enqueue on |
+/// | bypass bound | 1 for each thread that was in its first try when the waiter enqueued; 0 for all that came later |
 /// | cache misses to acquire | 1 uncontended, 4 or 5 contended, however many wait |
 /// | size | a pointer and a byte; a waiter's node is on its stack |
 /// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
@@ -128,6 +129,8 @@ impl<W: WaitPolicy> Mcs<W> {
             }
         }
         self.leave_queue(&node);
+        // Dropped before the bomb: the policy's destructor is a stranger's too.
+        drop(policy);
         bomb.defuse();
     }
 

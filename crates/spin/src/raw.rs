@@ -14,7 +14,7 @@ macro_rules! mutex_aliases {
 /// `RawMutexFair` for a lock that serves its waiters in order anyway.
 macro_rules! always_fair {
     ($raw:ty, [$($params:tt)*]) => {
-        // SAFETY: every release hands the lock to the longest waiter.
+        // SAFETY: the contract is `RawMutex`'s, and this is its release.
         unsafe impl<$($params)*> lock_api::RawMutexFair for $raw {
             #[inline]
             unsafe fn unlock_fair(&self, guard: Self::Guard) {

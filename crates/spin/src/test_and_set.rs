@@ -27,6 +27,7 @@ use machine::atomic::{AtomicBool, Ordering};
 use machine::clock::Deadline;
 use machine::wait::{Patient, WaitPolicy};
 
+use crate::bomb::AbortOnUnwind;
 use crate::contention::{Contention, Ethernet, try_acquire};
 
 /// A test-and-set lock whose waiters contend as `C` says and pass the time as `W` says.
@@ -74,7 +75,11 @@ impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
 
     #[cold]
     fn lock_contended(&self, deadline: Deadline) -> Option<GuardSend> {
-        C::acquire::<W>(&self.locked, deadline).then(GuardSend::new)
+        // A policy must not unwind out of here: it might do so with the lock just taken.
+        let bomb = AbortOnUnwind::armed();
+        let acquired = C::acquire::<W>(&self.locked, deadline);
+        bomb.defuse();
+        acquired.then(GuardSend::new)
     }
 
     /// Acquires before `deadline`, after a try that failed.
@@ -96,8 +101,12 @@ unsafe impl<C: Contention, W: WaitPolicy> RawMutex for TestAndSet<C, W> {
         if try_acquire(&self.locked) {
             return GuardSend::new();
         }
-        // Without a deadline the wait ends only with the lock.
-        self.lock_contended(Deadline::NEVER).unwrap_or_default()
+        loop {
+            // Without a deadline the wait ends only with the lock.
+            if let Some(guard) = self.lock_contended(Deadline::NEVER) {
+                return guard;
+            }
+        }
     }
 
     #[inline]

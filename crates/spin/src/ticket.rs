@@ -28,6 +28,8 @@ use lock_api::{GuardSend, RawMutex};
 use machine::atomic::{AtomicU32, Ordering};
 use machine::wait::{Patient, WaitPolicy, wait_for_turn};
 
+use crate::bomb::AbortOnUnwind;
+
 /// A ticket lock whose waiters pass the time as `W` says.
 ///
 /// | | |
@@ -71,17 +73,22 @@ impl<W: WaitPolicy> Ticket<W> {
     /// How many threads hold the lock or wait for it: a hint, out of date when it is returned.
     #[must_use]
     pub fn holders_and_waiters(&self) -> u32 {
-        // Relaxed, `serving` first: a hint; in this order it errs on the high side.
-        let serving = self.serving.load(Ordering::Relaxed);
+        // Acquire: pairs with the Release store of `unlock`, before which the ticket now served was drawn: so `next` is not behind, and the
+        // difference errs on the high side.
+        let serving = self.serving.load(Ordering::Acquire);
+        // Relaxed: a hint.
         self.next.load(Ordering::Relaxed).wrapping_sub(serving)
     }
 
     #[cold]
     fn lock_contended(&self, ticket: u32) {
+        // A ticket that is drawn must be served: unwinding would lose it, and with it the lock.
+        let bomb = AbortOnUnwind::armed();
         // Acquire: pairs with the Release store of `unlock`.
         wait_for_turn::<_, W>(&self.serving, Ordering::Acquire, |serving| {
             ticket.wrapping_sub(serving)
         });
+        bomb.defuse();
     }
 }
 

@@ -59,15 +59,17 @@ use machine::wait::{Patient, WaitPolicy, wait_until};
 
 use crate::bomb::AbortOnUnwind;
 
-/// A time-published MCS lock whose waiters pass the time as `W` says.
+/// A time-published MCS lock whose waiters pass the time as `W` says, and are passed over at most `STRIKES` times in a row.
 ///
 /// | | |
 /// | --- | --- |
-/// | bypass bound | first come, first served among running waiters; 64 queueings for one that is not |
+/// | bypass bound | first come, first served among waiters that run; `STRIKES` queueings for one that does not, or whose policy has begun to yield or sleep |
 /// | cache misses to acquire | 1 uncontended, 4 or 5 contended, one more for each waiter passed over |
 /// | size | 2 pointers; a waiter's node is on its stack |
 /// | more threads than processors | keeps working: preempted waiters are passed over |
 /// | deadline | no: see [`Clh`](crate::Clh) |
+///
+/// A waiter that is preempted after it has entered the queue and before it has linked itself cannot be passed over: the release waits for it.
 ///
 /// ```
 /// use stanchion_spin::TimePublishedMcsMutex;
@@ -75,7 +77,7 @@ use crate::bomb::AbortOnUnwind;
 /// let jobs: TimePublishedMcsMutex<Vec<u32>> = TimePublishedMcsMutex::new(vec![1, 2]);
 /// assert_eq!(jobs.lock().pop(), Some(2));
 /// ```
-pub struct TimePublishedMcs<W = Patient> {
+pub struct TimePublishedMcs<W = Patient, const STRIKES: u32 = 64> {
     tail: AtomicPtr<Node>,
     next: AtomicPtr<Node>,
     waiting: PhantomData<fn() -> W>,
@@ -123,19 +125,15 @@ impl Node {
     }
 }
 
-impl<W> TimePublishedMcs<W> {
-    /// A waiter that has not looked for this many nanoseconds is taken for preempted: well above the longest gap between two looks of
-    /// a running waiter, well below a time slice.
+impl<W, const STRIKES: u32> TimePublishedMcs<W, STRIKES> {
+    /// A waiter that has not looked for this many nanoseconds is taken for preempted: well above the gap between two looks of a waiter
+    /// that pauses, well below a time slice. One whose policy yields or sleeps says so, and is taken for gone at once.
     pub const STALE_NS: u64 = STALE_NS;
-
-    /// How often a waiter may be passed over before it is waited for.
-    pub const STRIKES: u32 = STRIKES;
 }
 
 const STALE_NS: u64 = 10_000;
-const STRIKES: u32 = 64;
 
-impl<W: WaitPolicy> TimePublishedMcs<W> {
+impl<W: WaitPolicy, const STRIKES: u32> TimePublishedMcs<W, STRIKES> {
     /// A free lock.
     #[must_use]
     pub const fn new() -> Self {
@@ -238,8 +236,13 @@ impl<W: WaitPolicy> TimePublishedMcs<W> {
         {
             return None;
         }
+        // A release, or a queue, must not end half-way.
+        let bomb = AbortOnUnwind::armed();
         // Acquire: pairs with the link's Release.
-        Some(wait_until(link, Ordering::Acquire, |next| !next.is_null(), &mut W::start()))
+        let successor =
+            wait_until(link, Ordering::Acquire, |next| !next.is_null(), &mut W::start());
+        bomb.defuse();
+        Some(successor)
     }
 }
 
@@ -273,7 +276,7 @@ impl<W: WaitPolicy> WaitPolicy for Publishing<'_, W> {
 
 // SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to
 // the next.
-unsafe impl<W: WaitPolicy> RawMutex for TimePublishedMcs<W> {
+unsafe impl<W: WaitPolicy, const STRIKES: u32> RawMutex for TimePublishedMcs<W, STRIKES> {
     const INIT: Self = Self::new();
 
     /// `Send`: whatever a release needs is in the lock.
@@ -323,13 +326,13 @@ unsafe impl<W: WaitPolicy> RawMutex for TimePublishedMcs<W> {
     }
 }
 
-impl<W: WaitPolicy> Default for TimePublishedMcs<W> {
+impl<W: WaitPolicy, const STRIKES: u32> Default for TimePublishedMcs<W, STRIKES> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<W: WaitPolicy> fmt::Debug for TimePublishedMcs<W> {
+impl<W: WaitPolicy, const STRIKES: u32> fmt::Debug for TimePublishedMcs<W, STRIKES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TimePublishedMcs").field("locked", &self.is_locked()).finish()
     }

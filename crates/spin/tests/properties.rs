@@ -83,6 +83,9 @@ fn a_try_excludes<R: RawMutex + Send + Sync>() {
         for _ in 0..2_000 {
             mutex.lock().bump();
         }
+        while tried.load(Relaxed) == 0 {
+            thread::yield_now();
+        }
     });
     assert_eq!(mutex.lock().count(), 2_000 + tried.load(Relaxed));
 }
@@ -382,6 +385,77 @@ mod deadlines {
         drop(held);
         assert!(!mutex.is_locked());
         assert!(mutex.try_lock().is_some());
+    }
+}
+
+/// A policy that panics ends the process: unwinding would leave a node, a ticket or the lock behind.
+mod a_policy_that_panics {
+    use super::*;
+    use machine::wait::WaitPolicy;
+    use std::env;
+    use std::process::Command;
+
+    /// Panics at its first pause, or when it is dropped.
+    struct Hostile<const ON_DROP: bool>;
+
+    impl<const ON_DROP: bool> WaitPolicy for Hostile<ON_DROP> {
+        fn start() -> Self {
+            Self
+        }
+
+        fn pause(&mut self) {
+            thread::yield_now();
+            assert!(ON_DROP, "at a pause");
+        }
+    }
+
+    impl<const ON_DROP: bool> Drop for Hostile<ON_DROP> {
+        fn drop(&mut self) {
+            assert!(!ON_DROP, "at the end");
+        }
+    }
+
+    /// Waits for a lock that is released after a while; comes back only if the process was not ended.
+    fn survive<R: RawMutex + Send + Sync>() {
+        let mutex = Mutex::<R, _>::new(());
+        let held = mutex.lock();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| drop(mutex.lock()))));
+            thread::sleep(Duration::from_millis(2));
+            drop(held);
+            let _ = waiter.join();
+        });
+    }
+
+    fn locks<const ON_DROP: bool>() -> Vec<(&'static str, fn())> {
+        type Policy<const ON_DROP: bool> = Hostile<ON_DROP>;
+        vec![
+            ("test-and-set", survive::<TestAndSet<Ethernet, Policy<ON_DROP>>>),
+            ("ticket", survive::<Ticket<Policy<ON_DROP>>>),
+            ("anderson", survive::<Anderson<4, Policy<ON_DROP>>>),
+            ("mcs", survive::<Mcs<Policy<ON_DROP>>>),
+            ("clh", survive::<Clh<Policy<ON_DROP>>>),
+            ("time-published-mcs", survive::<TimePublishedMcs<Policy<ON_DROP>>>),
+        ]
+    }
+
+    const CHILD: &str = "STANCHION_HOSTILE_POLICY";
+
+    #[test]
+    fn ends_the_process() {
+        let all = locks::<false>().into_iter().chain(locks::<true>()).enumerate();
+        if let Ok(which) = env::var(CHILD) {
+            let survive = all.map(|(_, (_, survive))| survive).nth(which.parse().unwrap()).unwrap();
+            return survive();
+        }
+        for (number, (name, _)) in all {
+            let child = Command::new(env::current_exe().unwrap())
+                .args(["--exact", "a_policy_that_panics::ends_the_process", "--nocapture"])
+                .env(CHILD, number.to_string())
+                .output()
+                .unwrap();
+            assert!(!child.status.success(), "{name} let the panic out");
+        }
     }
 }
 

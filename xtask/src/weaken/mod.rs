@@ -60,8 +60,8 @@ pub(crate) fn weaken(options: &Options) -> Result {
     let files = scope::files()?;
     let mut mutants = scope::mutants(&files);
     if let Some(room) = &options.room {
-        scope::known(room)?;
-        mutants.retain(|mutant| mutant.room == *room);
+        let room = scope::room(room)?;
+        mutants.retain(|mutant| mutant.room == room);
     }
     if options.changed {
         mutants = scope::changed(mutants)?;

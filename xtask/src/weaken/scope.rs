@@ -67,12 +67,12 @@ pub(crate) fn mutants(files: &[File]) -> Vec<Mutant> {
         .collect()
 }
 
-/// Refuses a crate that has no orderings of ours.
-pub(crate) fn known(room: &str) -> Result {
-    if ROOMS.contains(&room) {
-        return Ok(());
-    }
-    Err(Failure::verdict(format!("no crate `{room}`; there are: {}", ROOMS.join(", "))))
+/// The folder of a crate, given by that name or by its package's.
+pub(crate) fn room(name: &str) -> Result<&'static str> {
+    let folder = name.strip_prefix("stanchion-").unwrap_or(name);
+    ROOMS.into_iter().find(|room| *room == folder).ok_or_else(|| {
+        Failure::verdict(format!("no crate `{name}` with models; there are: {}", ROOMS.join(", ")))
+    })
 }
 
 /// Every so manieth mutant is tried when there is no history that says what changed.

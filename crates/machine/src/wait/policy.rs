@@ -8,9 +8,10 @@ use super::Pauses;
 
 /// How a waiter passes the time between two looks. One value lives for one wait.
 ///
-/// # Safety of implementations
+/// # Panics
 ///
-/// A policy runs while its thread may be linked into a lock's queue: it must not panic. The provided ones do not.
+/// A policy runs while its thread may be linked into a lock's queue: it must not panic, nor may its destructor. The provided ones do not; the
+/// locks of this project end the process if one does.
 pub trait WaitPolicy {
     /// A policy at the beginning of a wait. Cheap: it is made before the first look.
     fn start() -> Self;
@@ -127,15 +128,15 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
 
     #[inline]
     fn pause_behind(&mut self, ahead: u32) {
-        // With a processor's worth of threads ahead of it, one of them is waiting for a processor: give it this one.
-        #[cfg(feature = "std")]
-        if ahead as usize >= crate::backend::processors() {
-            if !self.leaves() {
-                self.stage = Self::TIRED;
-            }
-            return self.pause_longer();
-        }
         if ahead > 1 {
+            // With a processor's worth of threads ahead of it, one of them is waiting for a processor: give it this one.
+            #[cfg(feature = "std")]
+            if ahead as usize >= crate::backend::processors() {
+                if !self.leaves() {
+                    self.stage = Self::TIRED;
+                }
+                return self.pause_longer();
+            }
             super::delay(u64::from(ahead - 1).min(64) * TURN_NS);
         }
         self.pause();
@@ -161,6 +162,12 @@ impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
     #[cold]
     fn pause_longer(&mut self) {
         match &mut self.stage {
+            // On a single processor nobody else makes progress while this thread pauses.
+            #[cfg(feature = "std")]
+            Stage::Brief { .. } if crate::backend::processors() == 1 => {
+                self.stage = Self::TIRED;
+                crate::thread::yield_now();
+            }
             Stage::Brief { .. } => {
                 self.stage = Stage::Spinning(Budget(Pauses::within(SPIN_NS)));
                 crate::backend::spin_loop();

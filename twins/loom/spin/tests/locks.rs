@@ -7,6 +7,8 @@
 //! | `three_threads_bounded` | 3 | 3 preemptions, 2 for the time-published lock, as it prints |
 //! | `a_try_meets_a_holder` | 2 | none |
 //! | `a_guard_is_released_elsewhere` | 2 | none |
+//! | `a_forgotten_guard_keeps_a_moved_lock` | 2 | none |
+//! | `deadlines::…` | 2 | none; with two waiters that give up, 3 preemptions |
 //!
 //! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too. Every model prints
 //! `model NAME: N executions`.
@@ -206,6 +208,7 @@ models! {
     mcs: Mcs, 3;
     clh: Clh, 3;
     time_published_mcs: TimePublishedMcs, 2;
+    time_published_mcs_struck_once: TimePublishedMcs<Patient, 1>, 2;
 }
 
 /// One thread locks for good, `timed` others with a deadline that may pass. Whoever got in counted.
@@ -230,6 +233,28 @@ where
     let in_time: u32 = timed.into_iter().map(|thread| thread.join().unwrap()).sum();
     assert_eq!(mutex.try_lock().expect("everyone is done").count(), 1 + in_time);
     assert!(!mutex.is_locked());
+}
+
+/// Whoever counts a ticket lock's threads while others come and go never counts too many.
+#[test]
+fn ticket_counts_those_there() {
+    explore("ticket_counts_those_there", Model::new().objects(6), || {
+        let lock = Arc::new(<Ticket>::new());
+        let other = {
+            let lock = lock.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    let guard = lock.lock();
+                    // SAFETY: acquired above.
+                    unsafe { lock.unlock(guard) };
+                }
+            })
+        };
+        assert!(lock.holders_and_waiters() <= 2);
+        assert!(lock.holders_and_waiters() <= 2);
+        other.join().unwrap();
+        assert_eq!(lock.holders_and_waiters(), 0);
+    });
 }
 
 mod deadlines {
