@@ -7,10 +7,12 @@
 //! A structure that is built while threads run, such as a queue node on a waiter's stack, should build its atomics with
 //! [`Fresh::fresh`]: the same as `new` on the real machine, and under loom an object whose creation is an event of its
 //! own, so that a thread which reaches it without synchronizing with its creator is reported.
+//!
+//! [`AtomicU64`] is missing on the real machine where the processor has none of that width (`thumbv7em`, `riscv32imac`).
 
-pub use crate::backend::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
-};
+#[cfg(any(stanchion_loom, target_has_atomic = "64"))]
+pub use crate::backend::atomic::AtomicU64;
+pub use crate::backend::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, fence};
 pub use core::sync::atomic::Ordering;
 
 /// An atomic made while the program runs.
@@ -58,7 +60,9 @@ macro_rules! word {
     )+};
 }
 
-word!(AtomicBool => bool, AtomicU8 => u8, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize);
+word!(AtomicBool => bool, AtomicU8 => u8, AtomicU32 => u32, AtomicUsize => usize);
+#[cfg(any(stanchion_loom, target_has_atomic = "64"))]
+word!(AtomicU64 => u64);
 
 impl<T> sealed::Sealed for AtomicPtr<T> {}
 

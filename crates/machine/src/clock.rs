@@ -15,9 +15,13 @@
 //! # Invariants
 //!
 //! 1. A [`Deadline`] never passes early.
-//! 2. [`Ticks`] read by one thread never run backwards; between threads they agree as well as the kernel's own clock does, since
-//!    the counter is used only where that clock is made from it.
-//! 3. Reading [`now`] orders nothing: it is not a fence.
+//! 2. Between two suspends of the machine, [`Ticks`] read by one thread never run backwards; between threads they agree as well as the
+//!    kernel's own clock does, since the counter is used only where that clock is made from it.
+//! 3. Across a suspend, ticks may stand still, run on, or begin anew at a smaller number: then [`Ticks::nanos_since`] an earlier moment may be 0
+//!    or as long as the suspend. A loop that waits for a moment must not wait for a former uptime: the budgets of this crate end when
+//!    the ticks have moved on by so many *or have run backwards*. The rate between ticks and nanoseconds is not touched by a suspend.
+//! 4. Across a suspend a [`Deadline`] is as late as the suspend was long, where the monotonic clock stands still meanwhile (Linux, macOS).
+//! 5. Reading [`now`] orders nothing: it is not a fence.
 
 #[cfg(feature = "std")]
 use crate::backend;
@@ -79,6 +83,34 @@ impl Ticks {
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
+    }
+}
+
+/// A time that is to pass from now on: over when the ticks have moved on by so many, or have run backwards (Invariant 3).
+#[cfg(feature = "std")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    start: u64,
+    ticks: u64,
+}
+
+#[cfg(feature = "std")]
+impl Span {
+    /// `nanos` nanoseconds from now.
+    #[inline]
+    pub(crate) fn from_now(nanos: u64) -> Self {
+        Self { ticks: backend::clock::from_nanos(nanos), start: backend::clock::now() }
+    }
+
+    #[inline]
+    pub(crate) fn is_over(self) -> bool {
+        self.is_over_at(backend::clock::now())
+    }
+
+    /// A jump backwards wraps around to more than any span.
+    #[inline]
+    fn is_over_at(self, now: u64) -> bool {
+        now.wrapping_sub(self.start) >= self.ticks
     }
 }
 
@@ -232,5 +264,35 @@ impl Deadline {
     #[must_use]
     pub fn passed(self) -> bool {
         self == Self::PAST
+    }
+}
+
+#[cfg(all(test, feature = "std", not(stanchion_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_ends_in_its_time_and_when_the_ticks_run_backwards() {
+        let span = Span { start: 1_000_000, ticks: 300 };
+        assert!(!span.is_over_at(1_000_000));
+        assert!(!span.is_over_at(1_000_299));
+        assert!(span.is_over_at(1_000_300));
+        assert!(span.is_over_at(0), "the counter began anew");
+        assert!(span.is_over_at(999_999));
+        let over_the_end = Span { start: u64::MAX, ticks: 2 };
+        assert!(!over_the_end.is_over_at(0));
+        assert!(over_the_end.is_over_at(1));
+    }
+
+    #[test]
+    fn a_span_from_now_takes_its_time() {
+        let start = Instant::now();
+        let span = Span::from_now(5_000_000);
+        while !span.is_over() {
+            core::hint::spin_loop();
+        }
+        // The rate may be wrong by 0.4 %.
+        assert!(start.elapsed() > Duration::from_micros(4_900));
+        assert!(Span::from_now(0).is_over());
     }
 }

@@ -1,7 +1,7 @@
 //! Sleeping on a word: wait while it holds an expected value, wake those who wait on it.
 //!
 //! This is the futex of Linux (Franke, Russell, Kirkwood, "Fuss, Futexes and Furwocks", OLS 2002), private to the process. Other
-//! systems get the same meaning from a table of queues over [`std::thread::park`]; Linux tests run over both.
+//! systems get the same meaning from a table of queues, each waiter on a condition variable of its own; Linux tests run over both.
 //!
 //! Why not [`std::thread::park`] alone: its token belongs to the thread, so a library that leaves one behind wakes a stranger's
 //! wait; and its waker must know the thread, where a futex needs the word only.

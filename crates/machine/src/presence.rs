@@ -13,7 +13,7 @@
 //! | --- | --- | --- |
 //! | switch records ([`Means::Records`]) | all of [`Presence`] | from the same load |
 //! | reading another thread's CPU clock ([`Means::CpuClock`]) | [`Presence::Unknown`] | two readings apart: has it moved? About 2 µs |
-//! | neither | [`Presence::Unknown`] | `None` |
+//! | neither, which shows only in the answer: the means are still [`Means::CpuClock`] | [`Presence::Unknown`] | `None` |
 //!
 //! Distributions set `kernel.perf_event_paranoid` to 3 or 4, and container runtimes filter the call, so the second line is common;
 //! [`Registration::refused`] and [`status`] say why it is in force.
@@ -63,7 +63,7 @@ impl Presence {
 pub enum Means {
     /// By the kernel's switch records.
     Records,
-    /// By its CPU clock.
+    /// By its CPU clock, if the system lets others read it.
     CpuClock,
 }
 
@@ -84,7 +84,7 @@ impl Registration {
         if self.refused().is_none() { Means::Records } else { Means::CpuClock }
     }
 
-    /// Why there are no switch records for this thread, if there are none.
+    /// Why there were no switch records for this thread when it registered, if there were none.
     #[must_use]
     pub fn refused(&self) -> Option<&Refused> {
         self.ticket.refused()
@@ -105,13 +105,17 @@ impl Drop for Registration {
 
 /// Lets other threads see whether the calling thread is on a processor.
 ///
-/// The first call in a process checks that the kernel's records mean what they should (see [`status`]); later ones cost some 20 µs (`cargo run --release -p stanchion-machine --example costs`) and
-/// 8 KiB of locked memory for each thread that is registered at one time.
+/// The first call in a process checks that the kernel's records mean what they should (see [`status`]); later ones cost some 20 µs
+/// (`cargo run --release -p stanchion-machine --example costs`) and 8 KiB of locked memory for each thread that is registered at
+/// one time.
+///
+/// Without switch records the thread is registered all the same, to be seen by its CPU clock, and [`Registration::refused`] says why. Whether
+/// others can read that clock is not tried: where a filter forbids it, [`runs`] says `None`.
 ///
 /// # Errors
 ///
-/// [`Refused`] if there is no way at all for this thread to be seen: it has no [`index`](crate::thread::index), or the system has neither
-/// switch records nor readable CPU clocks.
+/// [`Refused::NoIndex`] if the thread has no [`index`](crate::thread::index), [`Refused::Unsupported`] on a system other than 64-bit Linux, and
+/// [`Refused::Other`] if the table of threads cannot be made (no memory, or a Linux before 4.14).
 ///
 /// ```
 /// use stanchion_machine::presence::{self, Presence};

@@ -237,7 +237,7 @@ pub fn delay(nanos: u64) {
 /// A budget of pauses. With a clock it is kept in time; without one, in pauses of [`NOMINAL_PAUSE_NS`].
 pub(crate) struct Pauses {
     #[cfg(feature = "std")]
-    end: crate::clock::Ticks,
+    span: crate::clock::Span,
     #[cfg(feature = "std")]
     until_look: u32,
     #[cfg(not(feature = "std"))]
@@ -256,7 +256,7 @@ impl Pauses {
     #[inline]
     pub(crate) fn within(nanos: u64) -> Self {
         #[cfg(feature = "std")]
-        return Self { end: crate::clock::now().plus_nanos(nanos), until_look: PAUSES_PER_LOOK };
+        return Self { span: crate::clock::Span::from_now(nanos), until_look: PAUSES_PER_LOOK };
         #[cfg(not(feature = "std"))]
         return Self { left: nanos.div_ceil(NOMINAL_PAUSE_NS) };
     }
@@ -268,7 +268,7 @@ impl Pauses {
         {
             self.until_look -= 1;
             if self.until_look == 0 {
-                if crate::clock::now() >= self.end {
+                if self.span.is_over() {
                     self.until_look = 1;
                     return false;
                 }

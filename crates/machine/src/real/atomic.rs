@@ -1,9 +1,9 @@
 //! The core atomics themselves.
 
 use crate::atomic::Fresh;
-pub use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
-};
+#[cfg(target_has_atomic = "64")]
+pub use core::sync::atomic::AtomicU64;
+pub use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, fence};
 
 macro_rules! fresh {
     ($($atomic:ident => $value:ty),+) => {$(
@@ -18,7 +18,9 @@ macro_rules! fresh {
     )+};
 }
 
-fresh!(AtomicBool => bool, AtomicU8 => u8, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize);
+fresh!(AtomicBool => bool, AtomicU8 => u8, AtomicU32 => u32, AtomicUsize => usize);
+#[cfg(target_has_atomic = "64")]
+fresh!(AtomicU64 => u64);
 
 impl<T> Fresh for AtomicPtr<T> {
     type Value = *mut T;

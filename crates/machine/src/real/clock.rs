@@ -18,15 +18,28 @@
 //! waiter should not be held up for a millisecond. Preemption inside a bracket makes it wide, and the needed distance grows with
 //! it, so it cannot spoil the rate. Later conversions refine it, at 16 times the distance each, until the distance is a second. On
 //! aarch64 the processor states the rate and none of this is needed.
+//!
+//! # What a suspend does to it
+//!
+//! While the machine is suspended the monotonic clock stands still. The counter may run on (suspend to idle) or begin anew (suspend
+//! to memory, hibernation), so a pair of readings with a suspend between them says nothing of the rate:
+//!
+//! 1. The first rate is taken over a pair of this moment, never from an anchor of long ago, and a sample whose counter lies before its
+//!    anchor's becomes the anchor.
+//! 2. A refinement that differs from the rate by more than 1 %, more than twice what the first may be wrong by, or whose counter lies before the
+//!    anchor's, is thrown away, and the rate stays as it is for good.
+//!
+//! What is left: a suspend in the 50 µs of the first pair itself makes a rate that nothing mends.
 
 use crate::clock::{Distrust, Source};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::OnceLock;
 
 mod counter;
 mod monotonic;
+mod once;
 
 pub(crate) use monotonic::{monotonic, monotonic_at};
+use once::Once;
 
 /// Nanoseconds per tick times 2^32; 0 while unknown. Relaxed everywhere: the number is all there is to see.
 static NANOS_PER_TICK: AtomicU64 = AtomicU64::new(0);
@@ -36,22 +49,17 @@ static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(0);
 static REFINE_AT: AtomicU64 = AtomicU64::new(0);
 /// How [`now`] reads: 0 not yet decided, 1 counter, 2 monotonic clock.
 static READS: AtomicU64 = AtomicU64::new(UNDECIDED);
-static CHOSEN: OnceLock<Chosen> = OnceLock::new();
+static CHOSEN: Once<Source> = Once::new();
+/// Where the pairs of readings that make a rate begin. Set with the first rate.
+static ANCHOR: Once<Reading> = Once::new();
 
 const UNDECIDED: u64 = 0;
 const COUNTER: u64 = 1;
 const MONOTONIC: u64 = 2;
 const ONE: u64 = 1 << 32;
 
-#[derive(Debug)]
-struct Chosen {
-    source: Source,
-    /// When the choice fell on the counter: a moment on both clocks.
-    anchor: Option<Reading>,
-}
-
 /// A moment on both clocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Reading {
     ticks: u64,
     nanos: u64,
@@ -75,17 +83,15 @@ fn first_now() -> u64 {
 }
 
 pub(crate) fn source() -> Source {
-    chosen().source.clone()
+    chosen().clone()
 }
 
 /// The clock decided on, deciding it first if need be.
-fn chosen() -> &'static Chosen {
-    let chosen = CHOSEN.get_or_init(|| {
-        let source = judge(counter::invariant(), counter::clocksource().as_deref());
-        let anchor = matches!(source, Source::Counter { .. }).then(read_both);
-        Chosen { source, anchor }
-    });
-    READS.store(if chosen.anchor.is_some() { COUNTER } else { MONOTONIC }, Relaxed);
+fn chosen() -> &'static Source {
+    let chosen =
+        CHOSEN.get_or_make(|| judge(counter::invariant(), counter::clocksource().as_deref()));
+    let counter = matches!(chosen, Source::Counter { .. });
+    READS.store(if counter { COUNTER } else { MONOTONIC }, Relaxed);
     chosen
 }
 
@@ -134,10 +140,24 @@ fn rate(of: &AtomicU64, distance: u64) -> u64 {
 
 #[cold]
 fn measured(of: &AtomicU64) -> u64 {
-    match (chosen().anchor, counter::stated_rate()) {
-        (None, _) => store_rates(1, 1, u64::MAX),
-        (Some(_), Some(per_second)) => store_rates(1_000_000_000, per_second, u64::MAX),
-        (Some(anchor), None) => calibrate(anchor, NANOS_PER_TICK.load(Relaxed) == 0),
+    match (chosen(), counter::stated_rate(), ANCHOR.get()) {
+        (Source::Counter { .. }, Some(per_second), _) => {
+            store(Rate { nanos: 1_000_000_000, ticks: per_second }, NEVER);
+        }
+        (Source::Counter { .. }, None, None) => {
+            let (anchor, rate) = first_rate(read_both);
+            // In this order: whoever sees the anchor sees a rate to refine.
+            store(rate, rate.refine_at());
+            ANCHOR.get_or_make(|| anchor);
+        }
+        (Source::Counter { .. }, None, Some(anchor)) => {
+            match refined(NANOS_PER_TICK.load(Relaxed), *anchor, read_both()) {
+                Refined::NotYet => {}
+                Refined::To(rate) => store(rate, rate.refine_at()),
+                Refined::NoMore => REFINE_AT.store(NEVER, Relaxed),
+            }
+        }
+        _ => store(Rate { nanos: 1, ticks: 1 }, NEVER),
     }
     of.load(Relaxed)
 }
@@ -146,34 +166,92 @@ fn measured(of: &AtomicU64) -> u64 {
 const BRACKETS_APART: u64 = 256;
 /// A rate taken over this many nanoseconds is final.
 const FINAL_NS: u64 = 1_000_000_000;
+/// For [`REFINE_AT`].
+const NEVER: u64 = u64::MAX;
 
-fn calibrate(anchor: Reading, wait: bool) {
+/// So many nanoseconds in so many ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rate {
+    nanos: u64,
+    ticks: u64,
+}
+
+impl Rate {
+    fn nanos_per_tick(self) -> u64 {
+        ratio(self.nanos, self.ticks)
+    }
+
+    /// How far from the anchor the next is to be taken.
+    fn refine_at(self) -> u64 {
+        if self.nanos >= FINAL_NS { NEVER } else { self.ticks.saturating_mul(16) }
+    }
+}
+
+/// `of / to * 2^32`, at least 1.
+fn ratio(of: u64, to: u64) -> u64 {
+    let ratio = (u128::from(of) << 32) / u128::from(to.max(1));
+    u64::try_from(ratio).unwrap_or(u64::MAX).max(1)
+}
+
+/// What two readings make of the rate.
+#[derive(Debug, PartialEq)]
+enum Pair {
+    TooClose,
+    Rate(Rate),
+    /// The counter ran backwards in between: the machine was suspended.
+    Backwards,
+}
+
+fn pair(anchor: Reading, sample: Reading) -> Pair {
+    let Some(ticks) = sample.ticks.checked_sub(anchor.ticks) else { return Pair::Backwards };
+    let nanos = sample.nanos.saturating_sub(anchor.nanos);
+    let needed = BRACKETS_APART.saturating_mul(anchor.width.saturating_add(sample.width));
+    if ticks > 0 && nanos > 0 && ticks >= needed {
+        Pair::Rate(Rate { nanos, ticks })
+    } else {
+        Pair::TooClose
+    }
+}
+
+/// A first rate, waiting as long as it takes, and where it began.
+fn first_rate(mut read: impl FnMut() -> Reading) -> (Reading, Rate) {
+    let mut anchor = read();
     loop {
-        let sample = read_both();
-        let ticks = sample.ticks.saturating_sub(anchor.ticks);
-        let nanos = sample.nanos.saturating_sub(anchor.nanos);
-        let needed = BRACKETS_APART.saturating_mul(anchor.width + sample.width);
-        if ticks > 0 && nanos > 0 && ticks >= needed {
-            let next = if nanos >= FINAL_NS { u64::MAX } else { ticks.saturating_mul(16) };
-            return store_rates(nanos, ticks, next);
-        }
-        if !wait {
-            return;
-        }
         for _ in 0..64 {
             core::hint::spin_loop();
+        }
+        let sample = read();
+        match pair(anchor, sample) {
+            Pair::Rate(rate) => return (anchor, rate),
+            Pair::TooClose => {}
+            Pair::Backwards => anchor = sample,
         }
     }
 }
 
-fn store_rates(nanos: u64, ticks: u64, refine_at: u64) {
-    let ratio = |of: u64, to: u64| {
-        let ratio = (u128::from(of) << 32) / u128::from(to.max(1));
-        u64::try_from(ratio).unwrap_or(u64::MAX).max(1)
-    };
+/// What becomes of a rate that is known.
+#[derive(Debug, PartialEq)]
+enum Refined {
+    NotYet,
+    To(Rate),
+    NoMore,
+}
+
+/// What becomes of `known` nanoseconds per tick (times 2^32); see the head of the file.
+fn refined(known: u64, anchor: Reading, sample: Reading) -> Refined {
+    match pair(anchor, sample) {
+        Pair::TooClose => Refined::NotYet,
+        Pair::Rate(rate) if rate.nanos_per_tick().abs_diff(known) <= known / 100 => {
+            Refined::To(rate)
+        }
+        Pair::Rate(_) | Pair::Backwards => Refined::NoMore,
+    }
+}
+
+fn store(rate: Rate, refine_at: u64) {
     REFINE_AT.store(refine_at, Relaxed);
-    TICKS_PER_NANO.store(ratio(ticks, nanos), Relaxed);
-    NANOS_PER_TICK.store(ratio(nanos, ticks), Relaxed);
+    TICKS_PER_NANO.store(ratio(rate.ticks, rate.nanos), Relaxed);
+    NANOS_PER_TICK.store(rate.nanos_per_tick(), Relaxed);
 }
 
 /// The narrowest of several readings of both clocks.
@@ -252,6 +330,55 @@ mod tests {
         assert_eq!(scale(3, ONE / 2, ONE - 1), 2);
         assert_eq!(scale(u64::MAX, ONE * 3, 0), u64::MAX);
         assert_eq!(scale(u64::MAX, ONE, 0), u64::MAX);
+    }
+
+    /// A counter of 3 ticks a nanosecond that was at 1000 when the clock was at 0.
+    fn at(nanos: u64) -> Reading {
+        Reading { ticks: 1_000 + 3 * nanos, nanos, width: 60 }
+    }
+
+    const KNOWN: u64 = ONE / 3;
+
+    #[test]
+    fn a_refinement_waits_for_its_distance_and_ends_after_a_second() {
+        let anchor = at(0);
+        assert_eq!(refined(KNOWN, anchor, at(10_000)), Refined::NotYet, "30,000 of 30,720 ticks");
+        let Refined::To(rate) = refined(KNOWN, anchor, at(20_000)) else { panic!("far enough") };
+        assert_eq!((rate.nanos_per_tick(), rate.refine_at()), (KNOWN, 16 * 60_000));
+        let last = Rate { nanos: FINAL_NS, ticks: 3 * FINAL_NS };
+        assert_eq!(refined(KNOWN, anchor, at(FINAL_NS)), Refined::To(last));
+        assert_eq!(last.refine_at(), NEVER);
+    }
+
+    #[test]
+    fn a_suspend_between_two_readings_does_not_become_a_rate() {
+        let anchor = at(0);
+        let awake = at(2 * FINAL_NS);
+        // An hour in which the counter ran and the clock did not.
+        let ran_on = Reading { ticks: awake.ticks + 3 * 3_600 * FINAL_NS, ..awake };
+        assert_eq!(refined(KNOWN, anchor, ran_on), Refined::NoMore);
+        // Less than the first rate may be wrong by, or barely more: a refinement like any other.
+        let barely = Reading { ticks: awake.ticks + awake.ticks / 200, ..awake };
+        assert!(matches!(refined(KNOWN, anchor, barely), Refined::To(_)));
+        // The counter began anew, and is not or is already past the anchor.
+        for ticks in [10, anchor.ticks + FINAL_NS] {
+            assert_eq!(refined(KNOWN, anchor, Reading { ticks, ..awake }), Refined::NoMore);
+        }
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_gives_the_first_rate_a_new_anchor() {
+        const UPTIME: u64 = 86_400 * FINAL_NS;
+        let mut reads = 0;
+        let (anchor, rate) = first_rate(|| {
+            reads += 1;
+            assert!(reads < 1_000, "waits for a former uptime");
+            let before = at(UPTIME + reads * 1_000);
+            let anew = Reading { ticks: before.ticks - at(UPTIME).ticks, ..before };
+            if reads == 1 { before } else { anew }
+        });
+        assert_eq!(anchor.ticks, 6_000, "the second reading");
+        assert_eq!(rate.nanos_per_tick(), KNOWN);
     }
 
     #[test]

@@ -15,6 +15,11 @@ use stanchion_applications_loom::regsim::stations::Stations;
 use stanchion_applications_loom::regsim::wiring::Wiring;
 use stanchion_applications_loom::regsim::{self, Netlist, Options, WaitStatistics, sequential};
 
+/// Checks `body`, says how much there was to check.
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
 /// A test-and-set lock whose waiters look before they try.
 struct Lock(AtomicBool);
 
@@ -59,9 +64,11 @@ struct Papers {
 // SAFETY: the barrier keeps writers and readers apart, which is what the models check.
 unsafe impl Sync for Papers {}
 
+/// Two parties meet twice and read what the other and the last wrote.
 #[test]
-fn two_parties_meet_twice_and_read_what_the_other_and_the_last_wrote() {
-    Model::new().check(|| {
+fn two_parties_meet_twice_preemptions_8() {
+    let model = Model::new().preemptions(8);
+    explore("regsim::two_parties_meet_twice_preemptions_8", model, || {
         let barrier = Arc::new(Barrier::<Lock, u32>::new(2, 0));
         let papers = Arc::new(Papers {
             own: [UnsafeCell::new(0), UnsafeCell::new(0)],
@@ -102,7 +109,7 @@ fn two_parties_meet_twice_and_read_what_the_other_and_the_last_wrote() {
 
 #[test]
 fn a_party_that_gives_up_lets_the_other_go() {
-    machine::model(|| {
+    explore("regsim::a_party_that_gives_up_lets_the_other_go", Model::new(), || {
         let barrier = Arc::new(Barrier::<Lock, ()>::new(2, ()));
         let quitter = {
             let barrier = barrier.clone();
@@ -153,17 +160,18 @@ fn no_move_is_missed(buckets: usize) {
 
 #[test]
 fn no_move_is_missed_with_three_buckets() {
-    Model::new().check(|| no_move_is_missed(3));
+    explore("regsim::no_move_is_missed_with_three_buckets", Model::new(), || no_move_is_missed(3));
 }
 
 #[test]
 fn no_move_is_missed_with_one_bucket() {
-    Model::new().check(|| no_move_is_missed(1));
+    explore("regsim::no_move_is_missed_with_one_bucket", Model::new(), || no_move_is_missed(1));
 }
 
 #[test]
 fn the_last_gives_one_object_to_the_first_and_both_know_at_once() {
-    machine::model(|| {
+    let model = Model::new();
+    explore("regsim::the_last_gives_one_object_to_the_first_and_both_know_at_once", model, || {
         let shared = Arc::new((chain(3), Barrier::<Lock, ()>::new(2, ())));
         let party = |who: usize| {
             let shared = shared.clone();
@@ -195,7 +203,7 @@ fn the_last_gives_one_object_to_the_first_and_both_know_at_once() {
 }
 
 #[test]
-fn whole_runs_of_two_threads_agree_with_the_sequential_one_preemptions_4() {
+fn whole_runs_agree_with_the_sequential_one_preemptions_4() {
     // Not in the body: a model's thread has a small stack.
     let netlist = Netlist::parse(
         b"q = DFF(y)\nx = NOT(q)\ny = NOT(x)\nz = XOR(x, y)\nOUTPUT(y)\nOUTPUT(z)\n",
@@ -203,7 +211,8 @@ fn whole_runs_of_two_threads_agree_with_the_sequential_one_preemptions_4() {
     .unwrap();
     let expected = sequential::run(&netlist, 2, 1).checksum;
     let options = Options { cycles: 2, threads: 2, seed: 1, buckets: 1 };
-    Model::new().preemptions(4).check(move || {
+    let model = Model::new().preemptions(4);
+    explore("regsim::whole_runs_agree_with_the_sequential_one_preemptions_4", model, move || {
         assert_eq!(regsim::run::<Lock>(&netlist, &options).checksum, expected);
     });
 }

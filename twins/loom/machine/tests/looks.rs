@@ -9,14 +9,14 @@ use std::sync::{Arc as RealArc, Mutex};
 
 use machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
 use machine::sync::Arc;
-use machine::thread;
+use machine::{Model, thread};
 use stanchion_machine_loom as machine;
 
-/// What one thread may see of a word while another runs `write` on it.
-fn seen(make: fn() -> AtomicU32, write: fn(&AtomicU32)) -> Vec<u32> {
+/// What one thread may see of a word while another runs `write` on it; says how much there was to check.
+fn seen((built, make): Build, name: &str, write: fn(&AtomicU32)) -> Vec<u32> {
     let seen = RealArc::new(Mutex::new(BTreeSet::new()));
     let outcomes = RealArc::clone(&seen);
-    machine::model(move || {
+    let explored = Model::new().check(move || {
         let word = Arc::new(make());
         let writer = {
             let word = word.clone();
@@ -26,23 +26,27 @@ fn seen(make: fn() -> AtomicU32, write: fn(&AtomicU32)) -> Vec<u32> {
         writer.join().unwrap();
         outcomes.lock().unwrap().insert(value);
     });
+    println!("model looks::{name}_{built}: {explored}");
     let seen = seen.lock().unwrap();
     seen.iter().copied().collect()
 }
 
-const BUILT: [fn() -> AtomicU32; 2] = [|| AtomicU32::new(0), || AtomicU32::fresh(0)];
+/// A way to make a word, and its name.
+type Build = (&'static str, fn() -> AtomicU32);
+
+const BUILT: [Build; 2] = [("const", || AtomicU32::new(0)), ("fresh", || AtomicU32::fresh(0))];
 
 #[test]
 fn beside_a_store() {
     for make in BUILT {
-        assert_eq!(seen(make, |word| word.store(1, Relaxed)), [0, 1]);
+        assert_eq!(seen(make, "beside_a_store", |word| word.store(1, Relaxed)), [0, 1]);
     }
 }
 
 #[test]
 fn beside_a_load_and_a_store() {
     for make in BUILT {
-        let outcomes = seen(make, |word| {
+        let outcomes = seen(make, "beside_a_load_and_a_store", |word| {
             let before = word.load(Relaxed);
             word.store(before + 1, Relaxed);
         });
@@ -53,7 +57,7 @@ fn beside_a_load_and_a_store() {
 #[test]
 fn beside_a_load_and_an_exchange() {
     for make in BUILT {
-        let outcomes = seen(make, |word| {
+        let outcomes = seen(make, "beside_a_load_and_an_exchange", |word| {
             let before = word.load(Relaxed);
             let _ = word.compare_exchange(before, before + 1, Relaxed, Relaxed);
         });
@@ -64,7 +68,7 @@ fn beside_a_load_and_an_exchange() {
 #[test]
 fn beside_two_loads_and_two_stores() {
     for make in BUILT {
-        let outcomes = seen(make, |word| {
+        let outcomes = seen(make, "beside_two_loads_and_two_stores", |word| {
             for _ in 0..2 {
                 let before = word.load(Relaxed);
                 word.store(before + 1, Relaxed);

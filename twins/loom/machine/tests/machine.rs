@@ -11,6 +11,11 @@ use stanchion_machine_loom as machine;
 
 use Ordering::{Acquire, Relaxed, Release};
 
+/// Checks `body`, says how much there was to check.
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
 /// Whether `model` fails, and how.
 fn failure(model: impl FnOnce()) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(model)).err()?;
@@ -35,7 +40,7 @@ impl Message {
 }
 
 fn pass_a_message(store: Ordering, load: Ordering) {
-    machine::model(move || {
+    explore("machine::a_message_is_passed", Model::new(), move || {
         let message = Arc::new(Message::INIT);
         let sender = {
             let message = message.clone();
@@ -94,7 +99,7 @@ fn const_built_integers_count_across_the_wrap() {
 
 #[test]
 fn a_swap_loop_is_explored_to_the_end() {
-    machine::model(|| {
+    explore("machine::a_swap_loop_is_explored_to_the_end", Model::new(), || {
         let locked = Arc::new(AtomicBool::new(false));
         let take = |locked: &AtomicBool| {
             retry_until(|| (!locked.swap(true, Acquire)).then_some(()), &mut <Patient>::start());
@@ -125,7 +130,7 @@ fn a_pointer_to_a_fresh_object_must_be_published() {
     // Mutant of a queue's enqueue: the node's address travels Relaxed, so its creation is not ordered with its use.
     let publish = |order: Ordering| {
         failure(move || {
-            machine::model(move || {
+            explore("machine::a_fresh_object_is_published", Model::new(), move || {
                 let slot = Arc::new(AtomicPtr::<AtomicU32>::new(core::ptr::null_mut()));
                 let owner = {
                     let slot = slot.clone();
@@ -149,7 +154,7 @@ fn a_pointer_to_a_fresh_object_must_be_published() {
 fn choices_are_explored_in_every_combination() {
     let seen = std::sync::Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
     let log = seen.clone();
-    Model::new().check(move || {
+    explore("machine::choices_are_explored_in_every_combination", Model::new(), move || {
         let other = thread::spawn(choice);
         let mine = (choice(), choice());
         log.lock().unwrap().insert((mine, other.join().unwrap(), choice()));
@@ -164,7 +169,8 @@ fn choices_are_explored_in_every_combination() {
 fn a_weak_exchange_fails_for_no_reason_when_asked_to() {
     let failed = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = failed.clone();
-    Model::new().weak_failures(1).check(move || {
+    let model = Model::new().weak_failures(1);
+    explore("machine::a_weak_exchange_fails_when_asked_to", model, move || {
         let word = AtomicU32::new(4);
         if word.compare_exchange_weak(4, 5, Acquire, Relaxed) == Err(4) {
             count.fetch_add(1, Relaxed);
@@ -200,7 +206,7 @@ machine::global! {
 
 #[test]
 fn a_global_starts_anew_in_every_execution() {
-    machine::model(|| {
+    explore("machine::a_global_starts_anew_in_every_execution", Model::new(), || {
         let other = thread::spawn(|| SHARED.fetch_add(1, Relaxed));
         let mine = SHARED.fetch_add(1, Relaxed);
         let theirs = other.join().unwrap();

@@ -1,7 +1,7 @@
 //! The monotonic clock as a count of nanoseconds: the one that the kernel sleeps by.
 
+use super::once::Once;
 use core::time::Duration;
-use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Nanoseconds on the monotonic clock.
@@ -37,8 +37,8 @@ fn nanos(duration: Duration) -> u64 {
 
 /// One moment on both scales, the second not before the first.
 fn anchor() -> &'static (Instant, u64) {
-    static ANCHOR: OnceLock<(Instant, u64)> = OnceLock::new();
-    ANCHOR.get_or_init(|| {
+    static ANCHOR: Once<(Instant, u64)> = Once::new();
+    ANCHOR.get_or_make(|| {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
             // Both read the same clock, so the pair read with the least between is right to within a call.

@@ -1,8 +1,11 @@
-//! Sleeping on a word where the system has no futex that the standard library does not hide: queues of parked threads, found by address.
+//! Sleeping on a word where the system has no futex that the standard library does not hide: queues of waiters, found by address.
 //!
 //! ```text
 //! BUCKETS[hash(address)] -> Mutex<[ (address, waiter), (address, waiter), ... ]>   oldest first
 //! ```
+//!
+//! Each waiter sleeps on a condition variable of its own. Why not `thread::park`: its token belongs to the thread's owner, who may be waiting for one
+//! himself; a wait here would eat his, or leave one behind that ends his next wait for nothing.
 //!
 //! # Invariants
 //!
@@ -12,9 +15,8 @@
 
 use crate::clock::Deadline;
 use crate::park::Woken;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::Thread;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
 /// More than processors anywhere, so that two words that are busy at one time seldom share one.
@@ -27,10 +29,31 @@ struct Waiting {
     waiter: Arc<Waiter>,
 }
 
+#[derive(Default)]
 struct Waiter {
-    thread: Thread,
     /// Set by the waker, once, after it has taken the waiter from its queue.
-    woken: AtomicBool,
+    woken: Mutex<bool>,
+    is_woken: Condvar,
+}
+
+impl Waiter {
+    /// Sleeps until woken or until `deadline`; says whether woken.
+    fn sleep(&self, deadline: Deadline) -> bool {
+        let mut woken = whole(self.woken.lock());
+        while !*woken {
+            woken = match deadline.remaining() {
+                None => whole(self.is_woken.wait(woken)),
+                Some(left) if !left.is_zero() => whole(self.is_woken.wait_timeout(woken, left)).0,
+                Some(_) => return false,
+            };
+        }
+        true
+    }
+
+    fn wake(&self) {
+        *whole(self.woken.lock()) = true;
+        self.is_woken.notify_one();
+    }
 }
 
 pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {
@@ -44,21 +67,12 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken
         if deadline.passed() {
             return Woken::TimedOut;
         }
-        let waiter =
-            Arc::new(Waiter { thread: std::thread::current(), woken: AtomicBool::new(false) });
+        let waiter = Arc::new(Waiter::default());
         queue.push(Waiting { address, waiter: waiter.clone() });
         waiter
     };
-    loop {
-        // Acquire pairs with the Release in `wake`: nothing of the waker's comes after our return.
-        if waiter.woken.load(Ordering::Acquire) {
-            return Woken::Woken;
-        }
-        match deadline.remaining() {
-            None => std::thread::park(),
-            Some(left) if !left.is_zero() => std::thread::park_timeout(left),
-            Some(_) => break,
-        }
+    if waiter.sleep(deadline) {
+        return Woken::Woken;
     }
     let mut queue = queue(address);
     let still_queued = queue.iter().position(|other| Arc::ptr_eq(&other.waiter, &waiter));
@@ -84,16 +98,19 @@ pub(crate) fn wake(word: *const AtomicU32, count: usize) -> usize {
         });
     }
     for waiter in &woken {
-        // Release pairs with the Acquire in `wait`.
-        waiter.woken.store(true, Ordering::Release);
-        waiter.thread.unpark();
+        waiter.wake();
     }
     woken.len()
 }
 
-/// The queue that waiters on that address are in. Nothing inside panics half way, so a poisoned one is as good.
+/// The queue that waiters on that address are in.
 fn queue(address: usize) -> MutexGuard<'static, Vec<Waiting>> {
     // Fibonacci hashing; the low two bits of a word's address are always 0.
     let hash = (address as u64 >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    QUEUES[(hash >> 56) as usize % BUCKETS].lock().unwrap_or_else(PoisonError::into_inner)
+    whole(QUEUES[(hash >> 56) as usize % BUCKETS].lock())
+}
+
+/// What a mutex of this file protects: nothing panics half way, so a poisoned one is as good.
+fn whole<T>(result: Result<T, PoisonError<T>>) -> T {
+    result.unwrap_or_else(PoisonError::into_inner)
 }

@@ -32,6 +32,7 @@ suite!(
     a_freed_address_can_be_woken,
     no_wake_up_is_lost,
     no_wake_up_is_lost_to_a_deadline,
+    the_threads_own_token_is_left_to_it,
 );
 
 type Wait = fn(&AtomicU32, u32, Deadline) -> Woken;
@@ -204,6 +205,21 @@ fn no_wake_up_is_lost_to_a_deadline(wait: Wait, wake: Wake) {
     wake(&*permits, usize::MAX);
     let taken: u32 = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
     assert_eq!(taken, PERMITS);
+}
+
+/// `thread::unpark` before a wait is for whoever parks after it.
+fn the_threads_own_token_is_left_to_it(wait: Wait, _: Wake) {
+    let long = Duration::from_secs(10);
+    thread::spawn(move || {
+        thread::current().unpark();
+        let soon = Deadline::after(Duration::from_millis(2));
+        while wait(&AtomicU32::new(0), 0, soon) == Woken::Woken {}
+        let start = Instant::now();
+        thread::park_timeout(long);
+        assert!(start.elapsed() < long / 2, "the wait took the token");
+    })
+    .join()
+    .unwrap();
 }
 
 /// A signal ends a sleep; the sleeper comes again with the same deadline, and is not thrown off by it.

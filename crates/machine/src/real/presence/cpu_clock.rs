@@ -6,8 +6,8 @@ const GAP_NS: u64 = 2_000;
 /// Whether thread `tid` of this process is on a processor; `None` if there is no such thread or its clock may not be read.
 pub(super) fn moves(tid: u32) -> Option<bool> {
     let before = read(tid)?;
-    let end = crate::clock::now().plus_nanos(GAP_NS);
-    while crate::clock::now() < end {
+    let gap = crate::clock::Span::from_now(GAP_NS);
+    while !gap.is_over() {
         crate::backend::spin_loop();
     }
     Some(read(tid)? > before)

@@ -14,6 +14,9 @@
 //!    as long as it likes before it looks there. It then sees an old or another thread's ring, or zeros, and is wrong once, which
 //!    it may be anyway. Hence rings are replaced in one step (`mremap`, `mmap` with `MAP_FIXED`), never unmapped.
 //! 3. A ring that is not in use is replaced by spare pages at once, which gives its locked memory back to the user's account.
+//! 4. A replacement that fails may have unmapped what it was to replace, and the hole is anybody's: `home` is null from then on, never used again. Here
+//!    Invariant 2 ends, for want of memory: a reader that loaded `ring` before the thread's last registration ended, and looks only
+//!    now, may find the hole.
 
 use super::super::switches::{Mapped, View, page_size, wiped};
 use super::cpu_clock;
@@ -76,8 +79,10 @@ fn record(slot: &Slot) -> Result<(), Refused> {
     PAGE.store(page_size(), Ordering::Relaxed);
     let home = match NonNull::new(slot.home.load(Ordering::Relaxed)) {
         Some(home) => {
+            // Invariant 4.
+            let give_up = |_: &Refused| slot.home.store(ptr::null_mut(), Ordering::Relaxed);
             // SAFETY: the slot's own spare pages; by Invariant 2 their readers do not mind.
-            unsafe { fresh.move_to(home) }?;
+            unsafe { fresh.move_to(home) }.inspect_err(give_up)?;
             home
         }
         None => {
@@ -132,7 +137,7 @@ fn forget(slot: &Slot) {
         )
     };
     if spare == libc::MAP_FAILED {
-        // No memory for the kernel's own bookkeeping: the ring stays mapped where it is, and its place is not used again.
+        // No memory for the kernel's own bookkeeping: the ring is still there, or a hole is (Invariant 4).
         slot.home.store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
@@ -159,5 +164,25 @@ pub(crate) fn runs(index: usize) -> Option<bool> {
     match slot.tid.load(Ordering::Relaxed) {
         0 => None,
         tid => cpu_clock::moves(tid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_that_could_not_be_moved_to_is_not_used_again() {
+        // SAFETY: a slot is atomics, for which zeros are valid.
+        let slot: Slot = unsafe { core::mem::zeroed() };
+        // Inside a page, where the kernel moves nothing.
+        slot.home.store(ptr::without_provenance_mut(1), Ordering::Relaxed);
+        let refused = record(&slot).unwrap_err();
+        if !matches!(refused, Refused::Other { call: "mremap of a perf ring", .. }) {
+            std::eprintln!("without switch records: {refused}");
+            return;
+        }
+        assert!(slot.home.load(Ordering::Relaxed).is_null());
+        assert!(slot.ring.load(Ordering::Relaxed).is_null());
     }
 }
