@@ -77,7 +77,7 @@ fn a_try_excludes<R: RawMutex + Send + Sync>() {
     let mutex = Mutex::<R, _>::new(Pair::default());
     let (tried, done) = (AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
-        scope.spawn(|| {
+        let trier = scope.spawn(|| {
             while !done.load(Relaxed) {
                 if let Some(pair) = mutex.try_lock() {
                     pair.bump();
@@ -89,7 +89,7 @@ fn a_try_excludes<R: RawMutex + Send + Sync>() {
         for _ in 0..rounds(2_000) {
             mutex.lock().bump();
         }
-        while tried.load(Relaxed) == 0 {
+        while tried.load(Relaxed) == 0 && !trier.is_finished() {
             thread::yield_now();
         }
     });
@@ -402,16 +402,21 @@ mod a_policy_that_panics {
     use std::env;
     use std::process::Command;
 
+    static WAITING: AtomicBool = AtomicBool::new(false);
+    static PAUSED: AtomicBool = AtomicBool::new(false);
+
     /// Panics at its first pause, or when it is dropped.
     struct Hostile<const ON_DROP: bool>;
 
     impl<const ON_DROP: bool> WaitPolicy for Hostile<ON_DROP> {
         fn start() -> Self {
+            WAITING.store(true, Relaxed);
             Self
         }
 
         fn pause(&mut self) {
             thread::yield_now();
+            PAUSED.store(true, Relaxed);
             assert!(ON_DROP, "at a pause");
         }
     }
@@ -422,13 +427,16 @@ mod a_policy_that_panics {
         }
     }
 
-    /// Waits for a lock that is released after a while; comes back only if the process was not ended.
+    /// Waits for a held lock; comes back only if the process was not ended.
     fn survive<R: RawMutex + Send + Sync>() {
         let mutex = Mutex::<R, _>::new(());
         let held = mutex.lock();
         thread::scope(|scope| {
             let waiter = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| drop(mutex.lock()))));
-            thread::sleep(Duration::from_millis(2));
+            // The lock is held until the waiter has paused, so it does wait.
+            while !(WAITING.load(Relaxed) && PAUSED.load(Relaxed)) {
+                thread::yield_now();
+            }
             drop(held);
             let _ = waiter.join();
         });
@@ -451,12 +459,12 @@ mod a_policy_that_panics {
     #[test]
     #[cfg_attr(miri, ignore = "Miri starts no processes")]
     fn ends_the_process() {
-        let all = locks::<false>().into_iter().chain(locks::<true>()).enumerate();
+        let all: Vec<_> = locks::<false>().into_iter().chain(locks::<true>()).collect();
         if let Ok(which) = env::var(CHILD) {
-            let survive = all.map(|(_, (_, survive))| survive).nth(which.parse().unwrap()).unwrap();
+            let (_, survive) = all[which.parse::<usize>().unwrap()];
             return survive();
         }
-        for (number, (name, _)) in all {
+        for (number, (name, _)) in all.into_iter().enumerate() {
             let child = Command::new(env::current_exe().unwrap())
                 .args(["--exact", "a_policy_that_panics::ends_the_process", "--nocapture"])
                 .env(CHILD, number.to_string())
