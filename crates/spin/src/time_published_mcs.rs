@@ -155,43 +155,54 @@ impl<W: WaitPolicy, const STRIKES: u32> TimePublishedMcs<W, STRIKES> {
 
     #[cold]
     fn lock_contended(&self) {
-        let mut strikes = 0;
-        while !self.queue(strikes) {
-            strikes += 1;
-            // It may well be free: a releaser that found nobody running left it so.
-            if self.try_acquire() {
-                return;
-            }
-        }
-    }
-
-    /// Queues once; `false` if struck.
-    fn queue(&self, strikes: u32) -> bool {
-        let publish = strikes < STRIKES;
         let node = Node {
             next: AtomicPtr::fresh(ptr::null_mut()),
             state: AtomicU32::fresh(WAITING),
-            seen: AtomicU64::fresh(if publish { clock::now().to_bits() } else { NEVER_STALE }),
+            seen: AtomicU64::fresh(clock::now().to_bits()),
         };
-        let me = ptr::from_ref(&node).cast_mut();
         let bomb = AbortOnUnwind::armed();
+        // One policy for all queueings: who was struck has waited already, and need not begin by spinning.
+        let mut policy = Publishing { policy: W::start(), seen: Some(&node.seen) };
+        let mut strikes = 0;
+        while !self.queue(&node, &mut policy) {
+            // It may well be free: a releaser that found nobody running left it so.
+            if self.try_acquire() {
+                break;
+            }
+            // Out of the queue, the node is ours alone again. Relaxed: the next enqueue publishes all three.
+            node.next.store(ptr::null_mut(), Ordering::Relaxed);
+            node.state.store(WAITING, Ordering::Relaxed);
+            strikes += 1;
+            if strikes < STRIKES {
+                node.seen.store(clock::now().to_bits(), Ordering::Relaxed);
+            } else {
+                node.seen.store(NEVER_STALE, Ordering::Relaxed);
+                policy.seen = None;
+            }
+        }
+        // Dropped before the bomb: the policy's destructor is a stranger's too.
+        drop(policy);
+        bomb.defuse();
+    }
 
+    /// Queues once; `false` if struck.
+    fn queue(&self, node: &Node, policy: &mut Publishing<'_, W>) -> bool {
+        let me = ptr::from_ref(node).cast_mut();
         // Release: publishes the node to the next arrival. Acquire: pairs with the last arrival's Release, whose node we link to, and with
         // the Release exchange of `unlock` if that left null.
         let last = self.tail.swap(me, Ordering::AcqRel);
-        let granted = last.is_null() || {
+        if !last.is_null() {
             // Release: publishes the node to the holder, who loads the link with Acquire.
             self.link_after(last).store(me, Ordering::Release);
-            let mut policy = Publishing { policy: W::start(), seen: publish.then_some(&node.seen) };
             // Acquire: pairs with the Release store of a grant or a strike.
-            wait_until(&node.state, Ordering::Acquire, |state| state != WAITING, &mut policy)
-                == GRANTED
-        };
-        if granted {
-            self.leave_queue(&node);
+            let state =
+                wait_until(&node.state, Ordering::Acquire, |state| state != WAITING, policy);
+            if state == STRUCK {
+                return false;
+            }
         }
-        bomb.defuse();
-        granted
+        self.leave_queue(node);
+        true
     }
 
     /// Where the arrival after `last` has to link itself.
