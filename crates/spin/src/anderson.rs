@@ -43,7 +43,7 @@ use crate::bomb::AbortOnUnwind;
 /// | bypass bound | 0: first come, first served |
 /// | cache misses to acquire | 1 uncontended, 2 or 3 contended with at most `N` threads |
 /// | size | `N` + 1 padded lines, 128 bytes each on most machines |
-/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
+/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler ([measured](crate#measured)) |
 /// | more waiters than slots | correct; the sharers of a slot slow each other as a ticket lock's do |
 /// | deadline | no: a drawn ticket cannot be given back |
 ///

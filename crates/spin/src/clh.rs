@@ -59,7 +59,7 @@ use crate::bomb::AbortOnUnwind;
 /// | bypass bound | 0 without deadlines: first come, first served. A waiter that gives up loses its place |
 /// | cache misses to acquire | 1 uncontended, 2 or 3 contended, however many wait |
 /// | size | 2 pointers; each thread that ever waited keeps one node of a pointer |
-/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
+/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler ([measured](crate#measured)) |
 /// | deadline | yes. A `try_lock` that meets a queue joins it and gives up at once |
 ///
 /// A thread's first wait allocates its node; so may `try_lock` and `is_locked`, which can briefly take the lock to find out. Do not guard an

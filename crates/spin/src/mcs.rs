@@ -52,7 +52,7 @@ use crate::bomb::AbortOnUnwind;
 /// | bypass bound | 1 for each thread that was in its first try when the waiter enqueued; 0 for all that came later |
 /// | cache misses to acquire | 1 uncontended, 4 or 5 contended, however many wait |
 /// | size | a pointer and a byte; a waiter's node is on its stack |
-/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
+/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler ([measured](crate#measured)) |
 /// | deadline | no: see [`Clh`](crate::Clh) |
 ///
 /// ```

@@ -37,7 +37,7 @@ use crate::bomb::AbortOnUnwind;
 /// | bypass bound | 0: first come, first served |
 /// | cache misses to acquire | 1 uncontended; contended one at each release while waiting, less by proportional backoff |
 /// | size | 8 bytes |
-/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler |
+/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler ([measured](crate#measured)) |
 /// | deadline | no: a drawn ticket cannot be given back |
 ///
 /// ```

@@ -2,11 +2,12 @@
 //!
 //! Why not plain MCS: when threads outnumber processors, the next in its queue is more often than not waiting for a processor, and
 //! everyone behind it waits too. Here waiters publish the time of their last look, or that they are about to yield or sleep; a releaser
-//! that finds a stale time takes the waiter for preempted, strikes it from the queue and looks at the next. A struck waiter finds out when it runs again and queues anew.
+//! that finds a stale time takes the waiter for preempted, strikes it from the queue and looks at the next. A struck waiter finds out when it runs again, and
+//! queues anew.
 //!
 //! | a node's `state` | meaning | stored by |
 //! | --- | --- | --- |
-//! | `WAITING` | in the queue | its owner, before the enqueue |
+//! | `WAITING` | in the queue | its owner, before each enqueue |
 //! | `GRANTED` | its owner holds the lock | a releaser |
 //! | `STRUCK` | passed over and out of the queue | a releaser |
 //!
@@ -30,7 +31,7 @@
 //! 3. `next` is null whenever `tail` is null. While `tail` is `HELD`, only the arrival that replaces `HELD` writes `next`; at all other
 //!    times only the holder does.
 //! 4. Only a releaser, of whom there is one at a time, stores into a waiting node's `state`, and it does so once: after that the node
-//!    may vanish, so the releaser has read its link before, and `tail` does not name it.
+//!    may vanish or be enqueued anew, so the releaser has read its link before, and `tail` does not name it.
 //! 5. A waiter that has been struck `STRIKES` times publishes a time that is never stale: it is granted in its turn, running or not.
 //!    So a waiter is overtaken by at most the arrivals of `STRIKES` queueings.
 //!
