@@ -28,7 +28,7 @@ struct Arguments {
     file: PathBuf,
 
     /// Cycles of the circuit's clock.
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1_000, value_parser = value_parser!(u64).range(1..))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1_000, value_parser = at_least_one)]
     cycles: u64,
 
     /// Threads, at most 64. More than there are processors is allowed, and hard on strict locks.
@@ -47,6 +47,10 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "B", default_value_t = 64, value_parser = value_parser!(u32).range(1..=65_536))]
     buckets: u32,
 
+    /// Leaves the threads to the system. Without it each stays on a processor of its own, if there are enough.
+    #[arg(long)]
+    no_pin: bool,
+
     /// Compares the checksum with that of the sequential simulator.
     #[arg(long)]
     check: bool,
@@ -54,6 +58,19 @@ struct Arguments {
     /// Prints how many waits took how long.
     #[arg(long)]
     histogram: bool,
+}
+
+/// Not clap's range, whose message names the largest `u64`.
+fn at_least_one(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        // `-1` is a number, only none that will do.
+        Err(_) if text.parse::<i128>().is_ok_and(|number| number < 0) => {
+            Err("must be at least 1".to_owned())
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn lock_names() -> Vec<PossibleValue> {
@@ -131,6 +148,7 @@ pub(crate) fn run(
         threads: arguments.threads.into(),
         seed: arguments.seed,
         buckets: arguments.buckets as usize,
+        pinned: !arguments.no_pin,
     };
     let run = (lock.run)(&netlist, &options);
     let verdict = if arguments.check {

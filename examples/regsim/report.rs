@@ -57,11 +57,15 @@ impl Report<'_> {
             run.given,
         )?;
         for (who, share) in run.threads.iter().enumerate() {
-            writeln!(
+            write!(
                 out,
                 "thread {who:<5} {} gates evaluated, {} objects in the end",
                 share.evaluations, share.objects,
             )?;
+            match share.processor {
+                Some(processor) => writeln!(out, ", on processor {processor}")?,
+                None => writeln!(out)?,
+            }
         }
         writeln!(out)?;
         self.write_waits(out)

@@ -97,6 +97,28 @@ fn the_table_of_waits_and_the_histogram_are_printed() {
 }
 
 #[test]
+fn threads_stay_on_processors_of_their_own_unless_told_otherwise() {
+    let file = data("s27.bench");
+    let places = |more: &[&str]| {
+        let done = run(&[&[file.as_str(), "--cycles", "5"], more].concat());
+        assert_eq!(done.code, 0, "{}", done.err);
+        done.out.matches(", on processor ").count()
+    };
+    assert_eq!(places(&["--threads", "2", "--no-pin"]), 0);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    // One thread can always have one; 64 cannot where there are fewer processors.
+    assert_eq!(places(&["--threads", "1"]), usize::from(cfg!(target_os = "linux")));
+    if processors < 32 {
+        assert_eq!(places(&["--threads", "64"]), 0);
+    }
+}
+
+#[test]
+fn the_size_that_help_names() {
+    assert_eq!(size_of::<stanchion_spin::TestAndSet>(), 1);
+}
+
+#[test]
 fn another_checksum_is_exit_code_1_and_says_so() {
     let netlist = Netlist::parse(circuits::S27.as_bytes()).expect("a right netlist");
     let options = Options { cycles: 10, ..Options::default() };
@@ -124,7 +146,7 @@ fn another_checksum_is_exit_code_1_and_says_so() {
 #[test]
 fn a_malformed_file_is_named_with_line_and_reason() {
     let long = [b"INPUT(a)\n".as_slice(), &vec![b'a'; 10 << 20]].concat();
-    let cases: [(&str, &[u8], &str); 9] = [
+    let cases: [(&str, &[u8], &str); 10] = [
         ("empty", b"", "1: the netlist is empty"),
         ("gate", b"INPUT(a)\nOUTPUT(b)\nb = NADN(a, a)\n", "3: unknown gate `NADN`"),
         (
@@ -137,7 +159,12 @@ fn a_malformed_file_is_named_with_line_and_reason() {
         (
             "loop",
             b"OUTPUT(a)\na = NOT(b)\nb = NOT(a)\n",
-            "2: combinational loop of 2: a -> b -> ...",
+            "2: combinational loop of 2: a -> b -> a; put a DFF into it",
+        ),
+        (
+            "self",
+            b"OUTPUT(z)\nz = NOT(z)\n",
+            "2: combinational loop of 1: z -> z; put a DFF into it",
         ),
         ("binary", b"\x7fELF\0\0", "1: byte 1 of the line is the control character"),
         ("latin1", b"INPUT(\xe9)\n", "1: byte 7 of the line is not UTF-8"),
@@ -188,6 +215,9 @@ fn nonsense_in_the_arguments_is_refused() {
         let done = run(&[&file, more[0], more[1]]);
         assert_eq!((done.code, done.out.as_str()), (2, ""), "{more:?}");
         assert!(done.err.contains(more[0]), "{more:?}: {}", done.err);
+        if more[0] == "--cycles" {
+            assert!(done.err.contains(": must be at least 1"), "{}", done.err);
+        }
     }
     assert_eq!(run(&[]).code, 2);
 }

@@ -30,7 +30,10 @@ fn s27_and_s298() {
         let netlist = netlist(text);
         for threads in [1, 2, 3, 4] {
             for buckets in [1, 64] {
-                agrees(&netlist, Options { cycles: 60, threads, seed: 5, buckets });
+                agrees(
+                    &netlist,
+                    Options { cycles: 60, threads, seed: 5, buckets, ..Options::default() },
+                );
             }
         }
     }
@@ -123,7 +126,7 @@ proptest! {
 
     #[test]
     fn random_circuits(text in random_netlist(), threads in 1_usize..5, buckets in 1_usize..9, seed: u64) {
-        agrees(&netlist(&text), Options { cycles: 12, threads, seed, buckets });
+        agrees(&netlist(&text), Options { cycles: 12, threads, seed, buckets, ..Options::default() });
     }
 }
 
@@ -175,4 +178,26 @@ fn a_panic_in_one_thread_reaches_the_caller_and_stops_the_others() {
     let run = || regsim::run::<faulty::Faulty>(&netlist, &options);
     let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the lock panics");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"the lock is out of order"));
+}
+
+#[test]
+fn a_pinned_run_finds_the_same_and_gives_the_caller_its_processors_back() {
+    let before = machine::topology::processors();
+    let netlist = netlist(circuits::S298);
+    for threads in [1, before.len().min(4), 64] {
+        let run =
+            agrees(&netlist, Options { cycles: 20, threads, pinned: true, ..Options::default() });
+        let mut places: Vec<usize> =
+            run.threads.iter().filter_map(|share| share.processor).collect();
+        places.sort_unstable();
+        places.dedup();
+        if threads > before.len() {
+            assert!(places.is_empty(), "{threads} threads on {places:?}");
+        } else if cfg!(target_os = "linux") {
+            assert_eq!(places, before[..threads], "one each");
+        }
+        assert_eq!(machine::topology::processors(), before);
+    }
+    let free = agrees(&netlist, Options { cycles: 20, ..Options::default() });
+    assert!(free.threads.iter().all(|share| share.processor.is_none()));
 }

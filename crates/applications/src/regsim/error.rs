@@ -148,7 +148,7 @@ pub enum Reason {
         first: usize,
     },
     /// Gates that drive each other in a circle with no flip-flop between.
-    #[error("combinational loop of {length}: {} -> ...; put a DFF into it", Path(.nets))]
+    #[error("combinational loop of {length}: {}; put a DFF into it", Circle(.nets, *.length))]
     Loop {
         /// Nets of the loop in the direction of the signal, beginning with the one that is defined first; at most
         /// [`Reason::LOOP_SHOWN`] of them.
@@ -191,14 +191,17 @@ impl fmt::Display for Shown {
     }
 }
 
-struct Path<'a>(&'a [Shown]);
+/// The nets of a loop and the length of the whole, back to the first: `a -> b -> a`.
+struct Circle<'a>(&'a [Shown], usize);
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for Circle<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, net) in self.0.iter().enumerate() {
-            let arrow = if index == 0 { "" } else { " -> " };
-            write!(f, "{arrow}{net}")?;
+        for net in self.0 {
+            write!(f, "{net} -> ")?;
         }
-        Ok(())
+        if self.0.len() < self.1 {
+            f.write_str("... -> ")?;
+        }
+        self.0.first().map_or(Ok(()), |first| write!(f, "{first}"))
     }
 }

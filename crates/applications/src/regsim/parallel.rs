@@ -48,7 +48,7 @@ use super::wiring::Wiring;
 use core::time::Duration;
 use lock_api::RawMutex;
 use machine::sync::Arc;
-use machine::{clock, thread};
+use machine::{clock, thread, topology};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// The most threads a run may have.
@@ -71,12 +71,18 @@ pub struct Options {
     pub seed: u64,
     /// Locks over which the objects are spread, at least 1: the fewer, the more contention.
     pub buckets: usize,
+    /// Whether each thread stays on a processor of its own for the length of the run. Where threads outnumber the
+    /// processors, or the system refuses, they are left to the system; [`Share::processor`] says what came of it.
+    ///
+    /// Without it a system may put threads that wait for each other on one processor in turn, and then no lock is
+    /// ever found held.
+    pub pinned: bool,
 }
 
 impl Default for Options {
-    /// 1,000 cycles, one thread, seed 1, 64 buckets.
+    /// 1,000 cycles, one thread, seed 1, 64 buckets, not pinned.
     fn default() -> Self {
-        Self { cycles: 1_000, threads: 1, seed: 1, buckets: 64 }
+        Self { cycles: 1_000, threads: 1, seed: 1, buckets: 64, pinned: false }
     }
 }
 
@@ -112,6 +118,8 @@ pub struct Share {
     pub evaluations: u64,
     /// Objects it owned in the end.
     pub objects: usize,
+    /// The processor it stayed on; none if it was left to the system.
+    pub processor: Option<usize>,
 }
 
 /// What the threads do in a phase.
@@ -157,7 +165,7 @@ struct Simulation<L> {
 /// and with the panic of a thread, should one panic, as it may if the lock does.
 #[must_use]
 pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Options) -> Run {
-    let Options { threads, seed, buckets, cycles } = *options;
+    let Options { threads, seed, buckets, cycles, pinned } = *options;
     assert!((1..=MAX_THREADS).contains(&threads), "{threads} threads: must be 1 to {MAX_THREADS}");
     assert!(buckets > 0, "no buckets: the objects need at least one lock");
     let began = clock::now();
@@ -168,16 +176,22 @@ pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Opt
         barrier: Barrier::new(threads, Progress { step, cycle: 0, phases: 0, given: 0, due: 0 }),
     });
 
+    let processors = if pinned { topology::processors() } else { Vec::new() };
+    // All or none: two that share a processor while another is free would be worse than what the system does.
+    let enough = threads <= processors.len();
+    let place = |who: usize| enough.then(|| processors[who]);
     let mut handles = Vec::with_capacity(threads - 1);
     let mine = catch_unwind(AssertUnwindSafe(|| {
         // For a thread that cannot be started.
         let breaker = Breaker(&simulation.barrier);
         for who in 1..threads {
             let simulation = Arc::clone(&simulation);
-            handles.push(thread::spawn(move || Worker::work(&simulation, who)));
+            let place = place(who);
+            handles.push(thread::spawn(move || Worker::work(&simulation, who, place)));
         }
         core::mem::forget(breaker);
-        Worker::work(&simulation, 0)
+        // Last, for a thread inherits where its starter may run.
+        Worker::work(&simulation, 0, place(0))
     }));
     // All are waited for before the first panic goes on, so that none outlives the call.
     let others: Vec<_> = handles.into_iter().map(thread::JoinHandle::join).collect();
@@ -208,6 +222,7 @@ pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Opt
             .map(|(worker, objects)| Share {
                 evaluations: worker.evaluations,
                 objects: objects.len(),
+                processor: worker.processor,
             })
             .collect(),
     }
@@ -226,6 +241,7 @@ impl<L: RawMutex, S> Drop for Breaker<'_, L, S> {
 #[derive(Debug, Default)]
 struct Worker {
     who: usize,
+    processor: Option<usize>,
     evaluations: u64,
     checksum: u64,
     waits: WaitStatistics,
@@ -236,8 +252,11 @@ struct Worker {
 }
 
 impl Worker {
-    fn work<L: RawMutex>(simulation: &Simulation<L>, who: usize) -> Self {
-        let mut worker = Self { who, ..Self::default() };
+    fn work<L: RawMutex>(simulation: &Simulation<L>, who: usize, place: Option<usize>) -> Self {
+        // Kept to the end. A refusal changes how fast the run is, not what it finds.
+        let pinned = place.and_then(|processor| topology::pin(processor).ok());
+        let processor = place.filter(|_| pinned.is_some());
+        let mut worker = Self { who, processor, ..Self::default() };
         let breaker = Breaker(&simulation.barrier);
         // `Broken` means that another thread has panicked: the caller will hear it from that one.
         let _ = worker.phases(simulation);
