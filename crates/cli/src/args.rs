@@ -22,22 +22,32 @@ pub(crate) enum Command {
     Machine(MachineOptions),
 }
 
+// Paragraphs are single lines: clap breaks them at the width of the terminal.
 const STUDY_HELP: &str = "\
 Examples:
-  stanchion study --list             every experiment, and which are built
-  stanchion study --quick            all of them, coarsely, in under 3 minutes (without it: about ten)
-  stanchion study all89 regsim       one paper's, and the circuit
-  stanchion study fig4.1 'fig3.*'    by part of an id, or with * and ?
+  stanchion study --list           every experiment, and which are built
+  stanchion study                  all that are built: about ten minutes
+  stanchion study --quick          the same, coarsely: under 3 minutes
+  stanchion study all89 regsim     one paper's, and the circuit
+  stanchion study fig4.1 'fig3.*'  by part of an id, or with * and ?
 
-Writes DIR/report.html (one file, no network needed) and DIR/results.json. Ctrl-C once stops after the
-running measurement and writes what is finished; twice stops at once.
+Writes DIR/report.html (one file, no network needed) and DIR/results.json. Ctrl-C once stops after \
+the running measurement and writes what is finished; twice stops at once.
 
-Exit codes: 0 all chosen experiments ran (whatever their verdicts), 1 one failed or the report could not be
-written, 2 wrong command line, 130 interrupted.";
+Exit codes:
+  0    all chosen experiments ran, whatever their verdicts
+  1    one failed, or the report could not be written
+  2    wrong command line, nothing chosen is built, or DIR or FILE cannot be
+       written; nothing was run
+  130  interrupted";
 
 const MACHINE_HELP: &str = "\
 Takes some seconds. Costs are the least of several runs, in nanoseconds; close other programs first.
-Exit codes: 0 printed, 2 wrong command line.";
+
+Exit codes:
+  0  printed
+  1  could not be printed
+  2  wrong command line";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StudyOptions {

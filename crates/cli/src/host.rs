@@ -72,6 +72,17 @@ impl Host {
         })
     }
 
+    /// The averages of the load, with what they are; empty if not known.
+    fn averages(&self) -> String {
+        match self.load.split(' ').collect::<Vec<_>>()[..] {
+            [one, five, fifteen, ..] => format!(
+                "{one} threads running or wanting to over the last minute, {five} over 5, \
+                 {fifteen} over 15"
+            ),
+            _ => String::new(),
+        }
+    }
+
     /// The same as (what, value) lines, for people.
     pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
         let unknown = |text: &str| {
@@ -88,7 +99,7 @@ impl Host {
             ("time quota", quota),
             ("system", unknown(&self.system)),
             ("clock source", unknown(&self.clock_source)),
-            ("load before", unknown(&self.load)),
+            ("load before", unknown(&self.averages())),
             (
                 "stanchion",
                 format!(

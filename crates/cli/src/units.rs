@@ -20,6 +20,33 @@ pub(crate) fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A share of 1 in per cent; one too small to be told from none says so.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent > 0.0 && percent < 0.001 {
+        return "less than 0.001\u{a0}%".to_owned();
+    }
+    format!("{}\u{a0}%", significant(percent))
+}
+
+/// `number` with a comma after every three digits from the right.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// "1 experiment", "2 experiments".
+pub(crate) fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 /// A time given in nanoseconds, in ns, µs, ms or s; the space between is one that no line breaks at.
 pub(crate) fn nanos(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
@@ -51,6 +78,13 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(significant(value), expected);
         }
+        assert_eq!(percent(3.07e-6), "less than 0.001\u{a0}%");
+        assert_eq!(percent(1e-5), "0.00100\u{a0}%");
+        assert_eq!(percent(0.0), "0\u{a0}%");
+        for (number, expected) in [(0, "0"), (999, "999"), (1000, "1,000"), (200_000, "200,000")] {
+            assert_eq!(grouped(number), expected);
+        }
+        assert_eq!((count(1, "egg"), count(0, "egg")), ("1 egg".to_owned(), "0 eggs".to_owned()));
         assert_eq!(nanos(1500.0), "1.50\u{a0}µs");
         assert_eq!(nanos(2.0e9), "2.00\u{a0}s");
     }

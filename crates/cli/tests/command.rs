@@ -81,6 +81,24 @@ fn unknown_id_names_the_nearest() {
 }
 
 #[test]
+fn a_choice_of_nothing_built_is_refused_and_leaves_the_last_report() {
+    let place = Place::new("unbuilt");
+    fs::write(place.path("report.html"), "the last one").unwrap();
+    let out = place.path("");
+    for (filter, what) in [("fig9*", "fr92/fig9"), ("fr92", "the 7 chosen experiments")] {
+        let refused = stanchion(&["study", filter, "--out", &out]);
+        assert_eq!(refused.status.code(), Some(2), "{filter}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(what) && said.contains("needs stanchion-gang"), "{said}");
+        assert!(refused.stdout.is_empty());
+    }
+    assert_eq!(fs::read_to_string(place.path("report.html")).unwrap(), "the last one");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1, "nothing was added");
+    let listed = text(&stanchion(&["study", "--list", "fig9*"]).stdout);
+    assert!(listed.contains("1 experiment, 0 built"), "{listed}");
+}
+
+#[test]
 fn bad_flags_are_refused() {
     for arguments in [
         &["study", "--quik"][..],
@@ -210,9 +228,14 @@ fn machine_prints_text_and_json() {
         machine["kernel"].as_array().unwrap().iter().filter_map(|f| f["what"].as_str()).collect();
     assert_eq!(facilities, ["presence", "rseq", "time-slice extension"]);
     let text = text(&stanchion(&["machine"]).stdout);
-    for line in
-        ["processors usable", "atomic fetch_add", "pause hint", "futex round trip", "presence"]
-    {
+    for line in [
+        "processors usable",
+        "words kept apart by",
+        "atomic fetch_add",
+        "pause hint",
+        "futex round trip",
+        "presence",
+    ] {
         assert!(text.contains(line), "{line} is missing:\n{text}");
     }
 }

@@ -15,14 +15,20 @@ impl Markup {
 
     /// Adds `text`, escaped.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
-        for character in text.chars() {
+        let mut before = ' ';
+        for (at, character) in text.char_indices() {
             match character {
+                // A number and its unit stay on one line.
+                ' ' if before.is_ascii_digit() && starts_with_unit(&text[at + 1..]) => {
+                    self.0.push('\u{a0}');
+                }
                 '&' => self.0.push_str("&amp;"),
                 '<' => self.0.push_str("&lt;"),
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 plain => self.0.push(plain),
             }
+            before = character;
         }
         self
     }
@@ -35,7 +41,7 @@ impl Markup {
 
     /// Adds a table; the first cell of each row names it. It scrolls by itself where the screen is narrow.
     pub(crate) fn table(&mut self, columns: &[String], rows: &[Vec<String>]) -> &mut Self {
-        self.raw("<div class=\"scroll\"><table><thead><tr>");
+        self.raw("<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>");
         for column in columns {
             self.element("th scope=\"col\"", column);
         }
@@ -62,9 +68,21 @@ impl Markup {
     }
 }
 
+fn starts_with_unit(text: &str) -> bool {
+    let word = text.split(|c: char| !c.is_alphabetic() && c != '%').next().unwrap_or_default();
+    ["%", "ns", "µs", "ms", "s"].contains(&word)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        let mut markup = Markup::default();
+        markup.text("within 1 % of 5.6 µs, 2 seconds, 3 ms; no 4");
+        assert_eq!(markup.finish(), "within 1\u{a0}% of 5.6\u{a0}µs, 2 seconds, 3\u{a0}ms; no 4");
+    }
 
     #[test]
     fn escapes() {

@@ -67,7 +67,7 @@ fn summary(page: &mut Markup, ran: &[&Entry]) {
         page.line(format_args!("<a href=\"#{}\">", anchor(entry.id)))
             .text(entry.id)
             .raw("</a> ")
-            .element("span", entry.title)
+            .element("span", &entry.title)
             .raw("</li>\n");
     }
     page.raw("</ul>\n");
@@ -90,7 +90,7 @@ fn anchor(id: &str) -> String {
 fn experiment(page: &mut Markup, entry: &Entry) -> Result<(), Error> {
     let outcome = &entry.outcome;
     page.line(format_args!("<section id=\"{}\">", anchor(entry.id)));
-    page.raw("<h2><code>").text(entry.id).raw("</code> ").text(entry.title).raw("</h2>\n");
+    page.raw("<h2><code>").text(entry.id).raw("</code> ").text(&entry.title).raw("</h2>\n");
     let seconds = entry.seconds.unwrap_or(0.0);
     let source = format!("{} · {} · took {seconds:.1} s", entry.source, entry.kind.name());
     page.element("p class=\"source\"", &source);
@@ -218,7 +218,7 @@ fn not_run(page: &mut Markup, waiting: &[&Entry]) {
     let row = |entry: &&Entry| {
         vec![
             entry.id.to_owned(),
-            entry.title.to_owned(),
+            entry.title.clone(),
             entry.claim.to_owned(),
             entry.outcome.verdict.because().to_owned(),
         ]

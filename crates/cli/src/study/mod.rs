@@ -28,6 +28,7 @@ use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::report::Destination;
+use crate::units::count;
 use context::{Context, Stop};
 use experiment::{Body, Experiment};
 use outcome::{Outcome, Verdict};
@@ -40,6 +41,8 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
         list(&chosen);
         return Ok(());
     }
+    // Before anything is opened: a report of nothing must not take the place of one of something.
+    select::some_built(&chosen)?;
     let destination = Destination::open(&options.out, options.json.as_deref())?;
     let out = if destination.json_to_stdout() { Output::Stderr } else { Output::Stdout };
     let interrupt = Interrupt::listen()?;
@@ -83,7 +86,12 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
 fn run_one(entry: &mut Entry, body: fn(&Context) -> Result<Outcome, Stop>, context: &Context) {
     let started = Instant::now();
     match body(context) {
-        Ok(outcome) => entry.outcome = outcome,
+        Ok(mut outcome) => {
+            if let Some(title) = outcome.title.take() {
+                entry.title = title;
+            }
+            entry.outcome = outcome;
+        }
         Err(Stop::Interrupted) => {
             entry.outcome = Outcome::new(Verdict::NotRun("interrupted while it ran".to_owned()));
         }
@@ -105,7 +113,7 @@ fn list(chosen: &[&Experiment]) {
         out.line(format_args!("{:width$}  {:9}  {state}", "", ""));
     }
     let built = chosen.iter().filter(|experiment| experiment.body.missing().is_none()).count();
-    out.line(format_args!("{} experiments, {built} built", chosen.len()));
+    out.line(format_args!("{}, {built} built", count(chosen.len(), "experiment")));
 }
 
 fn say(out: Output, entry: &Entry) {
@@ -118,9 +126,7 @@ fn say(out: Output, entry: &Entry) {
 fn say_end(out: Output, results: &Results, destination: &Destination) {
     let waiting = results.entries.iter().filter(|entry| entry.seconds.is_none()).count();
     if waiting > 0 {
-        out.line(format_args!(
-            "{waiting} experiments not run; the report gives the reason of each"
-        ));
+        out.line(format_args!("{} not run; the report says why", count(waiting, "experiment")));
     }
     out.line(format_args!("report: {}", destination.page().display()));
 }

@@ -44,6 +44,9 @@ impl Verdict {
 /// What one experiment found.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Outcome {
+    /// A title that says what was run here, in place of the experiment's own.
+    #[serde(skip)]
+    pub(crate) title: Option<String>,
     pub(crate) verdict: Verdict,
     /// Figures beside the paper's.
     pub(crate) comparisons: Vec<Comparison>,
@@ -56,6 +59,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     pub(crate) fn new(verdict: Verdict) -> Self {
         Self {
+            title: None,
             verdict,
             comparisons: Vec::new(),
             pictures: Vec::new(),

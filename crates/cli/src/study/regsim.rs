@@ -17,7 +17,7 @@ use super::locks::registry::{LOCKS, Lock, Way, of_way};
 use super::locks::sweep::{Grid, median, steps, sweep};
 use super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use crate::survey::switches::round_trip;
-use crate::units::{nanos, significant};
+use crate::units::{nanos, percent, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "regsim",
@@ -61,7 +61,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         &counts,
         repeats,
         |lock, threads| {
-            let options = Options { cycles, threads, seed: context.seed, ..Options::default() };
+            let options =
+                Options { cycles, threads, seed: context.seed, pinned: true, ..Options::default() };
             let run = locks[lock].regsim.map(|regsim| regsim(&circuit, &options));
             if run.as_ref().is_some_and(|run| run.checksum != expected.checksum) {
                 wrong = Some(format!("{} with {threads} threads", locks[lock].name));
@@ -130,8 +131,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
                 "{cycles} cycles a cell, median of {repeats}, locks in turn; {} ms a thousand \
                  cycles without threads or locks. The threads meet after every level of the \
                  circuit, so with more threads than processors most of the time goes to waiting \
-                 for those that are not running, whatever the lock. Threads are left to the \
-                 kernel.",
+                 for those that are not running, whatever the lock. Up to one thread a processor \
+                 each stays on its own; with more they are left to the kernel.",
                 significant(alone)
             ),
             "A wait is counted in a class of its power of two; one whose class reaches beyond \
@@ -194,10 +195,6 @@ fn medians(cells: &[Cell]) -> Cell {
         mean_wait: over(|cell| cell.mean_wait),
         longest_wait: over(|cell| cell.longest_wait),
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{}\u{a0}%", significant(100.0 * share))
 }
 
 fn verdict(cell: &Cell, threads: usize, blocking: f64) -> Verdict {

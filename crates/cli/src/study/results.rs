@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     pub(crate) id: &'static str,
     pub(crate) paper: Paper,
     pub(crate) source: &'static str,
-    pub(crate) title: &'static str,
+    pub(crate) title: String,
     pub(crate) claim: &'static str,
     pub(crate) kind: Kind,
     /// How long it ran; nothing if it did not.
@@ -54,7 +54,7 @@ impl Entry {
             id: experiment.id,
             paper: experiment.paper,
             source: experiment.paper.name(),
-            title: experiment.title,
+            title: experiment.title.to_owned(),
             claim: experiment.claim,
             kind: experiment.kind,
             seconds: None,

@@ -1,6 +1,6 @@
 //! Which experiments a filter means.
 
-use super::experiment::Experiment;
+use super::experiment::{Body, Experiment};
 use crate::error::Error;
 
 /// The experiments that match any of `filters`, in the order of the catalogue; all if there is no filter.
@@ -16,6 +16,9 @@ pub(crate) fn select<'a>(
     }
     let mut chosen = vec![false; catalogue.len()];
     for filter in filters {
+        if filter.is_empty() {
+            return Err(Error::EmptyFilter);
+        }
         let whole = catalogue.iter().any(|experiment| experiment.id == filter);
         let mut found = false;
         for (experiment, chosen) in catalogue.iter().zip(&mut chosen) {
@@ -27,7 +30,7 @@ pub(crate) fn select<'a>(
         if !found {
             return Err(Error::UnknownExperiment {
                 filter: filter.clone(),
-                nearest: nearest(catalogue, filter),
+                near: near(catalogue, filter),
             });
         }
     }
@@ -41,7 +44,7 @@ fn matches(filter: &str, id: &str) -> bool {
         let figure = id.split_once('/').map_or(id, |(_, figure)| figure);
         glob(filter.as_bytes(), id.as_bytes()) || glob(filter.as_bytes(), figure.as_bytes())
     } else {
-        !filter.is_empty() && id.contains(&filter)
+        id.contains(&filter)
     }
 }
 
@@ -54,18 +57,41 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// The three ids nearest to `filter`, whole or by the part after the slash.
-fn nearest(catalogue: &[Experiment], filter: &str) -> String {
+/// Up to three ids, the nearest first, that `filter` may be meant for: of three letters at most one is wrong,
+/// swapped, missing or too many, in the whole id or in the part after the slash.
+fn near(catalogue: &[Experiment], filter: &str) -> Vec<&'static str> {
     let filter = filter.to_lowercase();
-    let likeness = |id: &str| {
+    let most = (filter.chars().count() / 3).max(1);
+    let distance = |id: &str| {
         let figure = id.split_once('/').map_or(id, |(_, figure)| figure);
-        strsim::jaro_winkler(&filter, id).max(strsim::jaro_winkler(&filter, figure))
+        strsim::damerau_levenshtein(&filter, id).min(strsim::damerau_levenshtein(&filter, figure))
     };
-    let mut ids: Vec<&str> = catalogue.iter().map(|experiment| experiment.id).collect();
+    let mut ids: Vec<(usize, &'static str)> = catalogue
+        .iter()
+        .map(|experiment| (distance(experiment.id), experiment.id))
+        .filter(|&(distance, _)| distance <= most)
+        .collect();
     // Stable: equal ones stay in the order of the catalogue.
-    ids.sort_by(|left, right| likeness(right).total_cmp(&likeness(left)));
-    ids.truncate(3);
-    ids.join(", ")
+    ids.sort_by_key(|&(distance, _)| distance);
+    ids.into_iter().map(|(_, id)| id).take(3).collect()
+}
+
+/// Refuses a choice of which nothing can be run.
+pub(crate) fn some_built(chosen: &[&Experiment]) -> Result<(), Error> {
+    let mut needs: Vec<&'static str> = Vec::new();
+    for experiment in chosen {
+        match experiment.body {
+            Body::Run(_) => return Ok(()),
+            Body::Needs(parts) => needs.extend(parts.iter().map(|part| part.name())),
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    needs.retain(|part| seen.insert(*part));
+    let what = match chosen {
+        [one] => one.id.to_owned(),
+        several => format!("the {} chosen experiments", several.len()),
+    };
+    Err(Error::NothingBuilt { what, needs: needs.join(" and ") })
 }
 
 #[cfg(test)]
@@ -102,6 +128,32 @@ mod tests {
             assert!(error.to_string().contains(expected), "{error}");
             assert_eq!(error.exit_code(), 2);
         }
-        assert!(select(&all, &[String::new()]).is_err());
+    }
+
+    #[test]
+    fn what_is_far_from_all_gets_no_suggestion() {
+        let all = catalogue();
+        for filter in ["nonsense", "*.html", "x", "queue"] {
+            let Err(error) = select(&all, &[filter.to_owned()]) else {
+                panic!("{filter} matched");
+            };
+            let said = error.to_string();
+            assert!(!said.contains("nearest") && said.contains("--list"), "{said}");
+        }
+        let Err(error) = select(&all, &["regsim".to_owned(), String::new()]) else {
+            panic!("nothing matched");
+        };
+        assert!(matches!(error, Error::EmptyFilter), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
+
+    #[test]
+    fn a_choice_needs_one_that_is_built() {
+        let all = catalogue();
+        let chosen = |filter: &str| select(&all, &[filter.to_owned()]).unwrap();
+        assert!(some_built(&chosen("fig4")).is_ok());
+        let said = some_built(&chosen("fr92")).unwrap_err().to_string();
+        assert!(said.contains("the 7 chosen experiments"), "{said}");
+        assert_eq!(said.matches("stanchion-gang").count(), 1, "{said}");
     }
 }

@@ -14,6 +14,10 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::units::nanos;
 
+/// What would otherwise be taken for a mistake.
+const OVERLAP: &str = "an access may cost less than an empty turn: the processor goes on with the \
+     next turns while it completes";
+
 /// All that is printed.
 #[derive(Debug, Serialize)]
 struct Machine {
@@ -101,7 +105,7 @@ impl Machine {
             .into_iter()
             .map(|(what, value)| (what.to_owned(), value))
             .collect();
-        lines.push(("cache line".to_owned(), format!("{} bytes apart", self.cache_line)));
+        lines.push(("words kept apart by".to_owned(), format!("{} bytes", self.cache_line)));
         lines.push(("waiters' clock".to_owned(), self.clock.clone()));
         lines.push((String::new(), String::new()));
         lines.extend(self.costs.iter().map(|cost| {
@@ -111,6 +115,7 @@ impl Machine {
             };
             (cost.what.clone(), value)
         }));
+        lines.push(("(note)".to_owned(), OVERLAP.to_owned()));
         lines.push((String::new(), String::new()));
         lines.extend(self.kernel.iter().map(|facility| {
             let answer = if facility.available { "yes" } else { "no" };

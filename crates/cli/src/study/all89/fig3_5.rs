@@ -10,7 +10,7 @@ use stanchion_model::{Random, scan};
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
-use crate::units::significant;
+use crate::units::{grouped, percent, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig3.5",
@@ -62,27 +62,33 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let pairs = pairs(runs, &mut random)?;
     context.step()?;
 
-    let percent = worst_walk * 100.0;
+    let twelve = worst_count < 1e-12;
+    let walk = percent(worst_walk);
     let verdict = Verdict::when(
-        worst_count < 1e-12 && worst_walk < 0.01,
+        twelve && worst_walk < 0.01,
         format!(
-            "closed form and count differ by at most {worst_count:.0e}, closed form and random \
-             scan by {percent:.2} %"
+            "closed form and count {}, closed form and random scan differ by at most {walk}",
+            if twelve {
+                "agree to twelve digits".to_owned()
+            } else {
+                format!("differ by up to {}", percent(worst_count))
+            }
         ),
     );
     let first = walked[0];
+    let count = if twelve { "none in twelve digits".to_owned() } else { percent(worst_count) };
     Ok(Outcome {
         comparisons: vec![
             Comparison::new("E(1,18): the spike", "(1+18)/2 = 9.5 by equation 3.1", mean(first)),
             Comparison::new(
                 "largest difference, closed form and exhaustive count",
                 "0",
-                format!("{worst_count:.0e} (r ≤ {SMALL_THREADS}, q ≤ {SMALL_QUEUES})"),
+                format!("{count} (r ≤ {SMALL_THREADS}, q ≤ {SMALL_QUEUES})"),
             ),
             Comparison::new(
                 "largest difference, closed form and random scan",
                 "within 1 % (our bar)",
-                format!("{percent:.2} % ({runs} scans for each r)"),
+                format!("{walk} ({} scans for each r)", grouped(runs.into())),
             ),
         ],
         pictures: vec![picture(&closed, &walked)],

@@ -22,7 +22,7 @@ use crate::units::{self, significant};
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig4.2",
     paper: Paper::All89,
-    title: "Relative speed, 8 processors to 1, against critical-section size",
+    title: "Relative speed, several processors to 1 (the paper: 8), against critical-section size",
     claim: "Spinning on reads degrades less as the critical section grows; spinning on the \
      exchange degrades evenly throughout.",
     kind: Kind::Real,
@@ -129,6 +129,10 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
              so a relative speed of 1 is out of reach for small sections whatever the lock."
                 .to_owned(),
         ],
+        title: Some(format!(
+            "Relative speed, {threads} processors to 1 (the paper: 8 to 1), against \
+             critical-section size"
+        )),
         ..Outcome::new(verdict)
     })
 }

@@ -35,6 +35,8 @@ pub(crate) struct Standing {
     pub(crate) elapsed: f64,
     /// Processor time of the whole process over `elapsed`, in nanoseconds.
     pub(crate) processor_time: f64,
+    /// How many threads there were.
+    pub(crate) threads: usize,
     /// Jain's index of the acquisitions of each thread: 1 when all have as many, 1/threads when one has all.
     pub(crate) fairness: f64,
     /// Longest time from asking for the lock to having it, in nanoseconds; 0 if not timed.
@@ -45,6 +47,11 @@ impl Standing {
     /// Elapsed nanoseconds for each acquisition, all threads together.
     pub(crate) fn pace(&self) -> f64 {
         self.elapsed / self.acquisitions.max(1) as f64
+    }
+
+    /// Processor time over the time of one processor for each thread; 0 if the system does not say.
+    pub(crate) fn had(&self) -> f64 {
+        self.processor_time / (self.elapsed * self.threads as f64)
     }
 
     /// Processor nanoseconds for each acquisition.
@@ -145,6 +152,7 @@ fn summary(laps: &[Lap], started: Instant, processor_time: Duration) -> Standing
         acquisitions: laps.iter().map(|lap| lap.acquisitions).sum(),
         elapsed: nanos(ended - started),
         processor_time: nanos(processor_time),
+        threads: laps.len(),
         fairness: jain(&counts),
         longest_wait: laps.iter().map(|lap| nanos(lap.longest_wait)).fold(0.0, f64::max),
     }

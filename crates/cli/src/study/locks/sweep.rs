@@ -47,6 +47,12 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
+/// The value that a quarter of the others lie below: the second of five, the third of nine.
+pub(crate) fn lower_quartile(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 4).copied().unwrap_or(f64::NAN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +63,10 @@ mod tests {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
         assert!(median(Vec::new()).is_nan());
+        assert_eq!(lower_quartile(vec![9.0, 2.0, 8.0, 1.0, 3.0]), 2.0);
+        assert_eq!(lower_quartile((1..=9).rev().map(f64::from).collect()), 3.0);
+        assert_eq!(lower_quartile(vec![4.0]), 4.0);
+        assert!(lower_quartile(Vec::new()).is_nan());
     }
 
     #[test]
