@@ -15,6 +15,7 @@
 //! | [`wait_for_turn`] | unbounded, a word that says how many are ahead | prunes |
 //! | [`wait_until_deadline`] | until a [`Deadline`] | first [chooses](crate::choice) whether it will time out |
 //! | [`retry_until`] | unbounded, an attempt that changes nothing when it fails | prunes |
+//! | [`retry_until_deadline`] | the same, until a [`Deadline`] | first chooses whether it will time out |
 //! | [`spin_for`] | bounded spinning, before something else is tried | looks once |
 //! | [`delay`] | lets time pass, looks at nothing | nothing |
 //!
