@@ -19,9 +19,6 @@ use crate::backoff::Backoff;
 ///
 /// Sealed: a fifth way is one more file of this crate, so that it is modelled and measured with the others.
 pub trait Contention: sealed::Sealed {
-    /// What reports and tables call it.
-    const NAME: &'static str;
-
     /// Acquires `locked`, which was held at the last look; `false` if the deadline came first.
     #[doc(hidden)]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool;
@@ -90,8 +87,6 @@ fn try_when_free(
 pub struct Exchange;
 
 impl Contention for Exchange {
-    const NAME: &'static str = "spin on exchange";
-
     #[inline]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
         let exchange = || try_acquire(locked).then_some(());
@@ -104,8 +99,6 @@ impl Contention for Exchange {
 pub struct Read;
 
 impl Contention for Read {
-    const NAME: &'static str = "spin on read";
-
     #[inline]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
         try_when_free(locked, deadline, W::start(), None)
@@ -119,8 +112,6 @@ impl Contention for Read {
 pub struct Ethernet;
 
 impl Contention for Ethernet {
-    const NAME: &'static str = "backoff";
-
     #[inline]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
         try_when_free(locked, deadline, W::start(), Some(Backoff::new()))
@@ -134,8 +125,6 @@ impl Contention for Ethernet {
 pub struct Polling;
 
 impl Contention for Polling {
-    const NAME: &'static str = "polling backoff";
-
     #[inline]
     fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
         let policy = Delayed { policy: W::start(), backoff: Backoff::new() };
