@@ -19,6 +19,7 @@ mod backend;
 #[macro_use]
 mod macros;
 
+pub mod asymmetric;
 pub mod atomic;
 pub mod cell;
 pub mod clock;

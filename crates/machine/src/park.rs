@@ -22,6 +22,10 @@ use crate::atomic::AtomicU32;
 use crate::backend;
 use crate::clock::Deadline;
 
+/// How many buckets a table hashed by address should have: one in a model, where addresses differ from one execution to the next and the
+/// order of things must not.
+pub const BUCKETS: usize = backend::park::BUCKETS;
+
 /// Why [`wait`] came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Woken {

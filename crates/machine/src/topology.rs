@@ -34,6 +34,20 @@ pub fn quota() -> Option<Quota> {
     backend::topology::quota()
 }
 
+/// The processor that the calling thread runs on, which may be another one by the time this returns; `None` where the system does not tell.
+///
+/// A few nanoseconds: the C library reads what the kernel keeps up to date.
+///
+/// ```
+/// use stanchion_machine::topology::{current, processors};
+/// assert!(current().is_none_or(|cpu| processors().contains(&cpu)));
+/// ```
+#[inline]
+#[must_use]
+pub fn current() -> Option<usize> {
+    backend::topology::current()
+}
+
 /// How many threads of this process can run at once: the number of [`processors`], or the [`quota`] rounded up if that is less.
 ///
 /// ```

@@ -17,6 +17,7 @@
 //! | [`retry_until`] | unbounded, an attempt that changes nothing when it fails | prunes |
 //! | [`retry_until_deadline`] | the same, until a [`Deadline`] | first chooses whether it will time out |
 //! | [`spin_for`] | bounded spinning, before something else is tried | looks once |
+//! | [`retry_for`] | bounded attempts, for as long as the caller says | attempts once |
 //! | [`delay`] | lets time pass, looks at nothing | nothing |
 //!
 //! Why pruning is only for the unbounded: cutting a branch says that whatever follows happens anyway in another branch, where the
@@ -218,6 +219,42 @@ pub fn spin_for<W: Word>(
         }
         if !backend::wait::SPINS || !budget.pause() {
             return None;
+        }
+    }
+}
+
+/// Repeats `attempt` until it yields something, or until `again` says to stop: it is asked after the first attempts and then about every
+/// `stride` nanoseconds. Attempts at least once.
+///
+/// Only pauses between attempts, never yields: the caller has something better to do when it stops. A failed attempt must have no effect
+/// that another thread can see.
+///
+/// ```
+/// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, wait::retry_for};
+/// let word = AtomicU32::new(0);
+/// let mut asked = 0;
+/// let seen = retry_for(|| (word.load(Relaxed) != 0).then_some(()), 200, || { asked += 1; asked < 5 });
+/// assert_eq!(seen, None);
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn retry_for<R>(
+    mut attempt: impl FnMut() -> Option<R>,
+    stride: u64,
+    mut again: impl FnMut() -> bool,
+) -> Option<R> {
+    loop {
+        if let Some(outcome) = attempt() {
+            return Some(outcome);
+        }
+        if !backend::wait::SPINS || !again() {
+            return None;
+        }
+        let mut budget = Pauses::within(stride);
+        while budget.pause() {
+            if let Some(outcome) = attempt() {
+                return Some(outcome);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | file | what it adds to loom |
 //! | --- | --- |
+//! | [`asymmetric`] | both sides of the barrier are fences |
 //! | [`world`] | what one execution owns: the objects behind `const fn new`, the script of choices, thread labels |
 //! | [`atomic`], [`cell`] | loom's types with `const fn new` |
 //! | [`model`] | runs a body under every script of choices, counts executions |
@@ -10,6 +11,7 @@
 //! | [`park`] | a futex: one table, made of loom's mutex and condition variables |
 //! | [`thread`] | spawn with a label that is the same in every interleaving |
 
+pub(crate) mod asymmetric;
 pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]

@@ -12,6 +12,9 @@ use crate::atomic::{AtomicU32, Ordering};
 use crate::clock::Deadline;
 use crate::park::Woken;
 
+/// Everything collides.
+pub(crate) const BUCKETS: usize = 1;
+
 /// The sleepers of one execution, in the order they went to sleep.
 pub(super) struct Parked {
     table: loom::sync::Mutex<()>,

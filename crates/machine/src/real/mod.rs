@@ -1,5 +1,6 @@
 //! The real machine: core atomics, the operating system's threads, the kernel's futex.
 
+pub(crate) mod asymmetric;
 pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]

@@ -13,6 +13,19 @@ pub(crate) use affinity::{Mask, pin, processors, restore};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use control_group::quota;
 
+#[cfg(all(target_os = "linux", not(miri)))]
+#[inline]
+pub(crate) fn current() -> Option<usize> {
+    // SAFETY: a question without pointers.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// Only Linux is asked.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) fn current() -> Option<usize> {
+    None
+}
+
 /// Only Linux has control groups.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn quota() -> Option<crate::topology::Quota> {

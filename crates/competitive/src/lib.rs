@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+mod lot;
+mod mutex;
+mod owner;
+
+pub mod cost;
+pub mod policy;
+
+pub use lock_api;
+
+pub use mutex::{
+    MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
+    RawPolicyMutex,
+};
+pub use policy::Policy;

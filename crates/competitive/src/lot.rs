@@ -1,0 +1,450 @@
+//! Where threads sleep that wait for a lock: a static table of queues, hashed by the lock's address.
+//!
+//! Why not the kernel's futex on the lock's own word: a release would have to know from that word whether anybody sleeps, which takes a
+//! second locked instruction to find out, and it could not say when it happened, nor to whom the lock goes. Here the word is stored to, the
+//! table is looked at, and the lock itself is not touched again: its memory may be gone by then.
+//!
+//! A bucket has a queue of sleepers, first come first, each a [`Node`] on its own thread's stack, and one word that releases look at:
+//! `attention`, how many locks of the bucket have a first sleeper that nobody has woken yet, and how many threads are about to
+//! become one.
+//!
+//! | of all sleepers on one lock | `state` | `delegate` | |
+//! | --- | --- | --- | --- |
+//! | the delegate | asleep | yes | counted in `attention`: the next release wakes it |
+//! | or: the delegate, on its way | woken | yes | not counted: releases have nothing to do until it has the lock or sleeps again |
+//! | the others | asleep | no | not counted |
+//!
+//! So a thread that takes and releases the lock a hundred times while a woken one gets to its feet makes one system call, not a hundred.
+//!
+//! # Invariants
+//!
+//! 1. A queue, and the places of the nodes in it, are touched under the bucket's lock only.
+//! 2. A node's `release` is written by its waker, under the bucket's lock, before it stores `WOKEN`; then it is its own thread's.
+//! 3. A node is in the queue from the first [`Waiter::sleep`] that did not refuse until [`Waiter`] is dropped; so the lock that it names is alive.
+//! 4. Of the nodes of one lock exactly one is the delegate, if there are any.
+//! 5. `attention` = delegates asleep + threads between announcing themselves and being either queued or refused.
+//! 6. A thread sleeps only after it has announced itself, passed [`heavy`], and found the lock held: so a release that does not see the
+//!    announcement has happened before that look, and there is one yet to come.
+//!
+//! # Orderings
+//!
+//! `attention` is Relaxed everywhere: the announcement and the release are Dekker's pattern, ordered by [`heavy`] here and [`light`] there.
+//! `state` is stored with Release by the waker and loaded with Acquire by the sleeper, which then reads `released_at`. The rest is the
+//! bucket lock's.
+//!
+//! Source: the table is that of WebKit's ParkingLot (Pizlo 2016) and of Linux's futex; the delegate is a refinement of Mesa monitors'
+//! "one waker"; the asymmetric look is [`machine::asymmetric`].
+//!
+//! [`heavy`]: machine::asymmetric::heavy
+//! [`light`]: machine::asymmetric::light
+
+use core::ptr;
+
+use crossbeam_utils::CachePadded;
+use lock_api::RawMutex as _;
+use machine::asymmetric;
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use machine::clock::{self, Deadline, Ticks};
+use machine::{park, topology};
+use stanchion_spin::TestAndSet;
+
+use crate::cost::Mode;
+use crate::owner::Owner;
+
+/// Asleep, or about to be.
+const ASLEEP: u32 = 0;
+/// Woken: the lock was released, or handed over.
+const WOKEN: u32 = 1;
+
+/// A sleeper that has waited for so long is handed the lock…
+const PATIENCE_NS: u64 = 10_000_000;
+/// …but not more often than this in any one bucket: each hand-over costs a switch to the sleeper while the lock stands still.
+const BETWEEN_HAND_OVERS_NS: u64 = 5_000_000;
+
+struct Bucket {
+    attention: AtomicU32,
+    lock: TestAndSet,
+    queue: UnsafeCell<Queue>,
+}
+
+struct Queue {
+    first: *const Node,
+    last: *const Node,
+    /// When a sleeper may next be handed its lock out of turn.
+    next_hand_over: Option<Ticks>,
+}
+
+machine::global! {
+    static TABLE: [CachePadded<Bucket>; park::BUCKETS] = [const { CachePadded::new(Bucket::new()) }; park::BUCKETS];
+}
+
+// SAFETY: the queue is touched under the lock only (Invariant 1), and its pointers are to nodes that live as long as they are in it.
+unsafe impl Sync for Bucket {}
+// SAFETY: as above; nothing in it belongs to a thread.
+unsafe impl Send for Bucket {}
+
+impl Bucket {
+    const fn new() -> Self {
+        Self {
+            attention: AtomicU32::new(0),
+            lock: TestAndSet::new(),
+            queue: UnsafeCell::new(Queue {
+                first: ptr::null(),
+                last: ptr::null(),
+                next_hand_over: None,
+            }),
+        }
+    }
+
+    /// Of the lock whose word is there.
+    #[inline]
+    fn of(word: *const AtomicU32) -> &'static Self {
+        let address = word.addr();
+        // Words are aligned to 4, locks mostly to 8; the upper bits tell apart what lies a power of two apart.
+        &TABLE[((address >> 3) ^ (address >> 13)) % park::BUCKETS]
+    }
+
+    fn with<R>(&self, body: impl FnOnce(&mut Queue) -> R) -> R {
+        let guard = self.lock.lock();
+        // SAFETY: Invariant 1. `body` is ours and does not unwind: it neither calls out nor indexes.
+        let result = self.queue.with_mut(|queue| body(unsafe { &mut *queue }));
+        // SAFETY: locked above, released once.
+        unsafe { self.lock.unlock(guard) };
+        result
+    }
+}
+
+/// A place in a queue. It lies on the stack of the thread that waits.
+pub(crate) struct Node {
+    word: *const AtomicU32,
+    owner: Owner,
+    state: AtomicU32,
+    /// When its thread came to the lock.
+    arrived: Ticks,
+    place: UnsafeCell<Place>,
+    release: UnsafeCell<Release>,
+}
+
+/// Where a node stands in its queue.
+struct Place {
+    next: *const Node,
+    previous: *const Node,
+    delegate: bool,
+}
+
+/// The release that woke a node.
+#[derive(Clone, Copy)]
+struct Release {
+    at: Ticks,
+    /// The processor, if the system tells.
+    on: Option<usize>,
+}
+
+impl Node {
+    /// A node of `owner`'s, who came to the lock with that word at `arrived`.
+    pub(crate) fn new(word: &AtomicU32, owner: Owner, arrived: Ticks) -> Self {
+        let place = Place { next: ptr::null(), previous: ptr::null(), delegate: false };
+        Self {
+            word,
+            owner,
+            state: AtomicU32::fresh(ASLEEP),
+            arrived,
+            place: UnsafeCell::new(place),
+            release: UnsafeCell::new(Release { at: arrived, on: None }),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The bucket must be locked (Invariant 1).
+    unsafe fn place<R>(&self, body: impl FnOnce(&mut Place) -> R) -> R {
+        // SAFETY: the caller's promise; no two borrows overlap, since no `body` calls this.
+        self.place.with_mut(|place| body(unsafe { &mut *place }))
+    }
+}
+
+impl Queue {
+    /// The nodes from `node` on that wait for the lock with that word.
+    fn of(&self, word: *const AtomicU32) -> impl Iterator<Item = &Node> {
+        let mut next = self.first;
+        core::iter::from_fn(move || {
+            // SAFETY: a node in the queue is alive (Invariant 3).
+            let node = unsafe { next.as_ref() }?;
+            // SAFETY: whoever has the queue has locked the bucket.
+            next = unsafe { node.place(|place| place.next) };
+            Some(node)
+        })
+        .filter(move |node| ptr::eq(node.word, word))
+    }
+
+    fn delegate(&self, word: *const AtomicU32) -> Option<&Node> {
+        // SAFETY: the bucket is locked.
+        self.of(word).find(|node| unsafe { node.place(|place| place.delegate) })
+    }
+
+    fn push(&mut self, node: &Node) {
+        // SAFETY: the bucket is locked.
+        unsafe {
+            node.place(|place| {
+                place.next = ptr::null();
+                place.previous = self.last;
+            });
+        }
+        // SAFETY: a node in the queue is alive.
+        match unsafe { self.last.as_ref() } {
+            // SAFETY: the bucket is locked.
+            Some(last) => unsafe { last.place(|place| place.next = node) },
+            None => self.first = node,
+        }
+        self.last = node;
+    }
+
+    fn remove(&mut self, node: &Node) {
+        // SAFETY: the bucket is locked.
+        let (previous, next) = unsafe { node.place(|place| (place.previous, place.next)) };
+        // SAFETY: a node in the queue is alive.
+        match unsafe { previous.as_ref() } {
+            // SAFETY: the bucket is locked.
+            Some(previous) => unsafe { previous.place(|place| place.next = next) },
+            None => self.first = next,
+        }
+        // SAFETY: a node in the queue is alive.
+        match unsafe { next.as_ref() } {
+            // SAFETY: the bucket is locked.
+            Some(next) => unsafe { next.place(|place| place.previous = previous) },
+            None => self.last = previous,
+        }
+    }
+}
+
+/// How a sleep ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slept {
+    /// Not at all: the lock was free, or had been handed over.
+    Refused,
+    /// The lock was released at that moment; the mode is where this thread runs now, if the system tells.
+    Woken { at: Ticks, mode: Option<Mode> },
+    /// The deadline has passed, and nobody has woken this thread.
+    TimedOut,
+}
+
+/// A thread's wait for a lock, in so far as it sleeps.
+pub(crate) struct Waiter<'n> {
+    node: &'n Node,
+    bucket: &'static Bucket,
+    queued: bool,
+}
+
+impl<'n> Waiter<'n> {
+    pub(crate) fn new(node: &'n Node) -> Self {
+        Self { node, bucket: Bucket::of(node.word), queued: false }
+    }
+
+    fn word(&self) -> &AtomicU32 {
+        // SAFETY: the caller of `Node::new` waits for that lock, and borrows it meanwhile.
+        unsafe { &*self.node.word }
+    }
+
+    /// Sleeps until the lock has been released, unless it is free.
+    pub(crate) fn sleep(&mut self, deadline: Deadline) -> Slept {
+        let (node, bucket) = (self.node, self.bucket);
+        // Relaxed: Invariant 6; `heavy` pairs with the `light` of a release.
+        bucket.attention.fetch_add(1, Ordering::Relaxed);
+        asymmetric::heavy();
+        let refused = bucket.with(|queue| {
+            // Relaxed: a release that this look misses comes later and sees the announcement (Invariant 6).
+            let holder = self.word().load(Ordering::Relaxed);
+            if holder == Owner::NOBODY || node.owner.is(holder) {
+                bucket.attention.fetch_sub(1, Ordering::Relaxed);
+                return true;
+            }
+            let delegate = if self.queued {
+                // Woken in vain: what it held before, it holds again.
+                // SAFETY: the bucket is locked.
+                unsafe { node.place(|place| place.delegate) }
+            } else {
+                let first = queue.delegate(node.word).is_none();
+                // SAFETY: the bucket is locked.
+                unsafe { node.place(|place| place.delegate = first) };
+                queue.push(node);
+                first
+            };
+            if !delegate {
+                // Another one speaks for all of this lock (Invariant 4).
+                bucket.attention.fetch_sub(1, Ordering::Relaxed);
+            }
+            // Relaxed: its own thread's word, until the bucket is unlocked.
+            node.state.store(ASLEEP, Ordering::Relaxed);
+            false
+        });
+        if refused {
+            return Slept::Refused;
+        }
+        self.queued = true;
+        // Acquire: pairs with the waker's Release.
+        while node.state.load(Ordering::Acquire) == ASLEEP {
+            if park::wait(&node.state, ASLEEP, deadline) == park::Woken::TimedOut {
+                return self.timed_out();
+            }
+        }
+        self.woken()
+    }
+
+    #[cold]
+    fn timed_out(&mut self) -> Slept {
+        let asleep = self.bucket.with(|queue| {
+            // Relaxed: wakers store under the lock that is held here.
+            let asleep = self.node.state.load(Ordering::Relaxed) == ASLEEP;
+            if asleep {
+                leave(self.bucket, queue, self.node);
+            }
+            asleep
+        });
+        if asleep {
+            self.queued = false;
+            return Slept::TimedOut;
+        }
+        self.woken()
+    }
+
+    fn woken(&self) -> Slept {
+        // SAFETY: Invariant 2: written before the state that this thread has seen, and not again until it sleeps again.
+        let Release { at, on } = self.node.release.with(|release| unsafe { *release });
+        let mode = |here| if on == Some(here) { Mode::Busy } else { Mode::Idle };
+        Slept::Woken { at, mode: on.and_then(|_| topology::current()).map(mode) }
+    }
+
+    /// Whether the lock was handed to this thread. Once it is out of the queue nobody can do so any more.
+    pub(crate) fn give_up(mut self) -> bool {
+        self.leave();
+        // Acquire: pairs with the Release of whoever handed the lock over.
+        self.node.owner.is(self.word().load(Ordering::Acquire))
+    }
+
+    fn leave(&mut self) {
+        if !self.queued {
+            return;
+        }
+        self.queued = false;
+        let on_its_way = self.bucket.with(|queue| {
+            // A wake-up that this thread may have used up: who comes next must look for itself, unless it is this thread that holds the lock now
+            // and will release it.
+            // Relaxed: nobody but this thread, or who holds the bucket, makes it the owner.
+            let holds = self.node.owner.is(self.word().load(Ordering::Relaxed));
+            let next = leave(self.bucket, queue, self.node)?;
+            (!holds).then(|| wake(self.bucket, next, clock::now()))
+        });
+        if let Some(state) = on_its_way {
+            park::wake_at(state, 1);
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Takes `node` out of its queue; says who speaks for the lock now, if that has changed.
+fn leave<'q>(bucket: &Bucket, queue: &'q mut Queue, node: &Node) -> Option<&'q Node> {
+    queue.remove(node);
+    // SAFETY: the bucket is locked, by who calls.
+    if !unsafe { node.place(|place| place.delegate) } {
+        return None;
+    }
+    // Relaxed: stored under the lock that is held here.
+    if node.state.load(Ordering::Relaxed) == ASLEEP {
+        bucket.attention.fetch_sub(1, Ordering::Relaxed);
+    }
+    let next = queue.of(node.word).next()?;
+    // SAFETY: as above.
+    unsafe { next.place(|place| place.delegate = true) };
+    // Relaxed: the releaser that must see this is the calling thread, or comes after its own announcement (Invariant 6).
+    bucket.attention.fetch_add(1, Ordering::Relaxed);
+    Some(next)
+}
+
+/// Marks a delegate that is asleep as woken; says which word its thread sleeps on.
+fn wake(bucket: &Bucket, delegate: &Node, released_at: Ticks) -> *const AtomicU32 {
+    bucket.attention.fetch_sub(1, Ordering::Relaxed);
+    let release = Release { at: released_at, on: topology::current() };
+    // SAFETY: Invariant 2: the bucket is locked, by who calls, and the sleeper has not been told yet.
+    delegate.release.with_mut(|place| unsafe { *place = release });
+    // Release: pairs with the sleeper's Acquire. From here on the node may be gone as soon as the bucket is unlocked.
+    delegate.state.store(WOKEN, Ordering::Release);
+    &raw const delegate.state
+}
+
+/// After the lock with that word was set free: has anybody to be woken?
+#[inline]
+pub(crate) fn released(word: *const AtomicU32) {
+    asymmetric::light();
+    let bucket = Bucket::of(word);
+    // Relaxed: ordered by `light`, which pairs with the `heavy` of `Waiter::sleep`.
+    if bucket.attention.load(Ordering::Relaxed) != 0 {
+        wake_delegate(bucket, word);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
+    let now = clock::now();
+    let asleep = bucket.with(|queue| {
+        let node = sleeping_delegate(queue, word)?;
+        let arrived = node.arrived;
+        // In a model no time passes: there a sleeper's patience ends by choice.
+        let starving = machine::choice()
+            || now.nanos_since(arrived) >= PATIENCE_NS
+                && queue.next_hand_over.is_none_or(|moment| now >= moment);
+        if starving && !node.owner.is_anonymous() {
+            // SAFETY: a sleeper waits for this lock, so it is alive (Invariant 3).
+            let lock = unsafe { &*word };
+            // Release: pairs with the new owner's Acquire. It may have been taken by another thread meanwhile; then its turn comes later.
+            let _ = lock.compare_exchange(
+                Owner::NOBODY,
+                node.owner.to_bits(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+        }
+        let state = wake(bucket, node, now);
+        if starving {
+            queue.next_hand_over = Some(now.plus_nanos(BETWEEN_HAND_OVERS_NS));
+        }
+        Some(state)
+    });
+    if let Some(state) = asleep {
+        park::wake_at(state, 1);
+    }
+}
+
+/// Hands the lock with that word, which the caller holds, to who has slept on it longest; sets it free if there is nobody.
+#[cold]
+pub(crate) fn hand_over(word: &AtomicU32) {
+    let bucket = Bucket::of(word);
+    let asleep = bucket.with(|queue| {
+        let Some(node) = queue.delegate(word) else {
+            // Release: pairs with the next holder's Acquire. Who has announced itself looks at the word once the bucket is free again.
+            word.store(Owner::NOBODY, Ordering::Release);
+            return None;
+        };
+        // One that is on its way, or whose thread has no number, cannot be given anything: it tries for itself.
+        // Relaxed: stored under the lock that is held here.
+        let asleep = node.state.load(Ordering::Relaxed) == ASLEEP;
+        let heir = if node.owner.is_anonymous() { Owner::NOBODY } else { node.owner.to_bits() };
+        // Release: pairs with the new owner's Acquire.
+        word.store(heir, Ordering::Release);
+        asleep.then(|| wake(bucket, node, clock::now()))
+    });
+    if let Some(state) = asleep {
+        park::wake_at(state, 1);
+    }
+}
+
+fn sleeping_delegate(queue: &Queue, word: *const AtomicU32) -> Option<&Node> {
+    // Relaxed: stored under the bucket's lock, which the caller holds.
+    queue.delegate(word).filter(|node| node.state.load(Ordering::Relaxed) == ASLEEP)
+}

@@ -1,0 +1,420 @@
+//! The mutex: one word that names its holder, and a policy that says how long to spin before sleeping.
+//!
+//! Why not the usual three-state futex word (free, held, held with sleepers): its release must find out whether anybody sleeps, which takes a second
+//! locked instruction and doubles the price of a lock that nobody else wants. Here the word is only stored to, and sleepers are counted in a static table
+//! that the releaser looks at ([`lot`](crate::lot)); the price is paid by who goes to sleep.
+//!
+//! | `word` | |
+//! | --- | --- |
+//! | 0 | free |
+//! | a thread's number, and 1 | held by it |
+//! | 2^32 - 1 | held by a thread without a number |
+//!
+//! # Invariants
+//!
+//! 1. `word` leaves 0 by the compare-exchange of a thread that wants the lock, or of a releaser on behalf of a sleeper; it becomes 0, or the number of a
+//!    sleeper, only by its holder.
+//! 2. A thread that finds its own number in `word` while it waits has been handed the lock: it did not hold it when it came ([`Arrival`]), and nobody
+//!    else writes that number. Threads without a number are never handed anything.
+//! 3. After the store that frees the lock, a release does not touch it: its memory may be gone.
+//!
+//! # Orderings
+//!
+//! The acquiring compare-exchange and looks that may find the lock handed over are Acquire; they pair with the Release stores of `unlock` and of
+//! [`lot::hand_over`]. That a release and a sleeper do not miss each other is [`lot`](crate::lot)'s affair.
+//!
+//! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`, of which `lock_slow` is the transcription; their `releaseTime` is stamped by
+//! the releaser, in its slow path only.
+
+use core::fmt;
+
+use lock_api::{GuardNoSend, RawMutex, RawMutexFair, RawMutexTimed};
+use machine::atomic::{AtomicU32, Ordering};
+use machine::clock::{self, Deadline, Instant};
+use machine::park;
+use machine::wait::{Spin, WaitPolicy, retry_for, retry_until_deadline};
+
+use crate::cost;
+use crate::lot::{self, Node, Slept, Waiter};
+use crate::owner::Owner;
+use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
+
+/// A mutual exclusion lock whose waiters spin, then sleep, for as long as `P` says.
+///
+/// | | |
+/// | --- | --- |
+/// | uncontended | one compare-exchange to lock, one store and one load to unlock (where [`membarrier`](machine::asymmetric) is to be had) |
+/// | order | none: a running thread may overtake sleepers. One that has slept for 10 ms is handed the lock, at most every 5 ms |
+/// | size | 8 bytes and the policy's, at most 16 in all |
+/// | more threads than processors | keeps working: waiters sleep |
+/// | deadline | yes |
+///
+/// No poison: a panic in a section releases the lock. Guards stay with their thread, because the lock knows whose it is.
+///
+/// # Panics
+///
+/// Locking a mutex that the thread holds already panics, since it would wait for itself; with a deadline it waits for that, and fails.
+///
+/// ```
+/// use stanchion_competitive::{PolicyMutex, policy::LastThreeSamples};
+///
+/// let mutex = PolicyMutex::<_, LastThreeSamples>::new(vec![1]);
+/// mutex.lock().push(2);
+/// assert_eq!(*mutex.lock(), [1, 2]);
+/// ```
+pub struct RawPolicyMutex<P = Adaptive> {
+    word: AtomicU32,
+    /// How many spin (lower half) and sleep (upper half): what policies are told.
+    waiting: AtomicU32,
+    policy: P,
+}
+
+/// The mutex to use if you do not know which to use: waits are spun or slept through as the lock's own history says.
+///
+/// ```
+/// use stanchion_competitive::Mutex;
+///
+/// static TOTAL: Mutex<u64> = Mutex::new(0);
+/// *TOTAL.lock() += 5;
+/// let local = Mutex::new(5);
+/// assert_eq!(*TOTAL.lock(), *local.lock());
+/// ```
+pub type Mutex<T> = lock_api::Mutex<RawPolicyMutex<Adaptive>, T>;
+
+/// The guard of a [`Mutex`].
+pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawPolicyMutex<Adaptive>, T>;
+
+/// A guard of a part of what a [`Mutex`] protects.
+pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawPolicyMutex<Adaptive>, T>;
+
+/// A mutex with a policy of your choice, see [`policy`](crate::policy).
+pub type PolicyMutex<T, P> = lock_api::Mutex<RawPolicyMutex<P>, T>;
+
+/// The guard of a [`PolicyMutex`].
+pub type PolicyMutexGuard<'a, T, P> = lock_api::MutexGuard<'a, RawPolicyMutex<P>, T>;
+
+/// A guard of a part of what a [`PolicyMutex`] protects.
+pub type MappedPolicyMutexGuard<'a, T, P> = lock_api::MappedMutexGuard<'a, RawPolicyMutex<P>, T>;
+
+/// What `waiting` counts.
+const SPINNER: u32 = 1;
+const SLEEPER: u32 = 1 << 16;
+
+impl<P> RawPolicyMutex<P> {
+    /// A free lock with that policy, for policies that have parameters.
+    ///
+    /// ```
+    /// use stanchion_competitive::{PolicyMutex, RawPolicyMutex, policy::OptimalOnline};
+    /// let raw = RawPolicyMutex::with_policy(OptimalOnline::with_threshold(700));
+    /// let mutex: PolicyMutex<_, OptimalOnline> = PolicyMutex::from_raw(raw, "data");
+    /// assert_eq!(*mutex.lock(), "data");
+    /// ```
+    #[must_use]
+    pub const fn with_policy(policy: P) -> Self {
+        Self { word: AtomicU32::new(Owner::NOBODY), waiting: AtomicU32::new(0), policy }
+    }
+
+    /// The policy, with what it has learnt.
+    #[must_use]
+    pub const fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// The [`thread::index`](machine::thread::index) of who holds the lock; `None` if it is free, or its holder has none. A hint.
+    #[must_use]
+    pub fn holder(&self) -> Option<usize> {
+        // Relaxed: out of date when it is returned.
+        Owner::index_in(self.word.load(Ordering::Relaxed))
+    }
+}
+
+impl<P: Policy> RawPolicyMutex<P> {
+    #[inline]
+    fn try_acquire(&self, me: Owner) -> bool {
+        // Acquire: pairs with the Release of the last holder.
+        self.word
+            .compare_exchange(Owner::NOBODY, me.to_bits(), Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Waits for the lock; `false` if the deadline came first.
+    #[cold]
+    #[inline(never)]
+    fn lock_slow(&self, me: Owner, deadline: Deadline) -> bool {
+        // Relaxed: only this thread could have written its number (Invariant 2), before it came here.
+        if me.is(self.word.load(Ordering::Relaxed)) {
+            return self.lock_again(deadline);
+        }
+        let mut arrival = Arrival::new(self);
+        let node = Node::new(&self.word, me, arrival.since);
+        let mut waiter = Waiter::new(&node);
+        loop {
+            let threshold = self.policy.threshold(&arrival.contention);
+            if self.spin(me, threshold, deadline, &mut arrival) {
+                break;
+            }
+            arrival.sleeps(true);
+            let slept = waiter.sleep(deadline);
+            arrival.sleeps(false);
+            match slept {
+                Slept::Refused => {}
+                Slept::Woken { at, mode } => arrival.woken(at, mode),
+                Slept::TimedOut => return false,
+            }
+            // Looks once more before it gives up: the deadline may have passed while it was on its way.
+            if deadline.passed() && !self.spin(me, 0, deadline, &mut arrival) {
+                // Acquire: if it was handed over in the last moment.
+                return waiter.give_up();
+            }
+        }
+        drop(waiter);
+        let wait = arrival.ended();
+        let held = Held(self);
+        self.policy.adjust(&wait);
+        core::mem::forget(held);
+        true
+    }
+
+    /// Spins for at most `threshold` nanoseconds; whether it got the lock.
+    #[inline]
+    fn spin(
+        &self,
+        me: Owner,
+        threshold: u64,
+        deadline: Deadline,
+        arrival: &mut Arrival<'_>,
+    ) -> bool {
+        let mut holder = arrival.holder;
+        let mut changes = 0;
+        let attempt = || {
+            // Acquire: if it finds the lock handed over, that pairs with the Release of who did it.
+            let word = self.word.load(Ordering::Acquire);
+            if word == Owner::NOBODY {
+                return self.try_acquire(me).then_some(());
+            }
+            if word != holder {
+                changes += 1;
+                holder = word;
+            }
+            // Invariant 2.
+            me.is(word).then_some(())
+        };
+        let acquired = if threshold == u64::MAX {
+            retry_until_deadline(attempt, &mut Spin::start(), deadline)
+        } else {
+            let mut contention = arrival.contention;
+            let until = clock::now().plus_nanos(threshold);
+            retry_for(attempt, STRIDE_NS.min(threshold), || {
+                // Relaxed: a hint for the policy.
+                contention.holder = Owner::index_in(self.word.load(Ordering::Relaxed));
+                clock::now() < until && !deadline.passed() && self.policy.keep_spinning(&contention)
+            })
+        };
+        arrival.spun(holder, changes);
+        acquired.is_some()
+    }
+
+    /// The thread holds the lock already.
+    #[cold]
+    fn lock_again(&self, deadline: Deadline) -> bool {
+        if deadline == Deadline::NEVER {
+            let name = self.policy.name();
+            panic!(
+                "this thread already holds the mutex {} (at {self:p}), or one that ended without releasing it had its number: waiting for it would never end",
+                name.map_or(String::from("without a name"), |name| format!("`{name}`")),
+            );
+        }
+        let word = AtomicU32::new(0);
+        while park::wait(&word, 0, deadline) != park::Woken::TimedOut {}
+        false
+    }
+
+    #[inline]
+    fn lock_until(&self, deadline: Deadline) -> Option<GuardNoSend> {
+        self.lock_slow(Owner::me(), deadline).then(GuardNoSend::new)
+    }
+}
+
+/// Releases the lock if the policy panics.
+struct Held<'a, P: Policy>(&'a RawPolicyMutex<P>);
+
+impl<P: Policy> Drop for Held<'_, P> {
+    fn drop(&mut self) {
+        // SAFETY: the thread has just got the lock, and goes on unwinding.
+        unsafe { self.0.unlock(GuardNoSend::new()) };
+    }
+}
+
+/// One thread's wait for a lock, from its first failure on.
+struct Arrival<'l> {
+    waiting: &'l AtomicU32,
+    /// [`SPINNER`] or [`SLEEPER`].
+    counted: u32,
+    since: clock::Ticks,
+    /// Until when the wait is accounted for.
+    until: clock::Ticks,
+    spun: u64,
+    blocked: u64,
+    wake_latency: Option<u64>,
+    holder: u32,
+    holder_changes: u32,
+    others: u32,
+    contention: Contention,
+}
+
+impl<'l> Arrival<'l> {
+    fn new<P>(lock: &'l RawPolicyMutex<P>) -> Self {
+        let now = clock::now();
+        // Relaxed, here and below: hints for the policy.
+        let others = lock.waiting.fetch_add(SPINNER, Ordering::Relaxed);
+        let holder = lock.word.load(Ordering::Relaxed);
+        let contention = Contention {
+            holder: Owner::index_in(holder),
+            spinners: others % SLEEPER,
+            sleepers: others / SLEEPER,
+            blocks: 0,
+            cost: cost::current(),
+        };
+        Self {
+            waiting: &lock.waiting,
+            counted: SPINNER,
+            since: now,
+            until: now,
+            spun: 0,
+            blocked: 0,
+            wake_latency: None,
+            holder,
+            holder_changes: 0,
+            others: contention.spinners + contention.sleepers,
+            contention,
+        }
+    }
+
+    fn spun(&mut self, holder: u32, changes: u32) {
+        let now = clock::now();
+        self.spun += now.nanos_since(self.until);
+        self.until = now;
+        self.holder = holder;
+        self.holder_changes += changes;
+    }
+
+    fn sleeps(&mut self, sleeps: bool) {
+        let counted = if sleeps { SLEEPER } else { SPINNER };
+        let before = self.waiting.fetch_add(counted.wrapping_sub(self.counted), Ordering::Relaxed);
+        self.counted = counted;
+        if !sleeps {
+            let others = before.wrapping_sub(SLEEPER);
+            self.contention.spinners = others % SLEEPER;
+            self.contention.sleepers = others / SLEEPER;
+        }
+    }
+
+    /// It was woken by a release at that moment.
+    fn woken(&mut self, released_at: clock::Ticks, mode: Option<cost::Mode>) {
+        let now = clock::now();
+        // The paper's MAX(0, releaseTime - now): a release before it went to sleep was not waited for.
+        self.blocked += released_at.nanos_since(self.until);
+        let latency = now.nanos_since(released_at.max(self.until));
+        if let Some(mode) = mode {
+            cost::observe(latency, mode);
+        }
+        self.wake_latency = Some(latency);
+        self.until = now;
+        self.contention.blocks += 1;
+        self.contention.cost = cost::current();
+    }
+
+    fn ended(&self) -> Wait {
+        Wait {
+            length: self.spun + self.blocked,
+            spun: self.spun,
+            blocks: self.contention.blocks,
+            wake_latency: self.wake_latency,
+            others: self.others,
+            holder_changes: self.holder_changes,
+            cost: self.contention.cost,
+        }
+    }
+}
+
+impl Drop for Arrival<'_> {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(self.counted, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: by Invariant 1 the lock has one holder at a time, and the orderings make one holder's writes visible to the next.
+unsafe impl<P: Policy> RawMutex for RawPolicyMutex<P> {
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self::with_policy(P::INIT);
+
+    /// Not `Send`: the word names the thread that holds it.
+    type Guard = GuardNoSend;
+
+    #[inline]
+    fn lock(&self) -> GuardNoSend {
+        let me = Owner::me();
+        if !self.try_acquire(me) {
+            // Without a deadline it returns only with the lock.
+            self.lock_slow(me, Deadline::NEVER);
+        }
+        GuardNoSend::new()
+    }
+
+    #[inline]
+    fn try_lock(&self) -> Option<GuardNoSend> {
+        self.try_acquire(Owner::me()).then(GuardNoSend::new)
+    }
+
+    #[inline]
+    unsafe fn unlock(&self, _guard: GuardNoSend) {
+        let word: *const AtomicU32 = &self.word;
+        // Release: pairs with the Acquire of the next holder.
+        self.word.store(Owner::NOBODY, Ordering::Release);
+        // Invariant 3.
+        lot::released(word);
+    }
+
+    #[inline]
+    fn is_locked(&self) -> bool {
+        // Relaxed: a hint, out of date when it is returned.
+        self.word.load(Ordering::Relaxed) != Owner::NOBODY
+    }
+}
+
+// SAFETY: `hand_over` releases the lock, or makes a waiter its holder.
+unsafe impl<P: Policy> RawMutexFair for RawPolicyMutex<P> {
+    #[inline]
+    unsafe fn unlock_fair(&self, _guard: GuardNoSend) {
+        lot::hand_over(&self.word);
+    }
+}
+
+// SAFETY: `lock_until` yields a guard only for an acquired lock.
+unsafe impl<P: Policy> RawMutexTimed for RawPolicyMutex<P> {
+    type Duration = core::time::Duration;
+    type Instant = Instant;
+
+    #[inline]
+    fn try_lock_for(&self, timeout: Self::Duration) -> Option<GuardNoSend> {
+        // The clock is read only by a thread that has to wait.
+        self.try_lock().or_else(|| self.lock_until(Deadline::after(timeout)))
+    }
+
+    #[inline]
+    fn try_lock_until(&self, instant: Self::Instant) -> Option<GuardNoSend> {
+        self.try_lock().or_else(|| self.lock_until(Deadline::at(instant)))
+    }
+}
+
+impl<P: Policy> Default for RawPolicyMutex<P> {
+    fn default() -> Self {
+        Self::INIT
+    }
+}
+
+impl<P: Policy> fmt::Debug for RawPolicyMutex<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawPolicyMutex").field("holder", &self.holder()).finish_non_exhaustive()
+    }
+}

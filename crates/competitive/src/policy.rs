@@ -1,0 +1,273 @@
+//! How long may this wait spin? A [`Policy`] answers that, and is told afterwards how long the wait turned out to be.
+//!
+//! Nothing else varies between the mutexes of this crate: one slow path ([`PolicyMutex`](crate::PolicyMutex)) waits for all of them.
+//!
+//! | policy | spins for | learns | size of a mutex |
+//! | --- | --- | --- | --- |
+//! | [`AlwaysBlock`] | nothing | nothing | 8 |
+//! | [`AlwaysSpin`] | as long as it takes | nothing | 8 |
+//! | [`FixedSpin`] | C, or a share of it | nothing | 8 |
+//! | [`OptimalOnline`] | the threshold it was given | nothing | 12 |
+//! | [`OptimalOnlineApproximation`] | what is best for the histogram of this lock's waits | a histogram, kept aside | 12 |
+//! | [`LastThreeSamples`] | what is best for the last three waits | three waits | 12 |
+//! | [`RandomWalk`] | a length that every wait moves one step | one length | 12 |
+//! | [`Randomized`] | a random length up to C | nothing | 8 |
+//! | [`HolderAware`] | while the holder is on a processor | as its fall-back | 12 |
+//! | [`Adaptive`] | see there: the default | | 12 |
+//!
+//! C is what it costs to block and be woken, see [`cost`](crate::cost). The first seven are those of Karlin, Li, Manasse and Owicki (1991),
+//! under their names, and stand in the order of that paper.
+
+mod adaptive;
+mod always_block;
+mod always_spin;
+mod fixed_spin;
+mod holder_aware;
+mod last_three_samples;
+mod optimal_online;
+mod optimal_online_approximation;
+mod random_walk;
+mod randomized;
+
+pub use adaptive::Adaptive;
+pub use always_block::AlwaysBlock;
+pub use always_spin::AlwaysSpin;
+pub use fixed_spin::FixedSpin;
+pub use holder_aware::HolderAware;
+pub use last_three_samples::LastThreeSamples;
+pub use optimal_online::OptimalOnline;
+pub use optimal_online_approximation::OptimalOnlineApproximation;
+pub use random_walk::RandomWalk;
+pub use randomized::Randomized;
+
+/// Decides for one lock how long its waits may spin. Lives in the lock.
+///
+/// # Contract
+///
+/// [`adjust`](Self::adjust) is called by the thread that has just got the lock, so never by two at once; [`threshold`](Self::threshold)
+/// and [`keep_spinning`](Self::keep_spinning) are called by any number of waiters meanwhile. Both must be short: they run while others wait. If one panics, the
+/// lock is released and the panic goes on.
+///
+/// ```
+/// use stanchion_competitive::{PolicyMutex, policy::{Contention, Policy}};
+///
+/// /// Spins for a microsecond unless somebody sleeps already.
+/// struct Brief;
+///
+/// impl Policy for Brief {
+///     const INIT: Self = Self;
+///     fn threshold(&self, contention: &Contention) -> u64 {
+///         if contention.sleepers() > 0 { 0 } else { 1_000 }
+///     }
+/// }
+///
+/// let mutex = PolicyMutex::<_, Brief>::new(5);
+/// assert_eq!(*mutex.lock(), 5);
+/// ```
+pub trait Policy: Send + Sync {
+    /// The policy of a lock that has seen no wait yet.
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self;
+
+    /// For how many nanoseconds this wait may spin before it blocks; `u64::MAX` for as long as it takes. Asked when the wait begins, and
+    /// again when a thread that has blocked was woken but did not get the lock.
+    fn threshold(&self, contention: &Contention) -> u64;
+
+    /// Whether a wait goes on spinning; asked about every [`STRIDE_NS`] while the threshold is not reached.
+    #[inline]
+    fn keep_spinning(&self, contention: &Contention) -> bool {
+        let _ = contention;
+        true
+    }
+
+    /// Told how long a wait was, when it has ended with the lock.
+    #[inline]
+    fn adjust(&self, wait: &Wait) {
+        let _ = wait;
+    }
+
+    /// What this lock is called in messages, if it has a name.
+    #[inline]
+    fn name(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Nanoseconds between two questions whether to [`keep_spinning`](Policy::keep_spinning).
+pub const STRIDE_NS: u64 = 500;
+
+/// What a waiter sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Contention {
+    pub(crate) holder: Option<usize>,
+    pub(crate) spinners: u32,
+    pub(crate) sleepers: u32,
+    pub(crate) blocks: u32,
+    pub(crate) cost: u64,
+}
+
+impl Contention {
+    /// The holder's [`thread::index`](machine::thread::index), when the waiter last looked; `None` if the lock was free or its holder has none.
+    #[inline]
+    #[must_use]
+    pub fn holder(&self) -> Option<usize> {
+        self.holder
+    }
+
+    /// How many others were spinning for this lock. A hint.
+    #[inline]
+    #[must_use]
+    pub fn spinners(&self) -> u32 {
+        self.spinners
+    }
+
+    /// How many others were asleep for it. A hint.
+    #[inline]
+    #[must_use]
+    pub fn sleepers(&self) -> u32 {
+        self.sleepers
+    }
+
+    /// How often this wait has blocked already, and was woken in vain.
+    #[inline]
+    #[must_use]
+    pub fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// C: what it costs to block, in nanoseconds. Never 0.
+    #[inline]
+    #[must_use]
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+}
+
+/// A wait that ended with the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    pub(crate) length: u64,
+    pub(crate) spun: u64,
+    pub(crate) blocks: u32,
+    pub(crate) wake_latency: Option<u64>,
+    pub(crate) others: u32,
+    pub(crate) holder_changes: u32,
+    pub(crate) cost: u64,
+}
+
+impl Wait {
+    /// How long the lock was not to be had, in nanoseconds: spinning, and blocked *until the release* that woke the thread. What passed between that
+    /// release and the thread's running again is not part of it.
+    ///
+    /// This is the paper's `spinsWaited` (section 2.5), in time.
+    #[inline]
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// How much of it was spun, in nanoseconds.
+    #[inline]
+    #[must_use]
+    pub fn spun(&self) -> u64 {
+        self.spun
+    }
+
+    /// How often it blocked.
+    #[inline]
+    #[must_use]
+    pub fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// From the last release that woke the thread to its running again, in nanoseconds: what blocking cost this time.
+    #[inline]
+    #[must_use]
+    pub fn wake_latency(&self) -> Option<u64> {
+        self.wake_latency
+    }
+
+    /// How many others waited when it began.
+    #[inline]
+    #[must_use]
+    pub fn others(&self) -> u32 {
+        self.others
+    }
+
+    /// How often the waiter saw the lock change hands without getting it.
+    #[inline]
+    #[must_use]
+    pub fn holder_changes(&self) -> u32 {
+        self.holder_changes
+    }
+
+    /// C, as it was taken to be during this wait, in nanoseconds. Never 0.
+    #[inline]
+    #[must_use]
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+}
+
+/// A length in hundredths of C, the unit that policies keep what they learn in: C itself is measured while the program runs.
+///
+/// The paper counts in spins, 200 of which are C: half a hundredth each.
+pub(crate) mod percent {
+    /// Observations longer than this are taken to be this long: the paper's 1008 spins.
+    pub(crate) const CAP: u64 = 504;
+
+    /// `length` in hundredths of `cost`, rounded up to a multiple of `step`, at most [`CAP`].
+    #[inline]
+    pub(crate) fn of(length: u64, cost: u64, step: u64) -> u64 {
+        let step = step.max(1);
+        let hundredths = (u128::from(length) * 100).div_ceil(cost.max(1).into());
+        u64::try_from(hundredths).unwrap_or(CAP).min(CAP).next_multiple_of(step)
+    }
+
+    /// The nanoseconds of so many hundredths of `cost`.
+    #[inline]
+    pub(crate) fn nanos(hundredths: u64, cost: u64) -> u64 {
+        cost.saturating_mul(hundredths) / 100
+    }
+}
+
+#[cfg(test)]
+impl Contention {
+    /// Nobody else, a holder without a number, and that C.
+    pub(crate) fn of_cost(cost: u64) -> Self {
+        Self { holder: None, spinners: 0, sleepers: 0, blocks: 0, cost }
+    }
+}
+
+#[cfg(test)]
+impl Wait {
+    /// A wait of that length, spun through, with that C.
+    pub(crate) fn of(length: u64, cost: u64) -> Self {
+        Self {
+            length,
+            spun: length,
+            blocks: 0,
+            wake_latency: None,
+            others: 0,
+            holder_changes: 0,
+            cost,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn hundredths_round_up_and_end() {
+        assert_eq!(percent::of(0, 10_000, 8), 0);
+        assert_eq!(percent::of(1, 10_000, 8), 8);
+        assert_eq!(percent::of(10_000, 10_000, 8), 104);
+        assert_eq!(percent::of(u64::MAX, 10_000, 8), 504);
+        assert_eq!(percent::of(u64::MAX, u64::MAX, 32), 128);
+        assert_eq!(percent::of(u64::MAX, 0, 32), 512);
+        assert_eq!(percent::of(5, 0, 0), 500);
+        assert_eq!(percent::nanos(504, u64::MAX), u64::MAX / 100);
+    }
+}
