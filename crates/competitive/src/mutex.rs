@@ -204,7 +204,7 @@ impl<P: Policy> RawPolicyMutex<P> {
         } else {
             let mut contention = arrival.contention;
             let until = clock::now().plus_nanos(threshold);
-            retry_for(attempt, STRIDE_NS.min(threshold), || {
+            retry_for(attempt, STRIDE_NS, || {
                 // Relaxed: a hint for the policy.
                 contention.holder = Owner::index_in(self.word.load(Ordering::Relaxed));
                 clock::now() < until && !deadline.passed() && self.policy.keep_spinning(&contention)

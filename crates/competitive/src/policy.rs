@@ -73,7 +73,8 @@ pub trait Policy: Send + Sync {
     /// again when a thread that has blocked was woken but did not get the lock.
     fn threshold(&self, contention: &Contention) -> u64;
 
-    /// Whether a wait goes on spinning; asked about every [`STRIDE_NS`] while the threshold is not reached.
+    /// Whether a wait goes on spinning; asked at every look that found the lock held, while the threshold is not reached. Looks are at most
+    /// [`STRIDE_NS`] apart.
     #[inline]
     fn keep_spinning(&self, contention: &Contention) -> bool {
         let _ = contention;
@@ -93,7 +94,7 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// Nanoseconds between two questions whether to [`keep_spinning`](Policy::keep_spinning).
+/// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from one hint up to this.
 pub const STRIDE_NS: u64 = 500;
 
 /// What a waiter sees.
