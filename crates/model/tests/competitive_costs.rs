@@ -82,10 +82,20 @@ fn a_walk_on_two_tracks_by_hand() {
     }
 }
 
+/// Ten steps of 0.1 up and ten down do not meet on the same floating-point numbers, and are the same eleven thresholds.
+#[test]
+fn a_walk_of_whole_steps_has_one_track() {
+    let coin = points(&[(0.5, 1.0), (2.0, 1.0)]);
+    let shares = walk_thresholds(&coin, 0.1, 1.0).unwrap();
+    assert_eq!(shares.points().len(), 11, "{shares:?}");
+    assert!(shares.points().iter().all(|point| close(point.1, 1.0 / 11.0)), "{shares:?}");
+}
+
 /// A walk that only ever goes one way stays at that end, however many steps there are.
 #[test]
 fn a_walk_that_never_turns_ends() {
-    let (short, long) = (points(&[(10.0, 1.0)]), points(&[(1e9, 3.0)]));
+    // C itself is not longer than C.
+    let (short, long) = (points(&[(10.0, 1.0), (C, 1.0)]), points(&[(1e9, 3.0)]));
     for step in [1e-4, 0.08, 0.5, 3.0] {
         assert_eq!(walk_thresholds(&short, step * C, C).unwrap().points(), [(200.0, 1.0)]);
         assert_eq!(walk_thresholds(&long, step * C, C).unwrap().points(), [(0.0, 1.0)]);
@@ -133,6 +143,36 @@ fn the_best_threshold_may_be_beyond_a_context_switch() {
     assert!(close(cost, 190.0) && close(expected_cost(&waits, 160.0, C).unwrap(), 260.0));
 }
 
+/// 100 and 300: to block at once costs 2·200, to spin for 100 costs 100 + 300, for 300 costs 100 + 300. Of equals the shortest.
+#[test]
+fn of_thresholds_that_cost_the_same_the_shortest_is_taken() {
+    assert_eq!(optimal_threshold(&points(&[(100.0, 1.0), (300.0, 1.0)]), C).unwrap(), (0.0, C));
+    assert_eq!(best_of_three(100.0, 500.0, 0.0, C).unwrap(), 0.0);
+}
+
+/// At C the off-line optimum pays C either way; section 2.3 says that it blocks.
+#[test]
+fn a_wait_as_long_as_a_context_switch_blocks() {
+    let optimum = optimal_offline(&points(&[(199.0, 1.0), (C, 3.0)]), C).unwrap();
+    assert_eq!((optimum.share_blocked, optimum.mean_spin), (0.75, Some(199.0)));
+}
+
+/// Steps of 64 and a cap of 100: 70 is rounded up to 128, and cut to 100.
+#[test]
+fn waits_are_rounded_first_and_cut_then() {
+    let (step, cap) = (0.32, 0.5);
+    for strategy in [
+        Strategy::LastThreeSamples { step, cap },
+        Strategy::OptimalOnlineApproximation { step, cap },
+    ] {
+        let mut lock = Learner::new(strategy, C).unwrap();
+        for (wait, threshold) in [(60.0, 64.0), (70.0, 100.0), (64.0, 100.0)] {
+            lock.observe(wait).unwrap();
+            assert_eq!(lock.threshold(), threshold, "{strategy} after {wait}");
+        }
+    }
+}
+
 /// Where a recorder gives up, an optimum may seem to lie that is none. At each multiple of 100 three of five waits that are left end, so to
 /// wait for the next is worth it (100/0.6 < 200); after 900 the rest lasts until 1500, and it is best to block. Cut at 1008 the rest
 /// seems to end after 108 more, and it seems best to spin.
@@ -166,8 +206,8 @@ fn memoryless_waits_are_all_or_nothing() {
     assert!(threshold == 0.0 && close(cost, C), "{threshold} {cost}");
 }
 
-/// Lim and Agarwal ("Waiting algorithms for synchronization in large-scale multiprocessors", TOCS 1993): for exponential waits a fixed threshold of ln(e-1) C,
-/// about 0.54 C, costs at most e/(e-1) times the optimum, whatever their mean; no other threshold does.
+/// Lim and Agarwal ("Waiting algorithms for synchronization in large-scale multiprocessors", TOCS 1993): for exponential waits a fixed threshold
+/// of ln(e-1) C, about 0.54 C, costs at most e/(e-1) times the optimum, whatever their mean; no other threshold does.
 #[test]
 fn exponential_waits_and_the_threshold_of_0_54() {
     let worst = |fraction: f64| {
@@ -325,6 +365,13 @@ fn an_endless_wait() {
         assert!(!drawn.is_nan() && !traced.is_nan());
     }
     assert_eq!(optimal_threshold(&points(&[(f64::INFINITY, 1.0)]), C).unwrap(), (0.0, C));
+    // These weights, taken one by one from their sum, leave -1e-16: not a reason to spin for ever.
+    let uneven = points(&[(10.0, 0.1), (20.0, 0.3), (f64::INFINITY, 0.9)]);
+    let (threshold, cost) = optimal_threshold(&uneven, C).unwrap();
+    assert!(
+        threshold == 20.0 && close(cost, (1.0 + 6.0 + 0.9 * 220.0) / 1.3),
+        "{threshold} {cost}"
+    );
 }
 
 /// A lock that was free at the first look costs nobody anything, and no waits at all cost nothing.

@@ -9,7 +9,7 @@
 //! | randomized | e/(e-1) times the off-line optimum |
 //! | random-walk | the threshold's long-run distribution has a closed form; the next wait is independent of it |
 //! | last-three-samples | all triples of rounded waits, with their chances; the next wait is independent of them |
-//! | optimal on-line approximation | simulated, learning included: it has no long run but that of optimal on-line |
+//! | optimal on-line approximation | simulated, learning included: in the long run it is optimal on-line for rounded waits |
 //!
 //! Last-three-samples has as many triples as there are ways to choose 3 of n rounded waits with repetition, 45,760 for the paper's 63
 //! and 0. Beyond [`MOST_ROUNDED`] rounded waits it is simulated too.
@@ -111,7 +111,7 @@ fn over_triples(rounded: &Distribution, waits: &Distribution, switch: f64) -> f6
                     (false, false) => 6.0,
                     _ => 3.0,
                 };
-                let best = best_of(&mut [values[i].0, values[j].0, values[k].0], switch);
+                let best = best_of([values[i].0, values[j].0, values[k].0], switch);
                 let chosen = [i, j, k].into_iter().find(|&index| values[index].0 == best);
                 let cost = chosen.map_or(blocked, |index| costs[index]);
                 sum += orders * chance(i) * chance(j) * chance(k) * cost;

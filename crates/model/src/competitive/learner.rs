@@ -39,8 +39,8 @@ enum Memory {
     Nothing,
     /// How many waits there were of each length, in steps.
     All { rounding: Rounding, counts: BTreeMap<u64, u64>, seen: u64 },
-    /// The last three waits; of the first `seen` places only.
-    Three { rounding: Rounding, waits: [f64; 3], next: usize, seen: usize },
+    /// The last three waits. One that has not been is 0: it costs every threshold the same, nothing, and so has no say.
+    Three { rounding: Rounding, waits: [f64; 3], next: usize },
     /// Only the threshold itself.
     Walk { step: f64 },
 }
@@ -65,7 +65,7 @@ impl Learner {
             }
             Strategy::LastThreeSamples { step, cap } => {
                 let rounding = Rounding::new(step, cap, switch);
-                (switch, Memory::Three { rounding, waits: [0.0; 3], next: 0, seen: 0 })
+                (switch, Memory::Three { rounding, waits: [0.0; 3], next: 0 })
             }
             Strategy::RandomWalk { step } => (switch, Memory::Walk { step: step * switch }),
             Strategy::OptimalOnline | Strategy::Randomized => {
@@ -101,12 +101,10 @@ impl Learner {
                     counts.iter().map(|(&steps, &count)| (rounding.length(steps), count as f64));
                 self.threshold = minimise(points, *seen as f64, switch).0;
             }
-            Memory::Three { rounding, waits, next, seen } => {
+            Memory::Three { rounding, waits, next } => {
                 waits[*next] = rounding.round(wait);
                 *next = (*next + 1) % waits.len();
-                *seen = (*seen + 1).min(waits.len());
-                let mut sorted = *waits;
-                self.threshold = best_of(&mut sorted[..*seen], switch);
+                self.threshold = best_of(*waits, switch);
             }
             Memory::Walk { step } => self.threshold = walk(self.threshold, wait, *step, switch),
         }

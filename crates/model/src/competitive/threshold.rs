@@ -59,8 +59,8 @@ pub(super) fn minimise(
     for (length, weight) in points {
         spun += length * weight;
         longer -= weight;
-        // Not `spun + …·0.0`: an infinite length would make it NaN. Below 0 the difference is a rounding error.
-        let cost = if longer > 0.0 { spun + (length + switch) * longer } else { spun };
+        // Infinite, or not a number, for an infinite length; neither is less than what blocking costs.
+        let cost = spun + (length + switch) * longer;
         if cost < best.1 {
             best = (length, cost);
         }
@@ -88,15 +88,15 @@ pub(super) fn minimise(
 /// ```
 pub fn best_of_three(a: f64, b: f64, c: f64, switch: f64) -> Result<f64, CompetitiveError> {
     check_switch(switch)?;
-    let mut waits = [a, b, c];
+    let waits = [a, b, c];
     for (index, &length) in waits.iter().enumerate() {
         check_length(index, length)?;
     }
-    Ok(best_of(&mut waits, switch))
+    Ok(best_of(waits, switch))
 }
 
-/// The best threshold for a few waits, which are sorted on the way.
-pub(super) fn best_of(waits: &mut [f64], switch: f64) -> f64 {
+/// [`best_of_three`] of checked numbers.
+pub(super) fn best_of(mut waits: [f64; 3], switch: f64) -> f64 {
     waits.sort_by(f64::total_cmp);
-    minimise(waits.iter().map(|&length| (length, 1.0)), waits.len() as f64, switch).0
+    minimise(waits.map(|length| (length, 1.0)), 3.0, switch).0
 }
