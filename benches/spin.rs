@@ -14,10 +14,10 @@ mod lock;
 use std::hint::black_box;
 use std::time::Duration;
 
+use contend::contend;
 use criterion::{
     BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime,
 };
-use contend::contend;
 use lock::{Lock, McslockThreadLocal};
 
 /// Calls `run::<L>(arguments)` for every lock: each of ours, then the peer it answers.

@@ -95,7 +95,7 @@ pub trait Policy: Send + Sync {
 }
 
 /// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from one hint up to this.
-pub const STRIDE_NS: u64 = 500;
+pub const STRIDE_NS: u64 = 1_500;
 
 /// What a waiter sees.
 #[derive(Clone, Copy, Debug)]
@@ -172,6 +172,13 @@ impl Wait {
     #[must_use]
     pub fn spun(&self) -> u64 {
         self.spun
+    }
+
+    /// How much of it passed asleep, each time until the release, in nanoseconds.
+    #[inline]
+    #[must_use]
+    pub fn blocked(&self) -> u64 {
+        self.length - self.spun
     }
 
     /// How often it blocked.
