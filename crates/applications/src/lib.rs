@@ -2,6 +2,7 @@
 
 pub mod barrier;
 mod crew;
+pub mod galaxy;
 pub mod hanoi;
 mod mix;
 mod named;

@@ -81,7 +81,7 @@ impl Plan {
 
     /// The peg that stands for `peg` of the schedule in `round`.
     pub(super) fn peg(&self, peg: u8, round: u32) -> u8 {
-        if round % 2 == 0 { peg } else { self.pegs as u8 - 1 - peg }
+        if round.is_multiple_of(2) { peg } else { self.pegs as u8 - 1 - peg }
     }
 
     /// Steps made on `peg` before `round`.
