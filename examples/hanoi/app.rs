@@ -44,7 +44,7 @@ struct Arguments {
     #[command(flatten)]
     lock: Choice,
 
-    /// Leaves the threads to the system. Without it each stays on a processor of its own, if there are enough.
+    /// Leaves the threads to the system. Without it each stays on one processor, and these are dealt out in turn.
     #[arg(long)]
     no_pin: bool,
 

@@ -45,15 +45,13 @@ impl Report<'_> {
         let most = run.threads.iter().map(|share| share.moves).max().unwrap_or(0);
         let least = run.threads.iter().map(|share| share.moves).min().unwrap_or(0);
         write!(out, "threads      {least} to {most} moves each")?;
-        let processors: Vec<String> = run
-            .threads
-            .iter()
-            .filter_map(|share| share.processor)
-            .map(|it| it.to_string())
-            .collect();
-        match &processors[..] {
-            [] => writeln!(out)?,
-            processors => writeln!(out, ", on processors {}", processors.join(", "))?,
+        let mut processors: Vec<usize> =
+            run.threads.iter().filter_map(|share| share.processor).collect();
+        processors.sort_unstable();
+        processors.dedup();
+        match processors.len() {
+            0 => writeln!(out)?,
+            processors => writeln!(out, ", dealt out to {processors} processors")?,
         }
         writeln!(out)?;
         table::write_locks(out, &run.locks, self.by_lock, ("turn", &run.turns), self.histogram)

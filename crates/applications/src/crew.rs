@@ -10,6 +10,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// The most threads a run may have.
 pub const MAX_THREADS: usize = 64;
 
+/// Where threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seats {
+    /// Where the system puts them.
+    Free,
+    /// Each on a processor of its own. If there are not enough, they are free: two that share a processor while another is
+    /// free would be worse than what the system does.
+    Own,
+    /// Each on one processor, which are dealt out in turn. For many threads that wake each other: left to the system, who is woken may run
+    /// where its waker did, and then all of them take turns on one processor and never find a lock held.
+    Dealt,
+}
+
 /// What the threads of a run share.
 pub(crate) trait Shared: Send + Sync + 'static {
     /// A thread has panicked and will do nothing more: wakes all who wait for it, or will. Must not panic.
@@ -18,7 +31,7 @@ pub(crate) trait Shared: Send + Sync + 'static {
 
 /// Runs `mine` as number 0 and `other` as numbers 1 to `threads` - 1, and returns what they return, in that order.
 ///
-/// Each is told the processor that it stays on: if `pinned`, one of its own, provided there are enough and the system does not refuse.
+/// Each is told the processor that it stays on, if it has a seat and the system did not refuse.
 ///
 /// # Panics
 ///
@@ -26,14 +39,14 @@ pub(crate) trait Shared: Send + Sync + 'static {
 pub(crate) fn run<S: Shared, W: Send + 'static>(
     shared: &Arc<S>,
     threads: usize,
-    pinned: bool,
+    seats: Seats,
     mine: impl FnOnce(Option<usize>) -> W,
     other: fn(&S, usize, Option<usize>) -> W,
 ) -> Vec<W> {
-    let processors = if pinned { topology::processors() } else { Vec::new() };
-    // All or none: two that share a processor while another is free would be worse than what the system does.
-    let enough = threads <= processors.len();
-    let place = |who: usize| enough.then(|| processors[who]);
+    let processors = if seats == Seats::Free { Vec::new() } else { topology::processors() };
+    let enough = seats == Seats::Dealt || threads <= processors.len();
+    let seated = enough && !processors.is_empty();
+    let place = |who: usize| seated.then(|| processors[who % processors.len()]);
     let mut handles = Vec::with_capacity(threads - 1);
     let mine = catch_unwind(AssertUnwindSafe(|| {
         // For a thread that cannot be started.

@@ -160,12 +160,16 @@ fn a_panic_of_who_watches_reaches_the_caller() {
 }
 
 #[test]
-fn a_pinned_run_finds_the_same_and_gives_the_caller_its_processors_back() {
+fn pinned_threads_are_dealt_out_and_the_caller_gets_its_processors_back() {
     let before = machine::topology::processors();
-    let run = arrives(Options { threads: before.len().min(8), pinned: true, ..Options::default() });
-    let pinned = run.threads.iter().filter(|share| share.processor.is_some()).count();
-    assert_eq!(pinned, if cfg!(target_os = "linux") { run.threads.len() } else { 0 });
+    let run = arrives(Options { pinned: true, ..Options::default() });
+    for (who, share) in run.threads.iter().enumerate() {
+        let dealt = before[who % before.len()];
+        assert_eq!(share.processor, cfg!(target_os = "linux").then_some(dealt));
+    }
     assert_eq!(machine::topology::processors(), before);
+    let free = arrives(Options { threads: 3, ..Options::default() });
+    assert!(free.threads.iter().all(|share| share.processor.is_none()));
 }
 
 proptest! {

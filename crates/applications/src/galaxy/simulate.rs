@@ -22,7 +22,7 @@ use super::outcome::{Options, Refused, Run, Share, fault};
 use super::pool::Pool;
 use super::stars::{Chunk, Star, stars};
 use crate::barrier::{Barrier, Broken, MeetingWaits};
-use crate::crew::{self, Shared};
+use crate::crew::{self, Seats, Shared};
 use crate::named::{Ledger, Locksmith, Named};
 use crate::waits::Waits;
 use core::ops::ControlFlow;
@@ -90,7 +90,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     let workers = crew::run(
         &field,
         threads,
-        pinned,
+        if pinned { Seats::Own } else { Seats::Free },
         |processor| Worker::work(&field, 0, processor, &mut *watch),
         // Only the first watches.
         |field, who, processor| {

@@ -38,7 +38,8 @@ pub struct Options {
     pub rounds: u32,
     /// Nanoseconds for which a disk is carried, the processor being busy with it.
     pub work_ns: u64,
-    /// Whether each thread stays on a processor of its own, if there are enough.
+    /// Whether each thread stays on one processor, which are dealt out in turn. Without it the system may let all of them take turns on one: they
+    /// wake each other, and who is woken often runs where its waker did. Then no lock is ever found held.
     pub pinned: bool,
 }
 

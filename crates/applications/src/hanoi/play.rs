@@ -10,7 +10,7 @@ use super::outcome::{DISKS, Expected, MAX_MOVES, Options, PEGS, Refused, Run, Sh
 use super::plan::{Plan, columns};
 use super::post::{Broken, Post};
 use super::schedule::{Disk, Move, moves_needed};
-use crate::crew::{self, MAX_THREADS, Shared};
+use crate::crew::{self, MAX_THREADS, Seats, Shared};
 use crate::named::{Ledger, Locksmith};
 use crate::waits::Waits;
 use core::time::Duration;
@@ -78,7 +78,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     let workers = crew::run(
         &game,
         threads,
-        pinned,
+        if pinned { Seats::Dealt } else { Seats::Free },
         |processor| Worker::work(&game, 0, processor, &mut *watch),
         |game, who, processor| Worker::work(game, who, processor, &mut |_| ()),
     );

@@ -45,7 +45,7 @@ use super::stats::WaitStatistics;
 use super::stimulus::{contribution, stimulus};
 use super::wiring::Wiring;
 use crate::barrier::{Barrier, Broken};
-use crate::crew::{self, MAX_THREADS, Shared};
+use crate::crew::{self, MAX_THREADS, Seats, Shared};
 use core::time::Duration;
 use lock_api::RawMutex;
 use machine::clock;
@@ -192,7 +192,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     let workers = crew::run(
         &simulation,
         threads,
-        pinned,
+        if pinned { Seats::Own } else { Seats::Free },
         |processor| Worker::work(&simulation, 0, processor),
         Worker::work,
     );
