@@ -20,6 +20,12 @@ pub(crate) enum Command {
     /// Say what this machine is: processors, clock, costs of its primitives, what its kernel allows.
     #[command(after_help = MACHINE_HELP)]
     Machine(MachineOptions),
+    /// Compute on a processor until standard input ends: the company of some of `regret`'s cells.
+    #[command(hide = true)]
+    Hog {
+        /// The number of the processor.
+        processor: usize,
+    },
 }
 
 // Paragraphs are single lines: clap breaks them at the width of the terminal.
@@ -59,6 +65,10 @@ pub(crate) struct StudyOptions {
     #[arg(long)]
     pub(crate) quick: bool,
 
+    /// Take regret's whole grid of 102 cells in five rounds: about an hour.
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) full: bool,
+
     /// Print the experiments (those that match the filters) and stop.
     #[arg(long)]
     pub(crate) list: bool,
@@ -74,6 +84,45 @@ pub(crate) struct StudyOptions {
     /// Seed of everything random in the experiments.
     #[arg(long, value_name = "N", default_value_t = 1989)]
     pub(crate) seed: u64,
+
+    /// Only these cells of the whole grid, by tokens of their names: 8t-hogs, 2t-1us-4x-quiet, phases.
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',', help_heading = REGRET)]
+    pub(crate) cells: Vec<String>,
+
+    /// Only these contestants, by name or a part of it.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = REGRET)]
+    pub(crate) contestants: Vec<String>,
+
+    /// How often each contestant runs in each cell; the figures are medians.
+    #[arg(long, value_name = "N", help_heading = REGRET,
+        value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) rounds: Option<u8>,
+
+    /// How long acquisitions are counted, each time; without it what fits into the time of the run.
+    #[arg(long, value_name = "N", help_heading = REGRET,
+        value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub(crate) window_ms: Option<u64>,
+
+    /// Enter our adaptive policies with other steps as well.
+    #[arg(long, help_heading = REGRET)]
+    pub(crate) sweep: bool,
+}
+
+const REGRET: &str = "Options of the experiment `regret`";
+
+impl StudyOptions {
+    /// The first option given that only `regret` knows.
+    pub(crate) fn only_for_regret(&self) -> Option<&'static str> {
+        let given = [
+            (self.full, "--full"),
+            (!self.cells.is_empty(), "--cells"),
+            (!self.contestants.is_empty(), "--contestants"),
+            (self.rounds.is_some(), "--rounds"),
+            (self.window_ms.is_some(), "--window-ms"),
+            (self.sweep, "--sweep"),
+        ];
+        given.into_iter().find_map(|(given, option)| given.then_some(option))
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -61,7 +61,7 @@ fn list_names_all_and_runs_nothing() {
     ] {
         assert!(listed.contains(id), "{id} is missing:\n{listed}");
     }
-    assert!(listed.contains("41 experiments"), "{listed}");
+    assert!(listed.contains("42 experiments"), "{listed}");
     assert!(listed.contains("not built yet: needs stanchion-lockfree"), "{listed}");
     assert!(!Path::new(&out).exists());
 

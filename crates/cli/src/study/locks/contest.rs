@@ -171,7 +171,7 @@ pub(crate) fn nanos(duration: Duration) -> f64 {
 
 /// Processor time that this process has used.
 #[cfg(unix)]
-fn processor_time() -> Duration {
+pub(crate) fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a timespec that lives through the call.
     let done = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
@@ -184,7 +184,7 @@ fn processor_time() -> Duration {
 
 /// Processor time that this process has used; not asked for on this system.
 #[cfg(not(unix))]
-fn processor_time() -> Duration {
+pub(crate) fn processor_time() -> Duration {
     Duration::ZERO
 }
 
