@@ -36,7 +36,7 @@ pub(crate) enum Error {
     )]
     UnknownCell(String),
 
-    #[error("no contestant matches `{filter}`; there are: {}", .all.join(", "))]
+    #[error("no contestant matches `{filter}`; there are {}, and the words ours and peers", .all.join(", "))]
     UnknownContestant { filter: String, all: Vec<&'static str> },
 
     #[error(
