@@ -32,10 +32,13 @@ pub(crate) enum Command {
 const STUDY_HELP: &str = "\
 Examples:
   stanchion study --list           every experiment, and which are built
-  stanchion study                  all that are built: about ten minutes
-  stanchion study --quick          the same, coarsely: under 3 minutes
+  stanchion study                  all that are built: about 20 minutes
+  stanchion study --quick          the same, coarsely: under 5 minutes
   stanchion study all89 regsim     one paper's, and the circuit
   stanchion study fig4.1 'fig3.*'  by part of an id, or with * and ?
+  stanchion study regret           which mutex is never far from the best: ten minutes
+  stanchion study regret --full    the same over the whole grid: an hour
+  stanchion study regret --cells 8t-hogs,phases --contestants ours,parking_lot --rounds 3
 
 Writes DIR/report.html (one file, no network needed) and DIR/results.json. Ctrl-C once stops after \
 the running measurement and writes what is finished; twice stops at once.
@@ -61,7 +64,7 @@ pub(crate) struct StudyOptions {
     #[arg(value_name = "FILTER")]
     pub(crate) filters: Vec<String>,
 
-    /// Shorter windows and fewer repeats: all of it in under 3 minutes.
+    /// Shorter windows and fewer repeats: all of it in under 5 minutes.
     #[arg(long)]
     pub(crate) quick: bool,
 
@@ -89,7 +92,7 @@ pub(crate) struct StudyOptions {
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', help_heading = REGRET)]
     pub(crate) cells: Vec<String>,
 
-    /// Only these contestants, by name or a part of it.
+    /// Only these contestants, by name or a part of it; also `ours` and `peers`.
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = REGRET)]
     pub(crate) contestants: Vec<String>,
 

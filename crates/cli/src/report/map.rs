@@ -39,7 +39,7 @@ pub(crate) fn legend() -> [String; STEPS] {
     })
 }
 
-const ROW: i32 = 18;
+const ROW: i32 = 20;
 
 /// Pixels for a name of so many letters.
 fn length<'a>(names: impl Iterator<Item = &'a String>) -> i32 {
@@ -61,13 +61,13 @@ pub(crate) fn draw(area: &Area<'_>, picture: &Picture, width: u32) -> Drawing {
     let font = |size: i32, colour: &RGBColor| ("sans-serif", size).into_font().color(colour);
     for (column, name) in picture.x.names.iter().enumerate() {
         let x = left + column as i32 * field + field / 2;
-        let upright = ("sans-serif", 13).into_font().transform(FontTransform::Rotate270);
+        let upright = ("sans-serif", 15).into_font().transform(FontTransform::Rotate270);
         let style = upright.color(&TEXT).pos(Pos::new(HPos::Left, VPos::Center));
         area.draw(&Text::new(name.clone(), (x, top - 6), style)).map_err(failed)?;
     }
     for (row, series) in picture.series.iter().enumerate() {
         let y = top + row as i32 * ROW;
-        let style = font(13, &TEXT).pos(Pos::new(HPos::Right, VPos::Center));
+        let style = font(15, &TEXT).pos(Pos::new(HPos::Right, VPos::Center));
         area.draw(&Text::new(series.name.clone(), (left - 6, y + ROW / 2), style))
             .map_err(failed)?;
         for &(column, value) in &series.points {
@@ -78,7 +78,7 @@ pub(crate) fn draw(area: &Area<'_>, picture: &Picture, width: u32) -> Drawing {
             // A narrower field has no room for a number.
             if field >= 34 {
                 let ink = if step < DARK { &ON_PALE } else { &ON_DARK };
-                let style = font(12, ink).pos(Pos::new(HPos::Center, VPos::Center));
+                let style = font(14, ink).pos(Pos::new(HPos::Center, VPos::Center));
                 area.draw(&Text::new(number(value), (x + field / 2, y + ROW / 2), style))
                     .map_err(failed)?;
             }

@@ -9,7 +9,7 @@ use super::options::Plan;
 use super::race::Figures;
 use super::standing::{FAIR, STARVED, Standing, geometric_mean, may_set_best, regrets, standing};
 use super::trial::Trial;
-use crate::units::{grouped, nanos, significant};
+use crate::units::{count, grouped, nanos, significant};
 
 /// A trial and what follows from it.
 struct Shown<'a> {
@@ -63,7 +63,7 @@ impl Shown<'_> {
 
     fn verdict(&self) -> Verdict {
         let missed: Vec<String> = (self.bars.iter().filter(|bar| bar.met == Some(false)))
-            .map(|bar| format!("{}: {}, asked {}", bar.what, bar.here, bar.asked))
+            .map(|bar| format!("{}: {} ({})", bar.what, bar.here, bar.asked))
             .collect();
         let (run, ranked) = (self.run(), self.ranked());
         let (first, standing) = ranked[0];
@@ -80,17 +80,22 @@ impl Shown<'_> {
         if missed.is_empty() {
             Verdict::Holds(format!("every bar that could be judged ({run}); {leads}"))
         } else {
-            Verdict::Differs(format!("{} ({run})", missed.join("; ")))
+            let (missed_bars, bars) = (missed.len(), self.bars.len());
+            Verdict::Differs(format!(
+                "{missed_bars} of {bars} bars missed ({run}). {}",
+                missed.join("; ")
+            ))
         }
     }
 
     fn run(&self) -> String {
         format!(
-            "{}, {} contestants, {} rounds of {} ms",
+            "{}, {}, {} of {} ms{}",
             self.plan.selection,
-            self.plan.contestants.len(),
-            self.plan.rounds,
-            self.plan.window.as_millis()
+            count(self.plan.contestants.len(), "contestant"),
+            count(self.trial.complete, "round"),
+            self.plan.window.as_millis(),
+            if self.trial.complete < self.plan.rounds { ", then interrupted" } else { "" }
         )
     }
 
@@ -184,7 +189,8 @@ impl Shown<'_> {
                 "{}. Figures are medians of the rounds; rounds follow each other, and in each the \
                  contestants of a cell run in another order. A race settles for {} ms, is counted \
                  for {} ms without reading a clock, and has each wait timed for {} ms; the longest \
-                 wait is of all of that, seen every 10 ms where waits are not timed.",
+                 wait is of all of that, seen every 10 ms where waits are not timed. A timed wait \
+                 includes the second reading of the clock.",
                 capital(&self.run()),
                 plan.settle().as_millis(),
                 plan.window.as_millis(),
@@ -312,7 +318,7 @@ impl Shown<'_> {
             })
             .collect();
         Some(json!({
-            "rounds": self.plan.rounds,
+            "rounds": self.trial.complete,
             "window_ms": self.plan.window.as_secs_f64() * 1e3,
             "not_entered": CONTESTANTS.iter()
                 .filter(|one| !self.plan.contestants.iter().any(|entered| entered.name == one.name))

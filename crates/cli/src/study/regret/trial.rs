@@ -28,6 +28,8 @@ pub(crate) struct Trial {
     pub(crate) rounds: Vec<Vec<Vec<Figures>>>,
     /// Who entered twice.
     pub(crate) double: Option<usize>,
+    /// Rounds that were run to their end.
+    pub(crate) complete: usize,
 }
 
 impl Trial {
@@ -36,16 +38,40 @@ impl Trial {
         let row = |row: &Vec<Vec<Figures>>| row.iter().map(|rounds| medians(rounds)).collect();
         self.rounds.iter().map(row).collect()
     }
+
+    /// Forgets the round that was not run to its end, and a double that has run in no other.
+    fn keep_complete(&mut self, entered: usize) {
+        for row in &mut self.rounds {
+            for (column, rounds) in row.iter_mut().enumerate() {
+                rounds.truncate(if column < entered { self.complete } else { self.complete - 1 });
+            }
+            row.retain(|rounds| !rounds.is_empty());
+        }
+        if self.complete == 1 {
+            self.double = None;
+        }
+    }
 }
 
-/// Runs them.
+/// Runs them. If the user stops it, the rounds that are complete count.
 pub(crate) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
-    let pace = Pace::measure();
-    let mut random = Random::new(context.seed);
     context.plan(plan.races());
     let entered = plan.contestants.len();
-    let mut trial =
-        Trial { rounds: vec![vec![Vec::new(); entered]; plan.cells.len()], double: None };
+    let rounds = vec![vec![Vec::new(); entered]; plan.cells.len()];
+    let mut trial = Trial { rounds, double: None, complete: 0 };
+    match run_rounds(context, plan, &mut trial) {
+        Err(Stop::Interrupted) if trial.complete > 0 => {
+            trial.keep_complete(entered);
+            Ok(trial)
+        }
+        done => done.map(|()| trial),
+    }
+}
+
+fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), Stop> {
+    let pace = Pace::measure();
+    let mut random = Random::new(context.seed);
+    let entered = plan.contestants.len();
     for round in 0..plan.rounds {
         if round == 1 {
             let double = leader(&regrets(&trial.medians(), entered));
@@ -70,8 +96,9 @@ pub(crate) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
                 context.step()?;
             }
         }
+        trial.complete += 1;
     }
-    Ok(trial)
+    Ok(())
 }
 
 fn race<'a>(context: &'a Context, plan: &Plan, cell: &Cell, pace: Pace) -> Race<'a> {
@@ -101,6 +128,25 @@ fn shuffle<T>(values: &mut [T], random: &mut Random) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unfinished_round_is_forgotten() {
+        let figures = |count| vec![Figures::default(); count];
+        let trial = |complete, rows: [[usize; 2]; 2]| Trial {
+            rounds: rows.iter().map(|row| row.map(figures).into()).collect(),
+            double: Some(0),
+            complete,
+        };
+        let lengths = |trial: &Trial| -> Vec<Vec<usize>> {
+            trial.rounds.iter().map(|row| row.iter().map(Vec::len).collect()).collect()
+        };
+        let mut second = trial(1, [[2, 1], [1, 0]]);
+        second.keep_complete(1);
+        assert_eq!((lengths(&second), second.double), (vec![vec![1], vec![1]], None));
+        let mut third = trial(2, [[3, 2], [2, 1]]);
+        third.keep_complete(1);
+        assert_eq!((lengths(&third), third.double), (vec![vec![2, 1], vec![2, 1]], Some(0)));
+    }
 
     #[test]
     fn a_shuffle_keeps_all_and_leaves_every_place_to_everyone() {
