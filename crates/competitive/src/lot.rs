@@ -358,15 +358,20 @@ fn leave<'q>(bucket: &Bucket, queue: &'q mut Queue, node: &Node) -> Option<&'q N
         return None;
     }
     // Relaxed: stored under the lock that is held here.
-    if node.state.load(Ordering::Relaxed) == ASLEEP {
-        bucket.attention.fetch_sub(1, Ordering::Relaxed);
+    let counted = node.state.load(Ordering::Relaxed) == ASLEEP;
+    let next = queue.of(node.word).next();
+    if let Some(next) = next {
+        // SAFETY: as above.
+        unsafe { next.place(|place| place.delegate = true) };
     }
-    let next = queue.of(node.word).next()?;
-    // SAFETY: as above.
-    unsafe { next.place(|place| place.delegate = true) };
-    // Relaxed: the releaser that must see this is the calling thread, or comes after its own announcement (Invariant 6).
-    bucket.attention.fetch_add(1, Ordering::Relaxed);
-    Some(next)
+    // From one sleeper to the next the count passes in one step, which is none: a release that found it lower in between would wake nobody.
+    match (counted, next.is_some()) {
+        // Relaxed: the release that must see this is the calling thread's own, or the caller wakes `next` itself.
+        (false, true) => _ = bucket.attention.fetch_add(1, Ordering::Relaxed),
+        (true, false) => _ = bucket.attention.fetch_sub(1, Ordering::Relaxed),
+        _ => {}
+    }
+    next
 }
 
 /// Marks a delegate that is asleep as woken; says which word its thread sleeps on.
