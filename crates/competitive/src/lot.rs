@@ -407,19 +407,22 @@ fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
         let starving = machine::choice()
             || now.nanos_since(arrived) >= PATIENCE_NS
                 && queue.next_hand_over.is_none_or(|moment| now >= moment);
-        if starving && !node.owner.is_anonymous() {
+        let handed_over = starving && !node.owner.is_anonymous() && {
+            // The sleeper's pointer, not the caller's: that one's lock may be gone, and another one be where it was.
             // SAFETY: a sleeper waits for this lock, so it is alive (Invariant 3).
-            let lock = unsafe { &*word };
-            // Release: pairs with the new owner's Acquire. It may have been taken by another thread meanwhile; then its turn comes later.
-            let _ = lock.compare_exchange(
+            let lock = unsafe { &*node.word };
+            // Release: pairs with the new owner's Acquire. It may have been taken by another thread meanwhile; then its turn comes with the
+            // next release.
+            lock.compare_exchange(
                 Owner::NOBODY,
                 node.owner.to_bits(),
                 Ordering::Release,
                 Ordering::Relaxed,
-            );
-        }
+            )
+            .is_ok()
+        };
         let state = wake(bucket, node, now);
-        if starving {
+        if handed_over {
             queue.next_hand_over = Some(now.plus_nanos(BETWEEN_HAND_OVERS_NS));
         }
         Some(state)
