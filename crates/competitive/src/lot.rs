@@ -318,9 +318,18 @@ impl<'n> Waiter<'n> {
         Slept::Woken { at, mode: on.filter(|_| slept).and_then(|_| topology::current()).map(mode) }
     }
 
+    /// The thread has got the lock and waits no more.
+    pub(crate) fn acquired(mut self) {
+        self.leave();
+    }
+
     /// Whether the lock was handed to this thread. Once it is out of the queue nobody can do so any more.
     pub(crate) fn give_up(mut self) -> bool {
         self.leave();
+        self.was_given_the_lock()
+    }
+
+    fn was_given_the_lock(&self) -> bool {
         // Acquire: pairs with the Release of whoever handed the lock over.
         self.node.owner.is(self.word().load(Ordering::Acquire))
     }
@@ -345,8 +354,18 @@ impl<'n> Waiter<'n> {
 }
 
 impl Drop for Waiter<'_> {
+    /// Has anything to do only if a policy panicked: nobody else must wait for a thread that has gone, neither in the queue nor with the lock.
     fn drop(&mut self) {
+        if !self.queued {
+            return;
+        }
         self.leave();
+        if self.was_given_the_lock() {
+            let word = self.node.word;
+            // Release: pairs with the Acquire of the next holder.
+            self.word().store(Owner::NOBODY, Ordering::Release);
+            released(word);
+        }
     }
 }
 

@@ -169,7 +169,7 @@ impl<P: Policy> RawPolicyMutex<P> {
                 return waiter.give_up();
             }
         }
-        drop(waiter);
+        waiter.acquired();
         let wait = arrival.ended();
         let held = Held(self);
         self.policy.adjust(&wait);
