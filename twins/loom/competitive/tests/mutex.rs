@@ -305,6 +305,24 @@ mod deadlines {
         });
     }
 
+    /// A waiter that is woken in vain gives up: the wake-up was meant for whoever waits, and the sleeper behind it gets it.
+    #[test]
+    fn past_and_woken_in_vain_bounded() {
+        let model = plain().preemptions(3);
+        explore("deadlines::past_and_woken_in_vain_bounded", model, || {
+            let mutex = shared::<Sleeps>();
+            let guard = mutex.lock();
+            let others = vec![timed(&mutex, Until::Past), locker(&mutex, 1)];
+            drop(guard);
+            if let Some(payload) = mutex.try_lock() {
+                payload.add_one();
+                drop(payload);
+                return adds_up(&mutex, 1, others);
+            }
+            adds_up(&mutex, 0, others);
+        });
+    }
+
     #[test]
     fn of_two_beside_a_holder_bounded() {
         let model = Model::new().choices(1).preemptions(2);
