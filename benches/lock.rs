@@ -1,6 +1,7 @@
 //! One shape for all locks, ours and our peers', so that every group measures the same loop.
 
 use lock_api::RawMutex;
+use stanchion_competitive::{RawPolicyMutex, policy};
 
 /// A lock around nothing: what a benchmark acquires and releases.
 pub(crate) trait Lock: Send + Sync {
@@ -41,6 +42,16 @@ ours! {
     "Clh": stanchion_spin::Clh;
     "Mcs": stanchion_spin::Mcs;
     "TimePublishedMcs": stanchion_spin::TimePublishedMcs;
+    "Mutex": RawPolicyMutex<policy::Adaptive>;
+    "AlwaysBlock": RawPolicyMutex<policy::AlwaysBlock>;
+    "AlwaysSpin": RawPolicyMutex<policy::AlwaysSpin>;
+    "FixedSpin": RawPolicyMutex<policy::FixedSpin>;
+    "FixedSpin<50>": RawPolicyMutex<policy::FixedSpin<50>>;
+    "OptimalOnlineApproximation": RawPolicyMutex<policy::OptimalOnlineApproximation>;
+    "LastThreeSamples": RawPolicyMutex<policy::LastThreeSamples>;
+    "RandomWalk": RawPolicyMutex<policy::RandomWalk>;
+    "Randomized": RawPolicyMutex<policy::Randomized>;
+    "HolderAware": RawPolicyMutex<policy::HolderAware>;
 }
 
 macro_rules! guarded {

@@ -8,14 +8,13 @@
 //!
 //! An elapsed time says nothing of fairness, tails or burnt processor time: `cargo study all89` measures those together.
 
+mod contend;
 mod lock;
 
 use std::hint::black_box;
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use contend::contend;
 use criterion::{
     BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime,
 };
@@ -50,46 +49,6 @@ fn uncontended(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("uncontended");
     for_every_lock!(run(&mut group));
     group.finish();
-}
-
-/// How long the threads of one sample contend.
-const WINDOW: Duration = Duration::from_millis(60);
-
-/// The time for each of `acquisitions` when `threads` threads acquire as often as they can for one [`WINDOW`].
-///
-/// A window and not a share for each thread: a share is soon done by a thread that has the lock to itself while the others wait
-/// for a processor, and then contention is not what is measured.
-fn contend<L: Lock>(threads: usize, pinned: bool, acquisitions: u64) -> Duration {
-    let lock = L::make();
-    let (ready, over) = (Barrier::new(threads + 1), AtomicBool::new(false));
-    let processors = core_affinity::get_core_ids().unwrap_or_default();
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|index| {
-                let (lock, ready, over) = (&lock, &ready, &over);
-                let processor = processors.get(index % processors.len().max(1)).copied();
-                scope.spawn(move || {
-                    if let (true, Some(processor)) = (pinned, processor) {
-                        core_affinity::set_for_current(processor);
-                    }
-                    ready.wait();
-                    let mut count = 0_u64;
-                    while !over.load(Relaxed) {
-                        lock.with(|| ());
-                        count += 1;
-                    }
-                    count
-                })
-            })
-            .collect();
-        ready.wait();
-        let start = Instant::now();
-        thread::sleep(WINDOW);
-        over.store(true, Relaxed);
-        let elapsed = start.elapsed();
-        let count: u64 = workers.into_iter().map(|worker| worker.join().expect("no panic")).sum();
-        elapsed.mul_f64(acquisitions as f64 / count.max(1) as f64)
-    })
 }
 
 fn contended(criterion: &mut Criterion) {

@@ -73,7 +73,8 @@ pub trait Policy: Send + Sync {
     /// again when a thread that has blocked was woken but did not get the lock.
     fn threshold(&self, contention: &Contention) -> u64;
 
-    /// Whether a wait goes on spinning; asked about every [`STRIDE_NS`] while the threshold is not reached.
+    /// Whether a wait goes on spinning; asked at every look that found the lock held, while the threshold is not reached. Looks are at most
+    /// [`STRIDE_NS`] apart.
     #[inline]
     fn keep_spinning(&self, contention: &Contention) -> bool {
         let _ = contention;
@@ -93,8 +94,8 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// Nanoseconds between two questions whether to [`keep_spinning`](Policy::keep_spinning).
-pub const STRIDE_NS: u64 = 500;
+/// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from one hint up to this.
+pub const STRIDE_NS: u64 = 1_500;
 
 /// What a waiter sees.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +172,13 @@ impl Wait {
     #[must_use]
     pub fn spun(&self) -> u64 {
         self.spun
+    }
+
+    /// How much of it passed asleep, each time until the release, in nanoseconds.
+    #[inline]
+    #[must_use]
+    pub fn blocked(&self) -> u64 {
+        self.length - self.spun
     }
 
     /// How often it blocked.

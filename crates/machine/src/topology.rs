@@ -26,6 +26,15 @@ pub fn processors() -> Vec<usize> {
     backend::topology::processors()
 }
 
+/// How many processors the machine has running, looked up once: waiters ask often.
+///
+/// Of the whole machine, not of the caller: threads that are pinned to one processor each would otherwise all take theirs for the only one.
+#[inline]
+#[must_use]
+pub fn online() -> usize {
+    backend::processors()
+}
+
 /// The share of processor time that the control groups of this process grant it; `None` if they set no limit.
 ///
 /// Reads a handful of files: ask once, not in a loop.

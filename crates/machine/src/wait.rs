@@ -17,7 +17,7 @@
 //! | [`retry_until`] | unbounded, an attempt that changes nothing when it fails | prunes |
 //! | [`retry_until_deadline`] | the same, until a [`Deadline`] | first chooses whether it will time out |
 //! | [`spin_for`] | bounded spinning, before something else is tried | looks once |
-//! | [`retry_for`] | bounded attempts, for as long as the caller says | attempts once |
+//! | [`retry_for`] | attempts further and further apart, for as long as the caller says | attempts once |
 //! | [`delay`] | lets time pass, looks at nothing | nothing |
 //!
 //! Why pruning is only for the unbounded: cutting a branch says that whatever follows happens anyway in another branch, where the
@@ -223,39 +223,37 @@ pub fn spin_for<W: Word>(
     }
 }
 
-/// Repeats `attempt` until it yields something, or until `again` says to stop: it is asked after the first attempts and then about every
-/// `stride` nanoseconds. Attempts at least once.
+/// Repeats `attempt` until it yields something, or until `again` says to stop, which is asked after each attempt that failed. Attempts at
+/// least once.
 ///
-/// Only pauses between attempts, never yields: the caller has something better to do when it stops. A failed attempt must have no effect
-/// that another thread can see.
+/// The pause between two attempts doubles from one hint up to `longest` nanoseconds: who watches a word takes its line away from the thread that is
+/// to write it. Only pauses, never yields: the caller has something better to do when it stops. A failed attempt must have no effect that
+/// another thread can see.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, wait::retry_for};
 /// let word = AtomicU32::new(0);
 /// let mut asked = 0;
 /// let seen = retry_for(|| (word.load(Relaxed) != 0).then_some(()), 200, || { asked += 1; asked < 5 });
-/// assert_eq!(seen, None);
+/// assert_eq!((seen, asked), (None, 5));
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
 pub fn retry_for<R>(
     mut attempt: impl FnMut() -> Option<R>,
-    stride: u64,
+    longest: u64,
     mut again: impl FnMut() -> bool,
 ) -> Option<R> {
+    let mut pause = NOMINAL_PAUSE_NS;
     loop {
         if let Some(outcome) = attempt() {
             return Some(outcome);
         }
-        if !backend::wait::SPINS || !again() {
+        if !again() || !backend::wait::SPINS {
             return None;
         }
-        let mut budget = Pauses::within(stride);
-        while budget.pause() {
-            if let Some(outcome) = attempt() {
-                return Some(outcome);
-            }
-        }
+        delay(pause.min(longest));
+        pause = pause.saturating_mul(2).min(longest);
     }
 }
 

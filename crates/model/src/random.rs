@@ -35,6 +35,17 @@ impl Random {
         out
     }
 
+    /// A number from 0 up to, never reaching, 1: 53 random bits as a fraction, so each multiple of 2⁻⁵³ is equally likely.
+    ///
+    /// ```
+    /// let unit = stanchion_model::Random::new(7).unit();
+    /// assert!((0.0..1.0).contains(&unit));
+    /// ```
+    pub fn unit(&mut self) -> f64 {
+        const FRACTION: f64 = 1.0 / (1_u64 << 53) as f64;
+        (self.next_u64() >> 11) as f64 * FRACTION
+    }
+
     /// A number below `bound`, each equally likely (Lemire's multiplication with rejection, so there is no modulo bias).
     ///
     /// # Panics
@@ -85,6 +96,17 @@ mod tests {
         }
         // Standard deviation of each count is 93; five of them either way.
         assert!(seen.iter().all(|&count| count.abs_diff(10_000) < 465), "{seen:?}");
+    }
+
+    #[test]
+    fn unit_is_spread_evenly_over_its_range() {
+        let mut random = Random::new(1);
+        let mut seen = [0u32; 8];
+        for _ in 0..80_000 {
+            seen[(random.unit() * 8.0) as usize] += 1;
+        }
+        // Standard deviation of each count is 94; five of them either way.
+        assert!(seen.iter().all(|&count| count.abs_diff(10_000) < 470), "{seen:?}");
     }
 
     #[test]

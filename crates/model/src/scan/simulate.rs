@@ -5,39 +5,11 @@
 use super::{ScanError, check, take};
 use crate::Random;
 
-/// A mean and how sure of it we are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// Mean over all runs, in queues examined.
-    pub mean: f64,
-    /// Standard error of that mean, in queues examined.
-    pub standard_error: f64,
-    /// How many runs.
-    pub runs: u32,
-}
+pub use crate::Estimate;
 
-impl Estimate {
-    /// Whether `expected` lies within `errors` standard errors of the mean.
-    ///
-    /// Rounding of the sums is allowed for, so an estimate without any spread agrees with its own value.
-    #[must_use]
-    pub fn agrees_with(&self, expected: f64, errors: f64) -> bool {
-        let rounding = 1e-9 * expected.abs();
-        (self.mean - expected).abs() <= errors * self.standard_error + rounding
-    }
-}
-
+/// The mean of `runs` runs, in queues examined.
 fn estimate(runs: u32, mut one: impl FnMut() -> u32) -> Estimate {
-    let (mut sum, mut squares) = (0.0, 0.0);
-    for _ in 0..runs {
-        let cost = f64::from(one());
-        sum += cost;
-        squares += cost * cost;
-    }
-    let count = f64::from(runs);
-    let mean = sum / count;
-    let variance = (squares / count - mean * mean).max(0.0);
-    Estimate { mean, standard_error: (variance / count).sqrt(), runs }
+    Estimate::of((0..runs).map(|_| f64::from(one())))
 }
 
 fn place(random: &mut Random, queues: u32) -> usize {

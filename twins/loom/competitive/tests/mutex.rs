@@ -3,8 +3,8 @@
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::{Model, thread};
-use stanchion_competitive_loom::policy::{Contention, Policy};
 use stanchion_competitive_loom::PolicyMutex;
+use stanchion_competitive_loom::policy::{Contention, Policy};
 
 /// Spins (one look, in a model) or blocks, by choice.
 struct Either;

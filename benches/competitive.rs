@@ -1,0 +1,70 @@
+//! Mutexes that spin, then sleep, and their peers: `cargo bench -p benches --bench competitive`.
+//!
+//! | group | measures |
+//! | --- | --- |
+//! | `uncontended mutex` | one acquisition and release by one thread |
+//! | `mutex, 2 threads` and so on | the same by as many threads, on all processors of this process, per acquisition, empty section |
+//!
+//! An elapsed time says nothing of fairness, tails or burnt processor time: `cargo study regret` measures those together.
+
+mod contend;
+mod lock;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use contend::contend;
+use criterion::{
+    BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime,
+};
+use lock::Lock;
+use stanchion_competitive::{RawPolicyMutex, policy};
+
+/// Calls `run::<L>(arguments)` for every mutex: ours, then the peers.
+macro_rules! for_every_mutex {
+    ($run:ident $arguments:tt) => {
+        $run::<RawPolicyMutex<policy::Adaptive>> $arguments;
+        $run::<RawPolicyMutex<policy::AlwaysBlock>> $arguments;
+        $run::<RawPolicyMutex<policy::FixedSpin>> $arguments;
+        $run::<RawPolicyMutex<policy::FixedSpin<50>>> $arguments;
+        $run::<RawPolicyMutex<policy::OptimalOnlineApproximation>> $arguments;
+        $run::<RawPolicyMutex<policy::LastThreeSamples>> $arguments;
+        $run::<RawPolicyMutex<policy::RandomWalk>> $arguments;
+        $run::<RawPolicyMutex<policy::Randomized>> $arguments;
+        $run::<RawPolicyMutex<policy::HolderAware>> $arguments;
+        $run::<std::sync::Mutex<()>> $arguments;
+        $run::<parking_lot::Mutex<()>> $arguments;
+        $run::<peer_spin::mutex::SpinMutex<()>> $arguments;
+    };
+}
+
+fn uncontended(criterion: &mut Criterion) {
+    fn run<L: Lock>(group: &mut BenchmarkGroup<'_, WallTime>) {
+        group.bench_function(L::NAME, |bencher| {
+            let lock = L::make();
+            bencher.iter(|| black_box(&lock).with(|| ()));
+        });
+    }
+    let mut group = criterion.benchmark_group("uncontended mutex");
+    for_every_mutex!(run(&mut group));
+    group.finish();
+}
+
+fn contended(criterion: &mut Criterion) {
+    fn run<L: Lock>(group: &mut BenchmarkGroup<'_, WallTime>, threads: usize) {
+        group.bench_function(L::NAME, |bencher| {
+            bencher.iter_custom(|acquisitions| contend::<L>(threads, false, acquisitions));
+        });
+    }
+    for threads in [2, 8, 32] {
+        let mut group = criterion.benchmark_group(format!("mutex, {threads} threads"));
+        // Every sample takes a window, whatever it is asked for.
+        group.sample_size(10).sampling_mode(SamplingMode::Flat);
+        group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(600));
+        for_every_mutex!(run(&mut group, threads));
+        group.finish();
+    }
+}
+
+criterion_group!(benches, uncontended, contended);
+criterion_main!(benches);
