@@ -1,14 +1,18 @@
 #![doc = include_str!("../README.md")]
 
+mod bomb;
+mod event_count;
 mod lot;
 mod mutex;
 mod owner;
+mod sleepers;
 
 pub mod cost;
 pub mod policy;
 
 pub use lock_api;
 
+pub use event_count::{EventCount, Key};
 pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
     RawPolicyMutex,
