@@ -63,7 +63,7 @@ use crate::sleepers::{Sleepers, Slept};
 /// | with somebody registered | a spin lock; a system call for each thread woken |
 /// | [`prepare`](Self::prepare) | two locked instructions and [`asymmetric::heavy`], some 2 µs: search for a while before |
 /// | order | first asleep, first woken |
-/// | size | 40 bytes; threads that wait bring their own memory |
+/// | size | 48 bytes; threads that wait bring their own memory |
 ///
 /// Each call of [`notify_one`](Self::notify_one) wakes one sleeper if there is any; besides, threads that have prepared but do not sleep yet come back as
 /// well. So a thread that comes back must look into its sources, and may find them empty. It never comes back without a notification.

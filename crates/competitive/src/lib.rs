@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod bomb;
+mod condvar;
 mod event_count;
 mod lot;
 mod mutex;
@@ -12,6 +13,7 @@ pub mod policy;
 
 pub use lock_api;
 
+pub use condvar::{Condvar, PolicyCondvar, RawCondvar};
 pub use event_count::{EventCount, Key};
 pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
