@@ -134,6 +134,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
             return 2;
         }
     };
+    if arguments.show && unwritten.is_ok() {
+        unwritten = writeln!(out);
+    }
     let report = Report {
         lock: &arguments.lock.to_string(),
         options,
