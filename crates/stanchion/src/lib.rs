@@ -11,7 +11,7 @@ pub use stanchion_spin as spin;
 
 #[cfg(feature = "competitive")]
 #[doc(no_inline)]
-pub use stanchion_competitive::{MappedMutexGuard, Mutex, MutexGuard};
+pub use stanchion_competitive::{Condvar, EventCount, MappedMutexGuard, Mutex, MutexGuard};
 
 /// The workspace's own README, so that its examples are compiled and run.
 #[cfg(doctest)]
