@@ -160,8 +160,9 @@ fn freed_while_the_other_leaves<P: Policy + 'static>() {
                 Shared(std::cell::UnsafeCell::new(Place::new(PolicyMutex::<_, P>::new(2))));
             let shared = Arc::new(shared);
             let leave = move |shared: &Shared<P>| {
+                let place: *const PolicyMutex<u32, P> = shared.0.get().cast();
                 // SAFETY: two threads come here, and the lock lives until the second has left it.
-                let mutex = unsafe { (*shared.0.get()).assume_init_ref() };
+                let mutex = unsafe { &*place };
                 let mut left = mutex.lock();
                 machine::wait::delay(round % 5 * 300);
                 *left -= 1;
