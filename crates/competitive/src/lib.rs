@@ -17,6 +17,7 @@ pub use lock_api;
 
 pub use condvar::{Condvar, PolicyCondvar, RawCondvar};
 pub use event_count::{EventCount, Key};
+pub use lot::after_fork;
 pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
     RawPolicyMutex,
