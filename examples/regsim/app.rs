@@ -1,9 +1,12 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::{locks, report};
-use clap::builder::PossibleValue;
+use crate::report;
 use clap::{Parser, value_parser};
-use stanchion_applications::regsim::{MAX_THREADS, Netlist, Options, ParseError, Run, sequential};
+use examples::{Choice, Program, at_least_one};
+use lock_api::RawMutex;
+use stanchion_applications::regsim::{
+    self, MAX_THREADS, Netlist, Options, ParseError, Run, sequential,
+};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -35,9 +38,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "T", default_value_t = 2, value_parser = value_parser!(u16).range(1..=MAX_THREADS as i64))]
     threads: u16,
 
-    /// The lock.
-    #[arg(long, value_name = "NAME", default_value = locks::DEFAULT, value_parser = lock_names())]
-    lock: String,
+    #[command(flatten)]
+    lock: Choice,
 
     /// Seed of the pseudo-random inputs.
     #[arg(long, allow_negative_numbers = true, value_name = "S", default_value_t = 1)]
@@ -58,23 +60,6 @@ struct Arguments {
     /// Prints how many waits took how long.
     #[arg(long)]
     histogram: bool,
-}
-
-/// Not clap's range, whose message names the largest `u64`.
-fn at_least_one(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(0) => Err("must be at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        // `-1` is a number, only none that will do.
-        Err(_) if text.parse::<i128>().is_ok_and(|number| number < 0) => {
-            Err("must be at least 1".to_owned())
-        }
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn lock_names() -> Vec<PossibleValue> {
-    locks::LOCKS.iter().map(|lock| PossibleValue::new(lock.name).help(lock.about)).collect()
 }
 
 /// Why there is no run to report.
@@ -116,6 +101,19 @@ impl Verdict {
     }
 }
 
+struct Simulate<'a> {
+    netlist: &'a Netlist,
+    options: &'a Options,
+}
+
+impl Program for Simulate<'_> {
+    type Outcome = Run;
+
+    fn run<L: RawMutex + Send + Sync + 'static>(self, make: &dyn Fn(&str) -> L) -> Run {
+        regsim::run_with(self.netlist, self.options, make)
+    }
+}
+
 /// Does what `arguments` say and returns the exit code.
 pub(crate) fn run(
     arguments: impl IntoIterator<Item = OsString>,
@@ -142,7 +140,6 @@ pub(crate) fn run(
             return 2;
         }
     };
-    let lock = locks::find(&arguments.lock);
     let options = Options {
         cycles: arguments.cycles,
         threads: arguments.threads.into(),
@@ -150,7 +147,7 @@ pub(crate) fn run(
         buckets: arguments.buckets as usize,
         pinned: !arguments.no_pin,
     };
-    let run = (lock.run)(&netlist, &options);
+    let run = arguments.lock.run(Simulate { netlist: &netlist, options: &options });
     let verdict = if arguments.check {
         Verdict::of(&run, sequential::run(&netlist, options.cycles, options.seed))
     } else {
@@ -159,7 +156,7 @@ pub(crate) fn run(
     let report = report::Report {
         file: &arguments.file,
         netlist: &netlist,
-        lock: lock.name,
+        lock: &arguments.lock.to_string(),
         options,
         run: &run,
         verdict,
@@ -180,7 +177,7 @@ pub(crate) fn run(
 /// What to say when the checksums differ.
 pub(crate) fn mismatch(report: &report::Report<'_>, reference: sequential::Outcome) -> String {
     format!(
-        "{}: checksum {:016x} with lock {} on {} threads, but {:016x} sequentially: \
+        "{}: checksum {:016x} with {} on {} threads, but {:016x} sequentially: \
          either the lock does not exclude or the simulator is wrong; please report it with this command line",
         report.file.display(),
         report.run.checksum,

@@ -11,7 +11,6 @@
 //! | 2 | the arguments or the file are no good |
 
 mod app;
-mod locks;
 mod report;
 
 use std::process::ExitCode;

@@ -1,7 +1,8 @@
 //! What a run looks like on the terminal.
 
 use crate::app::Verdict;
-use stanchion_applications::regsim::{Netlist, Options, Run, Waits};
+use examples::table;
+use stanchion_applications::regsim::{Netlist, Options, Run};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -31,7 +32,7 @@ impl Report<'_> {
         )?;
         writeln!(
             out,
-            "run          {} cycles, {} threads, lock {}, {} buckets, seed {}",
+            "run          {} cycles, {} threads, {}, {} buckets, seed {}",
             options.cycles, options.threads, self.lock, options.buckets, options.seed,
         )?;
         write!(out, "checksum     {:016x}", run.checksum)?;
@@ -81,49 +82,10 @@ impl Report<'_> {
             ("all locks", &all),
             ("barrier", &waits.barrier),
         ];
-        writeln!(
-            out,
-            "{:<10} {:>13} {:>11} {:>8} {:>10} {:>10} {:>10} {:>12} {:>10}",
-            "waits for",
-            "acquisitions",
-            "waited",
-            "%",
-            "mean ns",
-            "median <=",
-            "99 % <=",
-            "longest ns",
-            "all ms"
-        )?;
-        for (name, row) in rows {
-            let share = 100.0 * row.contended() as f64 / row.acquisitions().max(1) as f64;
-            writeln!(
-                out,
-                "{name:<10} {:>13} {:>11} {share:>8.3} {:>10.0} {:>10} {:>10} {:>12} {:>10.1}",
-                row.acquisitions(),
-                row.contended(),
-                row.mean_ns(),
-                row.quantile_ns(0.5),
-                row.quantile_ns(0.99),
-                row.max_ns(),
-                row.total_ns() as f64 / 1e6,
-            )?;
-        }
+        table::write_waits(out, &rows)?;
         if self.histogram {
-            write_histogram(out, &all)?;
+            table::write_histogram(out, &all)?;
         }
         Ok(())
     }
-}
-
-/// The widest bar.
-const BAR: u64 = 50;
-
-fn write_histogram(out: &mut dyn Write, waits: &Waits) -> io::Result<()> {
-    writeln!(out, "\nwaits for locks, by length")?;
-    let most = waits.histogram().map(|(_, count)| count).max().unwrap_or(1);
-    for (from, count) in waits.histogram() {
-        let bar = "#".repeat((count * BAR).div_ceil(most) as usize);
-        writeln!(out, "from {from:>13} ns {count:>11} {bar}")?;
-    }
-    Ok(())
 }

@@ -2,12 +2,11 @@
 
 #[path = "../regsim/app.rs"]
 mod app;
-#[path = "../regsim/locks.rs"]
-mod locks;
 #[path = "../regsim/report.rs"]
 mod report;
 
 use app::Verdict;
+use examples::{Std, locks, policies};
 use stanchion_applications::regsim::{self, Netlist, Options, circuits, sequential};
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -69,6 +68,32 @@ fn every_lock_agrees_with_the_sequential_simulator() {
 }
 
 #[test]
+fn every_policy_agrees_with_the_sequential_simulator() {
+    for policy in policies::POLICIES {
+        let file = data("s298.bench");
+        let done =
+            run(&[&file, "--cycles", "40", "--threads", "3", "--policy", policy.name, "--check"]);
+        assert_eq!((done.code, done.err.as_str()), (0, ""), "{}", policy.name);
+        assert!(done.out.contains(&format!("policy {}", policy.name)), "{}", done.out);
+        assert!(done.out.contains("the same as sequentially"), "{}", done.out);
+    }
+}
+
+#[test]
+fn an_unknown_policy_gets_the_nearest_and_all_and_a_lock_beside_it_is_refused() {
+    let file = data("s27.bench");
+    let done = run(&[&file, "--policy", "last-tree"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("a similar value exists: 'last-three'"), "{}", done.err);
+    for policy in policies::POLICIES {
+        assert!(done.err.contains(policy.name), "{} is not in {}", policy.name, done.err);
+    }
+    let done = run(&[&file, "--policy", "last-three", "--lock", "mcs"]);
+    assert_eq!(done.code, 2);
+    assert!(done.err.contains("cannot be used with"), "{}", done.err);
+}
+
+#[test]
 fn the_checksum_depends_on_seed_and_cycles_only() {
     let checksum = |more: &[&str]| {
         let file = data("s298.bench");
@@ -122,7 +147,7 @@ fn the_size_that_help_names() {
 fn another_checksum_is_exit_code_1_and_says_so() {
     let netlist = Netlist::parse(circuits::S27.as_bytes()).expect("a right netlist");
     let options = Options { cycles: 10, ..Options::default() };
-    let run = regsim::run::<locks::Std>(&netlist, &options);
+    let run = regsim::run::<Std>(&netlist, &options);
     let reference = sequential::run(&netlist, 10, options.seed);
     assert_eq!(Verdict::of(&run, reference), Verdict::Same(reference));
     let wrong = sequential::run(&netlist, 10, options.seed + 1);
@@ -132,7 +157,7 @@ fn another_checksum_is_exit_code_1_and_says_so() {
     let report = report::Report {
         file: Path::new("x.bench"),
         netlist: &netlist,
-        lock: "std",
+        lock: "lock std",
         options,
         run: &run,
         verdict,

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::faulty::Faulty;
 use common::random_netlist;
 use proptest::prelude::*;
 use stanchion_applications::regsim::{self, Netlist, Options, Run, circuits, sequential};
@@ -130,52 +131,11 @@ proptest! {
     }
 }
 
-/// A lock that panics at its 5,000th acquisition.
-mod faulty {
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-    static LEFT: AtomicU32 = AtomicU32::new(5_000);
-
-    pub(super) struct Faulty(parking_lot::RawMutex);
-
-    fn one_more() {
-        // Once only: the others have to find their way out without a second panic.
-        if LEFT.fetch_sub(1, Relaxed) == 1 {
-            panic!("the lock is out of order");
-        }
-    }
-
-    // SAFETY: exclusion is that of the lock inside; a panic comes before the acquisition.
-    unsafe impl lock_api::RawMutex for Faulty {
-        const INIT: Self = Self(<parking_lot::RawMutex as lock_api::RawMutex>::INIT);
-        type Guard = <parking_lot::RawMutex as lock_api::RawMutex>::Guard;
-
-        fn lock(&self) -> Self::Guard {
-            one_more();
-            self.0.lock()
-        }
-
-        fn try_lock(&self) -> Option<Self::Guard> {
-            one_more();
-            self.0.try_lock()
-        }
-
-        unsafe fn unlock(&self, guard: Self::Guard) {
-            // SAFETY: the caller holds the lock, and `guard` is of the lock inside.
-            unsafe { self.0.unlock(guard) }
-        }
-
-        fn is_locked(&self) -> bool {
-            self.0.is_locked()
-        }
-    }
-}
-
 #[test]
 fn a_panic_in_one_thread_reaches_the_caller_and_stops_the_others() {
     let netlist = netlist(circuits::S298);
     let options = Options { cycles: u64::MAX, threads: 4, ..Options::default() };
-    let run = || regsim::run::<faulty::Faulty>(&netlist, &options);
+    let run = || regsim::run_with(&netlist, &options, &Faulty::after(5_000));
     let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the lock panics");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"the lock is out of order"));
 }

@@ -13,7 +13,6 @@
 //! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a
 //! shared-memory multiprocessor*, 1991, sections 3 and 4.
 
-pub mod barrier;
 pub mod circuits;
 mod error;
 mod gate;
@@ -27,10 +26,13 @@ mod stats;
 mod stimulus;
 pub mod wiring;
 
+pub use crate::barrier;
+pub use crate::crew::MAX_THREADS;
+pub use crate::waits::Waits;
 pub use error::{ParseError, Reason, Shown};
 pub use gate::{Gate, Kind};
 pub use netlist::{Net, Netlist};
-pub use parallel::{MAX_THREADS, Options, Run, Share, run};
+pub use parallel::{Options, Run, Share, run, run_with};
 pub use parse::{MAX_LINE, MAX_NETS};
-pub use stats::{WaitStatistics, Waits};
+pub use stats::WaitStatistics;
 pub use stimulus::{contribution, stimulus};

@@ -6,7 +6,7 @@
 //! > phase, the thread that finishes last gives one of its objects to another thread.
 //!
 //! A cycle of the circuit is a number of *evaluate* phases, one *sample* and one *drive* phase, each ended by
-//! the [barrier](super::barrier):
+//! the [barrier](crate::barrier):
 //!
 //! ```text
 //!            some gate is due                  more cycles
@@ -34,25 +34,22 @@
 //! first.
 //!
 //! A thread that panics breaks the barrier; the others leave at the end of their phase, and the panic goes on
-//! in the caller.
+//! in the caller (`crew`).
 //!
 //! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a
 //! shared-memory multiprocessor*, 1991, section 3, "Regsim".
 
-use super::barrier::{Barrier, Broken};
 use super::netlist::Netlist;
 use super::stations::{Object, Stations};
 use super::stats::WaitStatistics;
 use super::stimulus::{contribution, stimulus};
 use super::wiring::Wiring;
+use crate::barrier::{Barrier, Broken};
+use crate::crew::{self, MAX_THREADS, Seats, Shared};
 use core::time::Duration;
 use lock_api::RawMutex;
+use machine::clock;
 use machine::sync::Arc;
-use machine::{clock, thread, topology};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
-/// The most threads a run may have.
-pub const MAX_THREADS: usize = 64;
 
 /// What to run, and how.
 ///
@@ -165,40 +162,40 @@ struct Simulation<L> {
 /// and with the panic of a thread, should one panic, as it may if the lock does.
 #[must_use]
 pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Options) -> Run {
+    run_with(netlist, options, &|_| L::INIT)
+}
+
+/// [`run`] with locks from `make`, which is told the name of each: `bucket 12`, `list 3` (of thread 3), `phase`.
+///
+/// # Panics
+///
+/// As [`run`] does, and if `make` does.
+#[must_use]
+pub fn run_with<L: RawMutex + Send + Sync + 'static>(
+    netlist: &Netlist,
+    options: &Options,
+    make: &dyn Fn(&str) -> L,
+) -> Run {
     let Options { threads, seed, buckets, cycles, pinned } = *options;
     assert!((1..=MAX_THREADS).contains(&threads), "{threads} threads: must be 1 to {MAX_THREADS}");
     assert!(buckets > 0, "no buckets: the objects need at least one lock");
     let began = clock::now();
     let step = if cycles == 0 { Step::Done } else { Step::Evaluate };
+    let progress = Progress { step, cycle: 0, phases: 0, given: 0, due: 0 };
+    let input = |number| stimulus(seed, 0, number);
     let simulation = Arc::new(Simulation::<L> {
         options: *options,
-        stations: Stations::new(Wiring::new(netlist), threads, buckets, |i| stimulus(seed, 0, i)),
-        barrier: Barrier::new(threads, Progress { step, cycle: 0, phases: 0, given: 0, due: 0 }),
+        stations: Stations::with_locks(Wiring::new(netlist), threads, buckets, input, make),
+        barrier: Barrier::with_lock(make("phase"), threads, progress),
     });
 
-    let processors = if pinned { topology::processors() } else { Vec::new() };
-    // All or none: two that share a processor while another is free would be worse than what the system does.
-    let enough = threads <= processors.len();
-    let place = |who: usize| enough.then(|| processors[who]);
-    let mut handles = Vec::with_capacity(threads - 1);
-    let mine = catch_unwind(AssertUnwindSafe(|| {
-        // For a thread that cannot be started.
-        let breaker = Breaker(&simulation.barrier);
-        for who in 1..threads {
-            let simulation = Arc::clone(&simulation);
-            let place = place(who);
-            handles.push(thread::spawn(move || Worker::work(&simulation, who, place)));
-        }
-        core::mem::forget(breaker);
-        // Last, for a thread inherits where its starter may run.
-        Worker::work(&simulation, 0, place(0))
-    }));
-    // All are waited for before the first panic goes on, so that none outlives the call.
-    let others: Vec<_> = handles.into_iter().map(thread::JoinHandle::join).collect();
-    let workers: Vec<Worker> = core::iter::once(mine)
-        .chain(others)
-        .collect::<Result<_, _>>()
-        .unwrap_or_else(|panic| resume_unwind(panic));
+    let workers = crew::run(
+        &simulation,
+        threads,
+        if pinned { Seats::Own } else { Seats::Free },
+        |processor| Worker::work(&simulation, 0, processor),
+        Worker::work,
+    );
 
     let elapsed = Duration::from_nanos(clock::now().nanos_since(began));
     let mut waits = WaitStatistics::default();
@@ -228,12 +225,9 @@ pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Opt
     }
 }
 
-/// Breaks the barrier when it is dropped, which is by a panic: a thread that comes to its end forgets it.
-struct Breaker<'a, L: RawMutex, S>(&'a Barrier<L, S>);
-
-impl<L: RawMutex, S> Drop for Breaker<'_, L, S> {
-    fn drop(&mut self) {
-        self.0.give_up();
+impl<L: RawMutex + Send + Sync + 'static> Shared for Simulation<L> {
+    fn give_up(&self) {
+        self.barrier.give_up();
     }
 }
 
@@ -252,15 +246,10 @@ struct Worker {
 }
 
 impl Worker {
-    fn work<L: RawMutex>(simulation: &Simulation<L>, who: usize, place: Option<usize>) -> Self {
-        // Kept to the end. A refusal changes how fast the run is, not what it finds.
-        let pinned = place.and_then(|processor| topology::pin(processor).ok());
-        let processor = place.filter(|_| pinned.is_some());
+    fn work<L: RawMutex>(simulation: &Simulation<L>, who: usize, processor: Option<usize>) -> Self {
         let mut worker = Self { who, processor, ..Self::default() };
-        let breaker = Breaker(&simulation.barrier);
         // `Broken` means that another thread has panicked: the caller will hear it from that one.
         let _ = worker.phases(simulation);
-        core::mem::forget(breaker);
         worker
     }
 

@@ -86,6 +86,21 @@ impl<L: RawMutex> Stations<L> {
         buckets: usize,
         input: impl Fn(u32) -> bool,
     ) -> Self {
+        Self::with_locks(wiring, threads, buckets, input, &|_| L::INIT)
+    }
+
+    /// The same with locks from `make`, which is told their names: `bucket 12`, `list 3`.
+    ///
+    /// # Panics
+    ///
+    /// If `threads` or `buckets` is 0.
+    pub fn with_locks(
+        wiring: Wiring,
+        threads: usize,
+        buckets: usize,
+        input: impl Fn(u32) -> bool,
+        make: &dyn Fn(&str) -> L,
+    ) -> Self {
         let objects = wiring.len();
         let mut states: Vec<Vec<State>> = (0..buckets).map(|_| Vec::new()).collect();
         let mut stations: Vec<Station> = (0..threads).map(|_| Station::default()).collect();
@@ -101,11 +116,16 @@ impl<L: RawMutex> Stations<L> {
             let state = State { value, sampled: value, queued: true, owner: owner as u32 };
             states[object % buckets].push(state);
         }
-        let apart = |states: Vec<State>| Apart(Mutex::new(states.into_boxed_slice()));
+        let bucket = |(number, states): (usize, Vec<State>)| {
+            Apart(Mutex::from_raw(make(&format!("bucket {number}")), states.into_boxed_slice()))
+        };
+        let list = |(who, station): (usize, Station)| {
+            Apart(Mutex::from_raw(make(&format!("list {who}")), station))
+        };
         Self {
             wiring,
-            buckets: states.into_iter().map(apart).collect(),
-            stations: stations.into_iter().map(|station| Apart(Mutex::new(station))).collect(),
+            buckets: states.into_iter().enumerate().map(bucket).collect(),
+            stations: stations.into_iter().enumerate().map(list).collect(),
         }
     }
 
@@ -199,7 +219,7 @@ impl<L: RawMutex> Stations<L> {
     }
 
     /// Station `from` gives the object it has had longest to station `to`, unless it is the only one it has.
-    /// Only for the thread that has the [barrier](super::barrier) to itself.
+    /// Only for the thread that has the [barrier](crate::barrier) to itself.
     pub fn give(&self, from: usize, to: usize, waits: &mut WaitStatistics) -> Option<Object> {
         if from == to {
             return None;

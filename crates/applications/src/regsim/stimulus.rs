@@ -3,9 +3,8 @@
 //! Both are functions of where they are asked for, not streams: whichever thread owns an input computes its
 //! value without asking another, and the checksum is a sum, so threads add up their parts in any order. That
 //! keeps the result independent of threads, locks and luck.
-//!
-//! The mixing function is the finalizer of SplitMix64: G. Steele, D. Lea, C. Flood, *Fast splittable
-//! pseudorandom number generators*, OOPSLA 2014.
+
+use crate::mix::mix;
 
 /// The value of primary input number `input` in `cycle`: a fair coin.
 #[inline]
@@ -21,25 +20,9 @@ pub fn contribution(cycle: u64, output: u32, value: bool) -> u64 {
     mix(mix(cycle).wrapping_add(u64::from(output) << 1 | u64::from(value)))
 }
 
-#[inline]
-fn mix(value: u64) -> u64 {
-    // The increment keeps 0 from being mixed to 0.
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn it_is_splitmix64() {
-        // The first outputs for seed 0, as in the reference implementation.
-        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(mix(0x9e37_79b9_7f4a_7c15), 0x6e78_9e6a_a1b9_65f4);
-    }
 
     #[test]
     fn inputs_are_fair_coins() {

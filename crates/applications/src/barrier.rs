@@ -22,7 +22,7 @@
 //! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a
 //! shared-memory multiprocessor*, 1991, section 3, "Regsim".
 
-use super::stats::WaitStatistics;
+use crate::waits::Waits;
 use core::fmt;
 use lock_api::{Mutex, RawMutex};
 use machine::atomic::{AtomicU32, Ordering};
@@ -35,6 +35,14 @@ const BROKEN: u32 = 1 << 31;
 /// Another party is gone: there will be no next phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
+
+/// Where a party of a [`Barrier`] writes down how long it waited.
+pub trait MeetingWaits {
+    /// Waits for the lock under which the parties gather.
+    fn gathering(&mut self) -> &mut Waits;
+    /// Waits for the others; no lock.
+    fn barrier(&mut self) -> &mut Waits;
+}
 
 /// Where the threads meet. `S` is what they gather.
 pub struct Barrier<L, S> {
@@ -58,8 +66,13 @@ impl<L, S> fmt::Debug for Barrier<L, S> {
 impl<L: RawMutex, S> Barrier<L, S> {
     /// A barrier for `parties` threads, who gather `shared`.
     pub fn new(parties: usize, shared: S) -> Self {
-        let gathering = Gathering { arrived: 0, first: 0, shared };
-        Self { gathering: Mutex::new(gathering), phase: AtomicU32::new(0), parties }
+        Self::with_lock(L::INIT, parties, shared)
+    }
+
+    /// The same, gathering under `lock`.
+    pub fn with_lock(lock: L, parties: usize, shared: S) -> Self {
+        let gathering = Mutex::from_raw(lock, Gathering { arrived: 0, first: 0, shared });
+        Self { gathering, phase: AtomicU32::new(0), parties }
     }
 
     /// Arrives as number `who`: adds what it knows with `add`, then waits for the others, unless it is the
@@ -70,12 +83,12 @@ impl<L: RawMutex, S> Barrier<L, S> {
     /// # Errors
     ///
     /// [`Broken`] if a party [is gone](Self::give_up).
-    pub fn meet(
+    pub fn meet<W: MeetingWaits>(
         &self,
         who: usize,
-        waits: &mut WaitStatistics,
+        waits: &mut W,
         add: impl FnOnce(&mut S),
-        last: impl FnOnce(usize, &mut WaitStatistics),
+        last: impl FnOnce(usize, &mut W),
     ) -> Result<(), Broken> {
         // Relaxed: by invariant 1 the value is the one this thread left the last meeting with, or BROKEN, and
         // BROKEN carries no data.
@@ -84,7 +97,7 @@ impl<L: RawMutex, S> Barrier<L, S> {
             return Err(Broken);
         }
         let (arrived, first) = {
-            let mut gathering = waits.phase.lock(&self.gathering);
+            let mut gathering = waits.gathering().lock(&self.gathering);
             if gathering.arrived == 0 {
                 gathering.first = who;
             }
@@ -94,7 +107,7 @@ impl<L: RawMutex, S> Barrier<L, S> {
         };
         if arrived == self.parties {
             last(first, waits);
-            waits.phase.lock(&self.gathering).arrived = 0;
+            waits.gathering().lock(&self.gathering).arrived = 0;
             let next = (phase + 1) % BROKEN;
             // Release: pairs with the Acquire in the wait below and carries what `last` did. What the parties
             // did before they arrived comes by the gathering lock, through this thread. Relaxed on failure:
@@ -107,13 +120,13 @@ impl<L: RawMutex, S> Barrier<L, S> {
         // Acquire: pairs with the Release of the last party above.
         let seen =
             wait_until(&self.phase, Ordering::Acquire, |now| now != phase, &mut <Patient>::start());
-        waits.barrier.waited(clock::now().nanos_since(began));
+        waits.barrier().waited(clock::now().nanos_since(began));
         if seen == BROKEN { Err(Broken) } else { Ok(()) }
     }
 
     /// Looks at or changes what is gathered.
-    pub fn with<R>(&self, waits: &mut WaitStatistics, look: impl FnOnce(&mut S) -> R) -> R {
-        look(&mut waits.phase.lock(&self.gathering).shared)
+    pub fn with<R>(&self, waits: &mut impl MeetingWaits, look: impl FnOnce(&mut S) -> R) -> R {
+        look(&mut waits.gathering().lock(&self.gathering).shared)
     }
 
     /// Says that a party will never arrive: all who wait or come later are told, instead of waiting for ever.

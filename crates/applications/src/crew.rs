@@ -1,0 +1,94 @@
+//! The threads of a run: the caller is one of them, all have ended when the call returns, and a panic of one ends the others.
+//!
+//! Why not `std::thread::scope`: these programs also run on loom's machine, which has no scoped threads. So what the threads share is
+//! in an [`Arc`], and only the caller's own part may borrow from the caller.
+
+use machine::sync::Arc;
+use machine::{thread, topology};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// The most threads a run may have.
+pub const MAX_THREADS: usize = 64;
+
+/// Where threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seats {
+    /// Where the system puts them.
+    Free,
+    /// Each on a processor of its own. If there are not enough, they are free: two that share a processor while another is
+    /// free would be worse than what the system does.
+    Own,
+    /// Each on one processor, which are dealt out in turn. For many threads that wake each other: left to the system, who is woken may run
+    /// where its waker did, and then all of them take turns on one processor and never find a lock held.
+    Dealt,
+}
+
+/// What the threads of a run share.
+pub(crate) trait Shared: Send + Sync + 'static {
+    /// A thread has panicked and will do nothing more: wakes all who wait for it, or will. Must not panic.
+    fn give_up(&self);
+}
+
+/// Runs `mine` as number 0 and `other` as numbers 1 to `threads` - 1, and returns what they return, in that order.
+///
+/// Each is told the processor that it stays on, if it has a seat and the system did not refuse.
+///
+/// # Panics
+///
+/// With the panic of a thread, when all have ended; and if a thread cannot be started.
+pub(crate) fn run<S: Shared, W: Send + 'static>(
+    shared: &Arc<S>,
+    threads: usize,
+    seats: Seats,
+    mine: impl FnOnce(Option<usize>) -> W,
+    other: fn(&S, usize, Option<usize>) -> W,
+) -> Vec<W> {
+    let processors = if seats == Seats::Free { Vec::new() } else { topology::processors() };
+    let enough = seats == Seats::Dealt || threads <= processors.len();
+    let seated = enough && !processors.is_empty();
+    let place = |who: usize| seated.then(|| processors[who % processors.len()]);
+    let mut handles = Vec::with_capacity(threads - 1);
+    let mine = catch_unwind(AssertUnwindSafe(|| {
+        // For a thread that cannot be started.
+        let breaker = Breaker(&**shared);
+        for who in 1..threads {
+            let shared = Arc::clone(shared);
+            let place = place(who);
+            handles.push(thread::spawn(move || {
+                at_place(&*shared, place, |processor| other(&shared, who, processor))
+            }));
+        }
+        core::mem::forget(breaker);
+        // Last, for a thread inherits where its starter may run.
+        at_place(&**shared, place(0), mine)
+    }));
+    // All are waited for before the first panic goes on, so that none outlives the call.
+    let others: Vec<_> = handles.into_iter().map(thread::JoinHandle::join).collect();
+    core::iter::once(mine)
+        .chain(others)
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+fn at_place<S: Shared, W>(
+    shared: &S,
+    place: Option<usize>,
+    work: impl FnOnce(Option<usize>) -> W,
+) -> W {
+    // Kept to the end. A refusal changes how fast the run is, not what it finds.
+    let pinned = place.and_then(|processor| topology::pin(processor).ok());
+    let processor = place.filter(|_| pinned.is_some());
+    let breaker = Breaker(shared);
+    let result = work(processor);
+    core::mem::forget(breaker);
+    result
+}
+
+/// Gives up when it is dropped, which is by a panic: a thread that comes to its end forgets it.
+struct Breaker<'a, S: Shared>(&'a S);
+
+impl<S: Shared> Drop for Breaker<'_, S> {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}

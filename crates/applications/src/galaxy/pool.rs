@@ -1,0 +1,52 @@
+//! The pool from which threads take work: stars that are still to be advanced in this step, and those that have been.
+//!
+//! A chunk is in one of the two piles or in the hands of one thread, which therefore advances it without a lock.
+
+use super::stars::Chunk;
+use crate::named::{Ledger, Locksmith, Named};
+use lock_api::RawMutex;
+
+/// What the lock guards.
+#[derive(Debug)]
+struct Piles {
+    due: Vec<Chunk>,
+    done: Vec<Chunk>,
+}
+
+/// All chunks, before one lock.
+pub(super) struct Pool<L> {
+    piles: Named<L, Piles>,
+}
+
+impl<L: RawMutex> Pool<L> {
+    /// All of `chunks` due.
+    pub(super) fn new(chunks: Vec<Chunk>, locks: &mut Locksmith<'_, L>) -> Self {
+        let done = Vec::with_capacity(chunks.len());
+        Self { piles: locks.lock("pool".to_owned(), Piles { due: chunks, done }) }
+    }
+
+    /// A chunk that is due, if there is one.
+    pub(super) fn take(&self, ledger: &mut Ledger) -> Option<Chunk> {
+        ledger.lock(&self.piles).due.pop()
+    }
+
+    /// Brings back one that was advanced.
+    pub(super) fn bring(&self, chunk: Chunk, ledger: &mut Ledger) {
+        ledger.lock(&self.piles).done.push(chunk);
+    }
+
+    /// Makes those due that are done. For the thread that has the [barrier](crate::barrier) to itself: no chunk is in anybody's hands.
+    pub(super) fn turn(&self, ledger: &mut Ledger) {
+        let mut piles = ledger.lock(&self.piles);
+        let Piles { due, done } = &mut *piles;
+        core::mem::swap(due, done);
+    }
+
+    /// Takes everything; for when nobody works any more.
+    pub(super) fn empty(&self, ledger: &mut Ledger) -> Vec<Chunk> {
+        let mut piles = ledger.lock(&self.piles);
+        let mut chunks = core::mem::take(&mut piles.due);
+        chunks.append(&mut piles.done);
+        chunks
+    }
+}

@@ -1,0 +1,315 @@
+//! Pegs, disks and the display, each before a lock of its own.
+//!
+//! | lock | guards | taken |
+//! | --- | --- | --- |
+//! | `peg p` | the disks on it, the steps made there, who waits for which step | to look whether it is one's turn, and to make the step |
+//! | `disk d` | where it is and how often it was moved | to say so |
+//! | `row r` | what is drawn at height r over each peg | after a step, to draw what it changed |
+//! | `column p` | how many disks are carried past peg p | to carry a disk past, once there and once away |
+//! | `count` | moves made | after each move |
+//!
+//! Together with one `post` a thread, 64 disks on 5 pegs with 64 threads have 203 locks; the paper counted 207, most of them for the display.
+//!
+//! # Invariants
+//!
+//! 1. No thread holds two of these locks: they cannot deadlock, in whatever order they are taken.
+//! 2. On a peg the disks get smaller from bottom to top; a step that would break this, or that is not what the plan says, panics.
+//! 3. Steps on a peg are made in the order of their numbers ([plan](super::plan)).
+//! 4. A row shows the latest step over each peg, although steps are drawn after the peg's lock was released and so in any order: each
+//!    drawing carries the number of its step, and an earlier one draws nothing.
+
+use super::schedule::{Disk, Move};
+use crate::named::{Ledger, Locksmith, Named};
+use lock_api::RawMutex;
+
+/// What the lock of a peg guards.
+#[derive(Debug, Default)]
+struct Peg {
+    /// From bottom to top.
+    stack: Vec<Disk>,
+    steps: u64,
+    /// Step number and thread.
+    waiting: Vec<(u64, usize)>,
+}
+
+/// What the lock of a disk guards.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whereabouts {
+    held: bool,
+    moves: u64,
+}
+
+/// What is drawn at one height over one peg.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    disk: Option<Disk>,
+    /// Steps made on the peg when it was drawn.
+    steps: u64,
+}
+
+/// What the lock of a column guards.
+#[derive(Clone, Copy, Debug, Default)]
+struct Column {
+    above: u64,
+    passed: u64,
+}
+
+/// One of the two steps of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Lift,
+    Lower,
+}
+
+/// What came of an attempt to make a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// It is made; the thread that waits for the next one on this peg, if one does.
+    Made(Option<usize>),
+    /// It is not yet its turn. Who attempted it will be rung.
+    TooEarly,
+}
+
+/// All of them.
+pub(super) struct Board<L> {
+    pegs: Vec<Named<L, Peg>>,
+    disks: Vec<Named<L, Whereabouts>>,
+    rows: Vec<Named<L, Vec<Cell>>>,
+    columns: Vec<Named<L, Column>>,
+    count: Named<L, u64>,
+}
+
+/// What the display shows, read row by row while disks are moved.
+///
+/// So it is of no single moment: a disk may be seen twice, or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scene {
+    /// Moves made.
+    pub moves: u64,
+    /// Moves of the whole run.
+    pub of: u64,
+    /// For each peg the disks on it, from bottom to top, as far as they are drawn.
+    pub pegs: Vec<Vec<Disk>>,
+    /// Disks that are being carried.
+    pub held: Vec<Disk>,
+}
+
+/// What is left when all threads have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Remains {
+    pub(super) pegs: Vec<Vec<Disk>>,
+    pub(super) shown: Vec<Vec<Disk>>,
+    pub(super) held: Vec<Disk>,
+    pub(super) counted: u64,
+    /// Moves of the disks, added up.
+    pub(super) moved: u64,
+    /// Times a disk was carried past a peg, added up.
+    pub(super) passed: u64,
+    pub(super) above: u64,
+}
+
+impl<L: RawMutex> Board<L> {
+    /// All disks on peg 0.
+    pub(super) fn new(disks: usize, pegs: usize, locks: &mut Locksmith<'_, L>) -> Self {
+        let stack = |peg| if peg == 0 { (0..disks as Disk).rev().collect() } else { Vec::new() };
+        let cells = |row: usize| {
+            let bottom = Cell { disk: Some((disks - 1 - row) as Disk), steps: 0 };
+            (0..pegs).map(|peg| if peg == 0 { bottom } else { Cell::default() }).collect()
+        };
+        let peg = |peg| Peg { stack: stack(peg), ..Peg::default() };
+        Self {
+            pegs: (0..pegs)
+                .map(|number| locks.lock(format!("peg {number}"), peg(number)))
+                .collect(),
+            disks: (0..disks)
+                .map(|disk| locks.lock(format!("disk {disk}"), Whereabouts::default()))
+                .collect(),
+            rows: (0..disks).map(|row| locks.lock(format!("row {row}"), cells(row))).collect(),
+            columns: (0..pegs)
+                .map(|peg| locks.lock(format!("column {peg}"), Column::default()))
+                .collect(),
+            count: locks.lock("count".to_owned(), 0),
+        }
+    }
+
+    /// Makes a step of `made`, number `number` on its peg, or has `who` rung when it is time.
+    ///
+    /// # Panics
+    ///
+    /// Names the step if the rules forbid it, which only a lock that does not exclude can bring about.
+    pub(super) fn attempt(
+        &self,
+        made: Move,
+        step: Step,
+        number: u64,
+        who: usize,
+        ledger: &mut Ledger,
+    ) -> Attempt {
+        let peg = if step == Step::Lift { made.from } else { made.to };
+        let (row, next) = {
+            let mut on = ledger.lock(&self.pegs[peg as usize]);
+            if on.steps != number {
+                on.waiting.push((number, who));
+                return Attempt::TooEarly;
+            }
+            let row = on.make(made, step);
+            (row, on.next())
+        };
+        let drawn = (step == Step::Lower).then_some(made.disk);
+        {
+            let mut cells = ledger.lock(&self.rows[row]);
+            let cell = &mut cells[peg as usize];
+            // Invariant 4.
+            if cell.steps <= number {
+                *cell = Cell { disk: drawn, steps: number + 1 };
+            }
+        }
+        let mut disk = ledger.lock(&self.disks[made.disk as usize]);
+        disk.held = step == Step::Lift;
+        disk.moves += u64::from(step == Step::Lower);
+        Attempt::Made(next)
+    }
+
+    /// Carries a disk past a peg; `fly` is what takes the time.
+    pub(super) fn pass(&self, peg: u8, ledger: &mut Ledger, fly: impl FnOnce()) {
+        let column = &self.columns[peg as usize];
+        {
+            let mut column = ledger.lock(column);
+            column.above += 1;
+            column.passed += 1;
+        }
+        fly();
+        ledger.lock(column).above -= 1;
+    }
+
+    /// Counts a move.
+    pub(super) fn count(&self, ledger: &mut Ledger) {
+        *ledger.lock(&self.count) += 1;
+    }
+
+    /// What the display shows.
+    pub(super) fn scene(&self, of: u64, ledger: &mut Ledger) -> Scene {
+        let moves = *ledger.lock(&self.count);
+        let mut pegs = vec![Vec::new(); self.pegs.len()];
+        for row in &self.rows {
+            for (peg, cell) in pegs.iter_mut().zip(ledger.lock(row).iter()) {
+                peg.extend(cell.disk);
+            }
+        }
+        let disks = (0..).zip(&self.disks);
+        let held = disks.filter(|(_, disk)| ledger.lock(disk).held).map(|(disk, _)| disk).collect();
+        Scene { moves, of, pegs, held }
+    }
+
+    /// What is left; for when nobody moves any more.
+    pub(super) fn remains(&self, ledger: &mut Ledger) -> Remains {
+        let scene = self.scene(0, ledger);
+        let columns: Vec<Column> = self.columns.iter().map(|column| *ledger.lock(column)).collect();
+        Remains {
+            pegs: self.pegs.iter().map(|peg| ledger.lock(peg).stack.clone()).collect(),
+            shown: scene.pegs,
+            held: scene.held,
+            counted: scene.moves,
+            moved: self.disks.iter().map(|disk| ledger.lock(disk).moves).sum(),
+            passed: columns.iter().map(|column| column.passed).sum(),
+            above: columns.iter().map(|column| column.above).sum(),
+        }
+    }
+}
+
+impl Peg {
+    /// Makes a step and says at which height.
+    fn make(&mut self, Move { disk, from, to }: Move, step: Step) -> usize {
+        let top = self.stack.last().copied();
+        match (step, top) {
+            (Step::Lift, Some(top)) if top == disk => {
+                self.stack.pop();
+                self.stack.len()
+            }
+            (Step::Lift, Some(top)) => {
+                panic!(
+                    "disk {disk} cannot be lifted from peg {from} to peg {to}: disk {top} is on top"
+                )
+            }
+            (Step::Lift, None) => {
+                panic!(
+                    "disk {disk} cannot be lifted from peg {from} to peg {to}: peg {from} is empty"
+                )
+            }
+            (Step::Lower, Some(top)) if top <= disk => {
+                panic!(
+                    "disk {disk} of peg {from} cannot be lowered onto peg {to}: disk {top} there is not larger"
+                )
+            }
+            (Step::Lower, _) => {
+                self.stack.push(disk);
+                self.stack.len() - 1
+            }
+        }
+    }
+
+    /// Counts a step, and says who waits for the next one.
+    fn next(&mut self) -> Option<usize> {
+        self.steps += 1;
+        let next = self.waiting.iter().position(|&(number, _)| number == self.steps)?;
+        Some(self.waiting.swap_remove(next).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    type Lock = parking_lot::RawMutex;
+
+    fn board(disks: usize, pegs: usize) -> (Board<Lock>, Ledger) {
+        let make = |_: &str| Lock::INIT;
+        let mut locks = Locksmith::new(&make);
+        let board = Board::new(disks, pegs, &mut locks);
+        (board, Ledger::new(locks.names().len()))
+    }
+
+    #[test]
+    fn a_forbidden_step_is_named() {
+        let (board, mut ledger) = board(3, 3);
+        let mut step = |disk, from, to, step, number| {
+            let made = Move { disk, from, to };
+            let attempt = AssertUnwindSafe(|| board.attempt(made, step, number, 0, &mut ledger));
+            catch_unwind(attempt).map_err(|panic| *panic.downcast::<String>().expect("a message"))
+        };
+        assert_eq!(
+            step(1, 0, 2, Step::Lift, 0).unwrap_err(),
+            "disk 1 cannot be lifted from peg 0 to peg 2: disk 0 is on top"
+        );
+        assert_eq!(
+            step(1, 1, 2, Step::Lift, 0).unwrap_err(),
+            "disk 1 cannot be lifted from peg 1 to peg 2: peg 1 is empty"
+        );
+        assert_eq!(step(0, 0, 2, Step::Lift, 0), Ok(Attempt::Made(None)));
+        assert_eq!(step(0, 0, 2, Step::Lower, 0), Ok(Attempt::Made(None)));
+        assert_eq!(step(1, 0, 2, Step::Lift, 1), Ok(Attempt::Made(None)));
+        assert_eq!(
+            step(1, 0, 2, Step::Lower, 1).unwrap_err(),
+            "disk 1 of peg 0 cannot be lowered onto peg 2: disk 0 there is not larger"
+        );
+    }
+
+    #[test]
+    fn who_came_too_early_is_named_when_it_is_time() {
+        let (board, mut ledger) = board(3, 3);
+        let made = |disk, to| Move { disk, from: 0, to };
+        assert_eq!(board.attempt(made(2, 1), Step::Lift, 2, 7, &mut ledger), Attempt::TooEarly);
+        assert_eq!(board.attempt(made(1, 1), Step::Lift, 1, 5, &mut ledger), Attempt::TooEarly);
+        assert_eq!(
+            board.attempt(made(0, 2), Step::Lift, 0, 3, &mut ledger),
+            Attempt::Made(Some(5))
+        );
+        assert_eq!(
+            board.attempt(made(1, 1), Step::Lift, 1, 5, &mut ledger),
+            Attempt::Made(Some(7))
+        );
+        assert_eq!(board.scene(9, &mut ledger).held, [0, 1]);
+        assert_eq!(board.scene(9, &mut ledger).pegs, [vec![2], vec![], vec![]]);
+    }
+}

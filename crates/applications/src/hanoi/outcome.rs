@@ -1,0 +1,244 @@
+//! What a run was asked for, what it found, and what is refused.
+
+use super::board::Remains;
+use super::schedule::Disk;
+use crate::crew::MAX_THREADS;
+use crate::named::LockWaits;
+use crate::waits::Waits;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+use thiserror::Error;
+
+/// How many disks there may be.
+pub const DISKS: RangeInclusive<usize> = 1..=64;
+
+/// How many pegs there may be.
+pub const PEGS: RangeInclusive<usize> = 3..=8;
+
+/// The most moves of a round: 21 disks on 3 pegs. Its plan takes some 50 MB.
+pub const MAX_MOVES: u64 = 1 << 21;
+
+/// What to run, and how.
+///
+/// ```
+/// use stanchion_applications::hanoi::Options;
+/// let options = Options { rounds: 100, ..Options::default() };
+/// assert_eq!((options.disks, options.pegs, options.threads), (64, 5, 64));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Disks, within [`DISKS`].
+    pub disks: usize,
+    /// Pegs, within [`PEGS`].
+    pub pegs: usize,
+    /// Threads, 1 to [`MAX_THREADS`]. The caller is one of them. Thread t moves disks t, t + threads, and so on; those for which
+    /// there is none have nothing to do.
+    pub threads: usize,
+    /// Times the disks go from end to end: there, back, there, …
+    pub rounds: u32,
+    /// Nanoseconds for which a disk is carried, the processor being busy with it.
+    pub work_ns: u64,
+    /// Whether each thread stays on one processor, which are dealt out in turn. Without it the system may let all of them take turns on one: they
+    /// wake each other, and who is woken often runs where its waker did. Then no lock is ever found held.
+    pub pinned: bool,
+}
+
+impl Default for Options {
+    /// The paper's 64 disks on 5 pegs, once; a thread for each disk, 1 µs for each move, not pinned.
+    fn default() -> Self {
+        Self { disks: 64, pegs: 5, threads: 64, rounds: 1, work_ns: 1_000, pinned: false }
+    }
+}
+
+/// Why nothing was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// Outside of [`DISKS`].
+    #[error("{0} disks: must be {least} to {most}", least = DISKS.start(), most = DISKS.end())]
+    Disks(usize),
+    /// Outside of [`PEGS`].
+    #[error("{0} pegs: must be {least} to {most}", least = PEGS.start(), most = PEGS.end())]
+    Pegs(usize),
+    /// Not 1 to [`MAX_THREADS`].
+    #[error("{0} threads: must be 1 to {MAX_THREADS}")]
+    Threads(usize),
+    /// No rounds.
+    #[error("no rounds: must be at least 1")]
+    Rounds,
+    /// More than [`MAX_MOVES`].
+    #[error(
+        "{disks} disks on {pegs} pegs take {} moves, the limit is {MAX_MOVES}: take more pegs or fewer disks",
+        if *moves == u64::MAX { "more than 2^63".to_owned() } else { moves.to_string() }
+    )]
+    Moves {
+        /// Disks.
+        disks: usize,
+        /// Pegs.
+        pegs: usize,
+        /// Moves of a round; `u64::MAX` for more.
+        moves: u64,
+    },
+}
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Moves made in all rounds.
+    pub moves: u64,
+    /// Moves that Frame and Stewart need for a round.
+    pub needed: u64,
+    /// Moves of a round of which each has to wait for the one before. `needed` / `chain` moves can go on at once, on average.
+    pub chain: u64,
+    /// The peg on which the disks should be in the end: the last after an odd number of rounds, else the first.
+    pub goal: usize,
+    /// For each peg the disks on it in the end, from bottom to top.
+    pub pegs: Vec<Vec<Disk>>,
+    /// What is wrong in the end, if anything is.
+    pub fault: Option<Fault>,
+    /// From before the first thread is started until all are done.
+    pub elapsed: Duration,
+    /// Who waited how long for which lock, all threads together.
+    pub locks: Vec<LockWaits>,
+    /// Not a lock: waits for one's turn on a peg. The acquisitions are steps.
+    pub turns: Waits,
+    /// What each thread did.
+    pub threads: Vec<Share>,
+}
+
+/// One thread's part of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Moves it made.
+    pub moves: u64,
+    /// The processor it stayed on; none if it was left to the system.
+    pub processor: Option<usize>,
+}
+
+/// What is wrong at the end of a run: the lock does not exclude, or the program is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A peg has not the disks that it should have.
+    #[error("peg {peg} has the disks {found:?} from bottom to top, not {expected:?}")]
+    Peg {
+        /// Which.
+        peg: usize,
+        /// What is on it.
+        found: Vec<Disk>,
+        /// What should be.
+        expected: Vec<Disk>,
+    },
+    /// The display shows something else than is there.
+    #[error("the display shows the disks {shown:?} on peg {peg}, which has {found:?}")]
+    Display {
+        /// Which.
+        peg: usize,
+        /// What is drawn.
+        shown: Vec<Disk>,
+        /// What is there.
+        found: Vec<Disk>,
+    },
+    /// Some disks are said to be carried still.
+    #[error("the disks {0:?} are said to be carried still")]
+    Held(Vec<Disk>),
+    /// A number of the display is not what it must be.
+    #[error("{what}: {found}, not {expected}")]
+    Number {
+        /// Which.
+        what: &'static str,
+        /// What it is.
+        found: u64,
+        /// What it should be.
+        expected: u64,
+    },
+}
+
+/// What the remains of a run must be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected {
+    pub(super) disks: usize,
+    pub(super) goal: usize,
+    pub(super) moves: u64,
+    pub(super) passed: u64,
+}
+
+impl Expected {
+    /// The first thing that is wrong with `remains`.
+    pub(super) fn fault(&self, remains: &Remains) -> Option<Fault> {
+        for (peg, found) in remains.pegs.iter().enumerate() {
+            let disks = if peg == self.goal { self.disks } else { 0 };
+            let expected: Vec<Disk> = (0..disks as Disk).rev().collect();
+            if *found != expected {
+                return Some(Fault::Peg { peg, found: found.clone(), expected });
+            }
+        }
+        for (peg, (shown, found)) in remains.shown.iter().zip(&remains.pegs).enumerate() {
+            if shown != found {
+                return Some(Fault::Display { peg, shown: shown.clone(), found: found.clone() });
+            }
+        }
+        if !remains.held.is_empty() {
+            return Some(Fault::Held(remains.held.clone()));
+        }
+        let numbers = [
+            ("moves counted", remains.counted, self.moves),
+            ("moves of the disks", remains.moved, self.moves),
+            ("pegs that disks were carried past", remains.passed, self.passed),
+            ("disks that are above a peg still", remains.above, 0),
+        ];
+        let wrong = numbers.into_iter().find(|&(_, found, expected)| found != expected);
+        wrong.map(|(what, found, expected)| Fault::Number { what, found, expected })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_is_found() {
+        let expected = Expected { disks: 2, goal: 2, moves: 3, passed: 7 };
+        let right = Remains {
+            pegs: vec![vec![], vec![], vec![1, 0]],
+            shown: vec![vec![], vec![], vec![1, 0]],
+            held: vec![],
+            counted: 3,
+            moved: 3,
+            passed: 7,
+            above: 0,
+        };
+        assert_eq!(expected.fault(&right), None);
+        let message = |change: fn(&mut Remains)| {
+            let mut remains = right.clone();
+            change(&mut remains);
+            expected.fault(&remains).expect("a fault").to_string()
+        };
+        assert_eq!(
+            message(|remains| remains.pegs.swap(0, 2)),
+            "peg 0 has the disks [1, 0] from bottom to top, not []"
+        );
+        assert_eq!(
+            message(|remains| remains.pegs[2].swap(0, 1)),
+            "peg 2 has the disks [0, 1] from bottom to top, not [1, 0]"
+        );
+        assert_eq!(
+            message(|remains| remains.shown[1].push(0)),
+            "the display shows the disks [0] on peg 1, which has []"
+        );
+        assert_eq!(
+            message(|remains| remains.held.push(1)),
+            "the disks [1] are said to be carried still"
+        );
+        assert_eq!(message(|remains| remains.counted = 4), "moves counted: 4, not 3");
+        assert_eq!(message(|remains| remains.moved = 2), "moves of the disks: 2, not 3");
+        assert_eq!(
+            message(|remains| remains.passed = 8),
+            "pegs that disks were carried past: 8, not 7"
+        );
+        assert_eq!(
+            message(|remains| remains.above = 1),
+            "disks that are above a peg still: 1, not 0"
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! The threads, each of which moves the same disks from beginning to end.
+//!
+//! A thread goes through its moves in the order of the [plan](super::plan). For each it looks under the lock of the peg whether it is its
+//! turn; if it is not, it leaves word and waits at its [post](super::post) until who makes the step before rings. So how often a thread
+//! must synchronize depends on when the others do what they do, as the paper reports of its program: *to accomplish this task it needs to do
+//! an amount of synchronization that depends on the relative timing of events in other threads* (section 5).
+
+use super::board::{Attempt, Board, Scene, Step};
+use super::outcome::{DISKS, Expected, MAX_MOVES, Options, PEGS, Refused, Run, Share};
+use super::plan::{Plan, columns};
+use super::post::{Broken, Post};
+use super::schedule::{Disk, Move, moves_needed};
+use crate::crew::{self, MAX_THREADS, Seats, Shared};
+use crate::named::{Ledger, Locksmith};
+use crate::waits::Waits;
+use core::time::Duration;
+use lock_api::RawMutex;
+use machine::sync::Arc;
+use machine::{clock, wait};
+
+/// How often the display is read for who watches, in nanoseconds.
+const WATCH_NS: u64 = 100_000_000;
+
+/// Runs with locks of type `L`.
+///
+/// ```
+/// use stanchion_applications::hanoi::{self, Options};
+/// let run = hanoi::run::<parking_lot::RawMutex>(&Options { disks: 16, threads: 4, ..Options::default() })?;
+/// assert_eq!((run.moves, run.needed, run.fault), (79, 79, None));
+/// # Ok::<(), hanoi::Refused>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Refused`] says which of the options is no good and what would be.
+///
+/// # Panics
+///
+/// If a move is against the rules, which takes a lock that does not exclude; if a thread cannot be started; and with the panic of a thread,
+/// should one panic, as it may if the lock does.
+pub fn run<L: RawMutex + Send + Sync + 'static>(options: &Options) -> Result<Run, Refused> {
+    run_with(options, &|_| L::INIT, &mut |_| ())
+}
+
+/// [`run`] with locks from `make`, which is told the name of each (`peg 3`, `disk 17`, `row 40`, `column 1`, `count`, `post 5` of thread 5), and
+/// with somebody to `watch`: shown the display every 100 ms or so by the calling thread, while it also works, and once at the end.
+///
+/// # Errors
+///
+/// As [`run`].
+///
+/// # Panics
+///
+/// As [`run`], and if `make` or `watch` panics.
+pub fn run_with<L: RawMutex + Send + Sync + 'static>(
+    options: &Options,
+    make: &dyn Fn(&str) -> L,
+    watch: &mut dyn FnMut(&Scene),
+) -> Result<Run, Refused> {
+    let needed = check(options)?;
+    let &Options { disks, pegs, threads, rounds, pinned, .. } = options;
+    let began = clock::now();
+    let plan = Plan::new(disks, pegs);
+    let moves = plan.len() as u64 * u64::from(rounds);
+    let expected = Expected {
+        disks,
+        goal: plan.peg(pegs as u8 - 1, rounds - 1).into(),
+        moves,
+        passed: plan.columns() * u64::from(rounds),
+    };
+    let mut locks = Locksmith::new(make);
+    let board = Board::new(disks, pegs, &mut locks);
+    let posts = (0..threads).map(|who| Post::new(who, &mut locks)).collect();
+    let names = locks.names();
+    let locks = names.len();
+    let game = Arc::new(Game { options: *options, plan, board, posts, moves, locks });
+
+    let workers = crew::run(
+        &game,
+        threads,
+        if pinned { Seats::Dealt } else { Seats::Free },
+        |processor| Worker::work(&game, 0, processor, &mut *watch),
+        |game, who, processor| Worker::work(game, who, processor, &mut |_| ()),
+    );
+
+    let elapsed = Duration::from_nanos(clock::now().nanos_since(began));
+    let (mut ledger, mut turns) = (Ledger::new(locks), Waits::default());
+    for worker in &workers {
+        ledger.merge(&worker.ledger);
+        turns.merge(&worker.turns);
+    }
+    let mut unrecorded = Ledger::new(locks);
+    watch(&game.board.scene(moves, &mut unrecorded));
+    let remains = game.board.remains(&mut unrecorded);
+    Ok(Run {
+        moves: workers.iter().map(|worker| worker.share.moves).sum(),
+        needed,
+        chain: game.plan.chain() as u64,
+        goal: expected.goal,
+        fault: expected.fault(&remains),
+        pegs: remains.pegs,
+        elapsed,
+        locks: ledger.named(&names),
+        turns,
+        threads: workers.iter().map(|worker| worker.share).collect(),
+    })
+}
+
+/// Moves of a round, if the options are good.
+fn check(options: &Options) -> Result<u64, Refused> {
+    let &Options { disks, pegs, threads, rounds, .. } = options;
+    if !DISKS.contains(&disks) {
+        return Err(Refused::Disks(disks));
+    }
+    if !PEGS.contains(&pegs) {
+        return Err(Refused::Pegs(pegs));
+    }
+    if !(1..=MAX_THREADS).contains(&threads) {
+        return Err(Refused::Threads(threads));
+    }
+    if rounds == 0 {
+        return Err(Refused::Rounds);
+    }
+    let moves = moves_needed(disks, pegs);
+    if moves > MAX_MOVES {
+        return Err(Refused::Moves { disks, pegs, moves });
+    }
+    Ok(moves)
+}
+
+/// What the threads share.
+struct Game<L> {
+    options: Options,
+    plan: Plan,
+    board: Board<L>,
+    posts: Vec<Post<L>>,
+    /// Of all rounds.
+    moves: u64,
+    locks: usize,
+}
+
+impl<L: RawMutex + Send + Sync + 'static> Shared for Game<L> {
+    fn give_up(&self) {
+        for post in &self.posts {
+            post.give_up();
+        }
+    }
+}
+
+/// What one thread keeps to itself.
+struct Worker {
+    who: usize,
+    share: Share,
+    ledger: Ledger,
+    turns: Waits,
+}
+
+impl Worker {
+    fn work<L: RawMutex>(
+        game: &Game<L>,
+        who: usize,
+        processor: Option<usize>,
+        watch: &mut dyn FnMut(&Scene),
+    ) -> Self {
+        let ledger = Ledger::new(game.locks);
+        let share = Share { moves: 0, processor };
+        let mut worker = Self { who, share, ledger, turns: Waits::default() };
+        // `Broken` means that another thread has panicked: the caller will hear it from that one.
+        let _ = worker.rounds(game, watch);
+        worker
+    }
+
+    fn rounds<L: RawMutex>(
+        &mut self,
+        game: &Game<L>,
+        watch: &mut dyn FnMut(&Scene),
+    ) -> Result<(), Broken> {
+        let Options { disks, threads, rounds, .. } = game.options;
+        let mine = game.plan.moves_of((self.who..disks).step_by(threads).map(|disk| disk as Disk));
+        let mut watched = clock::now();
+        for round in 0..rounds {
+            for &index in &mine {
+                let (made, lift, lower) = game.plan.planned(index, round);
+                self.step(game, made, Step::Lift, lift)?;
+                self.carry(game, made);
+                self.step(game, made, Step::Lower, lower)?;
+                game.board.count(&mut self.ledger);
+                self.share.moves += 1;
+                if self.who == 0 && clock::now().nanos_since(watched) >= WATCH_NS {
+                    watch(&game.board.scene(game.moves, &mut self.ledger));
+                    watched = clock::now();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a step when it is its turn.
+    fn step<L: RawMutex>(
+        &mut self,
+        game: &Game<L>,
+        made: Move,
+        step: Step,
+        number: u64,
+    ) -> Result<(), Broken> {
+        let mut began = None;
+        let next = loop {
+            match game.board.attempt(made, step, number, self.who, &mut self.ledger) {
+                Attempt::Made(next) => break next,
+                Attempt::TooEarly => {
+                    began.get_or_insert_with(clock::now);
+                    game.posts[self.who].wait(&mut self.ledger)?;
+                }
+            }
+        };
+        match began {
+            Some(began) => self.turns.waited(clock::now().nanos_since(began)),
+            None => self.turns.passed(),
+        }
+        if let Some(next) = next {
+            game.posts[next].ring(&mut self.ledger);
+        }
+        Ok(())
+    }
+
+    /// Carries a disk past the pegs between, without a lock for most of the time.
+    fn carry<L: RawMutex>(&mut self, game: &Game<L>, made: Move) {
+        let pegs = u64::from(made.from.abs_diff(made.to)) + 1;
+        let each = game.options.work_ns / pegs;
+        for peg in columns(made) {
+            game.board.pass(peg, &mut self.ledger, || {
+                if each > 0 {
+                    wait::delay(each);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Arguments to exit code, with the streams handed in, so that tests can look at them.
+
+use crate::report::{self, Report};
+use clap::{Parser, value_parser};
+use examples::{Choice, Program};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lock_api::RawMutex;
+use stanchion_applications::hanoi::{self, DISKS, MAX_THREADS, Options, PEGS, Refused, Run, Scene};
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
+
+/// Moves the disks of Hanoi from peg to peg on many threads, with locks of your choice, and says how long they waited.
+///
+/// Each thread moves the same disks all the time, when it is their turn. The moves are those of Frame and Stewart; each is checked
+/// when it is made, and their number at the end.
+#[derive(Debug, Parser)]
+#[command(
+    name = "hanoi",
+    version,
+    after_help = "Pegs, disks and threads are counted from 0; disk 0 is the smallest.\n\n\
+        Exit code 0: done; 1: disks or moves are not as they should be; 2: the arguments are no good."
+)]
+struct Arguments {
+    /// Disks, at most 64.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 64, value_parser = value_parser!(u16).range(1..=*DISKS.end() as i64))]
+    disks: u16,
+
+    /// Pegs, 3 to 8.
+    #[arg(long, allow_negative_numbers = true, value_name = "P", default_value_t = 5, value_parser = value_parser!(u16).range(*PEGS.start() as i64..=*PEGS.end() as i64))]
+    pegs: u16,
+
+    /// Threads, at most 64. Thread t moves disks t, t + T, and so on.
+    #[arg(long, allow_negative_numbers = true, value_name = "T", default_value_t = 64, value_parser = value_parser!(u16).range(1..=MAX_THREADS as i64))]
+    threads: u16,
+
+    /// Times the disks go from end to end: there, back, there, and so on.
+    #[arg(long, allow_negative_numbers = true, value_name = "R", default_value_t = 20, value_parser = value_parser!(u32).range(1..))]
+    rounds: u32,
+
+    /// Nanoseconds for which each disk is carried.
+    #[arg(long, allow_negative_numbers = true, value_name = "NS", default_value_t = 1_000, value_parser = value_parser!(u64).range(..=1_000_000_000))]
+    work_ns: u64,
+
+    #[command(flatten)]
+    lock: Choice,
+
+    /// Leaves the threads to the system. Without it each stays on one processor, and these are dealt out in turn.
+    #[arg(long)]
+    no_pin: bool,
+
+    /// Shows the pegs: on a terminal ten times a second, elsewhere at the end.
+    #[arg(long)]
+    show: bool,
+
+    /// Prints the waits for each lock, not for each kind.
+    #[arg(long)]
+    by_lock: bool,
+
+    /// Prints how many waits took how long.
+    #[arg(long)]
+    histogram: bool,
+}
+
+/// Where the output goes.
+pub(crate) struct Streams<'a> {
+    pub(crate) out: &'a mut dyn Write,
+    pub(crate) err: &'a mut dyn Write,
+    pub(crate) out_is_terminal: bool,
+    pub(crate) err_is_terminal: bool,
+}
+
+struct Play<'a> {
+    options: &'a Options,
+    watch: &'a mut dyn FnMut(&Scene),
+}
+
+impl Program for Play<'_> {
+    type Outcome = Result<Run, Refused>;
+
+    fn run<L: RawMutex + Send + Sync + 'static>(self, make: &dyn Fn(&str) -> L) -> Self::Outcome {
+        hanoi::run_with(self.options, make, self.watch)
+    }
+}
+
+/// Does what `arguments` say and returns the exit code.
+pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Streams<'_>) -> u8 {
+    let Streams { out, err, out_is_terminal, err_is_terminal } = streams;
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            // `--help` and `--version` come this way too.
+            // Nobody is left to be told if this fails.
+            if message.use_stderr() {
+                let _ = write!(err, "{message}");
+                return 2;
+            }
+            let _ = write!(out, "{message}");
+            return 0;
+        }
+    };
+    let options = Options {
+        disks: arguments.disks.into(),
+        pegs: arguments.pegs.into(),
+        threads: arguments.threads.into(),
+        rounds: arguments.rounds,
+        work_ns: arguments.work_ns,
+        pinned: !arguments.no_pin,
+    };
+    let bar = bar(err_is_terminal && !arguments.show);
+    let mut board = arguments.show.then_some(Board { live: out_is_terminal, shown: 0 });
+    let mut unwritten = Ok(());
+    let mut watch = |scene: &Scene| {
+        bar.set_length(scene.of);
+        bar.set_position(scene.moves);
+        if let Some(board) = &mut board
+            && unwritten.is_ok()
+        {
+            unwritten = board.show(out, scene);
+        }
+    };
+    let run = arguments.lock.run(Play { options: &options, watch: &mut watch });
+    bar.finish_and_clear();
+    let run = match run {
+        Ok(run) => run,
+        Err(refused) => {
+            let _ = writeln!(err, "hanoi: {refused}");
+            return 2;
+        }
+    };
+    let report = Report {
+        lock: &arguments.lock.to_string(),
+        options,
+        run: &run,
+        by_lock: arguments.by_lock,
+        histogram: arguments.histogram,
+    };
+    let written = unwritten.and_then(|()| report.write(out)).and_then(|()| out.flush());
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        let _ = writeln!(err, "hanoi: cannot write the report: {error}");
+    }
+    match wrong(&run, &options) {
+        None => 0,
+        Some(what) => {
+            let _ = writeln!(
+                err,
+                "hanoi: {what}: either {} does not exclude or the program is wrong; please report it with this command line",
+                report.lock,
+            );
+            1
+        }
+    }
+}
+
+/// What is not as it should be.
+pub(crate) fn wrong(run: &Run, options: &Options) -> Option<String> {
+    let needed = hanoi::closed_form(options.disks, options.pegs);
+    let moves = needed * u64::from(options.rounds);
+    if run.moves != moves {
+        return Some(format!(
+            "{} moves in {} rounds, but {needed} a round are needed",
+            run.moves, options.rounds
+        ));
+    }
+    run.fault.as_ref().map(ToString::to_string)
+}
+
+fn bar(shown: bool) -> ProgressBar {
+    if !shown {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} moves, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style)
+}
+
+/// The pegs on the terminal, one below the other.
+struct Board {
+    live: bool,
+    /// Lines to go back for the next picture.
+    shown: usize,
+}
+
+impl Board {
+    fn show(&mut self, out: &mut dyn Write, scene: &Scene) -> io::Result<()> {
+        if !self.live && scene.moves < scene.of {
+            return Ok(());
+        }
+        if self.shown > 0 {
+            // Up, and away with what is there.
+            write!(out, "\x1b[{}A\x1b[J", self.shown)?;
+        }
+        let picture = report::picture(scene);
+        out.write_all(picture.as_bytes())?;
+        self.shown = if self.live { picture.lines().count() } else { 0 };
+        out.flush()
+    }
+}

@@ -1,0 +1,27 @@
+//! What the examples share: the locks that each can have, the arguments that choose one, and the table of waits.
+//!
+//! An example is a [`Program`]: generic in its lock, it says what to do with a maker of locks. [`Choice`] is the arguments `--lock`
+//! and `--policy`, and runs a program with the lock that they name. So a lock is added to all examples by a line in [`locks`], and a policy
+//! by a line in [`policies`].
+
+mod arguments;
+mod choice;
+pub mod locks;
+pub mod policies;
+mod std_lock;
+pub mod table;
+
+pub use arguments::at_least_one;
+pub use choice::Choice;
+pub use std_lock::Std;
+
+use lock_api::RawMutex;
+
+/// Something to do with locks of any type.
+pub trait Program {
+    /// What comes of it.
+    type Outcome;
+
+    /// Does it with locks from `make`, which wants to know the name of each.
+    fn run<L: RawMutex + Send + Sync + 'static>(self, make: &dyn Fn(&str) -> L) -> Self::Outcome;
+}
