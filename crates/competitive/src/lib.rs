@@ -6,6 +6,7 @@ mod owner;
 
 pub mod cost;
 pub mod policy;
+pub mod waits;
 
 pub use lock_api;
 

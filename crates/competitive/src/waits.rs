@@ -1,0 +1,44 @@
+//! What the waits of a program's locks were: how long, spun or blocked, behind how many others.
+//!
+//! A [`Recorder`] around a policy counts the waits of each lock that has one, under the lock's name. [`snapshot`] collects all of them as a [`Recording`],
+//! which can be written to a file and read by `stanchion advise`, which says what each policy would have cost.
+//!
+//! ```
+//! use stanchion_competitive::{PolicyMutex, RawPolicyMutex, policy::RandomWalk};
+//! use stanchion_competitive::waits::{self, Recorder, Waits as _};
+//!
+//! static QUEUE: PolicyMutex<Vec<u32>, Recorder<RandomWalk>> =
+//!     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::named("queue")), Vec::new());
+//!
+//! std::thread::scope(|scope| {
+//!     for thread in 0..4 {
+//!         scope.spawn(move || (0..1_000).for_each(|_| QUEUE.lock().push(thread)));
+//!     }
+//! });
+//! println!("{}", QUEUE.waits().table());
+//! let recording = waits::snapshot();
+//! println!("{} locks had contention", recording.locks.len());
+//! ```
+//!
+//! Only contended waits are counted, as in section 3 of Karlin et al. 1991: a lock that is found free costs nothing more than without a recorder.
+//!
+//! # What is global
+//!
+//! One table for the process, of [`NAMES`] names and [`SLOTS`] locks that have a place of their own; beyond that, locks share places, and names become
+//! one called [`OTHERS`], which the recording says. The table is static and takes memory only as it is used.
+
+mod buckets;
+mod counters;
+mod distribution;
+mod record;
+mod recorder;
+mod recording;
+mod table;
+mod text;
+
+pub use buckets::{ARRIVALS, MAX_LENGTH_NS, MAX_UNIT_NS};
+pub use distribution::{Bucket, Distribution, Observation, UnitsDiffer};
+pub use record::Record;
+pub use recorder::{Recorder, Waits};
+pub use recording::{Recording, restart, snapshot};
+pub use table::{MAX_NAME, NAMES, OTHERS, SLOTS, UNNAMED, intern};

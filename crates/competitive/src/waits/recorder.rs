@@ -1,0 +1,149 @@
+//! The recorder: a policy that has another decide, and counts the waits.
+
+use lock_api::Mutex as LockApiMutex;
+use machine::atomic::{AtomicU32, Ordering};
+
+use super::distribution::{Distribution, Observation};
+use super::table::{self, Place, UNNAMED};
+use crate::mutex::RawPolicyMutex;
+use crate::policy::{Contention, Policy, Wait};
+
+/// Counts the waits of a lock under its name; how they are waited through is left to `P`.
+///
+/// Nothing happens while the lock is found free. A wait that has ended is counted by the thread that got the lock, into a static table: a few stores. The
+/// lock takes a place there at its first wait. Locks of one name are counted together in a [`snapshot`](super::snapshot), also those that were dropped.
+///
+/// The lock grows by a pointer, a length and 4 bytes.
+///
+/// ```
+/// use stanchion_competitive::{PolicyMutex, RawPolicyMutex, policy::LastThreeSamples};
+/// use stanchion_competitive::waits::{Recorder, Waits as _};
+///
+/// static LOG: PolicyMutex<Vec<u8>, Recorder<LastThreeSamples>> =
+///     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::named("log")), Vec::new());
+/// LOG.lock().push(1);
+/// assert_eq!(LOG.waits().count(), 0); // nobody had to wait
+/// ```
+#[derive(Debug)]
+pub struct Recorder<P = crate::policy::Adaptive> {
+    /// Where it counts, 0 before the first wait. Written by the lock's holder.
+    place: AtomicU32,
+    name: &'static str,
+    policy: P,
+}
+
+impl<P: Policy> Recorder<P> {
+    /// Records under `name`, of which at most [`MAX_NAME`](super::MAX_NAME) bytes are kept; an empty one means [`UNNAMED`](super::UNNAMED). For names made
+    /// while the program runs see [`intern`](super::intern).
+    #[must_use]
+    pub const fn named(name: &'static str) -> Self {
+        Self::named_with(name, P::INIT)
+    }
+}
+
+impl<P> Recorder<P> {
+    /// Records under `name` what `policy` waits through.
+    #[must_use]
+    pub const fn named_with(name: &'static str, policy: P) -> Self {
+        Self { place: AtomicU32::new(0), name, policy }
+    }
+
+    /// The policy that decides.
+    #[must_use]
+    pub const fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// What was counted for this lock. A lock that had to share a place, because the table was full or 16 others of its name had one each, has all waits of
+    /// its name.
+    #[must_use]
+    pub fn waits(&self) -> Distribution {
+        // Relaxed: the table is static, and its counts are read as they are.
+        match Place::from_bits(self.place.load(Ordering::Relaxed)) {
+            None => Distribution::new(table::unit()),
+            Some(place) => Distribution::reconcile(table::unit(), place.counters().0.read()),
+        }
+    }
+
+    #[cold]
+    fn settle(&self) -> Place {
+        let place = Place::own(self.name);
+        self.place.store(place.to_bits(), Ordering::Relaxed);
+        place
+    }
+}
+
+impl<P: Policy> Policy for Recorder<P> {
+    const INIT: Self = Self::named(UNNAMED);
+
+    #[inline]
+    fn threshold(&self, contention: &Contention) -> u64 {
+        self.policy.threshold(contention)
+    }
+
+    #[inline]
+    fn keep_spinning(&self, contention: &Contention) -> bool {
+        self.policy.keep_spinning(contention)
+    }
+
+    #[inline]
+    fn adjust(&self, wait: &Wait) {
+        // Relaxed: only the lock's holder is here, and the lock orders its holders.
+        let place = Place::from_bits(self.place.load(Ordering::Relaxed));
+        let (counters, writers) = place.unwrap_or_else(|| self.settle()).counters();
+        counters.add(&Observation::from(wait), table::unit(), writers);
+        self.policy.adjust(wait);
+    }
+
+    #[inline]
+    fn name(&self) -> Option<&str> {
+        if self.name == UNNAMED { self.policy.name() } else { Some(self.name) }
+    }
+}
+
+impl<P> Drop for Recorder<P> {
+    fn drop(&mut self) {
+        if let Some(place) = Place::from_bits(self.place.load(Ordering::Relaxed)) {
+            place.leave();
+        }
+    }
+}
+
+impl From<&Wait> for Observation {
+    #[inline]
+    fn from(wait: &Wait) -> Self {
+        Self {
+            length_ns: wait.length(),
+            spun_ns: wait.spun(),
+            blocked: wait.blocks() > 0,
+            wake_latency_ns: wait.wake_latency(),
+            others: wait.others(),
+            holder_changes: wait.holder_changes(),
+        }
+    }
+}
+
+/// The waits of a recorded mutex.
+pub trait Waits {
+    /// What was counted for this lock so far.
+    ///
+    /// ```
+    /// use stanchion_competitive::{PolicyMutex, policy::RandomWalk};
+    /// use stanchion_competitive::waits::{Recorder, Waits as _};
+    /// let mutex = PolicyMutex::<_, Recorder<RandomWalk>>::new(0);
+    /// *mutex.lock() += 1;
+    /// assert_eq!(mutex.waits().count(), 0);
+    /// ```
+    #[must_use]
+    fn waits(&self) -> Distribution;
+}
+
+impl<P, T: ?Sized> Waits for LockApiMutex<RawPolicyMutex<Recorder<P>>, T>
+where
+    P: Policy,
+{
+    fn waits(&self) -> Distribution {
+        // SAFETY: only the policy is looked at; the lock is neither taken nor released.
+        unsafe { self.raw() }.policy().waits()
+    }
+}

@@ -1,0 +1,331 @@
+//! The table that waits are counted in: names, each with counts, and places for single locks.
+//!
+//! Why static: a lock counts while it is held, where allocating is out of the question, and what was counted must outlive the lock.
+//! Why places beside names: many locks may have one name, and counts that only one lock adds to are cheaper ([`counters`](super::counters)).
+//!
+//! | `Name::state` | |
+//! | --- | --- |
+//! | 0 | free |
+//! | 1 | its text is being written |
+//! | length of the text, and 2 | taken, for ever |
+//!
+//! | `Slot::name` | |
+//! | --- | --- |
+//! | 0 | free |
+//! | 1 | being emptied |
+//! | a name's index, and 2 | of the one lock that has it |
+//!
+//! # Invariants
+//!
+//! 1. A name's text is written by the thread whose exchange took `state` from 0 to 1, before it stores the length; never after that.
+//! 2. Names are taken in order, from the first on: the first free one ends a search.
+//! 3. Two threads that take a name at once may take one each for the same text; whoever collects the counts adds them up.
+//! 4. Only the lock that has a slot counts there. As it is dropped, the counts go to its name.
+//!
+//! # Orderings
+//!
+//! `state`: Release of the length, Acquire of whoever reads the text. `Slot::name`: Acquire of who takes it, Release of who gives it back, so that a
+//! slot's new lock counts on from the zeros that the last one left.
+
+use core::str;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU32, AtomicU64, Ordering};
+use machine::cell::UnsafeCell;
+use machine::clock;
+
+use super::buckets;
+use super::counters::{Counters, Writers};
+use crate::cost;
+
+/// How many names there can be.
+pub const NAMES: usize = 512;
+/// How many locks can have a place of their own at a time; others share that of their name.
+pub const SLOTS: usize = 512;
+/// Longer names are cut to so many bytes, or a few less where that would split a character.
+pub const MAX_NAME: usize = 120;
+/// What locks are called that have no name.
+pub const UNNAMED: &str = "unnamed";
+/// The name of all locks beyond the table.
+pub const OTHERS: &str = "(others)";
+
+/// One name may have so many slots at a time: a thousand locks of one name leave room for others.
+const SLOTS_OF_ONE_NAME: usize = 16;
+
+struct Name {
+    state: AtomicU32,
+    text: UnsafeCell<[u8; MAX_NAME]>,
+    counters: CachePadded<Counters>,
+}
+
+// SAFETY: the text is written by one thread before it is published, and only read afterwards (Invariant 1).
+unsafe impl Sync for Name {}
+
+const WRITING: u32 = 1;
+const TAKEN: u32 = 2;
+
+struct Slot {
+    name: AtomicU32,
+    counters: CachePadded<Counters>,
+}
+
+machine::global! {
+    static TABLE: [Name; NAMES] = [const { Name::new() }; NAMES];
+}
+
+machine::global! {
+    static OWN: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
+}
+
+machine::global! {
+    /// What is counted under no name, because the table was full.
+    static BEYOND: Counters = Counters::new();
+}
+
+machine::global! {
+    /// How many locks or records came when the table was full.
+    static OVERFLOW: AtomicU64 = AtomicU64::new(0);
+}
+
+machine::global! {
+    /// The width of a bucket in nanoseconds; 0 before the first name.
+    static UNIT: AtomicU64 = AtomicU64::new(0);
+}
+
+machine::global! {
+    /// When the recording began.
+    static BEGAN: AtomicU64 = AtomicU64::new(0);
+}
+
+impl Name {
+    const fn new() -> Self {
+        Self {
+            state: AtomicU32::new(0),
+            text: UnsafeCell::new([0; MAX_NAME]),
+            counters: CachePadded::new(Counters::new()),
+        }
+    }
+
+    /// The text, if it is there already.
+    fn text(&'static self) -> Option<&'static str> {
+        // Acquire: pairs with the Release of `name`.
+        let length = self.state.load(Ordering::Acquire).checked_sub(TAKEN)? as usize;
+        // SAFETY: it was published, and is never written again (Invariant 1).
+        let bytes: &'static [u8; MAX_NAME] = self.text.with(|text| unsafe { &*text });
+        str::from_utf8(bytes.get(..length)?).ok()
+    }
+
+    fn write(&self, text: &str) {
+        // SAFETY: this thread took the name and has not published it: nobody else reads or writes (Invariant 1).
+        let bytes = self.text.with_mut(|bytes| unsafe { &mut *bytes });
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        // Release: pairs with the Acquire of `text`.
+        self.state.store(TAKEN + text.len() as u32, Ordering::Release);
+    }
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self { name: AtomicU32::new(0), counters: CachePadded::new(Counters::new()) }
+    }
+}
+
+/// Where a lock counts: one word of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+/// A place without a name.
+const NAMELESS: u32 = 1;
+const FIRST_NAME: u32 = 2;
+const FIRST_SLOT: u32 = FIRST_NAME + NAMES as u32;
+
+impl Place {
+    /// As a word of which 0 means none.
+    pub(super) const fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// What [`to_bits`](Self::to_bits) gave; none for 0.
+    pub(super) const fn from_bits(bits: u32) -> Option<Self> {
+        if bits == 0 { None } else { Some(Self(bits)) }
+    }
+
+    /// Whether any number of locks and threads count there.
+    pub(super) const fn is_shared(self) -> bool {
+        self.0 != 0 && self.0 < FIRST_SLOT
+    }
+
+    /// One that any number of locks and threads count in.
+    pub(super) fn shared(name: &str) -> Self {
+        named(name).map_or_else(beyond, |index| Self(FIRST_NAME + index as u32))
+    }
+
+    /// One of the lock's own if there is any left, which it must give back by [`leave`](Self::leave).
+    pub(super) fn own(name: &str) -> Self {
+        let Some(index) = named(name) else { return beyond() };
+        let mut have = 0;
+        for (slot, number) in OWN.iter().zip(FIRST_SLOT..) {
+            // Relaxed: a look before the exchange.
+            match slot.name.load(Ordering::Relaxed) {
+                0 => {}
+                taken if taken == FIRST_NAME + index as u32 => {
+                    have += 1;
+                    if have >= SLOTS_OF_ONE_NAME {
+                        break;
+                    }
+                    continue;
+                }
+                _ => continue,
+            }
+            // Acquire: pairs with the Release of `leave`.
+            if (slot.name)
+                .compare_exchange(
+                    0,
+                    FIRST_NAME + index as u32,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+            {
+                return Self(number);
+            }
+        }
+        Self(FIRST_NAME + index as u32)
+    }
+
+    pub(super) fn counters(self) -> (&'static Counters, Writers) {
+        match self.0 {
+            ..FIRST_NAME => (&BEYOND, Writers::Many),
+            name @ FIRST_NAME..FIRST_SLOT => {
+                (&TABLE[(name - FIRST_NAME) as usize].counters, Writers::Many)
+            }
+            slot => (&OWN[(slot - FIRST_SLOT) as usize % SLOTS].counters, Writers::One),
+        }
+    }
+
+    /// Gives a place of one's own back; its counts go to the name.
+    pub(super) fn leave(self) {
+        if self.0 < FIRST_SLOT {
+            return;
+        }
+        let slot = &OWN[(self.0 - FIRST_SLOT) as usize % SLOTS];
+        let name = slot.name.load(Ordering::Relaxed).saturating_sub(FIRST_NAME) as usize;
+        if let Some(name) = TABLE.get(name) {
+            name.counters.drain(&slot.counters);
+        }
+        // Release: pairs with the Acquire of `own`.
+        slot.name.store(0, Ordering::Release);
+    }
+}
+
+#[cold]
+fn beyond() -> Place {
+    begin();
+    OVERFLOW.fetch_add(1, Ordering::Relaxed);
+    Place(NAMELESS)
+}
+
+/// Finds a name or takes a free one; none if the table is full.
+fn named(text: &str) -> Option<usize> {
+    let text = cut(text);
+    if text == OTHERS {
+        return None;
+    }
+    for (index, name) in TABLE.iter().enumerate() {
+        // Relaxed: a look before the exchange.
+        if name.state.load(Ordering::Relaxed) == 0
+            && (name.state)
+                .compare_exchange(0, WRITING, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
+            begin();
+            name.write(text);
+            return Some(index);
+        }
+        if name.text() == Some(text) {
+            return Some(index);
+        }
+    }
+    None
+}
+
+/// As much of `text` as is kept.
+fn cut(text: &str) -> &str {
+    match text {
+        "" => UNNAMED,
+        text => &text[..text.floor_char_boundary(MAX_NAME)],
+    }
+}
+
+/// Keeps a name that is made while the program runs, so that a lock can have it: for the rest of the process, in the table of names. [`OTHERS`] if that is
+/// full.
+///
+/// ```
+/// use stanchion_competitive::waits;
+/// let name = waits::intern(&format!("peg {}", 3));
+/// assert_eq!(name, "peg 3");
+/// ```
+#[must_use]
+pub fn intern(name: &str) -> &'static str {
+    named(name).and_then(|index| TABLE[index].text()).unwrap_or(OTHERS)
+}
+
+/// The recording begins, if it has not.
+fn begin() {
+    // Relaxed, both: numbers by themselves.
+    if UNIT.load(Ordering::Relaxed) == 0 {
+        let unit = buckets::unit(cost::current());
+        if UNIT.compare_exchange(0, unit, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            BEGAN.store(clock::now().to_bits(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The width of a bucket in nanoseconds, fixed as the recording began.
+#[inline]
+pub(super) fn unit() -> u64 {
+    match UNIT.load(Ordering::Relaxed) {
+        0 => buckets::unit(cost::current()),
+        unit => unit,
+    }
+}
+
+/// Nanoseconds since the recording began; 0 if it has not.
+pub(super) fn elapsed() -> u64 {
+    match BEGAN.load(Ordering::Relaxed) {
+        0 => 0,
+        began => clock::now().nanos_since(clock::Ticks::from_bits(began)),
+    }
+}
+
+/// How many locks were counted under no name.
+pub(super) fn overflow() -> u64 {
+    OVERFLOW.load(Ordering::Relaxed)
+}
+
+/// Visits all counters with their names.
+pub(super) fn visit(mut each: impl FnMut(&'static str, &'static Counters)) {
+    for name in TABLE.iter() {
+        if let Some(text) = name.text() {
+            each(text, &name.counters);
+        }
+    }
+    for slot in OWN.iter() {
+        // Relaxed: the names were there before; which lock has the slot meanwhile cannot be known better.
+        let name = slot.name.load(Ordering::Relaxed).checked_sub(FIRST_NAME);
+        if let Some(text) = name.and_then(|name| TABLE.get(name as usize)?.text()) {
+            each(text, &slot.counters);
+        }
+    }
+    each(OTHERS, &BEYOND);
+}
+
+/// The recording begins anew.
+pub(super) fn restart() {
+    visit(|_, counters| {
+        counters.take();
+    });
+    OVERFLOW.store(0, Ordering::Relaxed);
+    UNIT.store(buckets::unit(cost::current()), Ordering::Relaxed);
+    BEGAN.store(clock::now().to_bits(), Ordering::Relaxed);
+}
