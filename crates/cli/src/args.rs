@@ -20,16 +20,25 @@ pub(crate) enum Command {
     /// Say what this machine is: processors, clock, costs of its primitives, what its kernel allows.
     #[command(after_help = MACHINE_HELP)]
     Machine(MachineOptions),
+    /// Compute on a processor until standard input ends: the company of some of `regret`'s cells.
+    #[command(hide = true)]
+    Hog {
+        /// The number of the processor.
+        processor: usize,
+    },
 }
 
 // Paragraphs are single lines: clap breaks them at the width of the terminal.
 const STUDY_HELP: &str = "\
 Examples:
   stanchion study --list           every experiment, and which are built
-  stanchion study                  all that are built: about ten minutes
-  stanchion study --quick          the same, coarsely: under 3 minutes
+  stanchion study                  all that are built: about 20 minutes
+  stanchion study --quick          the same, coarsely: under 5 minutes
   stanchion study all89 regsim     one paper's, and the circuit
   stanchion study fig4.1 'fig3.*'  by part of an id, or with * and ?
+  stanchion study regret           which mutex is never far from the best: ten minutes
+  stanchion study regret --full    the same over the whole grid: an hour
+  stanchion study regret --cells 8t-hogs,phases --contestants ours,parking_lot --rounds 3
 
 Writes DIR/report.html (one file, no network needed) and DIR/results.json. Ctrl-C once stops after \
 the running measurement and writes what is finished; twice stops at once.
@@ -55,9 +64,13 @@ pub(crate) struct StudyOptions {
     #[arg(value_name = "FILTER")]
     pub(crate) filters: Vec<String>,
 
-    /// Shorter windows and fewer repeats: all of it in under 3 minutes.
+    /// Shorter windows and fewer repeats: all of it in under 5 minutes.
     #[arg(long)]
     pub(crate) quick: bool,
+
+    /// Take regret's whole grid of 102 cells in five rounds: about an hour.
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) full: bool,
 
     /// Print the experiments (those that match the filters) and stop.
     #[arg(long)]
@@ -74,6 +87,45 @@ pub(crate) struct StudyOptions {
     /// Seed of everything random in the experiments.
     #[arg(long, value_name = "N", default_value_t = 1989)]
     pub(crate) seed: u64,
+
+    /// Only these cells of the whole grid, by tokens of their names: 8t-hogs, 2t-1us-4x-quiet, phases.
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',', help_heading = REGRET)]
+    pub(crate) cells: Vec<String>,
+
+    /// Only these contestants, by name or a part of it; also `ours` and `peers`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = REGRET)]
+    pub(crate) contestants: Vec<String>,
+
+    /// How often each contestant runs in each cell; the figures are medians.
+    #[arg(long, value_name = "N", help_heading = REGRET,
+        value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) rounds: Option<u8>,
+
+    /// How long acquisitions are counted, each time; without it what fits into the time of the run.
+    #[arg(long, value_name = "N", help_heading = REGRET,
+        value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    pub(crate) window_ms: Option<u64>,
+
+    /// Enter our adaptive policies with other steps as well.
+    #[arg(long, help_heading = REGRET)]
+    pub(crate) sweep: bool,
+}
+
+const REGRET: &str = "Options of the experiment `regret`";
+
+impl StudyOptions {
+    /// The first option given that only `regret` knows.
+    pub(crate) fn only_for_regret(&self) -> Option<&'static str> {
+        let given = [
+            (self.full, "--full"),
+            (!self.cells.is_empty(), "--cells"),
+            (!self.contestants.is_empty(), "--contestants"),
+            (self.rounds.is_some(), "--rounds"),
+            (self.window_ms.is_some(), "--window-ms"),
+            (self.sweep, "--sweep"),
+        ];
+        given.into_iter().find_map(|(given, option)| given.then_some(option))
+    }
 }
 
 #[derive(Debug, clap::Args)]

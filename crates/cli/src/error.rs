@@ -30,6 +30,21 @@ pub(crate) enum Error {
     NothingBuilt { what: String, needs: String },
 
     #[error(
+        "no cell has all tokens of `{0}`. A cell is named THREADS-SECTION-OUTSIDE-COMPANY, of 1t 2t 4t \
+         8t 32t, 0ns 100ns 1us 10us 200us, tight 4x, quiet hogs, as in 8t-1us-4x-hogs; two more \
+         are phases and sleeper. Some tokens mean all cells that have them: 8t-hogs"
+    )]
+    UnknownCell(String),
+
+    #[error("no contestant matches `{filter}`; there are {}, and the words ours and peers", .all.join(", "))]
+    UnknownContestant { filter: String, all: Vec<&'static str> },
+
+    #[error(
+        "{0} is for the experiment `regret`, which is not chosen: add `regret` or leave it out"
+    )]
+    OnlyForRegret(&'static str),
+
+    #[error(
         "cannot write to {}: {source}. Name a writable place with {option}; nothing was run",
         path.display()
     )]
@@ -60,6 +75,9 @@ impl Error {
             Self::UnknownExperiment { .. }
             | Self::EmptyFilter
             | Self::NothingBuilt { .. }
+            | Self::UnknownCell(_)
+            | Self::UnknownContestant { .. }
+            | Self::OnlyForRegret(_)
             | Self::Unwritable { .. } => 2,
             Self::Interrupted(_) => 130,
             Self::Write { .. }

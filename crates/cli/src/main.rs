@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         args::Command::Study(options) => study::run(&options),
         args::Command::Machine(options) => survey::run(&options),
+        args::Command::Hog { processor } => return study::regret::hogs::run(processor),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -61,7 +61,7 @@ fn list_names_all_and_runs_nothing() {
     ] {
         assert!(listed.contains(id), "{id} is missing:\n{listed}");
     }
-    assert!(listed.contains("41 experiments"), "{listed}");
+    assert!(listed.contains("42 experiments"), "{listed}");
     assert!(listed.contains("not built yet: needs stanchion-lockfree"), "{listed}");
     assert!(!Path::new(&out).exists());
 
@@ -270,4 +270,172 @@ fn interrupted_leaves_the_finished_part() {
     assert!(because(1).contains("interrupted while it ran"), "{}", because(1));
     assert!(because(2).contains("before its turn"), "{}", because(2));
     assert!(Path::new(&out).join("report.html").exists());
+}
+
+/// The experiment `regret`, as small as it can be.
+fn regret(out: &str, more: &[&str]) -> Output {
+    let mut arguments = vec!["study", "regret", "--out", out];
+    arguments.extend(more);
+    stanchion(&arguments)
+}
+
+#[test]
+fn regret_over_a_small_grid() {
+    let place = Place::new("regret");
+    let out = place.path("out");
+    let cells = "2t-100ns-4x,phases,sleeper";
+    let who = "adaptive,std,parking_lot";
+    let more = ["--cells", cells, "--contestants", who, "--rounds", "2", "--window-ms", "2"];
+    let done = regret(&out, &more);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    for part in ["2t-100ns-4x-hogs", "worst regret", "again", "noise"] {
+        assert!(said.contains(part), "{part} is missing:\n{said}");
+    }
+    let results = json(&Path::new(&out).join("results.json"));
+    let data = &results["experiments"][0]["data"];
+    let cells = data["cells"].as_array().unwrap();
+    let names: Vec<&str> = cells.iter().filter_map(|cell| cell["cell"].as_str()).collect();
+    assert_eq!(names, ["2t-100ns-4x-quiet", "2t-100ns-4x-hogs", "phases", "sleeper"]);
+    for cell in cells {
+        let contestants = cell["contestants"].as_array().unwrap();
+        assert_eq!(contestants.len(), 4, "three, and one of them again");
+        for contestant in contestants {
+            assert!(contestant["median"]["throughput"].as_f64().unwrap() > 0.0, "{contestant}");
+            assert!(contestant["regret"].as_f64().unwrap() > 0.0, "{contestant}");
+        }
+        assert_eq!(contestants[0]["rounds"].as_array().unwrap().len(), 2);
+        assert_eq!(contestants[3]["rounds"].as_array().unwrap().len(), 1);
+    }
+    let mean = |standing: &Value| standing["mean_regret"].as_f64().unwrap();
+    let standings = data["standings"].as_array().unwrap();
+    assert!(standings.windows(2).all(|pair| mean(&pair[0]) <= mean(&pair[1])), "{standings:?}");
+    let page = fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    for part in ["class=\"fstep", "up to 1.03", "Longest wait", "Standings"] {
+        assert!(page.contains(part), "{part} is missing from the page");
+    }
+}
+
+#[test]
+fn what_regret_cannot_mean_is_refused_before_anything_runs() {
+    let place = Place::new("regret-refused");
+    let out = place.path("out");
+    let cases: [(&[&str], &str); 7] = [
+        (&["--cells", "3t"], "`3t`"),
+        (&["--cells", "8t-2t"], "8t-1us-4x-hogs"),
+        (&["--contestants", "glibc"], "parking_lot"),
+        (&["--rounds", "0"], "--rounds"),
+        (&["--window-ms", "0"], "--window-ms"),
+        (&["--window-ms", "3600000"], "--window-ms"),
+        (&["--quick", "--full"], "--full"),
+    ];
+    for (more, part) in cases {
+        let refused = regret(&out, more);
+        assert_eq!(refused.status.code(), Some(2), "{more:?}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(part), "{part} is missing: {said}");
+    }
+    let refused = stanchion(&["study", "fig3.5", "--cells", "8t", "--out", &out]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("--cells") && said.contains("add `regret`"), "{said}");
+    assert!(!Path::new(&out).exists(), "nothing is made for a wrong command line");
+}
+
+#[test]
+fn a_hog_ends_when_its_input_does() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+    let mut hog = Command::new(env!("CARGO_BIN_EXE_stanchion"))
+        .args(["hog", "0"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it can be started");
+    let mut said = String::new();
+    BufReader::new(hog.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "computing on 0\n");
+    assert!(hog.try_wait().unwrap().is_none(), "it computes as long as its input is open");
+    drop(hog.stdin.take());
+    assert!(hog.wait().unwrap().success());
+}
+
+/// A study that is killed in the middle of a cell with hogs leaves none behind.
+#[cfg(target_os = "linux")]
+#[test]
+fn hogs_end_with_a_study_that_is_killed() {
+    let place = Place::new("killed");
+    let mut study = Command::new(env!("CARGO_BIN_EXE_stanchion"))
+        .args(["study", "regret", "--cells", "1t-0ns-4x-hogs", "--contestants", "std"])
+        .args(["--window-ms", "60000", "--out", &place.path("out")])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it can be started");
+    let began = std::time::Instant::now();
+    let within = |what: &str| {
+        assert!(began.elapsed().as_secs() < 60, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let hogs = loop {
+        let hogs = hogs_of(study.id());
+        if !hogs.is_empty() {
+            break hogs;
+        }
+        within("no hog was started");
+    };
+    study.kill().expect("it is our child");
+    study.wait().unwrap();
+    for hog in hogs {
+        while is_hog(hog) {
+            within("a hog outlived its study");
+        }
+    }
+}
+
+/// Processes that are hogs and children of `parent`.
+#[cfg(target_os = "linux")]
+fn hogs_of(parent: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").expect("Linux has /proc").flatten();
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|&process| {
+            let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+            status.lines().any(|line| line == format!("PPid:\t{parent}")) && is_hog(process)
+        })
+        .collect()
+}
+
+/// Whether `process` is a hog that has not ended.
+#[cfg(target_os = "linux")]
+fn is_hog(process: u32) -> bool {
+    let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    arguments.split(|&byte| byte == 0).nth(1) == Some(b"hog")
+}
+
+/// What was measured in whole rounds counts when the user stops it.
+#[cfg(unix)]
+#[test]
+fn regret_interrupted_keeps_its_whole_rounds() {
+    let place = Place::new("regret-interrupt");
+    let out = place.path("out");
+    let mut running = Command::new(env!("CARGO_BIN_EXE_stanchion"))
+        .args(["study", "regret", "--cells", "1t-0ns-tight-quiet", "--contestants", "std,spin"])
+        .args(["--rounds", "250", "--window-ms", "50", "--out", &out])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it can be started");
+    // A round takes a sixth of a second, all of them over half a minute.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    // SAFETY: a plain system call; the process is our child and has not been waited for, so the number is still its own.
+    let sent = unsafe { libc::kill(running.id().cast_signed(), libc::SIGINT) };
+    assert_eq!(sent, 0);
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+    let results = json(&Path::new(&out).join("results.json"));
+    assert_eq!(results["complete"], false);
+    let because = results["experiments"][0]["verdict"]["because"].to_string();
+    assert!(because.contains("then interrupted"), "{because}");
+    let rounds = results["experiments"][0]["data"]["rounds"].as_u64().unwrap();
+    assert!((1..250).contains(&rounds), "{rounds}");
 }

@@ -10,21 +10,22 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::map;
 use crate::study::outcome::{Picture, Scale, Series, Shape};
 use crate::units::significant;
 
 /// Colours that the style sheet knows; more series than this must be shown as rows.
 pub(crate) const COLOURS: usize = 8;
 
-type Drawing = Result<(), String>;
-type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
+pub(crate) type Drawing = Result<(), String>;
+pub(crate) type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
 
 /// The picture at both widths, or why it could not be drawn.
 pub(crate) fn chart(picture: &Picture) -> Result<[String; 2], String> {
     Ok([draw(picture, 820)?, draw(picture, 380)?])
 }
 
-const TEXT: RGBColor = RGBColor(0, 0, 0xf0);
+pub(crate) const TEXT: RGBColor = RGBColor(0, 0, 0xf0);
 const GRID: RGBColor = RGBColor(0, 0, 0xf1);
 const AXIS: RGBColor = RGBColor(0, 0, 0xf2);
 
@@ -42,6 +43,7 @@ fn draw(picture: &Picture, width: u32) -> Result<String, String> {
             }
         }
         Shape::Rows => 60 + 24 * picture.series.len() as u32,
+        Shape::Map => map::height(picture),
     };
     let mut svg = String::new();
     {
@@ -49,6 +51,7 @@ fn draw(picture: &Picture, width: u32) -> Result<String, String> {
         match picture.shape {
             Shape::Lines => lines(&area, picture, width)?,
             Shape::Rows => rows(&area, picture)?,
+            Shape::Map => map::draw(&area, picture, width)?,
         }
         area.present().map_err(|error| error.to_string())?;
     }
@@ -69,6 +72,11 @@ fn themed(svg: &str, title: &str) -> String {
     for series in 0..COLOURS {
         replace(colour(series), &(series + 1).to_string());
     }
+    for step in 0..map::STEPS {
+        replace(map::colour(step), &format!("step{}", step + 1));
+    }
+    replace(map::ON_PALE, "on-pale");
+    replace(map::ON_DARK, "on-dark");
     replace(TEXT, "text");
     replace(GRID, "grid");
     replace(AXIS, "axis");
@@ -304,7 +312,8 @@ mod tests {
     use crate::study::outcome::Axis;
 
     fn picture(shape: Shape, scale: Scale) -> Picture {
-        let axis = |label: &str| Axis { label: label.to_owned(), scale };
+        let names = if shape == Shape::Map { vec!["lock".to_owned(); 5] } else { Vec::new() };
+        let axis = |label: &str| Axis { label: label.to_owned(), scale, names: names.clone() };
         let series = (0..3).map(|index| {
             let points = (1..=4).map(move |x| (f64::from(x), f64::from(10_i32.pow(index) * x)));
             Series::new(format!("lock <{index}>"), points)
@@ -320,14 +329,13 @@ mod tests {
 
     #[test]
     fn no_fixed_colour_is_left() {
-        for shape in [Shape::Lines, Shape::Rows] {
+        for shape in [Shape::Lines, Shape::Rows, Shape::Map] {
             for scale in [Scale::Linear, Scale::Log] {
                 for svg in chart(&picture(shape, scale)).unwrap() {
                     assert!(!svg.contains("=\"#"), "{svg}");
-                    assert!(
-                        svg.contains("class=\"f1\"") && svg.contains("class=\"ftext\""),
-                        "{svg}"
-                    );
+                    let first =
+                        if shape == Shape::Map { "class=\"fstep1\"" } else { "class=\"f1\"" };
+                    assert!(svg.contains(first) && svg.contains("class=\"ftext\""), "{svg}");
                     assert!(svg.contains("aria-label=\"a &quot;title&quot;\""));
                     let doubled =
                         svg.split('<').any(|element| element.matches("class=").count() > 1);
@@ -346,8 +354,10 @@ mod tests {
         chart(&flat).unwrap();
         flat.series.clear();
         chart(&flat).unwrap();
-        flat.shape = Shape::Rows;
-        chart(&flat).unwrap();
+        for shape in [Shape::Rows, Shape::Map] {
+            flat.shape = shape;
+            chart(&flat).unwrap();
+        }
     }
 
     #[test]

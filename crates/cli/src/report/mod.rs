@@ -3,6 +3,7 @@
 //! Files appear whole or not at all: each is written beside its place and renamed into it.
 
 mod chart;
+mod map;
 mod markup;
 mod page;
 

@@ -1,6 +1,7 @@
 //! The page: summary first, then each experiment that ran, then those that did not.
 
 use super::chart::{COLOURS, chart, columns, tick};
+use super::map;
 use super::markup::Markup;
 use crate::error::Error;
 use crate::study::outcome::{Picture, Shape, Verdict};
@@ -111,6 +112,10 @@ fn experiment(page: &mut Markup, entry: &Entry) -> Result<(), Error> {
     for table in &outcome.tables {
         page.element("h3", &table.title).table(&table.columns, &table.rows);
     }
+    for table in &outcome.folded {
+        page.raw("<details>").element("summary", &table.title);
+        page.table(&table.columns, &table.rows).raw("</details>");
+    }
     if !outcome.notes.is_empty() {
         page.raw("<ul class=\"notes\">");
         for note in &outcome.notes {
@@ -134,10 +139,12 @@ fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
     let xs = columns(&picture.series);
     let downwards = picture.series.len() <= 3 && xs.len() > 12;
     // A long table would push what follows out of sight.
-    let open = if downwards { "" } else { " open" };
+    let open = if downwards || picture.shape == Shape::Map { "" } else { " open" };
     page.line(format_args!("<details{open}><summary>The numbers</summary>"));
     let unit = match picture.shape {
-        Shape::Lines | Shape::Rows => format!("{} by {}", picture.y.label, picture.x.label),
+        Shape::Lines | Shape::Rows | Shape::Map => {
+            format!("{} by {}", picture.y.label, picture.x.label)
+        }
     };
     page.element("p class=\"unit\"", &unit);
     let cell = |points: &[(f64, f64)], x: f64| {
@@ -158,7 +165,8 @@ fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
         page.table(&head, &rows);
     } else {
         let mut head = vec![picture.x.label.clone()];
-        head.extend(xs.iter().map(|&x| tick(x)));
+        let name = |x: f64| picture.x.names.get(x as usize).cloned().unwrap_or_else(|| tick(x));
+        head.extend(xs.iter().map(|&x| name(x)));
         let row = |series: &crate::study::outcome::Series| {
             let cells = xs.iter().map(|&x| cell(&series.points, x));
             std::iter::once(series.name.clone()).chain(cells).collect()
@@ -171,11 +179,15 @@ fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
 }
 
 fn legend(page: &mut Markup, picture: &Picture) {
+    if picture.shape == Shape::Map {
+        return steps(page);
+    }
     let names: Vec<String> = match picture.shape {
         Shape::Lines => picture.series.iter().map(|series| series.name.clone()).collect(),
         Shape::Rows => {
             columns(&picture.series).iter().map(|&x| with_unit(x, &picture.x.label)).collect()
         }
+        Shape::Map => Vec::new(),
     };
     if names.len() < 2 {
         return;
@@ -192,6 +204,21 @@ fn legend(page: &mut Markup, picture: &Picture) {
         page.line(format_args!(
             "<li><svg width=\"12\" height=\"12\" aria-hidden=\"true\">{mark} \
              class=\"f{colour}\"/></svg>"
+        ))
+        .text(name)
+        .raw("</li>");
+    }
+    page.raw("</ul>");
+}
+
+/// The colours of a map.
+fn steps(page: &mut Markup) {
+    page.raw("<ul class=\"legend\">");
+    for (index, name) in map::legend().iter().enumerate() {
+        page.line(format_args!(
+            "<li><svg width=\"20\" height=\"12\" aria-hidden=\"true\"><rect width=\"20\" \
+             height=\"12\" class=\"fstep{}\"/></svg>",
+            index + 1
         ))
         .text(name)
         .raw("</li>");

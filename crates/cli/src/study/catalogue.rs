@@ -1,4 +1,4 @@
-//! Every figure and table of results in the five papers: forty, and the paper's own circuit simulator beside them.
+//! Every figure and table of results in the five papers: forty, and the paper's own circuit simulator and the study of regret beside them.
 //!
 //! This is the whole list from the first day. An entry is either run by its own file or says which part of
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
@@ -10,9 +10,9 @@ use super::experiment::Part::{
     Threadpool,
 };
 use super::experiment::{Body, Experiment};
-use super::{all89, regsim};
+use super::{all89, regret, regsim};
 
-/// How many results the papers have; `regsim` stands beside them.
+/// How many results the papers have; `regsim` and `regret` stand beside them.
 #[cfg(test)]
 const FORTY: usize = 40;
 
@@ -25,6 +25,7 @@ pub(crate) fn catalogue() -> Vec<Experiment> {
     all.extend(fr92_list());
     all.extend(ms97_list());
     all.push(regsim::EXPERIMENT);
+    all.push(regret::EXPERIMENT);
     all
 }
 
@@ -391,13 +392,13 @@ mod tests {
     ];
 
     #[test]
-    fn all_forty_are_listed_once_and_regsim_beside_them() {
+    fn all_forty_are_listed_once_and_two_beside_them() {
         let listed: Vec<&str> = catalogue().iter().map(|experiment| experiment.id).collect();
         let distinct: BTreeSet<&str> = listed.iter().copied().collect();
         assert_eq!(distinct.len(), listed.len(), "an id is listed twice");
         let mut expected: BTreeSet<&str> = IDS.into();
         assert_eq!(expected.len(), FORTY);
-        expected.insert("regsim");
+        expected.extend(["regsim", "regret"]);
         assert_eq!(distinct, expected);
     }
 
@@ -411,7 +412,7 @@ mod tests {
             }
             let paper = format!("{:?}/", experiment.paper).to_lowercase();
             assert!(
-                experiment.id == "regsim" || experiment.id.starts_with(&paper),
+                ["regsim", "regret"].contains(&experiment.id) || experiment.id.starts_with(&paper),
                 "{} is of {paper}",
                 experiment.id
             );

@@ -5,6 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use machine::topology;
 
+use super::regret::options::Plan;
 use crate::interrupt::Interrupt;
 
 /// Why an experiment ended without an outcome.
@@ -22,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) seed: u64,
     /// As many of the processors this process may use as it can run threads on at once, by number.
     pub(crate) processors: Vec<usize>,
+    /// What the study of regret is to do; nothing for other experiments.
+    pub(crate) regret: Option<Plan>,
     interrupt: Interrupt,
     bar: ProgressBar,
 }
@@ -38,7 +41,7 @@ impl Context {
         let mut processors = topology::processors();
         // A quota of time below the number of processors would stop threads that have one each.
         processors.truncate(topology::parallelism());
-        Self { quick, seed, processors, interrupt, bar }
+        Self { quick, seed, processors, regret: None, interrupt, bar }
     }
 
     /// Says how many steps there will be.

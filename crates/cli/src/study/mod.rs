@@ -13,6 +13,7 @@ mod context;
 mod experiment;
 mod locks;
 pub(crate) mod outcome;
+pub(crate) mod regret;
 mod regsim;
 mod results;
 mod select;
@@ -43,6 +44,7 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
     }
     // Before anything is opened: a report of nothing must not take the place of one of something.
     select::some_built(&chosen)?;
+    let regret = regret_plan(&chosen, options)?;
     let destination = Destination::open(&options.out, options.json.as_deref())?;
     let out = if destination.json_to_stdout() { Output::Stderr } else { Output::Stdout };
     let interrupt = Interrupt::listen()?;
@@ -63,8 +65,9 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
         if let Body::Run(body) = experiment.body
             && !interrupt.asked()
         {
-            let context =
+            let mut context =
                 Context::new(experiment.id, options.quick, options.seed, interrupt.clone());
+            context.regret.clone_from(&regret);
             run_one(&mut results.entries[index], body, &context);
             drop(context);
             say(out, &results.entries[index]);
@@ -80,6 +83,19 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
     match results.entries.iter().filter(|entry| entry.failed).count() {
         0 => Ok(()),
         failed => Err(Error::Failed(failed)),
+    }
+}
+
+/// The plan of `regret`, if that is chosen; what is said about it must mean something, before anything runs.
+fn regret_plan(
+    chosen: &[&Experiment],
+    options: &StudyOptions,
+) -> Result<Option<regret::options::Plan>, Error> {
+    let is_chosen = chosen.iter().any(|experiment| experiment.id == regret::EXPERIMENT.id);
+    match (is_chosen, options.only_for_regret()) {
+        (true, _) => regret::options::Plan::new(options).map(Some),
+        (false, Some(option)) => Err(Error::OnlyForRegret(option)),
+        (false, None) => Ok(None),
     }
 }
 
@@ -121,6 +137,9 @@ fn say(out: Output, entry: &Entry) {
     let (id, name, why) = (entry.id, verdict.name(), verdict.because());
     let seconds = entry.seconds.unwrap_or(0.0);
     out.line(format_args!("{id:15} {name:10} {seconds:6.1} s  {why}"));
+    for line in &entry.outcome.lines {
+        out.line(format_args!("    {line}"));
+    }
 }
 
 fn say_end(out: Output, results: &Results, destination: &Destination) {

@@ -52,8 +52,17 @@ pub(crate) struct Outcome {
     pub(crate) comparisons: Vec<Comparison>,
     pub(crate) pictures: Vec<Picture>,
     pub(crate) tables: Vec<Table>,
+    /// Tables that most readers pass over, shown folded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) folded: Vec<Table>,
     /// What a reader must know to read the figures: how it was measured, what it leaves out.
     pub(crate) notes: Vec<String>,
+    /// All figures, for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<serde_json::Value>,
+    /// What the terminal shows below the verdict.
+    #[serde(skip)]
+    pub(crate) lines: Vec<String>,
 }
 
 impl Outcome {
@@ -64,7 +73,10 @@ impl Outcome {
             comparisons: Vec::new(),
             pictures: Vec::new(),
             tables: Vec::new(),
+            folded: Vec::new(),
             notes: Vec::new(),
+            data: None,
+            lines: Vec::new(),
         }
     }
 }
@@ -105,6 +117,8 @@ pub(crate) enum Shape {
     Lines,
     /// One row for each series, one dot in it for each x, placed by y: for more series than colours.
     Rows,
+    /// One row for each series, one field in it for each named x, coloured by how far its y is above 1.
+    Map,
 }
 
 /// What is measured along an axis.
@@ -113,6 +127,9 @@ pub(crate) struct Axis {
     /// What, with its unit.
     pub(crate) label: String,
     pub(crate) scale: Scale,
+    /// What x = 0, 1, … stand for, where they are names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) names: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -124,11 +141,15 @@ pub(crate) enum Scale {
 
 impl Axis {
     pub(crate) fn linear(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Linear }
+        Self { label: label.into(), scale: Scale::Linear, names: Vec::new() }
     }
 
     pub(crate) fn log(label: impl Into<String>) -> Self {
-        Self { label: label.into(), scale: Scale::Log }
+        Self { label: label.into(), scale: Scale::Log, names: Vec::new() }
+    }
+
+    pub(crate) fn named(label: impl Into<String>, names: Vec<String>) -> Self {
+        Self { names, ..Self::linear(label) }
     }
 }
 

@@ -72,6 +72,17 @@ impl Contender for peer_spin::mutex::SpinMutex<Shared> {
     }
 }
 
+impl Contender for usync::Mutex<Shared> {
+    fn new() -> Self {
+        Self::new(Shared::default())
+    }
+
+    #[inline(always)]
+    fn with<T>(&self, section: impl FnOnce(&mut Shared) -> T) -> T {
+        section(&mut self.lock())
+    }
+}
+
 impl Contender for peer_spin::mutex::TicketMutex<Shared> {
     fn new() -> Self {
         Self::new(Shared::default())

@@ -95,10 +95,14 @@ pub(crate) fn run_unlocked(contest: &Contest<'_>) -> Standing {
 #[inline(always)]
 fn laps(stop: &AtomicBool, acquire: impl Fn()) -> Lap {
     let mut acquisitions = 0;
-    // Relaxed: an order to stop, which publishes nothing.
-    while !stop.load(Ordering::Relaxed) {
+    // One at least: on a busy machine a thread may come to run for the first time when the window is over.
+    loop {
         acquire();
         acquisitions += 1;
+        // Relaxed: an order to stop, which publishes nothing.
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
     Lap { acquisitions, longest_wait: Duration::ZERO, ended: Instant::now() }
 }
@@ -106,12 +110,15 @@ fn laps(stop: &AtomicBool, acquire: impl Fn()) -> Lap {
 #[inline(always)]
 fn timed_laps(stop: &AtomicBool, acquire: impl Fn() -> Instant) -> Lap {
     let mut lap = Lap { acquisitions: 0, longest_wait: Duration::ZERO, ended: Instant::now() };
-    // Relaxed: as above.
-    while !stop.load(Ordering::Relaxed) {
+    loop {
         let asked = Instant::now();
         let entered = acquire();
         lap.longest_wait = lap.longest_wait.max(entered - asked);
         lap.acquisitions += 1;
+        // Relaxed: as above.
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
     }
     lap.ended = Instant::now();
     lap
@@ -171,7 +178,7 @@ pub(crate) fn nanos(duration: Duration) -> f64 {
 
 /// Processor time that this process has used.
 #[cfg(unix)]
-fn processor_time() -> Duration {
+pub(crate) fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a timespec that lives through the call.
     let done = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
@@ -184,7 +191,7 @@ fn processor_time() -> Duration {
 
 /// Processor time that this process has used; not asked for on this system.
 #[cfg(not(unix))]
-fn processor_time() -> Duration {
+pub(crate) fn processor_time() -> Duration {
     Duration::ZERO
 }
 

@@ -1,0 +1,106 @@
+//! What a user may ask of the study of regret, and the plan that it comes to.
+
+use std::time::Duration;
+
+use super::contestants::{self, CONTESTANTS, Contestant, Role};
+use super::grid::{self, Cell};
+use crate::args::StudyOptions;
+use crate::error::Error;
+
+/// Which cells, who, how often, how long.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) contestants: Vec<&'static Contestant>,
+    pub(crate) rounds: usize,
+    /// The counted window of one race.
+    pub(crate) window: Duration,
+    /// Which cells these are, for a reader.
+    pub(crate) selection: String,
+}
+
+/// Which cells are taken, and how long all of it may last, unless the user says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scale {
+    Quick,
+    Named,
+    Full,
+}
+
+impl Scale {
+    /// Rounds, and seconds for all.
+    fn budget(self) -> (usize, u64) {
+        match self {
+            Self::Quick => (2, 75),
+            Self::Named => (4, 570),
+            Self::Full => (5, 3_000),
+        }
+    }
+}
+
+/// What a race takes beside its counted window: the threads' start and end, and the other windows.
+const START: Duration = Duration::from_millis(12);
+
+impl Plan {
+    /// The plan that `options` ask for; refused if a filter means nothing.
+    pub(crate) fn new(options: &StudyOptions) -> Result<Self, Error> {
+        let scale = match (options.quick, options.full) {
+            (true, _) => Scale::Quick,
+            (_, true) => Scale::Full,
+            _ => Scale::Named,
+        };
+        let (cells, selection) = if options.cells.is_empty() {
+            match scale {
+                Scale::Quick => (grid::eight(), "8 named cells"),
+                Scale::Named => (grid::twenty_five(), "25 named cells"),
+                Scale::Full => (grid::whole(), "the whole grid of 102 cells"),
+            }
+        } else {
+            let chosen = grid::choose(&options.cells).map_err(Error::UnknownCell)?;
+            (chosen, "cells chosen by hand")
+        };
+        let contestants =
+            contestants::choose(&options.contestants, options.sweep).map_err(|filter| {
+                Error::UnknownContestant {
+                    filter,
+                    all: CONTESTANTS.iter().map(|contestant| contestant.name).collect(),
+                }
+            })?;
+        let (rounds, seconds) = scale.budget();
+        let rounds = options.rounds.map_or(rounds, usize::from);
+        let window = match options.window_ms {
+            Some(millis) => Duration::from_millis(millis),
+            None => window(seconds, cells.len() * (contestants.len() + 1) * rounds),
+        };
+        Ok(Self { cells, contestants, rounds, window, selection: selection.to_owned() })
+    }
+
+    /// Races in all, the double's included.
+    pub(crate) fn races(&self) -> usize {
+        let doubles = self.rounds.saturating_sub(1);
+        self.cells.len() * (self.contestants.len() * self.rounds + doubles)
+    }
+
+    /// Whether the lock that is judged takes part.
+    pub(crate) fn judged(&self) -> Option<usize> {
+        self.contestants.iter().position(|contestant| contestant.role == Role::Default)
+    }
+
+    /// How long the threads run before they are counted.
+    pub(crate) fn settle(&self) -> Duration {
+        self.window / 8
+    }
+
+    /// How long every wait is timed.
+    pub(crate) fn timed(&self) -> Duration {
+        self.window / 3
+    }
+}
+
+/// The window that fills `seconds` with so many races; from 40 ms, two phases, to half a second, beyond which little is won.
+fn window(seconds: u64, races: usize) -> Duration {
+    let each = Duration::from_secs(seconds) / u32::try_from(races.max(1)).unwrap_or(u32::MAX);
+    // With the settling before it and the timed window after it, a window takes 35/24 of itself.
+    (each.saturating_sub(START) * 24 / 35)
+        .clamp(Duration::from_millis(40), Duration::from_millis(500))
+}

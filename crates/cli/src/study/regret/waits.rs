@@ -1,0 +1,100 @@
+//! How long the acquisitions of a race took: counts in classes, each at most a sixteenth wider than its start.
+
+/// Classes of one power of two.
+const FINE: u64 = 16;
+
+/// Counts of waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Waits {
+    counts: Vec<u64>,
+    longest: u64,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        // Every class there can be, so that no thread allocates while it is measured.
+        Self { counts: vec![0; class(u64::MAX) + 1], longest: 0 }
+    }
+}
+
+/// Waits below [`FINE`] have a class each; above, the four bits after the leading one choose among those of a power of two.
+fn class(nanos: u64) -> usize {
+    if nanos < FINE {
+        return nanos as usize;
+    }
+    let power = nanos.ilog2() - FINE.ilog2();
+    (u64::from(power + 1) * FINE + (nanos >> power) - FINE) as usize
+}
+
+/// The least wait of a class.
+fn start(class: usize) -> u64 {
+    let (power, fine) = (class as u64 / FINE, class as u64 % FINE);
+    if power == 0 { fine } else { (FINE + fine) << (power - 1) }
+}
+
+impl Waits {
+    /// One acquisition took `nanos` nanoseconds.
+    #[inline]
+    pub(crate) fn note(&mut self, nanos: u64) {
+        self.counts[class(nanos)] += 1;
+        self.longest = self.longest.max(nanos);
+    }
+
+    /// Adds those of another thread.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.longest = self.longest.max(other.longest);
+    }
+
+    /// The time that `share` of all acquisitions took no longer than, in nanoseconds, up to the width of a class; 0 if there were none.
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
+        let all: u64 = self.counts.iter().sum();
+        let wanted = (share * all as f64).ceil().max(1.0);
+        let mut below = 0;
+        for (class, count) in self.counts.iter().enumerate() {
+            below += count;
+            if below as f64 >= wanted {
+                return start(class) as f64;
+            }
+        }
+        0.0
+    }
+
+    /// The longest, in nanoseconds.
+    pub(crate) fn longest(&self) -> f64 {
+        self.longest as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_in_order_without_gaps() {
+        for nanos in (0..5_000).chain([1 << 40, (1 << 40) + 1, u64::MAX - 1, u64::MAX]) {
+            let class = class(nanos);
+            assert!(start(class) <= nanos, "{nanos}");
+            assert!(nanos - start(class) <= nanos / FINE, "{nanos} is far above {}", start(class));
+            assert!(class == self::class(u64::MAX) || start(class + 1) > nanos, "{nanos}");
+        }
+    }
+
+    #[test]
+    fn quantiles() {
+        let mut waits = Waits::default();
+        assert_eq!((waits.quantile(0.5), waits.longest()), (0.0, 0.0));
+        for _ in 0..99 {
+            waits.note(10);
+        }
+        let mut other = Waits::default();
+        other.note(1_000);
+        waits.add(&other);
+        assert_eq!(waits.quantile(0.5), 10.0);
+        assert_eq!(waits.quantile(0.99), 10.0);
+        assert_eq!(waits.quantile(0.999), 992.0);
+        assert_eq!(waits.longest(), 1_000.0);
+    }
+}
