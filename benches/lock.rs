@@ -81,21 +81,3 @@ guarded! {
     "spin::TicketMutex": peer_spin::mutex::TicketMutex<()>, |lock| lock.lock();
     "clhlock::Mutex": clhlock::raw::spins::Mutex<()>, |lock| lock.lock();
 }
-
-mcslock::thread_local_node!(static NODE);
-
-/// `mcslock` with its node in a thread-local: what code that wants a plain `lock` would use.
-pub(crate) struct McslockThreadLocal(mcslock::raw::spins::Mutex<()>);
-
-impl Lock for McslockThreadLocal {
-    const NAME: &'static str = "mcslock (thread-local)";
-
-    fn make() -> Self {
-        Self(mcslock::raw::spins::Mutex::new(()))
-    }
-
-    #[inline]
-    fn with(&self, section: impl FnOnce()) {
-        self.0.lock_with_local_then(&NODE, |()| section());
-    }
-}

@@ -18,7 +18,25 @@ use contend::contend;
 use criterion::{
     BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime,
 };
-use lock::{Lock, McslockThreadLocal};
+use lock::Lock;
+
+mcslock::thread_local_node!(static NODE);
+
+/// `mcslock` with its node in a thread-local: what code that wants a plain `lock` would use.
+struct McslockThreadLocal(mcslock::raw::spins::Mutex<()>);
+
+impl Lock for McslockThreadLocal {
+    const NAME: &'static str = "mcslock (thread-local)";
+
+    fn make() -> Self {
+        Self(mcslock::raw::spins::Mutex::new(()))
+    }
+
+    #[inline]
+    fn with(&self, section: impl FnOnce()) {
+        self.0.lock_with_local_then(&NODE, |()| section());
+    }
+}
 
 /// Calls `run::<L>(arguments)` for every lock: each of ours, then the peer it answers.
 macro_rules! for_every_lock {

@@ -223,7 +223,7 @@ impl Queue {
 pub(crate) enum Slept {
     /// Not at all: the lock was free, or had been handed over.
     Refused,
-    /// The lock was released at that moment; the mode is where this thread runs now, if the system tells.
+    /// The lock was released at that moment. The mode says where this thread, which had really gone to sleep, runs now, if the system tells.
     Woken { at: Ticks, mode: Option<Mode> },
     /// The deadline has passed, and nobody has woken this thread.
     TimedOut,
@@ -282,13 +282,16 @@ impl<'n> Waiter<'n> {
             return Slept::Refused;
         }
         self.queued = true;
+        let mut slept = false;
         // Acquire: pairs with the waker's Release.
         while node.state.load(Ordering::Acquire) == ASLEEP {
-            if park::wait(&node.state, ASLEEP, deadline) == park::Woken::TimedOut {
-                return self.timed_out();
+            match park::wait(&node.state, ASLEEP, deadline) {
+                park::Woken::Woken => slept = true,
+                park::Woken::Changed => {}
+                park::Woken::TimedOut => return self.timed_out(),
             }
         }
-        self.woken()
+        self.woken(slept)
     }
 
     #[cold]
@@ -305,14 +308,14 @@ impl<'n> Waiter<'n> {
             self.queued = false;
             return Slept::TimedOut;
         }
-        self.woken()
+        self.woken(false)
     }
 
-    fn woken(&self) -> Slept {
+    fn woken(&self, slept: bool) -> Slept {
         // SAFETY: Invariant 2: written before the state that this thread has seen, and not again until it sleeps again.
         let Release { at, on } = self.node.release.with(|release| unsafe { *release });
         let mode = |here| if on == Some(here) { Mode::Busy } else { Mode::Idle };
-        Slept::Woken { at, mode: on.and_then(|_| topology::current()).map(mode) }
+        Slept::Woken { at, mode: on.filter(|_| slept).and_then(|_| topology::current()).map(mode) }
     }
 
     /// Whether the lock was handed to this thread. Once it is out of the queue nobody can do so any more.

@@ -314,11 +314,12 @@ impl<'l> Arrival<'l> {
         let now = clock::now();
         // The paper's MAX(0, releaseTime - now): a release before it went to sleep was not waited for.
         self.blocked += released_at.nanos_since(self.until);
-        let latency = now.nanos_since(released_at.max(self.until));
+        // Of a thread that was still on its way to sleep when the lock was released, nothing is learnt about waking up.
         if let Some(mode) = mode {
+            let latency = now.nanos_since(released_at);
             cost::observe(latency, mode);
+            self.wake_latency = Some(latency);
         }
-        self.wake_latency = Some(latency);
         self.until = now;
         self.contention.blocks += 1;
         self.contention.cost = cost::current();

@@ -2,15 +2,16 @@
 //!
 //! Why: the paper assumes that the holder runs (its condition b), and could not know. Where the kernel tells
 //! ([`machine::presence`]), a waiter whose holder was preempted or has blocked leaves at once, and one whose holder runs has reason to
-//! stay. Where it does not tell, a [`RandomWalk`] decides.
+//! stay. How long it stays at most, and everything where the kernel does not tell, is [`Adaptive`]'s.
 //!
 //! A thread is seen once it has registered. The first time that a thread waits for a lock with this policy it registers itself, until it ends: some 20 µs,
 //! 8 KiB of locked memory, and for the first one of a process the check described at [`machine::presence::status`], which starts two threads for a moment.
+//! A holder that never waited is not seen, so its waiters do as [`Adaptive`]'s.
 
-use super::{Contention, Policy, RandomWalk, Wait};
-use machine::presence::{self, Presence};
+use super::{Adaptive, Contention, Policy, Wait};
+use machine::presence;
 
-/// Spins while the holder is on a processor, for at most `LIMIT` times C; blocks at once when it was preempted or has blocked.
+/// Spins as [`Adaptive`] does while the holder is on a processor, and blocks at once when it was preempted or has blocked.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::HolderAware};
@@ -18,8 +19,8 @@ use machine::presence::{self, Presence};
 /// assert_eq!(*mutex.lock(), 1);
 /// ```
 #[derive(Debug)]
-pub struct HolderAware<const LIMIT: u32 = 2> {
-    unseen: RandomWalk,
+pub struct HolderAware<const LIMIT: u32 = 16> {
+    limit: Adaptive<LIMIT>,
 }
 
 machine::thread_local! {
@@ -27,9 +28,10 @@ machine::thread_local! {
     static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> = core::cell::RefCell::new(None);
 }
 
-/// Makes the calling thread visible to those who wait for it. Does nothing where that cannot be had.
-fn be_seen() {
-    REGISTRATION.with(|mine| {
+/// Makes the calling thread visible to those who wait for it. Does nothing where that cannot be had, or while the thread ends.
+#[cold]
+fn register() {
+    let _ = REGISTRATION.try_with(|mine| {
         // Not while it is being made: then this is the thread that makes it.
         if let Ok(mut mine) = mine.try_borrow_mut()
             && mine.is_none()
@@ -39,26 +41,40 @@ fn be_seen() {
     });
 }
 
-impl<const LIMIT: u32> Policy for HolderAware<LIMIT> {
-    const INIT: Self = Self { unseen: RandomWalk::INIT };
+machine::thread_local! {
+    /// Whether the thread has tried. Apart from the registration, so that reading it needs no destructor.
+    static TRIED: core::cell::Cell<bool> = core::cell::Cell::new(false);
+}
 
+#[inline]
+fn be_seen() {
+    if !TRIED.with(|tried| tried.replace(true)) {
+        register();
+    }
+}
+
+/// Whether that thread is away from the processors, for certain.
+#[inline]
+fn is_away(holder: Option<usize>) -> bool {
+    holder.is_some_and(|holder| presence::of(holder).runs() == Some(false))
+}
+
+impl<const LIMIT: u32> Policy for HolderAware<LIMIT> {
+    const INIT: Self = Self { limit: Adaptive::INIT };
+
+    #[inline]
     fn threshold(&self, contention: &Contention) -> u64 {
         be_seen();
-        match contention.holder().map_or(Presence::Unknown, presence::of) {
-            Presence::Running => contention.cost().saturating_mul(LIMIT.into()),
-            Presence::Preempted | Presence::Blocked => 0,
-            Presence::Unknown => self.unseen.threshold(contention),
-        }
+        if is_away(contention.holder()) { 0 } else { self.limit.threshold(contention) }
     }
 
     #[inline]
     fn keep_spinning(&self, contention: &Contention) -> bool {
-        let presence = contention.holder().map_or(Presence::Unknown, presence::of);
-        presence.runs() != Some(false)
+        !is_away(contention.holder())
     }
 
     #[inline]
     fn adjust(&self, wait: &Wait) {
-        self.unseen.adjust(wait);
+        self.limit.adjust(wait);
     }
 }

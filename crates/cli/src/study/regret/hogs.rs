@@ -40,6 +40,13 @@ impl Hogs {
     }
 }
 
+impl Hogs {
+    /// Their process numbers.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        self.0.iter().map(Child::id).collect()
+    }
+}
+
 impl Drop for Hogs {
     fn drop(&mut self) {
         for hog in &mut self.0 {

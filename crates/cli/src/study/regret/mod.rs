@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! options ──▶ Plan: cells (grid), contestants ──trial──▶ one race each, interleaved ──▶ medians ──standing──▶ regrets ──▶ bars, show
-//!                                                          │ waits, work, hogs
+//!                                                          │ waits, work, hogs, others
 //! ```
 //!
 //! Why regret and not a mean of throughputs: a mean is decided by the cells with the largest figures, and a lock that is best in half of
@@ -16,6 +16,7 @@ mod contestants;
 mod grid;
 pub(crate) mod hogs;
 pub(crate) mod options;
+mod others;
 mod race;
 mod show;
 mod standing;

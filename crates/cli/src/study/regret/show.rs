@@ -6,10 +6,11 @@ use super::super::outcome::{Axis, Outcome, Picture, Series, Shape, Table, Verdic
 use super::bars::{Bar, bars};
 use super::contestants::CONTESTANTS;
 use super::options::Plan;
+use super::others::DISTURBED;
 use super::race::Figures;
 use super::standing::{FAIR, STARVED, Standing, geometric_mean, may_set_best, regrets, standing};
 use super::trial::Trial;
-use crate::units::{count, grouped, nanos, significant};
+use crate::units::{count, grouped, nanos, percent, significant};
 
 /// A trial and what follows from it.
 struct Shown<'a> {
@@ -54,8 +55,8 @@ impl Shown<'_> {
     /// By how much a lock differs from itself: the geometric mean over cells, and the most.
     fn floor(&self) -> Option<[f64; 2]> {
         let (twin, double) = (self.trial.double?, self.names.len() - 1);
-        let apart = self.regrets.iter().map(|row| {
-            let ratio = row[double] / row[twin];
+        let apart = self.cells.iter().map(|row| {
+            let ratio = row[double].throughput / row[twin].throughput;
             ratio.max(1.0 / ratio)
         });
         Some([geometric_mean(apart.clone()), apart.fold(1.0, f64::max)])
@@ -65,6 +66,17 @@ impl Shown<'_> {
         let missed: Vec<String> = (self.bars.iter().filter(|bar| bar.met == Some(false)))
             .map(|bar| format!("{}: {} ({})", bar.what, bar.here, bar.asked))
             .collect();
+        if let Some((disturbed, visits, share)) = self.disturbed()
+            && 5 * disturbed > visits
+        {
+            return Verdict::NotJudged(format!(
+                "others took the processors: {} of their time, and more than {} in {disturbed} of \
+                 {visits} visits to a cell. Close other programs and run it again ({})",
+                percent(share),
+                percent(DISTURBED),
+                self.run()
+            ));
+        }
         let (run, ranked) = (self.run(), self.ranked());
         let (first, standing) = ranked[0];
         let leads = format!(
@@ -86,6 +98,14 @@ impl Shown<'_> {
                 missed.join("; ")
             ))
         }
+    }
+
+    /// Visits that were disturbed, all visits of which that is known, and what others had over all of them.
+    fn disturbed(&self) -> Option<(usize, usize, f64)> {
+        let others = &self.trial.others;
+        let disturbed = others.iter().filter(|&&share| share > DISTURBED).count();
+        let mean = others.iter().sum::<f64>() / others.len() as f64;
+        (!others.is_empty()).then_some((disturbed, others.len(), mean))
     }
 
     fn run(&self) -> String {
@@ -199,7 +219,7 @@ impl Shown<'_> {
             format!(
                 "A contestant sets no best in a cell where Jain's index is below {FAIR} or a wait \
                  is longer than {}: what it starved some threads of would count as throughput. \
-                 Its own regret is below 1 where it has more than the best.",
+                 Where it has more than the best, its own regret is 1.",
                 nanos(STARVED)
             ),
             "A cell is named threads, section, work outside it, company. Sections are work \
@@ -214,6 +234,15 @@ impl Shown<'_> {
              are processes of their own."
                 .to_owned(),
         ];
+        if let Some((disturbed, visits, share)) = self.disturbed() {
+            notes.push(format!(
+                "Other programs had {} of the processors' time meanwhile, and more than {} in \
+                 {disturbed} of {visits} visits to a cell. More than a fifth of such visits, and \
+                 nothing is judged.",
+                percent(share),
+                percent(DISTURBED)
+            ));
+        }
         notes.push(match (self.floor(), self.trial.double) {
             (Some([mean, most]), Some(double)) => format!(
                 "Noise: {} led after the first round and entered twice from then on. The same lock \
@@ -245,6 +274,13 @@ impl Shown<'_> {
         if let Some([mean, most]) = self.floor() {
             let (mean, most) = (significant(mean), significant(most));
             lines.push(format!("{:width$}  {mean:>6}  {most:>6}", "noise"));
+        }
+        if let Some((disturbed, visits, share)) = self.disturbed() {
+            let (share, limit) = (percent(share), percent(DISTURBED));
+            lines.push(format!(
+                "others had {share} of the processors' time; above {limit} in {disturbed} of \
+                 {visits} visits to a cell"
+            ));
         }
         for bar in &self.bars {
             let mark = match bar.met {
@@ -325,6 +361,7 @@ impl Shown<'_> {
                 .map(|one| one.name)
                 .collect::<Vec<_>>(),
             "entered_twice": self.trial.double.map(|double| &self.names[double]),
+            "others": self.trial.others,
             "noise": self.floor().map(|[mean, most]| json!({ "mean": mean, "most": most })),
             "standings": standings,
             "cells": cells,

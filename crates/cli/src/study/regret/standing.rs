@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | best of a cell | the most throughput among those that may set one |
 //! | may set a best | fairness of 0.5 at least, no wait of more than 100 ms: a lock that starves some threads shows what they lost as throughput |
-//! | regret | the best throughput over one's own; below 1 only for one that may not set the best |
+//! | regret | the best throughput over one's own; 1 for one that has more than the best but may not set it: what it starved some threads of is no gain |
 //! | worst regret, geometric mean | over all cells |
 //! | double | a contestant that runs a second time under another name and sets no best; what parts the two is noise |
 //!
@@ -53,7 +53,11 @@ pub(crate) fn regrets(cells: &[Vec<Figures>], entered: usize) -> Vec<Vec<f64>> {
         .iter()
         .map(|row| {
             let best = best(row[..entered.min(row.len())].iter());
-            row.iter().map(|figures| best / figures.throughput).collect()
+            let regret = |figures: &Figures| {
+                let regret = best / figures.throughput;
+                if may_set_best(figures) { regret } else { regret.max(1.0) }
+            };
+            row.iter().map(regret).collect()
         })
         .collect()
 }
@@ -120,7 +124,7 @@ mod tests {
         let unfair = Figures { fairness: 0.49, ..figures(1000.0) };
         let slow = Figures { longest: 100.1e6, ..figures(2000.0) };
         let regrets = regrets(&[vec![unfair, figures(100.0), slow, figures(80.0)]], 4);
-        assert_eq!(regrets, [[0.1, 1.0, 0.05, 1.25]]);
+        assert_eq!(regrets, [[1.0, 1.0, 1.0, 1.25]]);
     }
 
     #[test]

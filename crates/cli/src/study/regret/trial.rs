@@ -18,6 +18,7 @@ use super::contestants::Contestant;
 use super::grid::{Cell, NAP, PHASE};
 use super::hogs::Hogs;
 use super::options::Plan;
+use super::others::Account;
 use super::race::{Figures, Naps, Race, Steps};
 use super::standing::{leader, medians, regrets};
 use super::work::Pace;
@@ -30,6 +31,8 @@ pub(crate) struct Trial {
     pub(crate) double: Option<usize>,
     /// Rounds that were run to their end.
     pub(crate) complete: usize,
+    /// Which share of the processors' time others had in each visit to a cell, where that is known.
+    pub(crate) others: Vec<f64>,
 }
 
 impl Trial {
@@ -58,7 +61,7 @@ pub(crate) fn run(context: &Context, plan: &Plan) -> Result<Trial, Stop> {
     context.plan(plan.races());
     let entered = plan.contestants.len();
     let rounds = vec![vec![Vec::new(); entered]; plan.cells.len()];
-    let mut trial = Trial { rounds, double: None, complete: 0 };
+    let mut trial = Trial { rounds, double: None, complete: 0, others: Vec::new() };
     match run_rounds(context, plan, &mut trial) {
         Err(Stop::Interrupted) if trial.complete > 0 => {
             trial.keep_complete(entered);
@@ -85,16 +88,20 @@ fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), S
         columns.extend(trial.double.map(|double| (entered, plan.contestants[double])));
         for (cell, row) in plan.cells.iter().zip(&mut trial.rounds) {
             let race = race(context, plan, cell, pace);
-            let _hogs = if cell.hogs {
+            let hogs = if cell.hogs {
                 Some(Hogs::start(&context.processors).map_err(Stop::Failed)?)
             } else {
                 None
             };
+            let before = Account::now(&context.processors, hogs.as_ref());
             shuffle(&mut columns, &mut random);
             for &(column, contestant) in &columns {
                 row[column].push((contestant.race)(&race));
                 context.step()?;
             }
+            let after = Account::now(&context.processors, hogs.as_ref());
+            let account = before.zip(after);
+            trial.others.extend(account.and_then(|(before, after)| after.others_since(before)));
         }
         trial.complete += 1;
     }
@@ -136,6 +143,7 @@ mod tests {
             rounds: rows.iter().map(|row| row.map(figures).into()).collect(),
             double: Some(0),
             complete,
+            others: Vec::new(),
         };
         let lengths = |trial: &Trial| -> Vec<Vec<usize>> {
             trial.rounds.iter().map(|row| row.iter().map(Vec::len).collect()).collect()
