@@ -40,5 +40,5 @@ pub use buckets::{ARRIVALS, MAX_LENGTH_NS, MAX_UNIT_NS};
 pub use distribution::{Bucket, Distribution, Observation, UnitsDiffer};
 pub use record::Record;
 pub use recorder::{Recorder, Waits};
-pub use recording::{Recording, restart, snapshot};
+pub use recording::{Recording, restart, restart_with_cost, snapshot};
 pub use table::{MAX_NAME, NAMES, OTHERS, SLOTS, UNNAMED, intern};
