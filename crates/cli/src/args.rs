@@ -20,6 +20,9 @@ pub(crate) enum Command {
     /// Say what this machine is: processors, clock, costs of its primitives, what its kernel allows.
     #[command(after_help = MACHINE_HELP)]
     Machine(MachineOptions),
+    /// Say which mutex suits a program, from the waits that were recorded in it.
+    #[command(after_help = ADVISE_HELP)]
+    Advise(AdviseOptions),
     /// Compute on a processor until standard input ends: the company of some of `regret`'s cells.
     #[command(hide = true)]
     Hog {
@@ -49,6 +52,31 @@ Exit codes:
   2    wrong command line, nothing chosen is built, or DIR or FILE cannot be
        written; nothing was run
   130  interrupted";
+
+const ADVISE_HELP: &str = "\
+Examples:
+  stanchion advise --demo                records a small program with three locks first
+  stanchion advise waits.json            one recording
+  stanchion advise monday.json friday.json --thresholds thresholds.json
+                                         the waits of both; the best threshold of each lock
+
+A recording is made by a program whose mutexes have the policy `waits::Recorder` of stanchion-competitive: \
+`waits::snapshot().to_json()`.
+
+Prints for each lock what each policy would have cost on its waits, in multiples of what one would have paid who knew \
+them beforehand (table 1 of Karlin, Li, Manasse and Owicki, 1991), with C as it was measured, half and 2.5 times \
+that; which policy is best, as the Rust type to write; and whether the paper's claims hold. C is the cost of \
+blocking: from a release to the running of the thread that it woke.
+
+Writes DIR/report.html (one file, no network needed), a picture of the waits for each lock as \
+DIR/waits-NN-NAME.svg, and DIR/waits.json with --demo. Locks of one name in several files are one lock, if the \
+files are of one program.
+
+Exit codes:
+  0  advised, or there was nothing to advise on
+  1  a result that is proven was not found, or the report could not be written
+  2  wrong command line, a FILE cannot be read or is no recording (its line is
+     named), or DIR cannot be written";
 
 const MACHINE_HELP: &str = "\
 Takes some seconds. Costs are the least of several runs, in nanoseconds; close other programs first.
@@ -126,6 +154,29 @@ impl StudyOptions {
         ];
         given.into_iter().find_map(|(given, option)| given.then_some(option))
     }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AdviseOptions {
+    /// Recordings of waits.
+    #[arg(value_name = "FILE", required_unless_present = "demo", conflicts_with = "demo")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Record a small program with three locks for two seconds, and advise on that.
+    #[arg(long)]
+    pub(crate) demo: bool,
+
+    /// Write the best threshold of each lock to this file, for the policy `OptimalOnline`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+
+    /// Where the report goes; created if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "advice")]
+    pub(crate) output: PathBuf,
+
+    /// Take C, the cost of blocking, to be this, in place of what was measured.
+    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(crate) cost_ns: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]

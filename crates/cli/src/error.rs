@@ -53,6 +53,18 @@ pub(crate) enum Error {
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
 
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+
+    #[error("{}: {source}", path.display())]
+    NotARecording { path: PathBuf, source: stanchion_competitive::waits::FileError },
+
+    #[error("cannot judge the waits for {lock}: {source}")]
+    Judge { lock: String, source: stanchion_model::competitive::CompetitiveError },
+
+    #[error("what is proven does not hold, which is a mistake in stanchion, please report it: {0}")]
+    Theorem(String),
+
     #[error("cannot draw the picture of {id}: {reason}")]
     Draw { id: String, reason: String },
 
@@ -78,10 +90,14 @@ impl Error {
             | Self::UnknownCell(_)
             | Self::UnknownContestant { .. }
             | Self::OnlyForRegret(_)
+            | Self::Unreadable { .. }
+            | Self::NotARecording { .. }
             | Self::Unwritable { .. } => 2,
             Self::Interrupted(_) => 130,
             Self::Write { .. }
             | Self::Draw { .. }
+            | Self::Judge { .. }
+            | Self::Theorem(_)
             | Self::Json(_)
             | Self::Listen(_)
             | Self::Failed(_) => 1,

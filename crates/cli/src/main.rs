@@ -1,9 +1,10 @@
 //! The `stanchion` command: `study` runs the papers' experiments on this machine and writes a report, `machine`
-//! says what this machine is.
+//! says what this machine is, `advise` which mutex suits a program whose waits were recorded.
 //!
 //! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it is wrong; 130
 //! interrupted, with what was finished written.
 
+mod advise;
 mod args;
 mod error;
 mod host;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         args::Command::Study(options) => study::run(&options),
         args::Command::Machine(options) => survey::run(&options),
+        args::Command::Advise(options) => advise::run(&options),
         args::Command::Hog { processor } => return study::regret::hogs::run(processor),
     };
     match done {

@@ -30,15 +30,25 @@
 mod buckets;
 mod counters;
 mod distribution;
+#[cfg(feature = "serde")]
+mod document;
 mod record;
 mod recorder;
 mod recording;
+#[cfg(feature = "serde")]
+mod recording_file;
 mod table;
 mod text;
+#[cfg(feature = "serde")]
+mod thresholds;
 
 pub use buckets::{ARRIVALS, MAX_LENGTH_NS, MAX_UNIT_NS};
 pub use distribution::{Bucket, Distribution, Observation, UnitsDiffer};
+#[cfg(feature = "serde")]
+pub use document::FileError;
 pub use record::Record;
 pub use recorder::{Recorder, Waits};
 pub use recording::{Recording, restart, restart_with_cost, snapshot};
 pub use table::{MAX_NAME, NAMES, OTHERS, SLOTS, UNNAMED, intern};
+#[cfg(feature = "serde")]
+pub use thresholds::Thresholds;

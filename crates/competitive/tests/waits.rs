@@ -221,6 +221,15 @@ fn adding_distributions_of_different_units_is_refused_by_name() {
     assert!(message.contains("400 ns") && message.contains("401 ns"), "{message}");
 }
 
+#[test]
+fn a_recorded_mutex_is_as_large_as_its_docs_say() {
+    let grown = 4 + size_of::<&str>();
+    assert_eq!(
+        size_of::<RawPolicyMutex<Recorder<RandomWalk>>>(),
+        size_of::<RawPolicyMutex<RandomWalk>>() + grown
+    );
+}
+
 /// The table is the process's, so what fills it runs in a process of its own.
 #[test]
 fn more_names_and_locks_than_the_table() {

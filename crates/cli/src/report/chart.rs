@@ -10,7 +10,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::map;
+use super::{bars, map};
 use crate::study::outcome::{Picture, Scale, Series, Shape};
 use crate::units::significant;
 
@@ -22,20 +22,49 @@ pub(crate) type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
 
 /// The picture at both widths, or why it could not be drawn.
 pub(crate) fn chart(picture: &Picture) -> Result<[String; 2], String> {
-    Ok([draw(picture, 820)?, draw(picture, 380)?])
+    let themed = |width| Ok::<_, String>(themed(&draw(picture, width)?, &picture.title));
+    Ok([themed(820)?, themed(380)?])
+}
+
+/// The wide picture as a file of its own: in fixed colours, on white.
+pub(crate) fn standalone(picture: &Picture) -> Result<String, String> {
+    let mut svg = draw(picture, 820)?;
+    let title = escaped(&picture.title);
+    if let Some(end) = svg.find('>') {
+        let ground = "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>";
+        svg.insert_str(end + 1, &format!("\n<title>{title}</title>\n{ground}"));
+    }
+    let inks = [(TEXT, "#1b1f24"), (GRID, "#d5dae0"), (AXIS, "#59636e")];
+    // The colours of series as the style sheet has them on light ground.
+    let series =
+        ["#0072b2", "#d55e00", "#00825f", "#b0467f", "#8a6d00", "#2f8fc4", "#555555", "#7b3294"];
+    let series = series.into_iter().enumerate().map(|(index, ink)| (colour(index), ink));
+    for (placeholder, ink) in series.chain(inks) {
+        for attribute in ["fill", "stroke"] {
+            svg = svg.replace(
+                &format!("{attribute}=\"{}\"", hex(placeholder)),
+                &format!("{attribute}=\"{ink}\""),
+            );
+        }
+    }
+    Ok(svg)
+}
+
+fn hex(colour: RGBColor) -> String {
+    format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
 }
 
 pub(crate) const TEXT: RGBColor = RGBColor(0, 0, 0xf0);
 const GRID: RGBColor = RGBColor(0, 0, 0xf1);
 const AXIS: RGBColor = RGBColor(0, 0, 0xf2);
 
-fn colour(series: usize) -> RGBColor {
+pub(crate) fn colour(series: usize) -> RGBColor {
     RGBColor(0, 0, (series % COLOURS) as u8 + 1)
 }
 
 fn draw(picture: &Picture, width: u32) -> Result<String, String> {
     let height = match picture.shape {
-        Shape::Lines => {
+        Shape::Lines | Shape::Bars { .. } => {
             if width > 500 {
                 400
             } else {
@@ -52,10 +81,13 @@ fn draw(picture: &Picture, width: u32) -> Result<String, String> {
             Shape::Lines => lines(&area, picture, width)?,
             Shape::Rows => rows(&area, picture)?,
             Shape::Map => map::draw(&area, picture, width)?,
+            Shape::Bars { width: bar, bars } => {
+                bars::draw(&area, picture, &Frame { width, whole: None }, bar, bars)?;
+            }
         }
         area.present().map_err(|error| error.to_string())?;
     }
-    Ok(themed(&svg, &picture.title))
+    Ok(svg)
 }
 
 /// Classes for colours, and a name for those who cannot see it.
@@ -63,7 +95,7 @@ fn themed(svg: &str, title: &str) -> String {
     let mut themed =
         svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{}\" ", escaped(title)), 1);
     let mut replace = |colour: RGBColor, class: &str| {
-        let hex = format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2);
+        let hex = hex(colour);
         for (attribute, prefix) in [("fill", "f"), ("stroke", "s")] {
             themed = themed
                 .replace(&format!("{attribute}=\"{hex}\""), &format!("class=\"{prefix}{class}\""));
@@ -113,7 +145,7 @@ fn style(size: i32) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&TEXT)
 }
 
-fn all_points(picture: &Picture) -> impl Iterator<Item = (f64, f64)> + '_ {
+pub(crate) fn all_points(picture: &Picture) -> impl Iterator<Item = (f64, f64)> + '_ {
     picture.series.iter().flat_map(|series| series.points.iter().copied())
 }
 
@@ -142,13 +174,30 @@ fn whole_numbers(picture: &Picture) -> Option<usize> {
         .then_some((high - low) as usize + 1)
 }
 
-struct Frame {
-    width: u32,
-    whole: Option<usize>,
+/// What is around a drawing with two axes.
+pub(crate) struct Frame {
+    /// Of the whole picture, in pixels.
+    pub(crate) width: u32,
+    /// How many labels the x axis has, if it counts.
+    pub(crate) whole: Option<usize>,
 }
 
+/// Axes to draw between.
+pub(crate) type Axes<'s, X, Y> = ChartContext<
+    's,
+    SVGBackend<'s>,
+    Cartesian2d<<X as AsRangedCoord>::CoordDescType, <Y as AsRangedCoord>::CoordDescType>,
+>;
+
 impl Frame {
-    fn draw<X, Y>(&self, area: &Area<'_>, picture: &Picture, x: X, y: Y) -> Drawing
+    /// Draws the axes.
+    pub(crate) fn axes<'s, X, Y>(
+        &self,
+        area: &Area<'s>,
+        picture: &Picture,
+        x: X,
+        y: Y,
+    ) -> Result<Axes<'s, X, Y>, String>
     where
         X: AsRangedCoord<Value = f64>,
         Y: AsRangedCoord<Value = f64>,
@@ -181,6 +230,18 @@ impl Frame {
             .map_err(failed)?;
         // Across the top, where it need not be turned.
         area.draw(&Text::new(picture.y.label.clone(), (6, 4), style(16))).map_err(failed)?;
+        Ok(chart)
+    }
+
+    fn draw<X, Y>(&self, area: &Area<'_>, picture: &Picture, x: X, y: Y) -> Drawing
+    where
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: ValueFormatter<f64>,
+        Y::CoordDescType: ValueFormatter<f64>,
+    {
+        let failed = |error: DrawingAreaErrorKind<_>| error.to_string();
+        let mut chart = self.axes(area, picture, x, y)?;
         for (index, series) in picture.series.iter().enumerate() {
             let stroke = colour(index).stroke_width(2);
             let many = series.points.len() > 20;
@@ -329,8 +390,11 @@ mod tests {
 
     #[test]
     fn no_fixed_colour_is_left() {
-        for shape in [Shape::Lines, Shape::Rows, Shape::Map] {
+        for shape in [Shape::Lines, Shape::Rows, Shape::Map, Shape::Bars { width: 1.0, bars: 5 }] {
             for scale in [Scale::Linear, Scale::Log] {
+                let alone = standalone(&picture(shape, scale)).unwrap();
+                let known = alone.split("=\"#").skip(1).all(|colour| !colour.starts_with("0000"));
+                assert!(known || shape == Shape::Map, "{alone}");
                 for svg in chart(&picture(shape, scale)).unwrap() {
                     assert!(!svg.contains("=\"#"), "{svg}");
                     let first =
@@ -354,7 +418,7 @@ mod tests {
         chart(&flat).unwrap();
         flat.series.clear();
         chart(&flat).unwrap();
-        for shape in [Shape::Rows, Shape::Map] {
+        for shape in [Shape::Rows, Shape::Map, Shape::Bars { width: 1.0, bars: 5 }] {
             flat.shape = shape;
             chart(&flat).unwrap();
         }

@@ -1,7 +1,9 @@
-//! The report: one page that needs nothing else, and the same as JSON.
+//! Reports: one page that needs nothing else, and the same as JSON.
 //!
 //! Files appear whole or not at all: each is written beside its place and renamed into it.
 
+pub(crate) mod advice;
+mod bars;
 mod chart;
 mod map;
 mod markup;
@@ -26,21 +28,17 @@ pub(crate) struct Destination {
 impl Destination {
     /// Makes the directory and tries to write in it and beside `json`.
     pub(crate) fn open(out: &Path, json: Option<&Path>) -> Result<Self, Error> {
-        let unwritable = |path: &Path, option| {
-            let path = path.to_owned();
-            move |source| Error::Unwritable { path, option, source }
-        };
-        fs::create_dir_all(out).map_err(unwritable(out, "--out DIR"))?;
+        make_directory(out, "--out DIR")?;
         let destination = Self {
             page: out.join("report.html"),
             results: out.join("results.json"),
             json: json.map(Path::to_owned),
         };
         for path in [&destination.page, &destination.results] {
-            probe(path).map_err(unwritable(path, "--out DIR"))?;
+            probe_for(path, "--out DIR")?;
         }
         if let Some(path) = destination.json_file() {
-            probe(path).map_err(unwritable(path, "--json FILE"))?;
+            probe_for(path, "--json FILE")?;
         }
         Ok(destination)
     }
@@ -89,8 +87,19 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }
 
+/// Makes a directory that `option` names, if it is not there.
+pub(crate) fn make_directory(path: &Path, option: &'static str) -> Result<(), Error> {
+    let unwritable = |source| Error::Unwritable { path: path.to_owned(), option, source };
+    fs::create_dir_all(path).map_err(unwritable)
+}
+
+/// Whether the file that `option` names could be written.
+pub(crate) fn probe_for(path: &Path, option: &'static str) -> Result<(), Error> {
+    probe(path).map_err(|source| Error::Unwritable { path: path.to_owned(), option, source })
+}
+
 /// Puts `content` at `path` in one step.
-fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     let beside = beside(path);
     let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, path));
     written.map_err(|source| {

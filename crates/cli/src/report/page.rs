@@ -13,12 +13,7 @@ const STYLE: &str = include_str!("style.css");
 /// The whole document.
 pub(crate) fn page(results: &Results) -> Result<String, Error> {
     let mut page = Markup::default();
-    page.raw("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")
-        .raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")
-        .raw("<meta name=\"color-scheme\" content=\"light dark\">")
-        .raw("<title>Stanchion study</title><style>\n")
-        .raw(STYLE)
-        .raw("</style></head><body><main>\n");
+    start(&mut page, "Stanchion study");
     head(&mut page, results);
     let (ran, waiting): (Vec<_>, Vec<_>) =
         results.entries.iter().partition(|entry| entry.seconds.is_some());
@@ -27,8 +22,24 @@ pub(crate) fn page(results: &Results) -> Result<String, Error> {
         experiment(&mut page, entry)?;
     }
     not_run(&mut page, &waiting);
-    page.raw("</main></body></html>\n");
+    finish(&mut page);
     Ok(page.finish())
+}
+
+/// What comes before the first heading of a page.
+pub(super) fn start(page: &mut Markup, title: &str) {
+    page.raw("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")
+        .raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")
+        .raw("<meta name=\"color-scheme\" content=\"light dark\">")
+        .element("title", title)
+        .raw("<style>\n")
+        .raw(STYLE)
+        .raw("</style></head><body><main>\n");
+}
+
+/// What comes at the end of a page.
+pub(super) fn finish(page: &mut Markup) {
+    page.raw("</main></body></html>\n");
 }
 
 fn head(page: &mut Markup, results: &Results) {
@@ -74,7 +85,7 @@ fn summary(page: &mut Markup, ran: &[&Entry]) {
     page.raw("</ul>\n");
 }
 
-fn badge(page: &mut Markup, verdict: &Verdict) {
+pub(super) fn badge(page: &mut Markup, verdict: &Verdict) {
     let (class, mark) = match verdict {
         Verdict::Holds(_) => ("holds", "✓"),
         Verdict::Differs(_) => ("differs", "≠"),
@@ -128,7 +139,7 @@ fn experiment(page: &mut Markup, entry: &Entry) -> Result<(), Error> {
 }
 
 /// The picture at the width that fits, its legend, and its numbers.
-fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
+pub(super) fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
     let [wide, narrow] =
         chart(picture).map_err(|reason| Error::Draw { id: id.to_owned(), reason })?;
     page.raw("<figure>").element("figcaption", &picture.title);
@@ -142,7 +153,7 @@ fn figure(page: &mut Markup, id: &str, picture: &Picture) -> Result<(), Error> {
     let open = if downwards || picture.shape == Shape::Map { "" } else { " open" };
     page.line(format_args!("<details{open}><summary>The numbers</summary>"));
     let unit = match picture.shape {
-        Shape::Lines | Shape::Rows | Shape::Map => {
+        Shape::Lines | Shape::Rows | Shape::Map | Shape::Bars { .. } => {
             format!("{} by {}", picture.y.label, picture.x.label)
         }
     };
@@ -183,7 +194,9 @@ fn legend(page: &mut Markup, picture: &Picture) {
         return steps(page);
     }
     let names: Vec<String> = match picture.shape {
-        Shape::Lines => picture.series.iter().map(|series| series.name.clone()).collect(),
+        Shape::Lines | Shape::Bars { .. } => {
+            picture.series.iter().map(|series| series.name.clone()).collect()
+        }
         Shape::Rows => {
             columns(&picture.series).iter().map(|&x| with_unit(x, &picture.x.label)).collect()
         }

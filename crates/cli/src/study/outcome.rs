@@ -110,7 +110,7 @@ pub(crate) struct Picture {
 }
 
 /// How a picture shows its series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Shape {
     /// One line for each series, over a numeric x.
@@ -119,6 +119,13 @@ pub(crate) enum Shape {
     Rows,
     /// One row for each series, one field in it for each named x, coloured by how far its y is above 1.
     Map,
+    /// Bars of how often something was so large, the series side by side.
+    Bars {
+        /// How much of the x axis each takes; it ends at its point's x.
+        width: f64,
+        /// How many there are room for, from 0 on.
+        bars: usize,
+    },
 }
 
 /// What is measured along an axis.

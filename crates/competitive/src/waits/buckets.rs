@@ -74,6 +74,12 @@ pub(super) fn above(bucket: usize, unit: u64) -> Option<u64> {
     bucket.checked_sub(1).map(|lower| longest(lower, unit))
 }
 
+/// Whether a wait of `length` lies in that bucket.
+#[cfg(feature = "serde")]
+pub(super) fn holds(bucket: usize, length: u64, unit: u64) -> bool {
+    length <= longest(bucket, unit) && above(bucket, unit).is_none_or(|above| length > above)
+}
+
 /// The longest latency in a bucket; the last bucket's is the longest there is.
 pub(super) fn longest_latency(bucket: usize) -> u64 {
     match bucket {
@@ -98,7 +104,7 @@ fn logarithmic(value: u64, base: u64) -> usize {
 fn end(quarter: usize, base: u64) -> u64 {
     let octave = (quarter / QUARTERS) as u32;
     let quarters = (QUARTERS + quarter % QUARTERS + 1) as u64;
-    (base * quarters << octave) / QUARTERS as u64
+    ((base * quarters) << octave) / QUARTERS as u64
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub fn snapshot() -> Recording {
 
 /// Begins anew: nothing is counted yet, buckets are as wide as C is now, and the time starts. Names stay taken.
 ///
-/// For a program that records several runs, one after another. A wait that is counted meanwhile may be lost, or counted as if the unit were the old one.
+/// For a program that records several runs, one after another, or wants the time to start before the first wait. A wait that is counted meanwhile may be lost, or counted as if the unit were the old one.
 pub fn restart() {
     table::restart(cost::current());
 }
@@ -84,7 +84,8 @@ pub fn restart_with_cost(cost_ns: u64) {
 fn program() -> String {
     let name = std::env::args_os().next().map(std::path::PathBuf::from);
     let name = name.as_deref().and_then(std::path::Path::file_name);
-    name.map_or_else(|| String::from("unknown"), |name| name.to_string_lossy().into_owned())
+    let name = name.map(|name| name.to_string_lossy().replace(char::is_control, "?"));
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| String::from("unknown"))
 }
 
 impl Recording {

@@ -115,12 +115,12 @@ impl Name {
         str::from_utf8(bytes.get(..length)?).ok()
     }
 
-    fn write(&self, text: &str) {
+    fn write(&self, text: &Text) {
         // SAFETY: this thread took the name and has not published it: nobody else reads or writes (Invariant 1).
         let bytes = self.text.with_mut(|bytes| unsafe { &mut *bytes });
-        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        *bytes = text.bytes;
         // Release: pairs with the Acquire of `text`.
-        self.state.store(TAKEN + text.len() as u32, Ordering::Release);
+        self.state.store(TAKEN + text.length as u32, Ordering::Release);
     }
 }
 
@@ -227,10 +227,10 @@ fn beyond() -> Place {
 
 /// Finds a name or takes a free one; none if the table is full.
 fn named(text: &str) -> Option<usize> {
-    let text = cut(text);
     if text == OTHERS {
         return None;
     }
+    let text = Text::kept(if text.is_empty() { UNNAMED } else { text });
     for (index, name) in TABLE.iter().enumerate() {
         // Relaxed: a look before the exchange.
         if name.state.load(Ordering::Relaxed) == 0
@@ -239,26 +239,43 @@ fn named(text: &str) -> Option<usize> {
                 .is_ok()
         {
             begin();
-            name.write(text);
+            name.write(&text);
             return Some(index);
         }
-        if name.text() == Some(text) {
+        if name.text().is_some_and(|name| text.is(name)) {
             return Some(index);
         }
     }
     None
 }
 
-/// As much of `text` as is kept.
-fn cut(text: &str) -> &str {
-    match text {
-        "" => UNNAMED,
-        text => &text[..text.floor_char_boundary(MAX_NAME)],
+/// As much of a name as is kept.
+struct Text {
+    bytes: [u8; MAX_NAME],
+    length: usize,
+}
+
+impl Text {
+    fn kept(name: &str) -> Self {
+        let mut text = Self { bytes: [0; MAX_NAME], length: 0 };
+        for letter in name.chars() {
+            // A name is printed by whoever reads a recording.
+            let letter = if letter.is_control() { '?' } else { letter };
+            let end = text.length + letter.len_utf8();
+            let Some(place) = text.bytes.get_mut(text.length..end) else { break };
+            letter.encode_utf8(place);
+            text.length = end;
+        }
+        text
+    }
+
+    fn is(&self, name: &str) -> bool {
+        &self.bytes[..self.length] == name.as_bytes()
     }
 }
 
 /// Keeps a name that is made while the program runs, so that a lock can have it: for the rest of the process, in the table of names. [`OTHERS`] if that is
-/// full.
+/// full. A control character becomes a question mark.
 ///
 /// ```
 /// use stanchion_competitive::waits;

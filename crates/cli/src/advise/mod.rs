@@ -1,0 +1,184 @@
+//! `stanchion advise`: which mutex suits a program, from what its own waits were.
+//!
+//! ```text
+//! files ──load──▶ Pool ──judge──▶ Advice ──▶ text, report.html, one picture a lock, thresholds
+//! ```
+
+mod demo;
+mod judge;
+mod pool;
+mod text;
+mod verdicts;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+use stanchion_competitive::policy::OptimalOnline;
+use stanchion_competitive::waits::Thresholds;
+
+pub(crate) use judge::{COLUMNS, Costs, FACTORS, Judged};
+pub(crate) use pool::{Lock, Pool};
+pub(crate) use text::multiple;
+pub(crate) use verdicts::Claim;
+
+use crate::args::AdviseOptions;
+use crate::error::Error;
+use crate::output::Output;
+use crate::report;
+use crate::units::count;
+
+/// What was found about a program.
+#[derive(Debug)]
+pub(crate) struct Advice {
+    pub(crate) pool: Pool,
+    /// For each lock of the pool.
+    pub(crate) locks: Vec<LockAdvice>,
+    /// All locks together, at each of [`FACTORS`].
+    pub(crate) all: [Costs; FACTORS.len()],
+    pub(crate) claims: Vec<Claim>,
+    /// Theorems that were found broken: mistakes of this program.
+    pub(crate) broken: Vec<String>,
+}
+
+/// What was found about a lock.
+#[derive(Debug)]
+pub(crate) struct LockAdvice {
+    pub(crate) judged: Judged,
+    /// What is best for it, in words.
+    pub(crate) words: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(options: &AdviseOptions) -> Result<(), Error> {
+    let recordings = if options.demo { Vec::new() } else { pool::load(&options.files)? };
+    // Before two seconds are spent on the demo, or a page is drawn.
+    let destination = Destination::open(options)?;
+    let recordings = if options.demo {
+        Output::Stderr.line(format_args!(
+            "recording {} threads that share three locks, for {} s",
+            demo::THREADS,
+            demo::TIME.as_secs()
+        ));
+        let recording = demo::record();
+        report::replace(&destination.recording, recording.to_json().as_bytes())?;
+        vec![recording]
+    } else {
+        recordings
+    };
+    let mut pool = Pool::of(recordings);
+    if let Some(cost) = options.cost_ns {
+        pool.cost = cost as f64;
+    }
+    if pool.locks.is_empty() {
+        Output::Stdout.line(format_args!(
+            "{}: no thread had to wait for a recorded lock. Nothing is advised and nothing was written: any mutex will do",
+            pool.programs.join(", ")
+        ));
+        return Ok(());
+    }
+    let advice = Advice::of(pool)?;
+    for line in text::lines(&advice) {
+        Output::Stdout.line(format_args!("{line}"));
+    }
+    destination.write(&advice, options.demo)?;
+    if advice.broken.is_empty() { Ok(()) } else { Err(Error::Theorem(advice.broken.join("; "))) }
+}
+
+impl Advice {
+    /// Judges the waits of a pool that has some.
+    pub(crate) fn of(pool: Pool) -> Result<Self, Error> {
+        let mut locks = Vec::with_capacity(pool.locks.len());
+        let mut broken = Vec::new();
+        for lock in &pool.locks {
+            let judged = lock
+                .waits()
+                .and_then(|waits| Judged::of(&waits, pool.cost))
+                .map_err(|source| Error::Judge { lock: lock.name.clone(), source })?;
+            broken.extend(broken_in(&lock.name, &judged.costs));
+            let words = words::advice(lock.count(), &judged, pool.cost);
+            locks.push(LockAdvice { judged, words });
+        }
+        let all = std::array::from_fn(|factor| {
+            Costs::together(locks.iter().map(|lock| &lock.judged.costs[factor]))
+        });
+        broken.extend(broken_in("all locks", &all));
+        let claims = verdicts::claims(&pool, &locks, &all, &broken);
+        Ok(Self { pool, locks, all, claims, broken })
+    }
+
+    /// Locks with what was found about each.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&Lock, &LockAdvice)> {
+        self.pool.locks.iter().zip(&self.locks)
+    }
+
+    fn thresholds(&self) -> Thresholds {
+        let longest = OptimalOnline::MAX_THRESHOLD_NS;
+        Thresholds {
+            program: self.pool.programs.join(", "),
+            cost_ns: self.pool.cost as u64,
+            locks: self
+                .each()
+                .map(|(lock, advice)| {
+                    (lock.name.clone(), (advice.judged.threshold as u64).min(longest))
+                })
+                .collect(),
+        }
+    }
+}
+
+fn broken_in<'c>(whose: &'c str, costs: &'c [Costs]) -> impl Iterator<Item = String> + 'c {
+    let at = costs.iter().zip(FACTORS);
+    at.filter_map(move |(costs, factor)| {
+        costs.broken().map(|what| format!("{whose}, at {factor} C: {what}"))
+    })
+}
+
+/// Where all goes; known to be writable before anything is done.
+#[derive(Debug)]
+struct Destination {
+    directory: PathBuf,
+    page: PathBuf,
+    recording: PathBuf,
+    thresholds: Option<PathBuf>,
+}
+
+impl Destination {
+    fn open(options: &AdviseOptions) -> Result<Self, Error> {
+        let directory = options.output.clone();
+        report::make_directory(&directory, "--output DIR")?;
+        let page = directory.join("report.html");
+        let recording = directory.join("waits.json");
+        report::probe_for(&page, "--output DIR")?;
+        if options.demo {
+            report::probe_for(&recording, "--output DIR")?;
+        }
+        if let Some(path) = &options.thresholds {
+            report::probe_for(path, "--thresholds FILE")?;
+        }
+        Ok(Self { directory, page, recording, thresholds: options.thresholds.clone() })
+    }
+
+    fn write(&self, advice: &Advice, demo: bool) -> Result<(), Error> {
+        let say = |what: &str, path: &Path| {
+            Output::Stdout.line(format_args!("{what:11}{}", path.display()));
+        };
+        let pictures = report::advice::pictures(advice);
+        report::replace(&self.page, report::advice::page(advice, &pictures)?.as_bytes())?;
+        for picture in &pictures {
+            let path = self.directory.join(&picture.file);
+            report::replace(&path, picture.standalone()?.as_bytes())?;
+        }
+        say("report", &self.page);
+        say("pictures", &self.directory.join("waits-*.svg"));
+        if demo {
+            say("recording", &self.recording);
+        }
+        if let Some(path) = &self.thresholds {
+            let thresholds = advice.thresholds();
+            report::replace(path, thresholds.to_json().as_bytes())?;
+            let what = count(thresholds.locks.len(), "threshold");
+            Output::Stdout.line(format_args!("thresholds {} ({what})", path.display()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! The form of our files: JSON with a name and a version, and one lock on each line, so that what is wrong can be found.
+//!
+//! Why not leave it to `serde`: a recording is measured on one machine and read on another, years later perhaps. A file that was cut, was edited, is of
+//! another kind or of a later version must be told from one that means what it says.
+
+use core::fmt;
+use core::str;
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+/// Why a file cannot be read: where, what was expected, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    line: usize,
+    problem: String,
+}
+
+/// A longer file is refused, in bytes.
+const LONGEST: usize = 64 << 20;
+/// More locks are refused.
+const MOST_LOCKS: usize = 100_000;
+/// A longer name is refused, in bytes.
+const LONGEST_NAME: usize = 1_000;
+
+impl FileError {
+    pub(super) fn new(line: usize, problem: impl Into<String>) -> Self {
+        Self { line: line.max(1), problem: problem.into() }
+    }
+
+    /// The line, from 1.
+    #[must_use]
+    pub const fn line(&self) -> usize {
+        self.line
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.problem)
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// What a file of ours is.
+pub(super) struct Kind {
+    /// What its `format` says.
+    pub(super) format: &'static str,
+    /// The version that is written, and the only one there has been.
+    pub(super) version: u64,
+    /// What it is, and where it comes from.
+    pub(super) what: &'static str,
+}
+
+/// A file that is of the right kind and version: what it says at its top, and its locks, still text.
+pub(super) struct Document<'t, H> {
+    pub(super) head: H,
+    text: &'t str,
+    locks: Vec<&'t RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Label {
+    format: Option<serde_json::Value>,
+    version: Option<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct Locks<'t> {
+    #[serde(borrow)]
+    locks: Vec<&'t RawValue>,
+}
+
+impl Kind {
+    /// Reads as far as this can tell without knowing what a lock looks like.
+    pub(super) fn open<'t, H: DeserializeOwned>(
+        &self,
+        bytes: &'t [u8],
+    ) -> Result<Document<'t, H>, FileError> {
+        if bytes.len() > LONGEST {
+            let problem = format!("{} bytes: {} has at most {LONGEST}", bytes.len(), self.what);
+            return Err(FileError::new(1, problem));
+        }
+        let text = str::from_utf8(bytes).map_err(|error| {
+            let line = 1 + newlines(&bytes[..error.valid_up_to()]);
+            FileError::new(line, format!("not text: {}", self.expected()))
+        })?;
+        if text.trim_ascii().is_empty() {
+            return Err(FileError::new(1, format!("the file is empty: {}", self.expected())));
+        }
+        self.check_label(text)?;
+        let head = serde_json::from_str(text).map_err(|error| located(&error, 1))?;
+        let Locks { locks } = serde_json::from_str(text).map_err(|error| located(&error, 1))?;
+        if locks.len() > MOST_LOCKS {
+            let problem = format!("{} locks: at most {MOST_LOCKS} are read", locks.len());
+            return Err(FileError::new(1, problem));
+        }
+        Ok(Document { head, text, locks })
+    }
+
+    fn check_label(&self, text: &str) -> Result<(), FileError> {
+        let label: Label = serde_json::from_str(text).map_err(|error| {
+            if text.contains(&format!("\"{}\"", self.format)) {
+                located(&error, 1)
+            } else {
+                FileError::new(error.line(), self.expected())
+            }
+        })?;
+        let line_of = |key: &str| {
+            let at = text.find(&format!("\"{key}\"")).unwrap_or(0);
+            1 + newlines(&text.as_bytes()[..at])
+        };
+        match label.format {
+            Some(format) if format == self.format => {}
+            Some(other) => {
+                let problem = format!("\"format\" is {}: {}", shown(&other), self.expected());
+                return Err(FileError::new(line_of("format"), problem));
+            }
+            None => return Err(FileError::new(1, self.expected())),
+        }
+        match label.version {
+            Some(version) if version == self.version => Ok(()),
+            Some(version) if version.as_u64().is_some_and(|version| version > self.version) => {
+                let problem = format!(
+                    "version {version} of the format, where this stanchion reads {}: use a later one",
+                    self.version
+                );
+                Err(FileError::new(line_of("version"), problem))
+            }
+            version => {
+                let version = version.as_ref().map_or_else(|| "missing".to_owned(), shown);
+                let problem =
+                    format!("\"version\" is {version}: expected the number {}", self.version);
+                Err(FileError::new(line_of("version"), problem))
+            }
+        }
+    }
+
+    fn expected(&self) -> String {
+        let Self { format, version, what } = self;
+        format!("expected {what}, which begins {{\"format\": \"{format}\", \"version\": {version}")
+    }
+}
+
+impl<H> Document<'_, H> {
+    /// Reads each lock by `read`, which gives its name, or says what is wrong. Each name may come once.
+    pub(super) fn locks<L: DeserializeOwned, T>(
+        &self,
+        mut read: impl FnMut(L) -> Result<(String, T), String>,
+    ) -> Result<Vec<(String, T)>, FileError> {
+        let mut names = HashSet::new();
+        let mut locks = Vec::with_capacity(self.locks.len());
+        for raw in &self.locks {
+            // The value is a part of the text, so its address says where it is.
+            let at = (raw.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+            let line = 1 + newlines(&self.text.as_bytes()[..at.min(self.text.len())]);
+            let lock = serde_json::from_str(raw.get()).map_err(|error| located(&error, line))?;
+            let lock = read(lock).map_err(|problem| FileError::new(line, problem))?;
+            if !names.insert(lock.0.clone()) {
+                let problem = format!("a second lock `{}`: expected each name once", lock.0);
+                return Err(FileError::new(line, problem));
+            }
+            locks.push(lock);
+        }
+        Ok(locks)
+    }
+}
+
+/// Whether a name can be one; says why not.
+pub(super) fn check_name(what: &str, name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        return Err(format!(
+            "the name of {what} has {} bytes: expected 1 to {LONGEST_NAME}",
+            name.len()
+        ));
+    }
+    match name.chars().find(|letter| letter.is_control()) {
+        None => Ok(()),
+        Some(letter) => Err(format!(
+            "the name of {what} has the control character {}: expected text",
+            letter.escape_unicode()
+        )),
+    }
+}
+
+/// `text` as JSON writes it.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What `serde` says, in terms of the file, whose part began on `line`.
+fn located(error: &serde_json::Error, line: usize) -> FileError {
+    let said = error.to_string();
+    let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+    let said = shortened(said, 200);
+    let problem = match error.classify() {
+        Category::Eof => format!("the file ends too early, it was cut off: {said}"),
+        _ => format!("{said}: the file was damaged or edited; take it from its source again"),
+    };
+    FileError::new(line + error.line().max(1) - 1, problem)
+}
+
+fn shown(value: &serde_json::Value) -> String {
+    shortened(&value.to_string(), 60)
+}
+
+fn shortened(text: &str, letters: usize) -> String {
+    match text.char_indices().nth(letters) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
+fn newlines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == b'\n').count()
+}
