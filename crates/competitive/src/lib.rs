@@ -10,6 +10,7 @@ pub mod waits;
 
 pub use lock_api;
 
+pub use lot::after_fork;
 pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
     RawPolicyMutex,

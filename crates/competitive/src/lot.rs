@@ -451,3 +451,28 @@ fn sleeping_delegate(queue: &Queue, word: *const AtomicU32) -> Option<&Node> {
     // Relaxed: stored under the bucket's lock, which the caller holds.
     queue.delegate(word).filter(|node| node.state.load(Ordering::Relaxed) == ASLEEP)
 }
+
+/// Forgets all threads that sleep on locks: for the child of a fork, in which they are not.
+///
+/// A program that forks and goes on to use locks in the child without `exec` calls this there first, as from a handler of `pthread_atfork`. A lock that another
+/// thread held stays held for ever, as with any mutex.
+///
+/// # Safety
+///
+/// To be called by the only thread of a child that has just been forked, before it uses any lock of this crate. It must not be called from within
+/// one: a [`Policy`](crate::Policy) may not fork.
+pub unsafe fn after_fork() {
+    for bucket in TABLE.iter() {
+        if bucket.lock.is_locked() {
+            // SAFETY: who held it is not in this process, and nobody else is.
+            unsafe { bucket.lock.unlock(lock_api::GuardSend::new()) };
+        }
+        bucket.with(|queue| {
+            queue.first = ptr::null();
+            queue.last = ptr::null();
+            queue.next_hand_over = None;
+        });
+        // Relaxed: no other thread is there to see it.
+        bucket.attention.store(0, Ordering::Relaxed);
+    }
+}

@@ -37,6 +37,7 @@ mod recorder;
 mod recording;
 #[cfg(feature = "serde")]
 mod recording_file;
+pub mod shared;
 mod table;
 mod text;
 #[cfg(feature = "serde")]

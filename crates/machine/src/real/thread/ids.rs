@@ -19,6 +19,8 @@ static NUMBERS: Bitmap<{ INDICES / 64 }> = Bitmap::new();
 #[derive(Clone, Copy)]
 enum Mine {
     NotYet,
+    /// Registering the destructor may allocate, and the allocator may ask for the number: it has none then.
+    Claiming,
     Claimed(usize),
     GivenBack,
 }
@@ -46,17 +48,17 @@ pub(crate) fn index() -> Option<usize> {
     match MINE.get() {
         Mine::Claimed(index) => Some(index),
         Mine::NotYet => claim(),
-        Mine::GivenBack => None,
+        Mine::Claiming | Mine::GivenBack => None,
     }
 }
 
 #[cold]
 fn claim() -> Option<usize> {
+    MINE.set(Mine::Claiming);
     // Registers the destructor first: a number that nobody gives back would be lost.
-    CLAIM.try_with(|_| ()).ok()?;
-    let index = NUMBERS.claim()?;
-    MINE.set(Mine::Claimed(index));
-    Some(index)
+    let index = CLAIM.try_with(|_| ()).ok().and_then(|()| NUMBERS.claim());
+    MINE.set(index.map_or(Mine::NotYet, Mine::Claimed));
+    index
 }
 
 /// `64 * WORDS` numbers, a set bit for each that is taken.

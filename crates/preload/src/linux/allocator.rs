@@ -1,0 +1,79 @@
+//! Memory for the shim itself: taken from the kernel, never given back.
+//!
+//! Why not the C library's: the program may have brought its own `malloc`, whose locks are the very locks that the shim is called for. The shim
+//! allocates only as it starts (the clock remembers what it found out), and to say why it ends the program, so nothing needs to be freed; and a counter that only
+//! grows needs no lock, which a fork could leave locked for ever.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr;
+
+use machine::atomic::{AtomicUsize, Ordering};
+
+struct Arena;
+
+#[global_allocator]
+static ARENA: Arena = Arena;
+
+const SIZE: usize = 1 << 20;
+
+/// Where the arena begins; 0 before it is there.
+static START: AtomicUsize = AtomicUsize::new(0);
+/// How much of it is in use.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+fn map(length: usize) -> Option<*mut u8> {
+    // SAFETY: asks for new memory anywhere.
+    let start = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    (start != libc::MAP_FAILED).then_some(start.cast())
+}
+
+fn start() -> Option<usize> {
+    // Acquire: pairs with the Release below. The memory is zeros, so there is nothing else to see.
+    let start = START.load(Ordering::Acquire);
+    if start != 0 {
+        return Some(start);
+    }
+    let mine = map(SIZE)?;
+    match START.compare_exchange(0, mine.expose_provenance(), Ordering::Release, Ordering::Acquire)
+    {
+        Ok(_) => Some(mine.addr()),
+        Err(first) => {
+            // SAFETY: mapped above, and nobody has seen it.
+            unsafe { libc::munmap(mine.cast(), SIZE) };
+            Some(first)
+        }
+    }
+}
+
+// SAFETY: each call gets bytes of its own: from a counter that only grows, or from the kernel.
+unsafe impl GlobalAlloc for Arena {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let Some(start) = start() else { return ptr::null_mut() };
+        // Room to align it in.
+        let Some(length) = layout.size().checked_add(layout.align()) else {
+            return ptr::null_mut();
+        };
+        let fits = |used: usize| used.checked_add(length).filter(|&used| used <= SIZE);
+        // Relaxed: a counter by itself.
+        match USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(used) => {
+                let place = (start + used).next_multiple_of(layout.align());
+                ptr::with_exposed_provenance_mut(place)
+            }
+            // More than expected: pages of their own, which are aligned to 4096.
+            Err(_) if layout.align() <= 4096 => map(length).unwrap_or(ptr::null_mut()),
+            Err(_) => ptr::null_mut(),
+        }
+    }
+
+    unsafe fn dealloc(&self, _place: *mut u8, _layout: Layout) {}
+}

@@ -1,0 +1,316 @@
+//! The functions that stand before the C library's.
+//!
+//! Each looks what is to be done and has it done. The two by which a program comes to wait first note where they were called from, which only the assembler knows.
+
+use core::ffi::c_int;
+
+use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
+
+use super::session::{self, Mode};
+use super::{Cond, Mutex, Site, locks, real, replace, waits};
+
+/// How long a thread is ready to wait.
+#[derive(Clone, Copy)]
+pub(super) enum Until {
+    Ever,
+    /// On the clock of the day.
+    Time(*const timespec),
+    Clock(clockid_t, *const timespec),
+}
+
+impl Until {
+    unsafe fn real_lock(self, mutex: Mutex) -> c_int {
+        match self {
+            // SAFETY: the caller's promise.
+            Self::Ever => unsafe { real::mutex_lock(mutex) },
+            // SAFETY: the caller's promise.
+            Self::Time(until) => unsafe { real::mutex_timedlock(mutex, until) },
+            // SAFETY: the caller's promise.
+            Self::Clock(clock, until) => unsafe { real::mutex_clocklock(mutex, clock, until) },
+        }
+    }
+
+    unsafe fn real_wait(self, cond: Cond, mutex: Mutex) -> c_int {
+        match self {
+            // SAFETY: the caller's promise.
+            Self::Ever => unsafe { real::cond_wait(cond, mutex) },
+            // SAFETY: the caller's promise.
+            Self::Time(until) => unsafe { real::cond_timedwait(cond, mutex, until) },
+            // SAFETY: the caller's promise.
+            Self::Clock(clock, until) => unsafe { real::cond_clockwait(cond, mutex, clock, until) },
+        }
+    }
+}
+
+pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
+    match session::mode() {
+        // SAFETY: the caller's promise.
+        Mode::Off => unsafe { until.real_lock(mutex) },
+        Mode::Record(table) => {
+            session::locks(table);
+            // SAFETY: the caller's promise.
+            unsafe { lock_recorded(table, mutex, site, until) }
+        }
+        Mode::Replace(table, operations) => {
+            session::locks(table);
+            // SAFETY: the caller's promise.
+            if unsafe { replace::is_ours(mutex) } {
+                // SAFETY: as above.
+                unsafe { replace::lock(operations, table, mutex, site, until) }
+            } else {
+                // SAFETY: as above.
+                unsafe { lock_recorded(table, mutex, site, until) }
+            }
+        }
+    }
+}
+
+#[inline]
+unsafe fn lock_recorded(
+    table: &stanchion_competitive::waits::shared::Shared,
+    mutex: Mutex,
+    site: Site,
+    until: Until,
+) -> c_int {
+    // For every kind of mutex: an attempt that does not say `EBUSY` has done what a lock would.
+    // SAFETY: the caller's promise.
+    let attempt = || unsafe { real::mutex_trylock(mutex) };
+    let result = attempt();
+    if result != libc::EBUSY {
+        return result;
+    }
+    // SAFETY: the caller's promise.
+    waits::wait(table, mutex, site, attempt, || unsafe { until.real_lock(mutex) })
+}
+
+pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
+    match session::mode() {
+        // SAFETY: the caller's promise.
+        Mode::Replace(_, operations) if unsafe { replace::is_ours(mutex) } => {
+            // SAFETY: the caller's promise.
+            unsafe { replace::unlock(operations, mutex) }
+        }
+        // SAFETY: the caller's promise.
+        Mode::Off => unsafe { real::mutex_unlock(mutex) },
+        Mode::Record(_) | Mode::Replace(..) => {
+            waits::releases(mutex);
+            // SAFETY: the caller's promise.
+            unsafe { real::mutex_unlock(mutex) }
+        }
+    }
+}
+
+unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
+    match session::mode() {
+        // SAFETY: the caller's promise.
+        Mode::Replace(..) if unsafe { replace::is_ours_too(cond, mutex) } => {
+            // SAFETY: the caller's promise.
+            unsafe { replace::wait(cond, mutex, site, until) }
+        }
+        // SAFETY: the caller's promise.
+        Mode::Off => unsafe { until.real_wait(cond, mutex) },
+        Mode::Record(_) | Mode::Replace(..) => {
+            waits::releases(mutex);
+            // SAFETY: the caller's promise.
+            unsafe { until.real_wait(cond, mutex) }
+        }
+    }
+}
+
+/// Defines a function that calls another of the same arguments, and one more: where it was called from.
+macro_rules! with_site {
+    ($($name:ident => $target:ident($($argument:ident: $type:ty),*) $x86:literal $arm:literal;)*) => { $(
+        #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
+        #[unsafe(no_mangle)]
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // The return address lies on top of the stack; the arguments stay where they are.
+            core::arch::naked_asm!(concat!("mov ", $x86, ", [rsp]"), "jmp {target}", target = sym $target)
+        }
+
+        #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
+        #[unsafe(no_mangle)]
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            core::arch::naked_asm!(concat!("mov ", $arm, ", x30"), "b {target}", target = sym $target)
+        }
+
+        #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
+        #[unsafe(no_mangle)]
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            // SAFETY: the caller's promise.
+            unsafe { $target($($argument,)* 0) }
+        }
+    )* };
+}
+
+with_site! {
+    pthread_mutex_lock => lock_from(mutex: Mutex) "rsi" "x1";
+    pthread_mutex_timedlock => timedlock_from(mutex: Mutex, until: *const timespec) "rdx" "x2";
+    pthread_mutex_clocklock => clocklock_from(mutex: Mutex, clock: clockid_t, until: *const timespec) "rcx" "x3";
+    pthread_cond_wait => wait_from(cond: Cond, mutex: Mutex) "rdx" "x2";
+    pthread_cond_timedwait => timedwait_from(cond: Cond, mutex: Mutex, until: *const timespec) "rcx" "x3";
+    pthread_cond_clockwait => clockwait_from(cond: Cond, mutex: Mutex, clock: clockid_t, until: *const timespec) "r8" "x4";
+}
+
+unsafe extern "C-unwind" fn lock_from(mutex: Mutex, site: Site) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { lock(mutex, site, Until::Ever) }
+}
+
+unsafe extern "C-unwind" fn timedlock_from(
+    mutex: Mutex,
+    until: *const timespec,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { lock(mutex, site, Until::Time(until)) }
+}
+
+unsafe extern "C-unwind" fn clocklock_from(
+    mutex: Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { lock(mutex, site, Until::Clock(clock, until)) }
+}
+
+unsafe extern "C-unwind" fn wait_from(cond: Cond, mutex: Mutex, site: Site) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { wait(cond, mutex, site, Until::Ever) }
+}
+
+unsafe extern "C-unwind" fn timedwait_from(
+    cond: Cond,
+    mutex: Mutex,
+    until: *const timespec,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { wait(cond, mutex, site, Until::Time(until)) }
+}
+
+unsafe extern "C-unwind" fn clockwait_from(
+    cond: Cond,
+    mutex: Mutex,
+    clock: clockid_t,
+    until: *const timespec,
+    site: Site,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { wait(cond, mutex, site, Until::Clock(clock, until)) }
+}
+
+/// Defines functions as the C library has them.
+macro_rules! exported {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => { $(
+        #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int $body
+    )* };
+}
+
+exported! {
+    fn pthread_mutex_trylock(mutex: Mutex) {
+        match session::mode() {
+            // SAFETY: the caller's promise.
+            Mode::Replace(table, operations) if unsafe { replace::is_ours(mutex) } => {
+                session::locks(table);
+                // SAFETY: the caller's promise.
+                unsafe { replace::try_lock(operations, mutex) }
+            }
+            // SAFETY: the caller's promise.
+            _ => unsafe { real::mutex_trylock(mutex) },
+        }
+    }
+
+    fn pthread_mutex_unlock(mutex: Mutex) {
+        // SAFETY: the caller's promise.
+        unsafe { unlock(mutex) }
+    }
+
+    fn pthread_mutex_init(mutex: Mutex, attributes: *const pthread_mutexattr_t) {
+        if !matches!(session::mode(), Mode::Off) {
+            // What was there before may have ended without a word.
+            locks::forget(mutex.addr());
+        }
+        // SAFETY: the caller's promise. A mutex of ours is zeros at first as well.
+        unsafe { real::mutex_init(mutex, attributes) }
+    }
+
+    fn pthread_mutex_destroy(mutex: Mutex) {
+        let mode = session::mode();
+        if !matches!(mode, Mode::Off) {
+            locks::forget(mutex.addr());
+        }
+        match mode {
+            // SAFETY: the caller's promise.
+            Mode::Replace(_, operations) if unsafe { replace::is_ours(mutex) } => {
+                // SAFETY: the caller's promise.
+                unsafe { replace::destroy(operations, mutex) }
+            }
+            // SAFETY: the caller's promise.
+            _ => unsafe { real::mutex_destroy(mutex) },
+        }
+    }
+
+    fn pthread_cond_init(cond: Cond, attributes: *const pthread_condattr_t) {
+        match session::mode() {
+            // SAFETY: the caller's promise.
+            Mode::Replace(..) => unsafe { replace::cond_init(cond, attributes) },
+            // SAFETY: the caller's promise.
+            _ => unsafe { real::cond_init(cond, attributes) },
+        }
+    }
+
+    fn pthread_cond_destroy(cond: Cond) {
+        match session::mode() {
+            // SAFETY: the caller's promise.
+            Mode::Replace(..) => unsafe { replace::cond_destroy(cond) },
+            // SAFETY: the caller's promise.
+            _ => unsafe { real::cond_destroy(cond) },
+        }
+    }
+
+    fn pthread_cond_signal(cond: Cond) {
+        match session::mode() {
+            // SAFETY: the caller's promise.
+            Mode::Replace(..) => unsafe { replace::cond_signal(cond) },
+            // SAFETY: the caller's promise.
+            _ => unsafe { real::cond_signal(cond) },
+        }
+    }
+
+    fn pthread_cond_broadcast(cond: Cond) {
+        match session::mode() {
+            // SAFETY: the caller's promise.
+            Mode::Replace(..) => unsafe { replace::cond_broadcast(cond) },
+            // SAFETY: the caller's promise.
+            _ => unsafe { real::cond_broadcast(cond) },
+        }
+    }
+}
+
+/// Runs as the library is loaded.
+extern "C" fn begin() {
+    if let Mode::Off = session::mode() {
+        return;
+    }
+    // SAFETY: the function may be called at any time in the child.
+    unsafe { libc::pthread_atfork(None, None, Some(after_fork)) };
+    replace::warm_up();
+}
+
+unsafe extern "C" fn after_fork() {
+    locks::forget_waiters();
+    replace::after_fork();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = begin;

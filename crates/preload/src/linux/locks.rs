@@ -1,0 +1,193 @@
+//! The mutexes that somebody had to wait for, by address: a table of fixed size, open addressing.
+//!
+//! An unlock looks here whether anybody waits, and if so leaves the time: the paper's `releaseTime`. It finds most mutexes missing at the first look, because nobody
+//! ever waited for them.
+//!
+//! | `address` | |
+//! | --- | --- |
+//! | 0 | never used: a search ends here |
+//! | 1 | given up: its mutex was destroyed |
+//! | else | that mutex |
+//!
+//! A mutex may stand twice if two threads met it at once, and a full neighbourhood gives up one that nobody waits for: both cost some release times, nothing else.
+//! Everything here is what a wait is described by, never what it depends on; so all of it is Relaxed, except that `address` is published by a Release store for
+//! the name that was written before.
+
+use core::mem;
+
+use machine::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use stanchion_competitive::waits::shared::Shared;
+
+use super::{Site, place};
+
+const LOCKS: usize = 4096;
+/// How far from its place a mutex may lie.
+const NEAR: usize = 16;
+const SITES: usize = 512;
+const RANGES: usize = 64;
+
+const FREE: usize = 0;
+const GONE: usize = 1;
+
+/// A mutex that was waited for.
+#[repr(align(64))]
+pub(super) struct Lock {
+    address: AtomicUsize,
+    /// Its name's place in the shared table and 1; 0 for none.
+    name: AtomicU32,
+    /// How many wait for it.
+    pub(super) waiting: AtomicU32,
+    /// How often it was released while somebody waited.
+    pub(super) releases: AtomicU32,
+    /// When, for the last time, in nanoseconds.
+    pub(super) released_at: AtomicU64,
+}
+
+static TABLE: [Lock; LOCKS] = [const { Lock::new() }; LOCKS];
+
+impl Lock {
+    const fn new() -> Self {
+        Self {
+            address: AtomicUsize::new(FREE),
+            name: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            releases: AtomicU32::new(0),
+            released_at: AtomicU64::new(0),
+        }
+    }
+
+    /// Its name's place in the shared table.
+    pub(super) fn name(&self) -> Option<u32> {
+        self.name.load(Ordering::Relaxed).checked_sub(1)
+    }
+}
+
+/// Where a mutex may lie.
+#[inline]
+fn near(mutex: usize) -> impl Iterator<Item = &'static Lock> {
+    // Mutexes lie 40 bytes apart or more; fields of equal objects a power of two apart.
+    let place = (mutex >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> (usize::BITS - 12);
+    (place..place + NEAR).map(|place| &TABLE[place % LOCKS])
+}
+
+/// The mutex at that address, if anybody ever waited for it.
+#[inline]
+pub(super) fn find(mutex: usize) -> Option<&'static Lock> {
+    for lock in near(mutex) {
+        // Acquire: pairs with the Release of `enter`.
+        match lock.address.load(Ordering::Acquire) {
+            FREE => return None,
+            address if address == mutex => return Some(lock),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Gives a mutex a place and a name. Takes some 100 µs for a new name: reads `/proc/self/maps`.
+#[cold]
+pub(super) fn enter(mutex: usize, site: Site, table: &Shared) -> Option<&'static Lock> {
+    let name = name(mutex, site, table).map_or(0, |name| name + 1);
+    let free = |address| address == FREE || address == GONE;
+    let idle = |lock: &Lock| lock.waiting.load(Ordering::Relaxed) == 0;
+    let lock = near(mutex)
+        .find(|lock| free(lock.address.load(Ordering::Relaxed)))
+        .or_else(|| near(mutex).find(|lock| idle(lock)))?;
+    lock.name.store(name, Ordering::Relaxed);
+    // Release: pairs with the Acquire of `find`.
+    lock.address.store(mutex, Ordering::Release);
+    Some(lock)
+}
+
+/// The mutex is no more.
+pub(super) fn forget(mutex: usize) {
+    if let Some(lock) = find(mutex) {
+        let _ = lock.address.compare_exchange(mutex, GONE, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Nobody waits any more: for the child of a fork, which has none of the other threads.
+pub(super) fn forget_waiters() {
+    for lock in &TABLE {
+        lock.waiting.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Names of calls that are known already. Filled from the front, never emptied.
+struct Known {
+    site: AtomicUsize,
+    name: AtomicU32,
+}
+
+static SITES_KNOWN: [Known; SITES] =
+    [const { Known { site: AtomicUsize::new(0), name: AtomicU32::new(0) } }; SITES];
+
+/// Memory in which no static lies, mostly the allocator's; so that it is looked up once.
+struct Range {
+    start: AtomicUsize,
+    end: AtomicUsize,
+}
+
+static RANGES_KNOWN: [Range; RANGES] =
+    [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; RANGES];
+
+fn name(mutex: usize, site: Site, table: &Shared) -> Option<u32> {
+    let known = RANGES_KNOWN.iter().any(|range| {
+        let start = range.start.load(Ordering::Relaxed);
+        start != 0 && (start..range.end.load(Ordering::Relaxed)).contains(&mutex)
+    });
+    if !known {
+        match place::of_static(mutex) {
+            Ok(name) => return table.name(name.as_bytes()),
+            Err(range) => remember_range(range.start, range.end),
+        }
+    }
+    if site == 0 {
+        return table.name(b"C?");
+    }
+    for known in &SITES_KNOWN {
+        // Acquire: pairs with the Release below.
+        match known.site.load(Ordering::Acquire) {
+            0 => break,
+            found if found == site => return known.name.load(Ordering::Relaxed).checked_sub(1),
+            _ => {}
+        }
+    }
+    let name = match place::of_site(site) {
+        Some(name) => table.name(name.as_bytes()),
+        None => table.name(b"C?"),
+    };
+    remember_site(site, name);
+    name
+}
+
+fn remember_range(start: usize, end: usize) {
+    if start == 0 {
+        return;
+    }
+    for range in &RANGES_KNOWN {
+        if range.start.load(Ordering::Relaxed) == 0
+            && range.end.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            // Until now the range was empty, from 0.
+            range.start.store(start, Ordering::Relaxed);
+            return;
+        }
+    }
+}
+
+fn remember_site(site: Site, name: Option<u32>) {
+    for known in &SITES_KNOWN {
+        let bits = name.map_or(0, |name| name + 1);
+        if known.site.load(Ordering::Relaxed) == 0
+            && known.name.compare_exchange(0, bits, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            // Release: pairs with the Acquire of `name`.
+            known.site.store(site, Ordering::Release);
+            return;
+        }
+    }
+}
+
+// An unlock of a mutex that nobody waited for looks at one line of memory.
+const _: () = assert!(mem::size_of::<Lock>() == 64);

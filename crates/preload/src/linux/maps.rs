@@ -1,0 +1,122 @@
+//! `/proc/self/maps`, read line by line with nothing but system calls and a buffer on the stack.
+
+use core::mem;
+
+/// A path may be longer: then it is cut.
+const LONGEST: usize = 400;
+
+/// A line of it.
+pub(super) struct Mapping<'l> {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) readable: bool,
+    /// Where in its file it begins.
+    pub(super) offset: usize,
+    /// Empty for memory without a file; in brackets for the stack and the like.
+    pub(super) path: &'l [u8],
+}
+
+/// Calls `each` with one mapping after another, lowest first, until it says that it is done. Leaves `errno` alone.
+pub(super) fn visit(mut each: impl FnMut(&Mapping<'_>) -> bool) {
+    // SAFETY: a thread-local number of the C library's.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *errno };
+    read(&mut each);
+    // SAFETY: as above.
+    unsafe { *errno = before };
+}
+
+fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
+    // SAFETY: the path ends with a zero.
+    let file = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return;
+    }
+    let mut buffer = [0_u8; 512];
+    let mut line = [0_u8; LONGEST];
+    let mut length = 0;
+    'file: loop {
+        // SAFETY: reads into `buffer`.
+        let got = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+        let Some(bytes) = usize::try_from(got).ok().and_then(|got| buffer.get(..got)) else {
+            break;
+        };
+        if bytes.is_empty() {
+            break;
+        }
+        for &byte in bytes {
+            if byte == b'\n' {
+                let whole = &line[..mem::take(&mut length)];
+                if parse(whole).is_some_and(|mapping| each(&mapping)) {
+                    break 'file;
+                }
+            } else if let Some(place) = line.get_mut(length) {
+                *place = byte;
+                length += 1;
+            }
+        }
+    }
+    // SAFETY: opened above.
+    unsafe { libc::close(file) };
+}
+
+/// `start-end permissions offset device inode path`
+fn parse(line: &[u8]) -> Option<Mapping<'_>> {
+    let (range, rest) = word(line)?;
+    let dash = range.iter().position(|&byte| byte == b'-')?;
+    let (permissions, rest) = word(rest)?;
+    let (offset, rest) = word(rest)?;
+    let (_device, rest) = word(rest)?;
+    let (_inode, rest) = word(rest)?;
+    Some(Mapping {
+        start: hexadecimal(&range[..dash])?,
+        end: hexadecimal(&range[dash + 1..])?,
+        readable: permissions.first() == Some(&b'r'),
+        offset: hexadecimal(offset)?,
+        path: rest.trim_ascii_start(),
+    })
+}
+
+/// The first word, and what follows.
+fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.trim_ascii_start();
+    let end = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+fn hexadecimal(text: &[u8]) -> Option<usize> {
+    usize::from_str_radix(str::from_utf8(text).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_apart() {
+        let line = b"7f5c2d3f4000-7f5c2d41a000 r-xp 00026000 fe:00 1234    /usr/lib/a name.so";
+        let mapping = parse(line).unwrap();
+        assert_eq!((mapping.start, mapping.end), (0x7f5c_2d3f_4000, 0x7f5c_2d41_a000));
+        assert_eq!((mapping.readable, mapping.offset), (true, 0x26000));
+        assert_eq!(mapping.path, b"/usr/lib/a name.so");
+        let nameless = parse(b"1000-2000 ---p 00000000 00:00 0 ").unwrap();
+        assert_eq!((nameless.readable, nameless.path), (false, &b""[..]));
+        for wrong in ["", "1000", "1000-x ---p 0 0 0", "1000-2000 ---p"] {
+            assert!(parse(wrong.as_bytes()).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn this_very_code_is_mapped() {
+        let code = this_very_code_is_mapped as *const () as usize;
+        let mut found = 0;
+        visit(|mapping| {
+            found += usize::from(
+                (mapping.start..mapping.end).contains(&code) && mapping.path.starts_with(b"/"),
+            );
+            found == 1
+        });
+        assert_eq!(found, 1);
+    }
+}

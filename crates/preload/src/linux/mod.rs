@@ -1,0 +1,29 @@
+//! The shim, for the GNU C library on 64-bit Linux. Elsewhere the library is empty, and `stanchion record` says so.
+//!
+//! # What it may not do
+//!
+//! It runs inside any call of `pthread_mutex_lock` of any program: in a signal handler's interrupted code, in the allocator, in a constructor before `main`, in
+//! the child of a fork, with any locks held. So, in everything that a lock or unlock reaches:
+//!
+//! 1. It calls nothing of the program's: no `malloc` (see [`allocator`]), no function that can be interposed but system calls.
+//! 2. It takes no lock of the C library's: `dladdr`, `dlsym` and `dl_iterate_phdr` wait for the loader, which may wait for a constructor, which may wait for the lock
+//!    that this thread holds. Names are found in `/proc/self/maps` instead ([`place`]), functions before the program starts ([`real`]).
+//! 3. It leaves `errno` as it was.
+//! 4. It writes to no file but the shared table, and says nothing once the program runs.
+
+mod allocator;
+mod interpose;
+mod locks;
+mod maps;
+mod place;
+mod real;
+mod replace;
+mod session;
+mod waits;
+
+/// A mutex of the program's.
+type Mutex = *mut libc::pthread_mutex_t;
+/// A condition variable of the program's.
+type Cond = *mut libc::pthread_cond_t;
+/// Where the program called from; 0 if that is not known.
+type Site = usize;

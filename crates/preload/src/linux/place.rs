@@ -1,0 +1,213 @@
+//! What a lock is called: where it lies, if it is a static of the program or a library, else where it was first waited for.
+//!
+//! A name here is a kind, a path and an offset; `stanchion record` looks the symbol up when the program has ended.
+//!
+//! ```text
+//! S/usr/lib/libx.so.1+0x5c10     a static of the library
+//! C/usr/bin/program+0x1f2b4      called from there
+//! ```
+//!
+//! An offset counts from where the file's beginning is mapped. A static that is zero at first lies behind the file's mappings, in memory without a name: whether it
+//! belongs to the file before it, the file's own header says, which is mapped too.
+
+use core::ops::Range;
+
+use stanchion_competitive::waits::shared::MAX_NAME;
+
+use super::Site;
+use super::maps;
+
+/// A name, built up in place.
+pub(super) struct Name {
+    text: [u8; MAX_NAME],
+    length: usize,
+    /// It did not fit.
+    cut: bool,
+}
+
+impl Name {
+    const fn new() -> Self {
+        Self { text: [0; MAX_NAME], length: 0, cut: false }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let room = self.text.len() - self.length;
+        self.cut |= bytes.len() > room;
+        let bytes = &bytes[..bytes.len().min(room)];
+        self.text[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    fn push_hexadecimal(&mut self, number: usize) {
+        self.push(b"0x");
+        let digits = (usize::BITS - number.leading_zeros()).div_ceil(4).max(1);
+        for digit in (0..digits).rev() {
+            self.push(&[b"0123456789abcdef"[number >> (digit * 4) & 0xF]]);
+        }
+    }
+
+    fn start(&mut self, kind: u8, path: &[u8]) {
+        *self = Self::new();
+        self.push(&[kind]);
+        self.push(end(path));
+    }
+
+    /// Whether it was started with that path.
+    fn is_of(&self, path: &[u8]) -> bool {
+        self.length > 1 && self.as_bytes()[1..] == *end(path)
+    }
+
+    fn finish(&mut self, offset: usize) {
+        self.push(b"+");
+        self.push_hexadecimal(offset);
+    }
+}
+
+/// As much of a path as leaves room for the offset: one that is longer is cut at its front.
+fn end(path: &[u8]) -> &[u8] {
+    &path[path.len().saturating_sub(MAX_NAME - 1 - 20)..]
+}
+
+/// Of the static that lies at `address`; if there is no such static, the memory around it in which there is none.
+pub(super) fn of_static(address: usize) -> Result<Name, Range<usize>> {
+    let mut around = 0..0;
+    name(b'S', address, &mut around).ok_or(around)
+}
+
+/// Of the call that returns to `site`.
+pub(super) fn of_site(site: Site) -> Option<Name> {
+    // The call itself: what it returns to may be another function.
+    name(b'C', site.checked_sub(1)?, &mut (0..0))
+}
+
+fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<Name> {
+    let mut name = Name::new();
+    let mut module = Module { base: 0, end: 0, header: false };
+    let mut found = false;
+    maps::visit(|mapping| {
+        if mapping.start > address {
+            return true;
+        }
+        let here = address < mapping.end;
+        if here {
+            *around = mapping.start..mapping.end;
+        }
+        if mapping.path.first() == Some(&b'/') {
+            if !name.is_of(mapping.path) {
+                module = Module {
+                    base: mapping.start.wrapping_sub(mapping.offset),
+                    end: mapping.end,
+                    header: mapping.offset == 0 && mapping.readable,
+                };
+                name.start(kind, mapping.path);
+            }
+            module.end = mapping.end;
+            found = here && module.size().is_some();
+        } else if here {
+            let offset = address.wrapping_sub(module.base);
+            found = mapping.path.is_empty()
+                && mapping.start == module.end
+                && module.size().is_some_and(|size| offset < size);
+        }
+        here
+    });
+    name.finish(address.wrapping_sub(module.base));
+    (found && !name.cut).then_some(name)
+}
+
+/// A file as it is mapped.
+struct Module {
+    base: usize,
+    end: usize,
+    /// Its beginning is there to be read.
+    header: bool,
+}
+
+impl Module {
+    /// How much of the memory from its base on is the file's, if it is a program or a library.
+    fn size(&self) -> Option<usize> {
+        if !self.header {
+            return None;
+        }
+        let header = self.base as *const libc::Elf64_Ehdr;
+        // SAFETY: the kernel says that a page there can be read; it holds the head of the file that the lock or the caller lies in, which stays mapped.
+        let header = unsafe { &*header };
+        if header.e_ident[..4] != *b"\x7fELF"
+            || usize::from(header.e_phentsize) != size_of::<libc::Elf64_Phdr>()
+        {
+            return None;
+        }
+        let first = self.base.wrapping_add(usize::try_from(header.e_phoff).ok()?);
+        let bytes = usize::from(header.e_phnum) * size_of::<libc::Elf64_Phdr>();
+        // Linkers put the table behind the header. One that lies elsewhere may not be mapped.
+        if header.e_phoff > 1024 || bytes > 3072 {
+            return None;
+        }
+        let mut least = usize::MAX;
+        let mut most = 0;
+        for index in 0..usize::from(header.e_phnum) {
+            let entry = (first as *const libc::Elf64_Phdr).wrapping_add(index);
+            // SAFETY: within the first page, see above.
+            let entry = unsafe { entry.read_unaligned() };
+            if entry.p_type == libc::PT_LOAD {
+                let (start, size) = (entry.p_vaddr as usize, entry.p_memsz as usize);
+                least = least.min(start & !0xFFF);
+                most = most.max(start.saturating_add(size));
+            }
+        }
+        most.checked_sub(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static ZERO: machine::atomic::AtomicU64 = machine::atomic::AtomicU64::new(0);
+    static FULL: machine::atomic::AtomicU64 = machine::atomic::AtomicU64::new(1);
+
+    fn text(name: &Name) -> &str {
+        str::from_utf8(name.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn statics_have_a_place() {
+        let names = [&raw const ZERO as usize, &raw const FULL as usize].map(of_static);
+        let me = std::env::current_exe().unwrap();
+        for name in &names {
+            let name = text(name.as_ref().ok().unwrap());
+            assert!(name.starts_with(&format!("S{}+0x", me.display())), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_static_has_none() {
+        let heap = Box::new(5_u64);
+        assert!(of_static(&raw const *heap as usize).is_err());
+        let stack = 5_u64;
+        assert!(of_static(&raw const stack as usize).is_err());
+        assert_eq!(of_static(0).err(), Some(0..0));
+        assert!(of_site(0).is_none());
+    }
+
+    #[test]
+    fn code_has_a_place() {
+        let code = code_has_a_place as *const () as usize;
+        let name = of_site(code + 5).unwrap();
+        assert!(text(&name).starts_with('C'), "{}", text(&name));
+        assert!(text(&name).contains("preload"));
+    }
+
+    #[test]
+    fn long_paths_lose_their_front() {
+        let mut name = Name::new();
+        name.start(b'S', &[b'x'; 1_000]);
+        name.finish(usize::MAX);
+        assert!(!name.cut);
+        assert!(text(&name).ends_with("x+0xffffffffffffffff"));
+    }
+}

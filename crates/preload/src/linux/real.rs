@@ -1,0 +1,93 @@
+//! The C library's own functions, which ours stand before.
+//!
+//! Found all at once, at the first call of any of ours, which is before `main`: looking one up later could wait for the loader.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::mem;
+use core::ptr;
+
+use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
+use machine::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use super::{Cond, Mutex, session};
+
+/// Declares functions that pass on to the next library's of that name.
+macro_rules! real {
+    ($($name:ident = $symbol:literal ($($argument:ident: $type:ty),*);)*) => {
+        struct Addresses { $($name: AtomicPtr<c_void>,)* }
+
+        static ADDRESSES: Addresses = Addresses { $($name: AtomicPtr::new(ptr::null_mut()),)* };
+
+        fn find_all() {
+            // Relaxed: found again by whoever does not see it.
+            $(ADDRESSES.$name.store(find($symbol), Ordering::Relaxed);)*
+            // Release: pairs with the Acquire of `found`.
+            FOUND.store(true, Ordering::Release);
+        }
+
+        $(
+            #[doc = concat!("The C library's function.\n\n# Safety\n\nAs `", stringify!($symbol), "` in the C library's manual.")]
+            #[inline]
+            pub(super) unsafe fn $name($($argument: $type),*) -> c_int {
+                found();
+                let address = ADDRESSES.$name.load(Ordering::Relaxed);
+                if address.is_null() {
+                    return libc::ENOSYS;
+                }
+                // SAFETY: the address of the C function of that name, which has these arguments. One that is cancelled unwinds.
+                let function = unsafe {
+                    mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($type),*) -> c_int>(address)
+                };
+                // SAFETY: the caller's promise.
+                unsafe { function($($argument),*) }
+            }
+        )*
+    };
+}
+
+static FOUND: AtomicBool = AtomicBool::new(false);
+
+real! {
+    mutex_init = c"pthread_mutex_init" (mutex: Mutex, attributes: *const pthread_mutexattr_t);
+    mutex_destroy = c"pthread_mutex_destroy" (mutex: Mutex);
+    mutex_lock = c"pthread_mutex_lock" (mutex: Mutex);
+    mutex_trylock = c"pthread_mutex_trylock" (mutex: Mutex);
+    mutex_timedlock = c"pthread_mutex_timedlock" (mutex: Mutex, until: *const timespec);
+    mutex_clocklock = c"pthread_mutex_clocklock" (mutex: Mutex, clock: clockid_t, until: *const timespec);
+    mutex_unlock = c"pthread_mutex_unlock" (mutex: Mutex);
+    cond_init = c"pthread_cond_init" (cond: Cond, attributes: *const pthread_condattr_t);
+    cond_destroy = c"pthread_cond_destroy" (cond: Cond);
+    cond_wait = c"pthread_cond_wait" (cond: Cond, mutex: Mutex);
+    cond_timedwait = c"pthread_cond_timedwait" (cond: Cond, mutex: Mutex, until: *const timespec);
+    cond_clockwait = c"pthread_cond_clockwait" (cond: Cond, mutex: Mutex, clock: clockid_t, until: *const timespec);
+    cond_signal = c"pthread_cond_signal" (cond: Cond);
+    cond_broadcast = c"pthread_cond_broadcast" (cond: Cond);
+}
+
+#[inline]
+fn found() {
+    // Acquire: pairs with the Release of `find_all`.
+    if !FOUND.load(Ordering::Acquire) {
+        find_all();
+    }
+}
+
+#[cold]
+fn find(symbol: &CStr) -> *mut c_void {
+    // SAFETY: the name ends with a zero.
+    let address = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
+    // `clocklock` and `clockwait` came with version 2.30; a program that calls them has them.
+    if address.is_null()
+        && !symbol.to_bytes().starts_with(b"pthread_mutex_clock")
+        && symbol != c"pthread_cond_clockwait"
+    {
+        session::say(&[
+            b"there is no ",
+            symbol.to_bytes(),
+            b" to stand before: is this the GNU C library?",
+        ]);
+        // SAFETY: ends the process.
+        unsafe { libc::abort() };
+    }
+    address
+}

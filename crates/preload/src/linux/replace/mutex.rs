@@ -1,0 +1,222 @@
+//! A mutex of ours where the C library's was.
+//!
+//! # Invariants
+//!
+//! 1. Bytes 0 to 15 of a mutex that is ours are a [`RawPolicyMutex`]: zeros are a free one, but for its policy.
+//! 2. The policy is looked at by waiters only, and each waiter first sees to it that it has begun ([`begin`]).
+//!
+//! Two waiters may begin the policy at once, and one of them late: then the policy forgets what it had learnt. Waiting for each other could last for ever in the child
+//! of a fork.
+
+use core::ffi::c_int;
+use core::mem::{self, ManuallyDrop};
+use core::ptr;
+use core::time::Duration;
+
+use lock_api::{GuardNoSend, RawMutex as _, RawMutexTimed as _};
+use machine::atomic::{AtomicU32, Ordering};
+use stanchion_competitive::RawPolicyMutex;
+use stanchion_competitive::policy::{Contention, Policy, Wait};
+use stanchion_competitive::waits::Observation;
+use stanchion_competitive::waits::shared::Shared;
+
+use super::deadline::Moment;
+use super::word;
+use crate::linux::interpose::Until;
+use crate::linux::session::{self, Mode};
+use crate::linux::{Mutex, Site, locks};
+
+/// Where it is noted that the policy has begun.
+const BEGUN: usize = 24;
+
+/// What is done with a mutex of one policy.
+pub(in crate::linux) struct Operations {
+    try_lock: unsafe fn(Mutex) -> bool,
+    // A policy or the mutex itself may panic, which nothing above expects: these end the process then.
+    lock: unsafe extern "C" fn(Mutex),
+    lock_for: unsafe extern "C" fn(Mutex, &Duration) -> bool,
+    unlock: unsafe fn(Mutex),
+    is_locked: unsafe fn(Mutex) -> bool,
+    end: unsafe fn(Mutex),
+}
+
+impl Operations {
+    pub(super) const fn of<P: Policy>() -> Self {
+        assert!(mem::size_of::<RawPolicyMutex<Told<P>>>() <= 16);
+        assert!(mem::align_of::<RawPolicyMutex<Told<P>>>() <= 8);
+        assert!(mem::size_of::<P>().is_multiple_of(4));
+        Self {
+            try_lock: |mutex| {
+                // SAFETY: Invariant 1.
+                unsafe { raw::<P>(mutex) }.try_lock().is_some()
+            },
+            lock: lock_waiting::<P>,
+            lock_for: lock_for::<P>,
+            unlock: |mutex| {
+                // SAFETY: Invariant 1.
+                let raw = unsafe { raw::<P>(mutex) };
+                // SAFETY: the program's promise that it holds the lock.
+                unsafe { raw.unlock(GuardNoSend::new()) };
+            },
+            is_locked: |mutex| {
+                // SAFETY: Invariant 1.
+                unsafe { raw::<P>(mutex) }.is_locked()
+            },
+            end: |mutex| {
+                // SAFETY: a mutex.
+                if unsafe { word(mutex, BEGUN) }.swap(0, Ordering::Acquire) != 0 {
+                    let policy = policy::<P>(mutex);
+                    // SAFETY: it has begun, and the program destroys the mutex: nobody else has it.
+                    unsafe { ptr::drop_in_place(policy) };
+                }
+            },
+        }
+    }
+}
+
+unsafe extern "C" fn lock_waiting<P: Policy>(mutex: Mutex) {
+    // SAFETY: the caller's promise.
+    unsafe { begin::<P>(mutex) };
+    // SAFETY: Invariant 1. Released by `unlock`.
+    let _ = unsafe { raw::<P>(mutex) }.lock();
+}
+
+unsafe extern "C" fn lock_for<P: Policy>(mutex: Mutex, time: &Duration) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { begin::<P>(mutex) };
+    // SAFETY: Invariant 1.
+    unsafe { raw::<P>(mutex) }.try_lock_for(*time).is_some()
+}
+
+/// # Safety
+///
+/// The mutex must be ours, and outlive `'a`.
+unsafe fn raw<'a, P: Policy>(mutex: Mutex) -> &'a RawPolicyMutex<Told<P>> {
+    // SAFETY: Invariant 1; large enough and aligned, as asserted in `of`.
+    unsafe { &*mutex.cast() }
+}
+
+/// How far into the mutex its policy lies.
+fn offset<P: Policy>() -> usize {
+    let sample = ManuallyDrop::new(RawPolicyMutex::<Told<P>>::INIT);
+    ptr::from_ref(sample.policy()).addr() - (&raw const sample).addr()
+}
+
+fn policy<P: Policy>(mutex: Mutex) -> *mut Told<P> {
+    mutex.cast::<u8>().wrapping_add(offset::<P>()).cast()
+}
+
+/// Writes the policy's first value, if that has not been done (Invariant 2).
+unsafe fn begin<P: Policy>(mutex: Mutex) {
+    // SAFETY: the caller's promise.
+    let begun = unsafe { word(mutex, BEGUN) };
+    // Acquire: pairs with the Release below.
+    if mem::size_of::<P>() == 0 || begun.load(Ordering::Acquire) != 0 {
+        return;
+    }
+    let first = ManuallyDrop::new(Told::<P>::INIT);
+    let from = (&raw const first).cast::<u32>();
+    for index in 0..mem::size_of::<P>() / 4 {
+        // SAFETY: a policy is made of atomic 32-bit integers, so all of its bytes are there.
+        let value = unsafe { from.wrapping_add(index).read() };
+        // SAFETY: within the mutex.
+        let place = unsafe { word(mutex, offset::<P>() + index * 4) };
+        place.store(value, Ordering::Relaxed);
+    }
+    // Release: pairs with the Acquire above.
+    begun.store(1, Ordering::Release);
+}
+
+/// A policy whose waits are recorded.
+struct Told<P>(P);
+
+impl<P: Policy> Policy for Told<P> {
+    const INIT: Self = Self(P::INIT);
+
+    #[inline]
+    fn threshold(&self, contention: &Contention) -> u64 {
+        self.0.threshold(contention)
+    }
+
+    #[inline]
+    fn keep_spinning(&self, contention: &Contention) -> bool {
+        self.0.keep_spinning(contention)
+    }
+
+    fn adjust(&self, wait: &Wait) {
+        self.0.adjust(wait);
+        if let Mode::Replace(table, _) = session::mode() {
+            let mutex = ptr::from_ref(self).addr().wrapping_sub(offset::<P>());
+            let name = locks::find(mutex).and_then(locks::Lock::name);
+            table.add(name, &Observation::from(wait));
+        }
+    }
+}
+
+pub(in crate::linux) unsafe fn lock(
+    operations: &Operations,
+    table: &Shared,
+    mutex: Mutex,
+    site: Site,
+    until: Until,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let attempt = || unsafe { (operations.try_lock)(mutex) };
+    if attempt() {
+        return 0;
+    }
+    if locks::find(mutex.addr()).is_none() {
+        locks::enter(mutex.addr(), site, table);
+        if attempt() {
+            return 0;
+        }
+    }
+    let moment = match until {
+        Until::Ever => {
+            // SAFETY: the caller's promise.
+            unsafe { (operations.lock)(mutex) };
+            return 0;
+        }
+        // SAFETY: the caller's promise.
+        Until::Time(until) => unsafe { Moment::new(libc::CLOCK_REALTIME, until) },
+        // SAFETY: the caller's promise.
+        Until::Clock(clock, until) => unsafe { Moment::new(clock, until) },
+    };
+    let moment = match moment {
+        Ok(moment) => moment,
+        Err(wrong) => return wrong,
+    };
+    while let Some(left) = moment.remaining() {
+        // SAFETY: the caller's promise.
+        if unsafe { (operations.lock_for)(mutex, &left) } {
+            return 0;
+        }
+    }
+    libc::ETIMEDOUT
+}
+
+pub(in crate::linux) unsafe fn try_lock(operations: &Operations, mutex: Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    if unsafe { (operations.try_lock)(mutex) } { 0 } else { libc::EBUSY }
+}
+
+pub(in crate::linux) unsafe fn unlock(operations: &Operations, mutex: Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { (operations.unlock)(mutex) };
+    0
+}
+
+pub(in crate::linux) unsafe fn destroy(operations: &Operations, mutex: Mutex) -> c_int {
+    // SAFETY: the caller's promise.
+    if unsafe { (operations.is_locked)(mutex) } {
+        return libc::EBUSY;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { (operations.end)(mutex) };
+    // As the C library made it, for who makes it anew without saying so.
+    for offset in (0..16).step_by(mem::size_of::<AtomicU32>()) {
+        // SAFETY: within the mutex.
+        unsafe { word(mutex, offset) }.store(0, Ordering::Relaxed);
+    }
+    0
+}
