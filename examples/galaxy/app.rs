@@ -23,7 +23,7 @@ use std::path::PathBuf;
     name = "galaxy",
     version,
     after_help = "The masses are nearest each other after some 800 to 1,100 steps.\n\n\
-        Exit code 0: done; 1: --check found another checksum, or the display is wrong; 2: the arguments are no good, or a frame cannot be written."
+        Exit code 0: done; 1: --check found another checksum, or the display is wrong; 2: the arguments or a file are no good, or a frame cannot be written."
 )]
 struct Arguments {
     /// Stars of both galaxies together.
@@ -136,6 +136,7 @@ fn work(
         chunk: arguments.chunk as usize,
         pinned: !arguments.no_pin,
     };
+    let locks = arguments.lock.open()?;
     let mut frames = arguments.frames.as_deref().map(Frames::new).transpose()?;
     let bar = bar(progress, options.steps);
     // Without frames often enough for the bar.
@@ -152,7 +153,7 @@ fn work(
             }
         }
     };
-    let run = arguments.lock.run(Simulate { options: &options, every, watch: &mut watch })?;
+    let run = locks.run(Simulate { options: &options, every, watch: &mut watch })?;
     bar.finish_and_clear();
     if let Some(error) = unwritten {
         return Err(error.into());
@@ -173,7 +174,14 @@ fn work(
     {
         let _ = writeln!(err, "galaxy: cannot write the report: {error}");
     }
-    let Some(what) = wrong(&run, reference) else { return Ok(0) };
+    let finished = locks.finish(out);
+    let Some(what) = wrong(&run, reference) else {
+        finished?;
+        return Ok(0);
+    };
+    if let Err(refused) = finished {
+        let _ = writeln!(err, "galaxy: {refused}");
+    }
     let _ = writeln!(
         err,
         "galaxy: {what}: either {} does not exclude or the program is wrong; please report it with this command line",

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | 0 | done, and with `--check` the same checksum as the sequential program |
 //! | 1 | another checksum, or another display than there are stars |
-//! | 2 | the arguments are no good, or the frames cannot be written |
+//! | 2 | the arguments or a file are no good, or the frames cannot be written |
 
 mod app;
 mod frames;

@@ -18,7 +18,7 @@ use std::io::{self, ErrorKind, Write};
     name = "hanoi",
     version,
     after_help = "Pegs, disks and threads are counted from 0; disk 0 is the smallest.\n\n\
-        Exit code 0: done; 1: disks or moves are not as they should be; 2: the arguments are no good."
+        Exit code 0: done; 1: disks or moves are not as they should be; 2: the arguments or a file are no good."
 )]
 struct Arguments {
     /// Disks, at most 64.
@@ -106,6 +106,13 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
         work_ns: arguments.work_ns,
         pinned: !arguments.no_pin,
     };
+    let locks = match arguments.lock.open() {
+        Ok(locks) => locks,
+        Err(refused) => {
+            let _ = writeln!(err, "hanoi: {refused}");
+            return 2;
+        }
+    };
     let bar = bar(err_is_terminal && !arguments.show);
     let mut board = arguments.show.then_some(Board { live: out_is_terminal, shown: 0 });
     let mut unwritten = Ok(());
@@ -118,7 +125,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
             unwritten = board.show(out, scene);
         }
     };
-    let run = arguments.lock.run(Play { options: &options, watch: &mut watch });
+    let run = locks.run(Play { options: &options, watch: &mut watch });
     bar.finish_and_clear();
     let run = match run {
         Ok(run) => run,
@@ -127,6 +134,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
             return 2;
         }
     };
+    if arguments.show && unwritten.is_ok() {
+        unwritten = writeln!(out);
+    }
     let report = Report {
         lock: &arguments.lock.to_string(),
         options,
@@ -140,7 +150,12 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
     {
         let _ = writeln!(err, "hanoi: cannot write the report: {error}");
     }
+    let finished = locks.finish(out);
+    if let Err(refused) = &finished {
+        let _ = writeln!(err, "hanoi: {refused}");
+    }
     match wrong(&run, &options) {
+        None if finished.is_err() => 2,
         None => 0,
         Some(what) => {
             let _ = writeln!(

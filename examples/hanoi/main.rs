@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | 0 | every disk arrived, in as many moves as there must be |
 //! | 1 | something else came out: the lock does not exclude, or the program is wrong |
-//! | 2 | the arguments are no good |
+//! | 2 | the arguments or a file are no good |
 
 mod app;
 mod report;

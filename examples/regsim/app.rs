@@ -24,7 +24,7 @@ const MAX_FILE: u64 = 256 << 20;
 #[command(
     name = "regsim",
     version,
-    after_help = "Exit code 0: done; 1: --check found another checksum; 2: the arguments or the file are no good."
+    after_help = "Exit code 0: done; 1: --check found another checksum; 2: the arguments or a file are no good."
 )]
 struct Arguments {
     /// The netlist, an ISCAS'89 .bench file.
@@ -147,7 +147,14 @@ pub(crate) fn run(
         buckets: arguments.buckets as usize,
         pinned: !arguments.no_pin,
     };
-    let run = arguments.lock.run(Simulate { netlist: &netlist, options: &options });
+    let locks = match arguments.lock.open() {
+        Ok(locks) => locks,
+        Err(refused) => {
+            let _ = writeln!(err, "{refused}");
+            return 2;
+        }
+    };
+    let run = locks.run(Simulate { netlist: &netlist, options: &options });
     let verdict = if arguments.check {
         Verdict::of(&run, sequential::run(&netlist, options.cycles, options.seed))
     } else {
@@ -168,10 +175,17 @@ pub(crate) fn run(
     {
         let _ = writeln!(err, "regsim: cannot write the report: {error}");
     }
+    let finished = locks.finish(out);
+    if let Err(refused) = &finished {
+        let _ = writeln!(err, "{refused}");
+    }
     if let Verdict::Other(reference) = verdict {
         let _ = writeln!(err, "{}", mismatch(&report, reference));
     }
-    verdict.exit_code()
+    match verdict.exit_code() {
+        0 if finished.is_err() => 2,
+        code => code,
+    }
 }
 
 /// What to say when the checksums differ.

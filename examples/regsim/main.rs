@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | 0 | done, and with `--check` the same checksum as the sequential simulator |
 //! | 1 | another checksum |
-//! | 2 | the arguments or the file are no good |
+//! | 2 | the arguments or a file are no good |
 
 mod app;
 mod report;

@@ -12,7 +12,7 @@ mod std_lock;
 pub mod table;
 
 pub use arguments::at_least_one;
-pub use choice::Choice;
+pub use choice::{Choice, Locks, Refused};
 pub use std_lock::Std;
 
 use lock_api::RawMutex;

@@ -1,9 +1,14 @@
-//! The policies of the competitive mutex that a program can have: one line each.
+//! The policies of the competitive mutex that a program can have: one line each, and the one that wants a file.
 
 use crate::Program;
-use clap::builder::PossibleValue;
-use lock_api::RawMutex;
-use stanchion_competitive::{RawPolicyMutex, policy};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::Error;
+use clap::{Arg, Command};
+use stanchion_competitive::waits::{self, Recorder};
+use stanchion_competitive::{Policy, RawPolicyMutex, policy};
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::PathBuf;
 
 /// A policy by name.
 #[derive(Clone, Copy, Debug)]
@@ -16,13 +21,13 @@ pub struct Entry {
 
 macro_rules! policies {
     ($($name:literal: $policy:ty, $about:literal;)+) => {
-        /// Every policy.
+        /// Every policy that needs nothing but its name.
         pub const POLICIES: &[Entry] = &[$(Entry { name: $name, about: $about }),+];
 
         /// Runs `program` with mutexes of the policy called `name`, which the parser of the arguments has let through.
-        pub(crate) fn run<P: Program>(name: &str, program: P) -> P::Outcome {
+        pub(crate) fn run<P: Program>(name: &str, recorded: bool, program: P) -> P::Outcome {
             match name {
-                $($name => program.run(&|_| <RawPolicyMutex<$policy> as RawMutex>::INIT),)+
+                $($name => run_with(|_| <$policy as Policy>::INIT, recorded, program),)+
                 other => unreachable!("clap lets only names of the table through, not {other}"),
             }
         }
@@ -42,7 +47,74 @@ policies! {
     "default": policy::Adaptive, "what a Mutex without a policy has";
 }
 
-/// For clap: what `--policy` may be.
-pub(crate) fn values() -> Vec<PossibleValue> {
-    POLICIES.iter().map(|policy| PossibleValue::new(policy.name).help(policy.about)).collect()
+/// The policy with a threshold for each lock, which come from a file.
+const OPTIMAL_ONLINE: &str = "optimal-online=";
+
+/// Runs `program` with mutexes whose policies come from `make`, which is told their names; with `recorded`, their waits are
+/// recorded from now on.
+pub(crate) fn run_with<Q: Policy + 'static, P: Program>(
+    make: impl Fn(&str) -> Q,
+    recorded: bool,
+    program: P,
+) -> P::Outcome {
+    if !recorded {
+        return program.run(&|name| RawPolicyMutex::with_policy(make(name)));
+    }
+    waits::restart();
+    program.run(&|name| {
+        RawPolicyMutex::with_policy(Recorder::named_with(waits::intern(name), make(name)))
+    })
+}
+
+/// What `--policy` was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// One of the table.
+    Named(String),
+    /// The optimum on-line, with the thresholds of that file.
+    OptimalOnline(PathBuf),
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => f.write_str(name),
+            Self::OptimalOnline(file) => write!(f, "{OPTIMAL_ONLINE}{}", file.display()),
+        }
+    }
+}
+
+/// For clap: reads what `--policy` may be, and suggests the nearest of what it may not be.
+#[derive(Clone, Debug)]
+pub(crate) struct Parser;
+
+impl Parser {
+    fn values() -> Vec<PossibleValue> {
+        let known = PossibleValue::new("optimal-online=FILE")
+            .help("the paper's: the thresholds of FILE, computed from recorded waits by `stanchion advise --thresholds FILE`");
+        let named = POLICIES.iter().map(|it| PossibleValue::new(it.name).help(it.about));
+        named.chain([known]).collect()
+    }
+}
+
+impl TypedValueParser for Parser {
+    type Value = Chosen;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Chosen, Error> {
+        let file = value.to_str().and_then(|value| value.strip_prefix(OPTIMAL_ONLINE));
+        if let Some(file) = file.filter(|file| !file.is_empty()) {
+            return Ok(Chosen::OptimalOnline(file.into()));
+        }
+        let named = PossibleValuesParser::new(Self::values());
+        named.parse_ref(command, argument, value).map(Chosen::Named)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Self::values().into_iter()))
+    }
 }

@@ -218,10 +218,23 @@ fn nonsense_in_the_arguments_is_refused() {
 }
 
 #[test]
+fn files_that_are_no_good_are_refused() {
+    for more in [["--policy", "optimal-online=/nowhere/t.json"], ["--waits", "/nowhere/w.json"]] {
+        let policy: &[&str] = if more[0] == "--waits" { &["--policy", "default"] } else { &[] };
+        let done = run(&[&["--stars", "50", "--steps", "2"], &more[..], policy].concat());
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{more:?}");
+        assert!(done.err.starts_with("galaxy: /nowhere/"), "{}", done.err);
+        assert_eq!(done.err.lines().count(), 1, "{}", done.err);
+    }
+}
+
+#[test]
 fn help_explains_itself() {
     let done = run(&["--help"]);
     assert_eq!((done.code, done.err.as_str()), (0, ""));
-    for word in ["--stars", "--steps", "--frames", "--lock", "--policy", "--check", "Exit code"] {
+    for word in
+        ["--stars", "--steps", "--frames", "--lock", "--policy", "--waits", "--check", "Exit code"]
+    {
         assert!(done.out.contains(word), "no {word} in {}", done.out);
     }
 }

@@ -148,10 +148,25 @@ fn nonsense_in_the_arguments_is_refused() {
 }
 
 #[test]
+fn files_that_are_no_good_are_refused() {
+    for more in [["--policy", "optimal-online=/nowhere/t.json"], ["--waits", "/nowhere/w.json"]] {
+        let policy: &[&str] = if more[0] == "--waits" { &["--policy", "default"] } else { &[] };
+        let done = run(
+            &[&["--disks", "5", "--threads", "2", "--rounds", "1"], &more[..], policy].concat()
+        );
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{more:?}");
+        assert!(done.err.starts_with("hanoi: /nowhere/"), "{}", done.err);
+        assert_eq!(done.err.lines().count(), 1, "{}", done.err);
+    }
+}
+
+#[test]
 fn help_explains_itself() {
     let done = run(&["--help"]);
     assert_eq!((done.code, done.err.as_str()), (0, ""));
-    for word in ["--disks", "--pegs", "--rounds", "--lock", "--policy", "--show", "Exit code"] {
+    for word in
+        ["--disks", "--pegs", "--rounds", "--lock", "--policy", "--waits", "--show", "Exit code"]
+    {
         assert!(done.out.contains(word), "no {word} in {}", done.out);
     }
 }

@@ -226,6 +226,19 @@ fn an_unknown_lock_gets_the_nearest_and_all() {
 }
 
 #[test]
+fn files_beside_the_policy_that_are_no_good_are_refused() {
+    let file = data("s27.bench");
+    for more in [
+        &["--policy", "optimal-online=/nowhere/t.json"][..],
+        &["--policy", "default", "--waits", "/nowhere/w.json"],
+    ] {
+        let done = run(&[&[file.as_str()], more].concat());
+        assert_eq!((done.code, done.out.as_str()), (2, ""), "{more:?}");
+        assert!(done.err.starts_with("/nowhere/"), "{}", done.err);
+    }
+}
+
+#[test]
 fn nonsense_in_the_arguments_is_refused() {
     let file = data("s27.bench");
     for more in [

@@ -97,7 +97,7 @@ fn thirteen_locks_with_names() {
     // To take it and to bring it back; once for nothing at the end of each thread's step; once to turn the piles.
     assert_eq!(acquisitions(1), 2 * chunks + (2 + 1) * 60);
     assert_eq!(acquisitions(2), chunks);
-    assert!(acquisitions(3 + 5) > 0, "the middle of the display");
+    assert!(acquisitions(3 + 3) > 0, "the stars of the first centre");
 }
 
 #[test]

@@ -317,6 +317,22 @@ fn regret_over_a_small_grid() {
 }
 
 #[test]
+fn a_section_is_as_long_as_its_name_says() {
+    let place = Place::new("section");
+    let out = place.path("out");
+    let who = ["--contestants", "std", "--rounds", "3", "--window-ms", "50"];
+    let done = regret(&out, &[&["--cells", "1t-10us-tight-quiet"], &who[..]].concat());
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let results = json(&Path::new(&out).join("results.json"));
+    let rounds = &results["experiments"][0]["data"]["cells"][0]["contestants"][0]["rounds"];
+    let costs =
+        rounds.as_array().unwrap().iter().map(|round| round["processor_ns"].as_f64().unwrap());
+    // Processor time, so others that run meanwhile hardly matter.
+    let least = costs.fold(f64::INFINITY, f64::min);
+    assert!((9_000.0..25_000.0).contains(&least), "10 us took {least} ns");
+}
+
+#[test]
 fn what_regret_cannot_mean_is_refused_before_anything_runs() {
     let place = Place::new("regret-refused");
     let out = place.path("out");

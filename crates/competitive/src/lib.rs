@@ -1,8 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod bomb;
+mod condvar;
+mod event_count;
 mod lot;
 mod mutex;
 mod owner;
+mod sleepers;
 
 pub mod cost;
 pub mod policy;
@@ -10,6 +14,8 @@ pub mod waits;
 
 pub use lock_api;
 
+pub use condvar::{Condvar, PolicyCondvar, RawCondvar};
+pub use event_count::{EventCount, Key};
 pub use lot::after_fork;
 pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,

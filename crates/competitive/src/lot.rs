@@ -318,9 +318,18 @@ impl<'n> Waiter<'n> {
         Slept::Woken { at, mode: on.filter(|_| slept).and_then(|_| topology::current()).map(mode) }
     }
 
+    /// The thread has got the lock and waits no more.
+    pub(crate) fn acquired(mut self) {
+        self.leave();
+    }
+
     /// Whether the lock was handed to this thread. Once it is out of the queue nobody can do so any more.
     pub(crate) fn give_up(mut self) -> bool {
         self.leave();
+        self.was_given_the_lock()
+    }
+
+    fn was_given_the_lock(&self) -> bool {
         // Acquire: pairs with the Release of whoever handed the lock over.
         self.node.owner.is(self.word().load(Ordering::Acquire))
     }
@@ -345,8 +354,18 @@ impl<'n> Waiter<'n> {
 }
 
 impl Drop for Waiter<'_> {
+    /// Has anything to do only if a policy panicked: nobody else must wait for a thread that has gone, neither in the queue nor with the lock.
     fn drop(&mut self) {
+        if !self.queued {
+            return;
+        }
         self.leave();
+        if self.was_given_the_lock() {
+            let word = self.node.word;
+            // Release: pairs with the Acquire of the next holder.
+            self.word().store(Owner::NOBODY, Ordering::Release);
+            released(word);
+        }
     }
 }
 
@@ -358,15 +377,20 @@ fn leave<'q>(bucket: &Bucket, queue: &'q mut Queue, node: &Node) -> Option<&'q N
         return None;
     }
     // Relaxed: stored under the lock that is held here.
-    if node.state.load(Ordering::Relaxed) == ASLEEP {
-        bucket.attention.fetch_sub(1, Ordering::Relaxed);
+    let counted = node.state.load(Ordering::Relaxed) == ASLEEP;
+    let next = queue.of(node.word).next();
+    if let Some(next) = next {
+        // SAFETY: as above.
+        unsafe { next.place(|place| place.delegate = true) };
     }
-    let next = queue.of(node.word).next()?;
-    // SAFETY: as above.
-    unsafe { next.place(|place| place.delegate = true) };
-    // Relaxed: the releaser that must see this is the calling thread, or comes after its own announcement (Invariant 6).
-    bucket.attention.fetch_add(1, Ordering::Relaxed);
-    Some(next)
+    // From one sleeper to the next the count passes in one step, which is none: a release that found it lower in between would wake nobody.
+    match (counted, next.is_some()) {
+        // Relaxed: the release that must see this is the calling thread's own, or the caller wakes `next` itself.
+        (false, true) => _ = bucket.attention.fetch_add(1, Ordering::Relaxed),
+        (true, false) => _ = bucket.attention.fetch_sub(1, Ordering::Relaxed),
+        _ => {}
+    }
+    next
 }
 
 /// Marks a delegate that is asleep as woken; says which word its thread sleeps on.
@@ -402,19 +426,22 @@ fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
         let starving = machine::choice()
             || now.nanos_since(arrived) >= PATIENCE_NS
                 && queue.next_hand_over.is_none_or(|moment| now >= moment);
-        if starving && !node.owner.is_anonymous() {
+        let handed_over = starving && !node.owner.is_anonymous() && {
+            // The sleeper's pointer, not the caller's: that one's lock may be gone, and another one be where it was.
             // SAFETY: a sleeper waits for this lock, so it is alive (Invariant 3).
-            let lock = unsafe { &*word };
-            // Release: pairs with the new owner's Acquire. It may have been taken by another thread meanwhile; then its turn comes later.
-            let _ = lock.compare_exchange(
+            let lock = unsafe { &*node.word };
+            // Release: pairs with the new owner's Acquire. It may have been taken by another thread meanwhile; then its turn comes with the
+            // next release.
+            lock.compare_exchange(
                 Owner::NOBODY,
                 node.owner.to_bits(),
                 Ordering::Release,
                 Ordering::Relaxed,
-            );
-        }
+            )
+            .is_ok()
+        };
         let state = wake(bucket, node, now);
-        if starving {
+        if handed_over {
             queue.next_hand_over = Some(now.plus_nanos(BETWEEN_HAND_OVERS_NS));
         }
         Some(state)

@@ -161,13 +161,15 @@ impl<P: Policy> RawPolicyMutex<P> {
                 Slept::Woken { at, mode } => arrival.woken(at, mode),
                 Slept::TimedOut => return false,
             }
-            // Looks once more before it gives up: the deadline may have passed while it was on its way.
-            if deadline.passed() && !self.spin(me, 0, deadline, &mut arrival) {
-                // Acquire: if it was handed over in the last moment.
+            if deadline.passed() {
+                // Looks once more before it gives up: the deadline may have passed while it was on its way.
+                if self.spin(me, 0, deadline, &mut arrival) {
+                    break;
+                }
                 return waiter.give_up();
             }
         }
-        drop(waiter);
+        waiter.acquired();
         let wait = arrival.ended();
         let held = Held(self);
         self.policy.adjust(&wait);

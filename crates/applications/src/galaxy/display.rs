@@ -1,4 +1,6 @@
-//! The display: how many stars each cell shows, in bands of rows before a lock each.
+//! The display: how many stars each cell shows, in bands of columns before a lock each.
+//!
+//! Why columns and not rows: the galaxies come from the left and the right, so the stars are spread over more bands.
 //!
 //! A star that moves leaves one cell and comes to another. The changes of a [chunk](super::stars::Chunk) are sorted by band and made band by
 //! band, so a thread takes each lock at most once for a chunk, holds it for as many additions as there are changes, and holds no other.
@@ -13,11 +15,11 @@ pub const WIDTH: usize = 320;
 /// Cells from top to bottom.
 pub const HEIGHT: usize = 240;
 
-/// Bands of rows with a lock each: with the pool, the centres and the phase, 13 locks, as the paper counted.
+/// Bands of columns with a lock each: with the pool, the centres and the phase, 13 locks, as the paper counted.
 pub const BANDS: usize = 10;
 
-/// Cells of a band.
-const BAND: usize = WIDTH * HEIGHT / BANDS;
+/// Columns of a band.
+const BAND: usize = WIDTH / BANDS;
 
 /// The part of the plane that is shown: this far from the origin to the left and to the right.
 const REACH: f64 = 6.0;
@@ -60,7 +62,7 @@ impl Changes {
     #[inline]
     pub(super) fn add(&mut self, change: Change) {
         let (Change::Leaves(cell) | Change::Comes(cell)) = change;
-        self.0[cell as usize / BAND].push(change);
+        self.0[cell as usize % WIDTH / BAND].push(change);
     }
 }
 
@@ -72,7 +74,9 @@ pub(super) struct Display<L> {
 impl<L: RawMutex> Display<L> {
     /// Nothing shown.
     pub(super) fn new(locks: &mut Locksmith<'_, L>) -> Self {
-        let band = |number| locks.lock(format!("band {number}"), vec![0; BAND].into_boxed_slice());
+        let band = |number| {
+            locks.lock(format!("band {number}"), vec![0; BAND * HEIGHT].into_boxed_slice())
+        };
         Self { bands: (0..BANDS).map(band).collect() }
     }
 
@@ -85,17 +89,31 @@ impl<L: RawMutex> Display<L> {
             let mut cells = ledger.lock(band);
             for change in changes.drain(..) {
                 match change {
-                    Change::Leaves(cell) => cells[cell as usize % BAND] -= 1,
-                    Change::Comes(cell) => cells[cell as usize % BAND] += 1,
+                    Change::Leaves(cell) => cells[within(cell)] -= 1,
+                    Change::Comes(cell) => cells[within(cell)] += 1,
                 }
             }
         }
     }
 
-    /// What all cells show.
+    /// What all cells show, from the top left row by row.
     pub(super) fn cells(&self, ledger: &mut Ledger) -> Vec<u32> {
-        self.bands.iter().flat_map(|band| ledger.lock(band).to_vec()).collect()
+        let mut all = vec![0; WIDTH * HEIGHT];
+        for (number, band) in self.bands.iter().enumerate() {
+            let cells = ledger.lock(band);
+            for (row, cells) in cells.chunks_exact(BAND).enumerate() {
+                all[row * WIDTH + number * BAND..][..BAND].copy_from_slice(cells);
+            }
+        }
+        all
     }
+}
+
+/// Where a band keeps a cell: its own rows, one after another.
+#[inline]
+fn within(cell: u32) -> usize {
+    let (row, column) = (cell as usize / WIDTH, cell as usize % WIDTH);
+    row * BAND + column % BAND
 }
 
 #[cfg(test)]
@@ -135,8 +153,8 @@ mod tests {
             [(0, 2), (last, 1)]
         );
         assert_eq!(
-            show(&[Change::Leaves(last), Change::Comes(7_680), Change::Leaves(0)]),
-            [(0, 1), (7_680, 1)]
+            show(&[Change::Leaves(last), Change::Comes(1_234), Change::Leaves(0)]),
+            [(0, 1), (1_234, 1)]
         );
     }
 }

@@ -78,14 +78,8 @@ impl<L: RawMutex> Post<L> {
             if wait::spin_for(&self.word, Ordering::Relaxed, changed, SPIN_NS).is_some() {
                 continue;
             }
-            {
-                let mut letter = ledger.lock(&self.letter);
-                letter.asleep = !letter.come;
-                if letter.come {
-                    continue;
-                }
-            }
-            // Invariant 2. Who rings from now on knows that this thread sleeps.
+            // Who rings from now on knows that this thread sleeps; if somebody has rung by now, the word is not what it was (Invariant 2).
+            ledger.lock(&self.letter).asleep = true;
             park::wait(&self.word, seen, Deadline::NEVER);
         }
     }

@@ -87,9 +87,13 @@ pub(crate) fn draw(area: &Area<'_>, picture: &Picture, width: u32) -> Drawing {
     Ok(())
 }
 
-/// Two digits after the point are enough for a ratio.
+/// Two digits after the point are enough for a ratio, and five characters fit a field.
 fn number(value: f64) -> String {
-    if value < 10.0 { format!("{value:.2}") } else { format!("{value:.0}") }
+    match value {
+        small if small < 10.0 => format!("{small:.2}"),
+        middle if middle < 1e4 => format!("{middle:.0}"),
+        large => format!("{:.0}k", large / 1e3),
+    }
 }
 
 #[cfg(test)]

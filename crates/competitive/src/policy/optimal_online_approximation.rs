@@ -20,6 +20,7 @@
 use super::{Contention, Policy, Wait, percent};
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, Ordering};
+use machine::park;
 
 /// Spins for the threshold that is best for the histogram of this lock's waits, whose classes are `STEP` hundredths of C wide.
 ///
@@ -37,8 +38,8 @@ pub struct OptimalOnlineApproximation<const STEP: u32 = 32> {
     state: AtomicU32,
 }
 
-/// How many locks can have a histogram at a time.
-const PLACES: usize = 512;
+/// How many locks can have a histogram at a time: 512, and one in a model.
+const PLACES: usize = park::BUCKETS.div_ceil(2);
 /// Classes of a histogram; the last holds all that is longer.
 const CLASSES: usize = 16;
 /// When one class has so many, all are halved.

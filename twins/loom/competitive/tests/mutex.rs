@@ -1,18 +1,50 @@
 //! Models of the mutex: whatever the policy says, one holder at a time and no wake-up lost.
+//!
+//! A bounded spin is one look here, so a policy has two things to say: look once and sleep ([`Sleeps`]), or spin for as long as it
+//! takes ([`AlwaysSpin`]); [`Either`] says both, by choice. The other choices of a model are the machine's: a wake-up for no reason, a deadline that
+//! passes, a sleeper whose patience ends. Each is explored in a model of its own, and all together in the bounded ones.
+//!
+//! | model | threads | bound |
+//! | --- | --- | --- |
+//! | `two_threads…` | 2 | none |
+//! | `a_try_meets_a_holder`, `a_forgotten_guard_keeps_a_moved_lock` | 2 | none |
+//! | `a_deadline…` | 2 | none |
+//! | `…_bounded` | 2, each locking twice; or 3 | 2 or 3 preemptions, as they print |
+//!
+//! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too. A thread that sleeps for ever is a
+//! deadlock, which loom reports. Every model prints `model NAME: N executions`.
 
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use lock_api::MutexGuard;
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
+use machine::thread::JoinHandle;
 use machine::{Model, thread};
-use stanchion_competitive_loom::PolicyMutex;
-use stanchion_competitive_loom::policy::{Contention, Policy};
+use stanchion_competitive_loom::policy::{
+    AlwaysSpin, Contention, OptimalOnlineApproximation, Policy, Wait,
+};
+use stanchion_competitive_loom::{PolicyMutex, RawPolicyMutex, cost};
 
-/// Spins (one look, in a model) or blocks, by choice.
+/// Looks once, then sleeps.
+struct Sleeps;
+
+impl Policy for Sleeps {
+    const INIT: Self = Self;
+    fn threshold(&self, _contention: &Contention) -> u64 {
+        0
+    }
+}
+
+/// Spins for as long as it takes or sleeps, by choice.
 struct Either;
 
 impl Policy for Either {
     const INIT: Self = Self;
     fn threshold(&self, _contention: &Contention) -> u64 {
-        u64::from(machine::choice())
+        if machine::choice() { u64::MAX } else { 0 }
     }
 }
 
@@ -38,37 +70,446 @@ impl Payload {
     }
 }
 
+type Shared<P> = Arc<PolicyMutex<Payload, P>>;
+
+fn shared<P: Policy>() -> Shared<P> {
+    // The first guess at C calls the kernel eight times: here, where nobody else runs, that adds nothing to explore.
+    let _ = cost::current();
+    Arc::new(PolicyMutex::new(Payload::new()))
+}
+
+/// Checks `body`, says how much there was to check.
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// No choices: nothing happens without a reason.
+fn plain() -> Model {
+    Model::new().choices(0)
+}
+
+/// A thread that locks so many times, and says how often it had the lock.
+fn locker<P: Policy + 'static>(mutex: &Shared<P>, times: u32) -> JoinHandle<u32> {
+    let mutex = mutex.clone();
+    thread::spawn(move || {
+        (0..times).for_each(|_| mutex.lock().add_one());
+        times
+    })
+}
+
+/// What a deadline may be.
+#[derive(Clone, Copy)]
+enum Until {
+    /// Past when the wait begins.
+    Past,
+    /// It passes, or not, by choice.
+    Soon,
+}
+
+fn lock_until<P: Policy>(mutex: &PolicyMutex<Payload, P>, until: Until) -> u32 {
+    let guard = match until {
+        Until::Past => mutex.try_lock_until(Instant::now()),
+        Until::Soon => mutex.try_lock_for(Duration::from_millis(1)),
+    };
+    guard.map_or(0, |payload| {
+        payload.add_one();
+        1
+    })
+}
+
+/// A thread that locks with a deadline, and says how often it had the lock.
+fn timed<P: Policy + 'static>(mutex: &Shared<P>, until: Until) -> JoinHandle<u32> {
+    let mutex = mutex.clone();
+    thread::spawn(move || lock_until(&mutex, until))
+}
+
+/// Everyone's count adds up, and the lock is free and leaves nobody asleep.
+fn adds_up<P: Policy>(mutex: &Shared<P>, mine: u32, others: Vec<JoinHandle<u32>>) {
+    let theirs: u32 = others.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(mutex.try_lock().expect("everyone is done").count(), mine + theirs);
+    assert!(!mutex.is_locked());
+}
+
+/// A thread for each of `times`, the last of them this one, locking so many times.
 fn count_with<P: Policy + 'static>(times: &'static [u32]) {
-    let mutex = Arc::new(PolicyMutex::<_, P>::new(Payload::new()));
+    let mutex = shared::<P>();
     let (mine, others) = times.split_last().expect("at least this thread");
-    let others: Vec<_> = others
-        .iter()
-        .map(|&times| {
-            let mutex = mutex.clone();
-            thread::spawn(move || (0..times).for_each(|_| mutex.lock().add_one()))
-        })
-        .collect();
+    let others = others.iter().map(|&times| locker(&mutex, times)).collect();
     (0..*mine).for_each(|_| mutex.lock().add_one());
-    for other in others {
-        other.join().unwrap();
+    adds_up(&mutex, *mine, others);
+}
+
+/// This thread holds the lock when the others come, and releases it once, in turn or not.
+fn held_then<P: Policy + 'static>(fair: bool, others: impl Fn(&Shared<P>) -> Vec<JoinHandle<u32>>) {
+    let mutex = shared::<P>();
+    let guard = mutex.lock();
+    let others = others(&mutex);
+    guard.add_one();
+    if fair {
+        MutexGuard::unlock_fair(guard)
+    } else {
+        drop(guard)
     }
-    assert_eq!(mutex.lock().count(), times.iter().sum());
+    adds_up(&mutex, 1, others);
 }
 
 #[test]
 fn two_threads() {
-    let explored = Model::new().check(|| count_with::<Either>(&[1, 1]));
-    println!("model two_threads: {explored}");
+    explore("two_threads", plain(), || count_with::<Sleeps>(&[1, 1]));
 }
 
 #[test]
-fn two_threads_bounded() {
-    let explored = Model::new().preemptions(3).check(|| count_with::<Either>(&[2, 1]));
-    println!("model two_threads_bounded: {explored}");
+fn two_threads_that_spin() {
+    explore("two_threads_that_spin", plain(), || count_with::<AlwaysSpin>(&[1, 2]));
+}
+
+/// A wake-up for no reason, and patience that ends at the first release.
+#[test]
+fn a_holder_and_a_sleeper_with_choices() {
+    let model = Model::new().choices(1);
+    explore("a_holder_and_a_sleeper_with_choices", model, || {
+        held_then::<Sleeps>(false, |mutex| vec![locker(mutex, 1)]);
+    });
+}
+
+#[test]
+fn two_threads_twice_bounded() {
+    let model = plain().preemptions(5);
+    explore("two_threads_twice_bounded", model, || count_with::<Sleeps>(&[2, 2]));
+}
+
+/// Spinners and sleepers on one lock, and all that the machine may do.
+#[test]
+fn two_threads_of_either_kind_twice_bounded() {
+    let model = Model::new().choices(3).preemptions(2);
+    explore("two_threads_of_either_kind_twice_bounded", model, || count_with::<Either>(&[2, 2]));
 }
 
 #[test]
 fn three_threads_bounded() {
-    let explored = Model::new().preemptions(2).check(|| count_with::<Either>(&[1, 1, 1]));
-    println!("model three_threads_bounded: {explored}");
+    let model = plain().preemptions(3);
+    explore("three_threads_bounded", model, || count_with::<Sleeps>(&[1, 1, 1]));
+}
+
+#[test]
+fn three_threads_of_either_kind_bounded() {
+    let model = Model::new().choices(2).preemptions(2);
+    explore("three_threads_of_either_kind_bounded", model, || count_with::<Either>(&[1, 1, 1]));
+}
+
+#[test]
+fn a_holder_and_two_that_wait_bounded() {
+    let model = plain().preemptions(3);
+    explore("a_holder_and_two_that_wait_bounded", model, || {
+        held_then::<Sleeps>(false, |mutex| vec![locker(mutex, 1), locker(mutex, 1)]);
+    });
+}
+
+/// One thread locks, the other tries.
+#[test]
+fn a_try_meets_a_holder() {
+    explore("a_try_meets_a_holder", plain(), || {
+        let mutex = shared::<Sleeps>();
+        let other = {
+            let mutex = mutex.clone();
+            thread::spawn(move || {
+                let got = mutex.try_lock().map(|payload| payload.add_one()).is_some();
+                u32::from(got)
+            })
+        };
+        mutex.lock().add_one();
+        adds_up(&mutex, 1, vec![other]);
+    });
+}
+
+/// A forgotten guard leaves the mutex locked, wherever it is moved.
+#[test]
+fn a_forgotten_guard_keeps_a_moved_lock() {
+    explore("a_forgotten_guard_keeps_a_moved_lock", plain(), || {
+        let mutex = PolicyMutex::<_, Sleeps>::new(Payload::new());
+        mem::forget(mutex.lock());
+        let mutex = Arc::new(mutex);
+        let other = timed(&mutex, Until::Past);
+        // No guard is dropped while an assertion unwinds: a second panic would end the process.
+        let got = mutex.try_lock().map(mem::forget).is_some();
+        let other_got = other.join().unwrap();
+        assert!(!got && other_got == 0 && mutex.is_locked());
+    });
+}
+
+/// Who holds the lock and asks again is told so, with a deadline or without.
+#[test]
+fn a_holder_that_asks_again() {
+    // Each panic is printed, which takes its time: so the other one only looks in.
+    explore("a_holder_that_asks_again", plain(), || {
+        let mutex = shared::<Sleeps>();
+        let guard = mutex.lock();
+        let other = {
+            let mutex = mutex.clone();
+            thread::spawn(move || {
+                u32::from(mutex.try_lock().map(|payload| payload.add_one()).is_some())
+            })
+        };
+        assert!(catch_unwind(AssertUnwindSafe(|| mutex.lock().add_one())).is_err());
+        assert_eq!(lock_until(&mutex, Until::Past), 0);
+        guard.add_one();
+        drop(guard);
+        adds_up(&mutex, 1, vec![other]);
+    });
+}
+
+mod deadlines {
+    use super::*;
+
+    /// It passes, or not, before, while and after the lock is released.
+    #[test]
+    fn beside_a_holder() {
+        let model = Model::new().choices(2);
+        explore("deadlines::beside_a_holder", model, || {
+            held_then::<Sleeps>(false, |mutex| vec![timed(mutex, Until::Soon)]);
+        });
+    }
+
+    /// Woken or handed the lock, the waiter finds its deadline past.
+    #[test]
+    fn past_beside_a_holder() {
+        for fair in [false, true] {
+            explore(&format!("deadlines::past_beside_a_holder_fair_{fair}"), plain(), move || {
+                held_then::<Sleeps>(fair, |mutex| vec![timed(mutex, Until::Past)]);
+            });
+        }
+    }
+
+    #[test]
+    fn of_a_spinner() {
+        let model = Model::new().choices(1);
+        explore("deadlines::of_a_spinner", model, || {
+            held_then::<AlwaysSpin>(false, |mutex| vec![timed(mutex, Until::Soon)]);
+        });
+    }
+
+    #[test]
+    fn beside_a_sleeper_bounded() {
+        let model = Model::new().choices(2).preemptions(2);
+        explore("deadlines::beside_a_sleeper_bounded", model, || {
+            held_then::<Sleeps>(false, |mutex| vec![timed(mutex, Until::Soon), locker(mutex, 1)]);
+        });
+    }
+
+    /// A waiter that gives up leaves its place to a sleeper just when the lock is released.
+    #[test]
+    fn past_beside_a_sleeper_bounded() {
+        let model = plain().preemptions(3);
+        explore("deadlines::past_beside_a_sleeper_bounded", model, || {
+            held_then::<Sleeps>(false, |mutex| vec![timed(mutex, Until::Past), locker(mutex, 1)]);
+        });
+    }
+
+    /// A waiter that is woken in vain gives up: the wake-up was meant for whoever waits, and the sleeper behind it gets it.
+    #[test]
+    fn past_and_woken_in_vain_bounded() {
+        let model = plain().preemptions(3);
+        explore("deadlines::past_and_woken_in_vain_bounded", model, || {
+            let mutex = shared::<Sleeps>();
+            let guard = mutex.lock();
+            let others = vec![timed(&mutex, Until::Past), locker(&mutex, 1)];
+            drop(guard);
+            if let Some(payload) = mutex.try_lock() {
+                payload.add_one();
+                drop(payload);
+                return adds_up(&mutex, 1, others);
+            }
+            adds_up(&mutex, 0, others);
+        });
+    }
+
+    #[test]
+    fn of_two_beside_a_holder_bounded() {
+        let model = Model::new().choices(1).preemptions(2);
+        explore("deadlines::of_two_beside_a_holder_bounded", model, || {
+            let two = |mutex: &_| vec![timed(mutex, Until::Soon), timed(mutex, Until::Soon)];
+            held_then::<Sleeps>(false, two);
+        });
+    }
+}
+
+mod in_turn {
+    use super::*;
+
+    #[test]
+    fn to_a_sleeper() {
+        explore("in_turn::to_a_sleeper", plain(), || {
+            held_then::<Sleeps>(true, |mutex| vec![locker(mutex, 1)]);
+        });
+    }
+
+    #[test]
+    fn to_a_spinner() {
+        explore("in_turn::to_a_spinner", plain(), || {
+            held_then::<AlwaysSpin>(true, |mutex| vec![locker(mutex, 1)]);
+        });
+    }
+
+    #[test]
+    fn to_a_sleeper_whose_deadline_passes() {
+        let model = Model::new().choices(2);
+        explore("in_turn::to_a_sleeper_whose_deadline_passes", model, || {
+            held_then::<Sleeps>(true, |mutex| vec![timed(mutex, Until::Soon)]);
+        });
+    }
+
+    #[test]
+    fn to_two_that_sleep_bounded() {
+        let model = plain().preemptions(2);
+        explore("in_turn::to_two_that_sleep_bounded", model, || {
+            held_then::<Sleeps>(true, |mutex| vec![locker(mutex, 1), locker(mutex, 1)]);
+        });
+    }
+
+    /// A sleeper whose patience ends is handed the lock by a release, and the one behind it is not forgotten.
+    #[test]
+    fn to_who_has_waited_too_long_bounded() {
+        let model = Model::new().choices(1).preemptions(2);
+        explore("in_turn::to_who_has_waited_too_long_bounded", model, || {
+            held_then::<Sleeps>(false, |mutex| vec![locker(mutex, 1), locker(mutex, 1)]);
+        });
+    }
+
+    /// The lock is released, taken again and handed over while the sleeper is on its way: twice by the same thread.
+    #[test]
+    fn to_one_on_its_way_bounded() {
+        let model = plain().preemptions(3);
+        explore("in_turn::to_one_on_its_way_bounded", model, || {
+            released_and_handed_over::<Sleeps>(1)
+        });
+    }
+}
+
+/// This thread releases the lock, takes it again and hands it over, while another waits, and has the lock `least` times.
+fn released_and_handed_over<P: Policy + 'static>(least: u32) {
+    let mutex = shared::<P>();
+    let guard = mutex.lock();
+    let other = {
+        let mutex = mutex.clone();
+        thread::spawn(move || {
+            let had = catch_unwind(AssertUnwindSafe(|| mutex.lock().add_one()));
+            u32::from(had.is_ok())
+        })
+    };
+    guard.add_one();
+    drop(guard);
+    let guard = lock_or_again(&mutex);
+    guard.add_one();
+    MutexGuard::unlock_fair(guard);
+    let theirs = other.join().unwrap();
+    assert!(theirs >= least);
+    assert_eq!(mutex.try_lock().expect("everyone is done").count(), 2 + theirs);
+}
+
+/// The lock, however often its policy panics.
+fn lock_or_again<P: Policy>(
+    mutex: &PolicyMutex<Payload, P>,
+) -> MutexGuard<'_, RawPolicyMutex<P>, Payload> {
+    loop {
+        if let Ok(guard) = catch_unwind(AssertUnwindSafe(|| mutex.lock())) {
+            return guard;
+        }
+    }
+}
+
+/// A policy that panics lets go of the lock, if its thread had it, and of its place in the queue: the others go on.
+mod a_policy_that_panics {
+    use super::*;
+
+    const AT_ONCE: u8 = 0;
+    const WHEN_WOKEN: u8 = 1;
+    const WHILE_SPINNING: u8 = 2;
+    const AT_THE_END: u8 = 3;
+
+    /// Panics in one of its calls.
+    struct Faulty<const WHERE: u8>;
+
+    impl<const WHERE: u8> Policy for Faulty<WHERE> {
+        const INIT: Self = Self;
+
+        fn threshold(&self, contention: &Contention) -> u64 {
+            panics_if(WHERE == AT_ONCE || (WHERE == WHEN_WOKEN && contention.blocks() > 0));
+            u64::from(WHERE == WHILE_SPINNING)
+        }
+
+        fn keep_spinning(&self, _contention: &Contention) -> bool {
+            panics_if(WHERE == WHILE_SPINNING);
+            true
+        }
+
+        fn adjust(&self, _wait: &Wait) {
+            panics_if(WHERE == AT_THE_END);
+        }
+    }
+
+    /// A panic that prints nothing: there are thousands.
+    fn panics_if(wrong: bool) {
+        if wrong {
+            resume_unwind(Box::new("the policy's"));
+        }
+    }
+
+    fn attempt<P: Policy>(mutex: &PolicyMutex<Payload, P>) -> u32 {
+        u32::from(catch_unwind(AssertUnwindSafe(|| mutex.lock().add_one())).is_ok())
+    }
+
+    fn attempts<const WHERE: u8>(threads: usize) {
+        let mutex = shared::<Faulty<WHERE>>();
+        let others = (1..threads)
+            .map(|_| {
+                let mutex = mutex.clone();
+                thread::spawn(move || attempt(&mutex))
+            })
+            .collect();
+        let mine = attempt(&mutex);
+        adds_up(&mutex, mine, others);
+    }
+
+    macro_rules! calls {
+        ($($name:ident: $where:ident;)+) => {$(
+            #[test]
+            fn $name() {
+                let name = stringify!($name);
+                explore(&format!("a_policy_that_panics::{name}"), plain(), || attempts::<$where>(2));
+                let model = plain().preemptions(2);
+                explore(&format!("a_policy_that_panics::{name}_of_three_bounded"), model, || attempts::<$where>(3));
+            }
+        )+};
+    }
+
+    calls! {
+        at_once: AT_ONCE;
+        when_woken: WHEN_WOKEN;
+        while_spinning: WHILE_SPINNING;
+        at_the_end: AT_THE_END;
+    }
+
+    /// The lock is handed to a thread that is on its way to a policy that panics.
+    #[test]
+    fn with_the_lock_handed_over_bounded() {
+        let model = plain().preemptions(3);
+        explore("a_policy_that_panics::with_the_lock_handed_over_bounded", model, || {
+            released_and_handed_over::<Faulty<WHEN_WOKEN>>(0);
+        });
+    }
+}
+
+/// A table with room for one histogram: the second lock goes without, and takes the place when it has come back.
+#[test]
+fn two_locks_that_want_a_histogram_bounded() {
+    let model = plain().preemptions(2).objects(64);
+    explore("two_locks_that_want_a_histogram_bounded", model, || {
+        let locks: [Shared<OptimalOnlineApproximation>; 2] = [shared(), shared()];
+        for mutex in locks {
+            let guard = mutex.lock();
+            let waiters = vec![locker(&mutex, 1), locker(&mutex, 1)];
+            drop(guard);
+            adds_up(&mutex, 0, waiters);
+        }
+    });
 }

@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn judged(plan: &Plan, cells: &[Vec<Figures>]) -> Vec<Option<bool>> {
-        let regrets = regrets(cells, plan.contestants.len());
+        let regrets = regrets(cells, &plan.setters());
         bars(plan, cells, &regrets).into_iter().map(|bar| bar.met).collect()
     }
 

@@ -81,7 +81,15 @@ impl Plan {
         self.cells.len() * (self.contestants.len() * self.rounds + doubles)
     }
 
-    /// Whether the lock that is judged takes part.
+    /// The columns of those that may set the best of a cell: all but our policies with other steps, unless there is nobody else.
+    pub(crate) fn setters(&self) -> Vec<usize> {
+        let all = 0..self.contestants.len();
+        let some: Vec<usize> =
+            all.clone().filter(|&column| self.contestants[column].role != Role::Step).collect();
+        if some.is_empty() { all.collect() } else { some }
+    }
+
+    /// Where the lock that is judged stands, if it takes part.
     pub(crate) fn judged(&self) -> Option<usize> {
         self.contestants.iter().position(|contestant| contestant.role == Role::Default)
     }

@@ -79,8 +79,11 @@ struct Orders {
     steps: AtomicU64,
 }
 
+/// No clock is read.
 const COUNT: u32 = 0;
+/// Each acquisition is timed.
 const TIME: u32 = 1;
+/// The race is over.
 const STOP: u32 = 2;
 
 /// A thread's word.
@@ -150,6 +153,9 @@ fn laps<L: Contender>(lock: &L, orders: &Orders, word: &Word, naps: Option<Naps>
     loop {
         let steps = Steps::from_bits(orders.steps.load(Ordering::Relaxed));
         let order = orders.order.load(Ordering::Relaxed);
+        if order == STOP {
+            return waits;
+        }
         word.0.store(2 * had + 1, Ordering::Relaxed);
         had += 1;
         if order == COUNT {
@@ -157,7 +163,7 @@ fn laps<L: Contender>(lock: &L, orders: &Orders, word: &Word, naps: Option<Naps>
                 word.0.store(2 * had, Ordering::Relaxed);
                 section(shared, steps.inside, naps);
             });
-        } else if order == TIME {
+        } else {
             let asked = clock::now();
             let entered = lock.with(|shared| {
                 let entered = clock::now();
@@ -166,9 +172,6 @@ fn laps<L: Contender>(lock: &L, orders: &Orders, word: &Word, naps: Option<Naps>
                 entered
             });
             waits.note(entered.nanos_since(asked));
-        } else {
-            word.0.store(2 * (had - 1), Ordering::Relaxed);
-            return waits;
         }
         work(steps.outside);
     }

@@ -26,7 +26,7 @@ struct Shown<'a> {
 /// Everything the report says of it.
 pub(crate) fn outcome(plan: &Plan, trial: &Trial) -> Outcome {
     let cells = trial.medians();
-    let regrets = regrets(&cells, plan.contestants.len());
+    let regrets = regrets(&cells, &plan.setters());
     let mut names: Vec<String> =
         plan.contestants.iter().map(|contestant| contestant.name.to_owned()).collect();
     names.extend(trial.double.map(|double| format!("{} again", names[double])));

@@ -6,7 +6,8 @@
 //! | may set a best | fairness of 0.5 at least, no wait of more than 100 ms: a lock that starves some threads shows what they lost as throughput |
 //! | regret | the best throughput over one's own; 1 for one that has more than the best but may not set it: what it starved some threads of is no gain |
 //! | worst regret, geometric mean | over all cells |
-//! | double | a contestant that runs a second time under another name and sets no best; what parts the two is noise |
+//! | double | a contestant that runs a second time under another name and sets no best, so that its regret may be below 1; what parts the two is noise |
+//! | step | one of ours with another step of its policy, in the study only if asked for: sets no best, so that the others' regrets stay the same |
 //!
 //! If no lock of a cell may set a best, the most throughput of all is the best: the cell still tells them apart.
 
@@ -47,12 +48,12 @@ pub(crate) fn best<'a>(row: impl Iterator<Item = &'a Figures> + Clone) -> f64 {
     if fair > 0.0 { fair } else { most(&mut row.clone()) }
 }
 
-/// `regrets[cell][contestant]` of `cells[cell][contestant]`, of which the first `entered` may set the best and the rest are doubles.
-pub(crate) fn regrets(cells: &[Vec<Figures>], entered: usize) -> Vec<Vec<f64>> {
+/// `regrets[cell][contestant]` of `cells[cell][contestant]`, of which those in the columns `entered` may set the best.
+pub(crate) fn regrets(cells: &[Vec<Figures>], entered: &[usize]) -> Vec<Vec<f64>> {
     cells
         .iter()
         .map(|row| {
-            let best = best(row[..entered.min(row.len())].iter());
+            let best = best(entered.iter().map(|&column| &row[column]));
             let regret = |figures: &Figures| {
                 let regret = best / figures.throughput;
                 if may_set_best(figures) { regret } else { regret.max(1.0) }
@@ -85,10 +86,11 @@ pub(crate) fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
     (sum / f64::from(count)).exp()
 }
 
-/// The column with the least geometric mean.
-pub(crate) fn leader(regrets: &[Vec<f64>]) -> usize {
-    let columns = regrets.first().map_or(0, Vec::len);
-    (0..columns)
+/// The one of `columns` with the least geometric mean.
+pub(crate) fn leader(regrets: &[Vec<f64>], columns: &[usize]) -> usize {
+    columns
+        .iter()
+        .copied()
         .min_by(|&a, &b| standing(regrets, a).mean.total_cmp(&standing(regrets, b).mean))
         .unwrap_or(0)
 }
@@ -108,7 +110,7 @@ mod tests {
     #[test]
     fn regret_is_to_the_best_of_each_cell() {
         let cells = vec![vec![figures(100.0), figures(50.0)], vec![figures(80.0), figures(100.0)]];
-        let regrets = regrets(&cells, 2);
+        let regrets = regrets(&cells, &[0, 1]);
         assert_eq!(regrets, [[1.0, 2.0], [1.25, 1.0]]);
         let first = standing(&regrets, 0);
         assert_eq!((first.worst, first.at), (1.25, 1));
@@ -116,27 +118,27 @@ mod tests {
         let second = standing(&regrets, 1);
         assert_eq!((second.worst, second.at), (2.0, 0));
         assert!(close(second.mean, 2.0_f64.sqrt()));
-        assert_eq!(leader(&regrets), 0);
+        assert_eq!(leader(&regrets, &[0, 1]), 0);
     }
 
     #[test]
     fn who_starves_others_sets_no_best() {
         let unfair = Figures { fairness: 0.49, ..figures(1000.0) };
         let slow = Figures { longest: 100.1e6, ..figures(2000.0) };
-        let regrets = regrets(&[vec![unfair, figures(100.0), slow, figures(80.0)]], 4);
+        let regrets = regrets(&[vec![unfair, figures(100.0), slow, figures(80.0)]], &[0, 1, 2, 3]);
         assert_eq!(regrets, [[1.0, 1.0, 1.0, 1.25]]);
     }
 
     #[test]
     fn where_all_starve_others_the_most_is_best() {
         let unfair = |throughput| Figures { fairness: 0.1, ..figures(throughput) };
-        assert_eq!(regrets(&[vec![unfair(10.0), unfair(40.0)]], 2), [[4.0, 1.0]]);
+        assert_eq!(regrets(&[vec![unfair(10.0), unfair(40.0)]], &[0, 1]), [[4.0, 1.0]]);
     }
 
     #[test]
     fn a_double_sets_no_best() {
         assert_eq!(
-            regrets(&[vec![figures(100.0), figures(50.0), figures(125.0)]], 2),
+            regrets(&[vec![figures(100.0), figures(50.0), figures(125.0)]], &[0, 1]),
             [[1.0, 2.0, 0.8]]
         );
     }
@@ -156,6 +158,6 @@ mod tests {
     fn nothing_is_no_number() {
         assert!(geometric_mean(std::iter::empty()).is_nan());
         assert!(standing(&[], 0).worst.is_nan());
-        assert_eq!(leader(&[]), 0);
+        assert_eq!(leader(&[], &[]), 0);
     }
 }

@@ -77,7 +77,8 @@ fn run_rounds(context: &Context, plan: &Plan, trial: &mut Trial) -> Result<(), S
     let entered = plan.contestants.len();
     for round in 0..plan.rounds {
         if round == 1 {
-            let double = leader(&regrets(&trial.medians(), entered));
+            let setters = plan.setters();
+            let double = leader(&regrets(&trial.medians(), &setters), &setters);
             trial.double = Some(double);
             for row in &mut trial.rounds {
                 row.push(Vec::new());

@@ -1,0 +1,205 @@
+//! The condition variable: release a mutex and sleep in one step, until notified.
+//!
+//! Why not the mutex's own queue, as some do who move the woken from one to the other: a wait of this kind says nothing about how long the mutex is held,
+//! which is what the mutex's policy learns from. Why not a counter that waiters sleep on: it wakes who was not meant, and lets a thread that gives up
+//! take a notification with it.
+//!
+//! A wait joins the queue while it holds the mutex, and releases it then. So whoever takes the mutex afterwards and notifies finds it in the queue. Leaving
+//! the queue is decided under its lock: by a notifier, which counts it, or by the thread itself, at its deadline, which says that it timed out. So
+//! notifications are counted exactly and nobody comes back without one.
+//!
+//! # Invariants
+//!
+//! 1. `waiting` is at least the length of the queue. It is raised under the mutex, before the wait joins.
+//! 2. From its release until it is taken back, the mutex is not this thread's; an unwinding in between ends the process, because the guard that the
+//!    caller borrows would release it once more.
+//!
+//! # Orderings
+//!
+//! `waiting` is Relaxed. Who changes the condition under the mutex and notifies sees the count of each thread that has waited for it, because that
+//! one has released the mutex since. Who changes it without the mutex may miss a thread that is on its way to sleep, and no fence would help:
+//! it can have looked at the condition before the change.
+//!
+//! Source: Lampson and Redell, "Experience with Processes and Monitors in Mesa", CACM 1980.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr;
+use core::time::Duration;
+
+use lock_api::{RawCondvarTimed, RawMutex, RawMutexTimed};
+use machine::atomic::{AtomicU32, Ordering};
+use machine::clock::{Deadline, Instant};
+
+use crate::bomb::AbortOnUnwind;
+use crate::mutex::RawPolicyMutex;
+use crate::sleepers::{Sleepers, Slept};
+
+/// Lets threads sleep until a condition holds that a mutex protects.
+///
+/// | | |
+/// | --- | --- |
+/// | notifying nobody | one load |
+/// | notifying | a spin lock; a system call for each thread woken |
+/// | waiting | a spin lock, a sleep, and the mutex again |
+/// | order | first come, first woken; who then gets the mutex first is the mutex's affair |
+/// | spurious wake-ups | none, so the number of threads notified is exact |
+/// | size | 40 bytes; threads that wait bring their own memory |
+///
+/// It works with any mutex of `lock_api`, and with several at once: each wait takes its own mutex back. A thread that times out just as it is notified
+/// either was notified, and says so, or was not, and then the notification wakes another one.
+///
+/// Notify with the mutex held, or after a section in which the condition was changed: a notification goes to those who wait, and is forgotten if
+/// there are none.
+///
+/// A wait does not spin: it waits for an event, not for a section to end. Once notified, it waits for the mutex as the mutex's policy says.
+///
+/// # Panics
+///
+/// Never. If the mutex panics while it is taken back, as it may with a [`Policy`](crate::Policy) that does, the process ends: the caller's guard cannot be
+/// honoured any more.
+pub struct RawCondvar<M = RawPolicyMutex> {
+    /// How many wait, or more (Invariant 1).
+    waiting: AtomicU32,
+    sleepers: Sleepers,
+    mutex: PhantomData<fn(&M)>,
+}
+
+/// A condition variable for a [`Mutex`](crate::Mutex).
+///
+/// ```
+/// use stanchion_competitive::{Condvar, Mutex};
+///
+/// static QUEUE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// static FILLED: Condvar = Condvar::new();
+///
+/// let taker = std::thread::spawn(|| {
+///     let mut queue = QUEUE.lock();
+///     FILLED.wait_while(&mut queue, |queue| queue.is_empty());
+///     queue.pop()
+/// });
+/// QUEUE.lock().push(7);
+/// FILLED.notify_one();
+/// assert_eq!(taker.join().unwrap(), Some(7));
+/// ```
+pub type Condvar = lock_api::Condvar<RawCondvar>;
+
+/// A condition variable for a [`PolicyMutex`](crate::PolicyMutex) with that policy.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion_competitive::{PolicyCondvar, PolicyMutex, policy::AlwaysBlock};
+///
+/// let mutex = PolicyMutex::<_, AlwaysBlock>::new(());
+/// let never = PolicyCondvar::<AlwaysBlock>::new();
+/// assert!(never.wait_for(&mut mutex.lock(), Duration::from_millis(1)).timed_out());
+/// ```
+pub type PolicyCondvar<P> = lock_api::Condvar<RawCondvar<RawPolicyMutex<P>>>;
+
+impl<M> RawCondvar<M> {
+    /// A condition variable that nobody waits on.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { waiting: AtomicU32::new(0), sleepers: Sleepers::new(), mutex: PhantomData }
+    }
+
+    /// How many threads wait. A hint.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        // Relaxed: out of date when it is returned.
+        self.waiting.load(Ordering::Relaxed) as usize
+    }
+
+    fn left(&self, count: usize) {
+        // Relaxed: a notifier that still sees it only looks in vain. What has joined fits.
+        self.waiting.fetch_sub(count as u32, Ordering::Relaxed);
+    }
+
+    fn notify(&self, most: usize) -> usize {
+        // Relaxed: see the file's header.
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        self.sleepers.wake(most, |taken| self.left(taken))
+    }
+}
+
+impl<M: RawMutex> RawCondvar<M> {
+    /// Whether it was notified.
+    ///
+    /// # Safety
+    ///
+    /// The mutex is held, and `guard` is that of its acquisition.
+    unsafe fn sleep(&self, mutex: &M, guard: &mut M::Guard, deadline: Deadline) -> bool {
+        // Relaxed: Invariant 1; its notifier comes after the release of the mutex below.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let guard: *mut M::Guard = guard;
+        // Invariant 2.
+        let bomb = AbortOnUnwind::armed("a mutex panicked while a condition variable used it");
+        let release = || {
+            // SAFETY: the guard is valid, and is written anew below before anybody can use it.
+            let held = unsafe { ptr::read(guard) };
+            // SAFETY: the caller's promise; `held` is the only use of this acquisition.
+            unsafe { mutex.unlock(held) };
+        };
+        let slept = self.sleepers.sleep(|| true, release, deadline);
+        // SAFETY: the guard is borrowed, and what it held was given to `unlock`.
+        unsafe { ptr::write(guard, mutex.lock()) };
+        bomb.defuse();
+        let notified = slept == Slept::Woken;
+        if !notified {
+            self.left(1);
+        }
+        notified
+    }
+}
+
+// SAFETY: the mutex is released after the wait has joined the queue and taken back before it returns; an unwinding in between ends the process.
+unsafe impl<M: RawMutex> lock_api::RawCondvar for RawCondvar<M> {
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self::new();
+
+    type RawMutex = M;
+
+    unsafe fn wait(&self, mutex: &M, guard: &mut M::Guard) {
+        // SAFETY: the caller's promise.
+        unsafe { self.sleep(mutex, guard, Deadline::NEVER) };
+    }
+
+    #[inline]
+    fn notify_one(&self) -> bool {
+        self.notify(1) == 1
+    }
+
+    #[inline]
+    fn notify_all(&self) -> usize {
+        self.notify(usize::MAX)
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<M> RawCondvarTimed for RawCondvar<M>
+where
+    M: RawMutexTimed<Duration = Duration, Instant = Instant>,
+{
+    fn checked_duration_to_instant(timeout: &Duration) -> Option<Instant> {
+        Instant::now().checked_add(*timeout)
+    }
+
+    unsafe fn wait_until(&self, mutex: &M, guard: &mut M::Guard, timeout: &Instant) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { !self.sleep(mutex, guard, Deadline::at(*timeout)) }
+    }
+}
+
+impl<M> Default for RawCondvar<M> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M> fmt::Debug for RawCondvar<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawCondvar").field("waiting", &self.waiting()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,281 @@
+//! The event count: sleep until something may have changed, when what is waited for lies in other structures.
+//!
+//! A worker has looked into all its sources of work and found nothing. It must sleep, but not if work was published after its look. A condition variable
+//! would want all sources under one mutex. Here the worker says first that it is about to sleep, looks once more, and sleeps only if nobody has notified
+//! since it said so.
+//!
+//! Why not a semaphore or a thread's token: those remember a notification that nobody waited for, so a producer pays for every item. Here a
+//! notification that finds nobody registered is a load and a branch (see [`machine::asymmetric`]).
+//!
+//! ```text
+//! consumer                              producer
+//! --------                              --------
+//! (1) prepare: key = epoch              (a) publish the work
+//! (2)          registered += 1          (b) notify: light()
+//! (3)          heavy()                  (c)         is anybody registered?
+//! (4) look into all sources             (d)         under the lock: epoch += 1, take sleepers out of the queue
+//! (5) under the lock: epoch still key?  (e)         wake them
+//!     join the queue; then sleep
+//! ```
+//!
+//! # No wake-up is lost
+//!
+//! If (c) does not see the registration, [`heavy`] and [`light`] make (4) see what (a) published, and the consumer does not sleep. If it does, there is a
+//! (d). Where does (1) read the epoch? Before (d) has moved it: then (5) comes before (d) and the sleeper is found in the queue, or after it and does not
+//! sleep. Or what (d) wrote: then [`heavy`] comes after a value that was written after [`light`], so again (4) sees what (a) published.
+//!
+//! A consumer that has prepared and panics drops its key, which takes the registration back. One that forgets its key leaves it registered: then every
+//! notification takes the slow path, and is right.
+//!
+//! # Invariants
+//!
+//! 1. `registered` = keys alive + threads in the queue. It counts a thread from (2) until the key is dropped, it times out, or a notifier takes it out.
+//! 2. `epoch` moves under the lock of the queue, in the step that takes sleepers out, and whether or not there are any.
+//!
+//! # Wrap-around
+//!
+//! A consumer that stands still between (1) and (5) while a multiple of 2^64 notifications pass (2^32 where pointers have 32 bits) would sleep through
+//! them. The first takes five centuries at a notification each nanosecond.
+//!
+//! # Orderings
+//!
+//! All Relaxed: (2) and (c) are ordered by [`heavy`] and [`light`], (5) and (d) by the lock. So a thread that comes back from [`EventCount::wait`] sees what
+//! the notifier did before, whether it slept (the queue orders that) or not (the lock does).
+//!
+//! Source: Reed and Kanodia, "Synchronization with Eventcounts and Sequencers", CACM 1979, for the name; the order of steps is Vyukov's (2008).
+//!
+//! [`heavy`]: machine::asymmetric::heavy
+//! [`light`]: machine::asymmetric::light
+
+use core::fmt;
+
+use machine::asymmetric;
+use machine::atomic::{AtomicU32, AtomicUsize, Ordering};
+use machine::clock::Deadline;
+
+use crate::sleepers::{Sleepers, Slept};
+
+/// Lets threads sleep until work may have appeared in any of several places, without a lock around them.
+///
+/// | | |
+/// | --- | --- |
+/// | [`notify_one`](Self::notify_one) with nobody registered | two loads where [`asymmetric`] is free, else a fence and a load |
+/// | with somebody registered | a spin lock; a system call for each thread woken |
+/// | [`prepare`](Self::prepare) | two locked instructions and [`asymmetric::heavy`], some 2 µs: search for a while before |
+/// | order | first asleep, first woken |
+/// | size | 48 bytes; threads that wait bring their own memory |
+///
+/// Each call of [`notify_one`](Self::notify_one) wakes one sleeper if there is any; besides, threads that have prepared but do not sleep yet come back as
+/// well. So a thread that comes back must look into its sources, and may find them empty. It never comes back without a notification.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+/// use stanchion_competitive::EventCount;
+///
+/// static WORK: AtomicU32 = AtomicU32::new(0);
+/// static EVENTS: EventCount = EventCount::new();
+///
+/// fn take() -> u32 {
+///     loop {
+///         if WORK.load(Relaxed) != 0 {
+///             return WORK.swap(0, Relaxed);
+///         }
+///         let key = EVENTS.prepare();
+///         // Between registering and sleeping, everything that is waited for must be looked at once more.
+///         if WORK.load(Relaxed) != 0 {
+///             EVENTS.cancel(key);
+///         } else {
+///             EVENTS.wait(key);
+///         }
+///     }
+/// }
+///
+/// let taker = std::thread::spawn(take);
+/// WORK.store(7, Relaxed);
+/// EVENTS.notify_one();
+/// assert_eq!(taker.join().unwrap(), 7);
+/// ```
+pub struct EventCount {
+    /// Those who must be told (Invariant 1).
+    registered: AtomicU32,
+    /// How often there was somebody to be told (Invariant 2).
+    epoch: AtomicUsize,
+    sleepers: Sleepers,
+}
+
+/// More registrations than this are refused: there are not so many threads, so keys have been forgotten.
+const MOST: u32 = u32::MAX / 2;
+
+/// The right to sleep on an [`EventCount`], unless it is notified first. Dropping it cancels.
+#[must_use = "a key that is dropped cancels: look into all sources of work, then wait with it"]
+pub struct Key<'e> {
+    events: &'e EventCount,
+    epoch: usize,
+}
+
+impl EventCount {
+    /// An event count that nobody waits for.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            registered: AtomicU32::new(0),
+            epoch: AtomicUsize::new(0),
+            sleepers: Sleepers::new(),
+        }
+    }
+
+    /// Registers the calling thread: from here on every notification is one for it. Look into all sources of work, then
+    /// [`cancel`](Self::cancel) or [`wait`](Self::wait).
+    ///
+    /// # Panics
+    ///
+    /// If 2^31 keys are alive, which only forgetting them can do.
+    #[inline]
+    pub fn prepare(&self) -> Key<'_> {
+        // Relaxed: before `heavy`, so if it reads what a notifier wrote, `heavy` makes visible what that one did before its `light`.
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        // Relaxed: `heavy` pairs with the notifier's `light`.
+        if self.registered.fetch_add(1, Ordering::Relaxed) >= MOST {
+            self.too_many();
+        }
+        asymmetric::heavy();
+        Key { events: self, epoch }
+    }
+
+    #[cold]
+    fn too_many(&self) -> ! {
+        self.unregister(1);
+        panic!(
+            "the event count at {self:p} has {MOST} registrations: keys were forgotten with `mem::forget`; drop them, or wait with them"
+        );
+    }
+
+    fn unregister(&self, count: u32) {
+        // Relaxed: a notifier that still sees it only works in vain.
+        self.registered.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    /// There was something to do after all. The same as dropping the key.
+    #[inline]
+    pub fn cancel(&self, key: Key<'_>) {
+        drop(key);
+    }
+
+    /// Sleeps until the next notification after [`prepare`](Self::prepare); returns at once if there was one.
+    ///
+    /// # Panics
+    ///
+    /// If the key is that of another event count.
+    #[inline]
+    pub fn wait(&self, key: Key<'_>) {
+        self.wait_until(key, Deadline::NEVER);
+    }
+
+    /// [`wait`](Self::wait), but gives up when the deadline has passed: `false`, if there was no notification until then.
+    ///
+    /// A thread that has given up has not used up anybody's notification.
+    ///
+    /// # Panics
+    ///
+    /// If the key is that of another event count.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use machine::clock::Deadline;
+    /// use stanchion_competitive::EventCount;
+    ///
+    /// let events = EventCount::new();
+    /// let key = events.prepare();
+    /// assert!(!events.wait_until(key, Deadline::after(Duration::from_millis(1))));
+    ///
+    /// let key = events.prepare();
+    /// events.notify_one();
+    /// assert!(events.wait_until(key, Deadline::PAST), "notified before it would have slept");
+    /// ```
+    pub fn wait_until(&self, key: Key<'_>, deadline: Deadline) -> bool {
+        assert!(
+            core::ptr::eq(self, key.events),
+            "this key was prepared by the event count at {:p} and is waited with on the one at {self:p}: wait where it was prepared",
+            key.events
+        );
+        // Relaxed: asked under the lock that it is written under (Invariant 2).
+        let joins = || self.epoch.load(Ordering::Relaxed) == key.epoch;
+        match self.sleepers.sleep(joins, || (), deadline) {
+            Slept::Refused => true,
+            // The notifier has taken the registration back.
+            Slept::Woken => {
+                core::mem::forget(key);
+                true
+            }
+            Slept::TimedOut => false,
+        }
+    }
+
+    /// Wakes a thread that sleeps, if there is one, and lets those through that are about to. Says how many were asleep: 0 or 1.
+    ///
+    /// What the caller did before is seen by whoever comes back from [`wait`](Self::wait) for it.
+    #[inline]
+    pub fn notify_one(&self) -> usize {
+        self.notify_many(1)
+    }
+
+    /// Wakes at most `count` threads that sleep, longest first, and lets those through that are about to. Says how many were asleep.
+    #[inline]
+    pub fn notify_many(&self, count: usize) -> usize {
+        asymmetric::light();
+        // Relaxed: `light` pairs with the `heavy` of `prepare`.
+        if self.registered.load(Ordering::Relaxed) == 0 { 0 } else { self.notify(count) }
+    }
+
+    /// Wakes all threads that sleep, and lets those through that are about to. Says how many were asleep.
+    #[inline]
+    pub fn notify_all(&self) -> usize {
+        self.notify_many(usize::MAX)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn notify(&self, count: usize) -> usize {
+        if count == 0 {
+            return 0;
+        }
+        self.sleepers.wake(count, |taken| {
+            // Relaxed: under the lock (Invariant 2). Once for each batch does no harm: the notification is still going on.
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+            // The queue is not longer than there are registrations, which fit.
+            self.unregister(taken as u32);
+        })
+    }
+
+    /// How many threads sleep or are about to. A hint.
+    #[must_use]
+    pub fn registered(&self) -> usize {
+        // Relaxed: out of date when it is returned.
+        self.registered.load(Ordering::Relaxed) as usize
+    }
+}
+
+impl Drop for Key<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.events.unregister(1);
+    }
+}
+
+impl Default for EventCount {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for EventCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventCount").field("registered", &self.registered()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key").field("epoch", &self.epoch).finish_non_exhaustive()
+    }
+}

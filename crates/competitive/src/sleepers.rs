@@ -1,0 +1,232 @@
+//! Threads asleep, first come, first woken, each on a word of its own.
+//!
+//! Why not the kernel's futex on one word for all: who sleeps there cannot be told apart, so a waker neither knows how many it has woken nor whether one
+//! that gave up meanwhile was counted, and every wake-up is a system call for as long as the woken thread has not said that it is up. Here a waker takes
+//! sleepers out of a queue: what it has taken is woken, what is left is asleep, and an empty queue costs nothing.
+//!
+//! | `state` of a sleeper | in the queue | left by |
+//! | --- | --- | --- |
+//! | asleep | yes | a waker, who takes it out; or its own thread at the deadline |
+//! | woken | no | |
+//!
+//! # Invariants
+//!
+//! 1. The queue, and the places of the sleepers in it, are touched under its lock only.
+//! 2. `state` becomes woken under the lock, in the step that takes the sleeper out. So at its deadline a thread that has the lock knows for certain: it
+//!    is still in the queue, and goes, or it was woken. No wake-up is given to a thread that says it has timed out.
+//! 3. A sleeper lies on its thread's stack, and the thread does not go on before it is out of the queue.
+//! 4. Once woken, a sleeper may be gone. Wakers then use its address only.
+//!
+//! # Orderings
+//!
+//! `state` is stored with Release and loaded with Acquire, so what a waker did before is seen by whom it woke. Under the lock it is Relaxed.
+
+use core::ptr;
+
+use lock_api::RawMutex as _;
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use machine::clock::Deadline;
+use machine::park;
+use stanchion_spin::TestAndSet;
+
+use crate::bomb::AbortOnUnwind;
+
+const ASLEEP: u32 = 0;
+const WOKEN: u32 = 1;
+
+/// How many are taken out under one hold of the lock. The system calls that wake them come after it.
+const BATCH: usize = 16;
+
+/// How [`Sleepers::sleep`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slept {
+    /// It did not: whoever asked was not to join.
+    Refused,
+    /// Taken out by a waker, whose count it is in.
+    Woken,
+    /// The deadline has passed, and no waker has counted this thread.
+    TimedOut,
+}
+
+/// A queue of sleepers. Must not be moved while there are any, which a borrow by each of them sees to.
+pub(crate) struct Sleepers {
+    lock: TestAndSet,
+    queue: UnsafeCell<Queue>,
+}
+
+struct Queue {
+    first: *const Sleeper,
+    last: *const Sleeper,
+    length: usize,
+}
+
+struct Sleeper {
+    state: AtomicU32,
+    place: UnsafeCell<Place>,
+}
+
+struct Place {
+    next: *const Sleeper,
+    previous: *const Sleeper,
+}
+
+// SAFETY: the queue is touched under the lock only (Invariant 1), and its pointers are to sleepers that live as long as they are in it (Invariant 3).
+unsafe impl Send for Sleepers {}
+// SAFETY: as above.
+unsafe impl Sync for Sleepers {}
+
+impl Sleepers {
+    pub(crate) const fn new() -> Self {
+        let queue = Queue { first: ptr::null(), last: ptr::null(), length: 0 };
+        Self { lock: TestAndSet::new(), queue: UnsafeCell::new(queue) }
+    }
+
+    fn with<R>(&self, body: impl FnOnce(&mut Queue) -> R) -> R {
+        let guard = self.lock.lock();
+        // SAFETY: Invariant 1. `body` is ours and does not unwind.
+        let result = self.queue.with_mut(|queue| body(unsafe { &mut *queue }));
+        // SAFETY: locked above, released once.
+        unsafe { self.lock.unlock(guard) };
+        result
+    }
+
+    /// Joins the queue, does `then`, and sleeps until woken or until the deadline.
+    ///
+    /// `joins` is asked under the lock and must not unwind; if it says no, nothing is done. A waker that comes after it finds this thread in the queue.
+    pub(crate) fn sleep(
+        &self,
+        joins: impl FnOnce() -> bool,
+        then: impl FnOnce(),
+        deadline: Deadline,
+    ) -> Slept {
+        let sleeper = Sleeper::new();
+        // Invariant 3.
+        let bomb = AbortOnUnwind::armed("a thread panicked while it was in a queue of sleepers");
+        let joined = self.with(|queue| {
+            let joins = joins();
+            if joins {
+                queue.push(&sleeper);
+            }
+            joins
+        });
+        let slept = if joined {
+            then();
+            self.wait(&sleeper, deadline)
+        } else {
+            Slept::Refused
+        };
+        bomb.defuse();
+        slept
+    }
+
+    fn wait(&self, sleeper: &Sleeper, deadline: Deadline) -> Slept {
+        // Acquire: pairs with the waker's Release.
+        while sleeper.state.load(Ordering::Acquire) == ASLEEP {
+            if park::wait(&sleeper.state, ASLEEP, deadline) == park::Woken::TimedOut {
+                return self.time_out(sleeper);
+            }
+        }
+        Slept::Woken
+    }
+
+    #[cold]
+    fn time_out(&self, sleeper: &Sleeper) -> Slept {
+        self.with(|queue| {
+            // Relaxed: stored under the lock that is held here (Invariant 2).
+            if sleeper.state.load(Ordering::Relaxed) == WOKEN {
+                return Slept::Woken;
+            }
+            queue.remove(sleeper);
+            Slept::TimedOut
+        })
+    }
+
+    /// Wakes those who have slept longest, at most `most`, of those who were asleep when it was called; says how many.
+    ///
+    /// `taken` is told under the lock how many are being taken out: once for each batch, at least once, and before any of them can know.
+    pub(crate) fn wake(&self, most: usize, mut taken: impl FnMut(usize)) -> usize {
+        let mut left = None;
+        let mut woken = 0;
+        loop {
+            let mut batch = [ptr::null::<AtomicU32>(); BATCH];
+            let (count, more) = self.with(|queue| {
+                let left = left.get_or_insert_with(|| most.min(queue.length));
+                let count = BATCH.min(*left).min(queue.length);
+                *left -= count;
+                taken(count);
+                for place in &mut batch[..count] {
+                    *place = queue.pop();
+                }
+                (count, *left > 0 && queue.length > 0)
+            });
+            for &state in &batch[..count] {
+                // Invariant 4.
+                park::wake_at(state, 1);
+            }
+            woken += count;
+            if !more {
+                return woken;
+            }
+        }
+    }
+}
+
+impl Sleeper {
+    fn new() -> Self {
+        let place = Place { next: ptr::null(), previous: ptr::null() };
+        Self { state: AtomicU32::fresh(ASLEEP), place: UnsafeCell::new(place) }
+    }
+
+    /// # Safety
+    ///
+    /// The queue must be locked (Invariant 1).
+    unsafe fn place<R>(&self, body: impl FnOnce(&mut Place) -> R) -> R {
+        // SAFETY: the caller's promise; no two borrows overlap, since no `body` calls this.
+        self.place.with_mut(|place| body(unsafe { &mut *place }))
+    }
+}
+
+impl Queue {
+    fn push(&mut self, sleeper: &Sleeper) {
+        // SAFETY: whoever has the queue has locked it; so in all of this `impl`.
+        unsafe { sleeper.place(|place| place.previous = self.last) };
+        // SAFETY: a sleeper in the queue is alive (Invariant 3).
+        match unsafe { self.last.as_ref() } {
+            // SAFETY: the queue is locked.
+            Some(last) => unsafe { last.place(|place| place.next = sleeper) },
+            None => self.first = sleeper,
+        }
+        self.last = sleeper;
+        self.length += 1;
+    }
+
+    fn remove(&mut self, sleeper: &Sleeper) {
+        // SAFETY: the queue is locked.
+        let (previous, next) = unsafe { sleeper.place(|place| (place.previous, place.next)) };
+        // SAFETY: a sleeper in the queue is alive.
+        match unsafe { previous.as_ref() } {
+            // SAFETY: the queue is locked.
+            Some(previous) => unsafe { previous.place(|place| place.next = next) },
+            None => self.first = next,
+        }
+        // SAFETY: a sleeper in the queue is alive.
+        match unsafe { next.as_ref() } {
+            // SAFETY: the queue is locked.
+            Some(next) => unsafe { next.place(|place| place.previous = previous) },
+            None => self.last = previous,
+        }
+        self.length -= 1;
+    }
+
+    /// Takes the first sleeper out and marks it as woken; says which word its thread sleeps on, null if there is none.
+    fn pop(&mut self) -> *const AtomicU32 {
+        // SAFETY: a sleeper in the queue is alive.
+        let Some(first) = (unsafe { self.first.as_ref() }) else { return ptr::null() };
+        self.remove(first);
+        let state = &raw const first.state;
+        // Release: pairs with the sleeper's Acquire. From here on it may be gone (Invariant 4).
+        first.state.store(WOKEN, Ordering::Release);
+        state
+    }
+}
