@@ -49,7 +49,7 @@ pub use distribution::{Bucket, Distribution, Observation, UnitsDiffer};
 pub use document::FileError;
 pub use record::Record;
 pub use recorder::{Recorder, Waits};
-pub use recording::{Recording, restart, snapshot};
+pub use recording::{Recording, restart, restart_with_cost, snapshot};
 pub use table::{MAX_NAME, NAMES, OTHERS, SLOTS, UNNAMED, intern};
 #[cfg(feature = "serde")]
 pub use thresholds::Thresholds;

@@ -5,8 +5,8 @@
 //! ```
 
 mod demo;
-mod judge;
-mod pool;
+pub(crate) mod judge;
+pub(crate) mod pool;
 mod text;
 mod verdicts;
 mod words;

@@ -10,7 +10,7 @@ use super::experiment::Part::{
     Threadpool,
 };
 use super::experiment::{Body, Experiment};
-use super::{all89, regret, regsim};
+use super::{all89, klmo91, regret, regsim};
 
 /// How many results the papers have; `regsim` and `regret` stand beside them.
 #[cfg(test)]
@@ -113,7 +113,6 @@ fn all89_list() -> Vec<Experiment> {
 
 fn klmo91_list() -> Vec<Experiment> {
     let on = (Klmo91, Real);
-    let strategies: &[Part] = &[Competitive, Applications];
     vec![
         waits(
             "klmo91/fig1",
@@ -129,52 +128,12 @@ fn klmo91_list() -> Vec<Experiment> {
             "Recorded from a real multi-threaded program that this project did not write.",
             &[Competitive],
         ),
-        waits(
-            "klmo91/fig3",
-            on,
-            "Lock waits of Galaxy and Hanoi",
-            "Most waits are short.",
-            strategies,
-        ),
-        waits(
-            "klmo91/fig4",
-            on,
-            "Lock waits of Regsim",
-            "Very few waits need blocking.",
-            &[Competitive],
-        ),
-        waits(
-            "klmo91/table1",
-            on,
-            "Cost of each strategy relative to the optimal off-line one",
-            "Block 1.58–7.24, spin 1.30–3.54, C/2 1.27–1.50, C 1.23–1.76, optimal on-line \
-             1.08–1.24, three samples 1.18–1.39, random walk 1.09–1.69; every competitive \
-             method below 1.8.",
-            strategies,
-        ),
-        waits(
-            "klmo91/table2",
-            on,
-            "How often the off-line optimum blocks, and its mean spin",
-            "The mean spin (22–64 µs) is well below C; the optimum's share of elapsed time is \
-             4.1 % for Galaxy, 8.5 % for Hanoi, 9.9 % for Regsim.",
-            strategies,
-        ),
-        waits(
-            "klmo91/table3",
-            on,
-            "Regsim, elapsed time",
-            "13.5–25.1 % better than always blocking.",
-            &[Competitive],
-        ),
-        waits(
-            "klmo91/table4",
-            on,
-            "Hanoi, elapsed time",
-            "Always spinning is 24 % worse than always blocking, fixed spinning 12–15 % better, \
-             adaptive 30.1–32.1 %, known optimum 37.0 %.",
-            strategies,
-        ),
+        klmo91::fig3::EXPERIMENT,
+        klmo91::fig4::EXPERIMENT,
+        klmo91::table1::EXPERIMENT,
+        klmo91::table2::EXPERIMENT,
+        klmo91::table3::EXPERIMENT,
+        klmo91::table4::EXPERIMENT,
     ]
 }
 

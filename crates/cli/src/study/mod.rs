@@ -11,6 +11,7 @@ mod all89;
 mod catalogue;
 mod context;
 mod experiment;
+mod klmo91;
 mod locks;
 pub(crate) mod outcome;
 pub(crate) mod regret;

@@ -65,7 +65,19 @@ pub fn snapshot() -> Recording {
 ///
 /// For a program that records several runs, one after another, or wants the time to start before the first wait. A wait that is counted meanwhile may be lost, or counted as if the unit were the old one.
 pub fn restart() {
-    table::restart();
+    table::restart(cost::current());
+}
+
+/// [`restart`], with buckets that are as wide as a C of `cost_ns` nanoseconds makes them: for waits that are to be compared with a C measured beforehand.
+/// One outside of the bounds of [`cost`](crate::cost) is taken to be the nearest within.
+///
+/// ```
+/// use stanchion_competitive::waits;
+/// waits::restart_with_cost(5_000);
+/// assert_eq!(waits::snapshot().unit_ns, 400);
+/// ```
+pub fn restart_with_cost(cost_ns: u64) {
+    table::restart(cost_ns);
 }
 
 /// What the program was called as.

@@ -337,12 +337,12 @@ pub(super) fn visit(mut each: impl FnMut(&'static str, &'static Counters)) {
     each(OTHERS, &BEYOND);
 }
 
-/// The recording begins anew.
-pub(super) fn restart() {
+/// The recording begins anew, with buckets for that C.
+pub(super) fn restart(cost: u64) {
     visit(|_, counters| {
         counters.take();
     });
     OVERFLOW.store(0, Ordering::Relaxed);
-    UNIT.store(buckets::unit(cost::current()), Ordering::Relaxed);
+    UNIT.store(buckets::unit(cost), Ordering::Relaxed);
     BEGAN.store(clock::now().to_bits(), Ordering::Relaxed);
 }

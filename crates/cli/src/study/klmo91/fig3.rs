@@ -1,0 +1,79 @@
+//! Figure 3: how long threads of Galaxy and of Hanoi waited for locks.
+//!
+//! Rule of the verdict: *most waits are short* is taken to mean that in both programs more than half of the waits were no longer than C, so that
+//! spinning through them costs less than blocking. *not judged* if a program had fewer than 100 waits, as on one processor.
+
+use super::super::context::{Context, Stop};
+use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::outcome::{Comparison, Outcome, Verdict};
+use super::paper;
+use super::recorded::{self, Own, Recorded};
+use super::show;
+use crate::units::{nanos, percent};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "klmo91/fig3",
+    paper: Paper::Klmo91,
+    title: "Lock waits of Galaxy and Hanoi",
+    claim: "Most waits are short.",
+    kind: Kind::Real,
+    body: Body::Run(run),
+};
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    context.plan(2);
+    let recorded = recorded::all(&[Own::Galaxy, Own::Hanoi], context)?;
+    let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
+    if let Some(why) = programs.iter().find_map(|program| program.too_few()) {
+        return Ok(Outcome::new(Verdict::NotJudged(why)));
+    }
+    let mut short = Vec::new();
+    for program in &programs {
+        short.push((program.name.as_str(), 1.0 - program.all()?.share_above(program.pool.cost)));
+    }
+    Ok(Outcome {
+        comparisons: comparisons(&programs, &short),
+        pictures: programs.iter().map(|program| show::histogram(program)).collect(),
+        tables: vec![show::lengths(&programs)?],
+        notes: show::notes(&programs),
+        ..Outcome::new(verdict(&short))
+    })
+}
+
+/// Of each program the share of waits up to C.
+fn verdict(short: &[(&str, f64)]) -> Verdict {
+    let figures: Vec<String> =
+        short.iter().map(|(name, share)| format!("{} of {name}'s", percent(*share))).collect();
+    let met = short.iter().all(|(_, share)| *share > 0.5);
+    Verdict::when(met, format!("{} waits were no longer than C", figures.join(" and ")))
+}
+
+fn comparisons(programs: &[&Recorded], short: &[(&str, f64)]) -> Vec<Comparison> {
+    let mut rows = vec![Comparison::new(
+        "C",
+        "200 µs (about 200 spins)",
+        programs.first().map_or_else(String::new, |program| nanos(program.pool.cost)),
+    )];
+    for (program, (name, share)) in programs.iter().zip(short) {
+        let paper = paper::offline_of(program.beside)
+            .map_or_else(String::new, |row| percent(1.0 - row.blocks));
+        rows.push(Comparison::new(format!("{name}: waits shorter than C"), paper, percent(*share)));
+        let locks = if program.beside == "Galaxy" { "13" } else { "207" };
+        let here = program.pool.locks.len().to_string();
+        rows.push(Comparison::new(format!("{name}: locks that were waited for"), locks, here));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_programs_decide() {
+        assert_eq!(verdict(&[("Galaxy", 0.9), ("Hanoi", 0.51)]).name(), "holds");
+        let differs = verdict(&[("Galaxy", 0.9), ("Hanoi", 0.5)]);
+        assert_eq!(differs.name(), "differs");
+        assert!(differs.because().contains("50.0\u{a0}% of Hanoi's"), "{differs:?}");
+    }
+}

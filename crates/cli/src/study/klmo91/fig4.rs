@@ -1,0 +1,67 @@
+//! Figure 4: how long threads of Regsim waited for locks.
+//!
+//! Rule of the verdict: *very few waits require blocking* is taken to mean that no more of them were longer than C than with the paper's Regsim, of
+//! which the off-line optimum blocks 8.3 % (table 2). *not judged* if there were fewer than 100 waits, as on one processor.
+
+use super::super::context::{Context, Stop};
+use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::outcome::{Comparison, Outcome, Verdict};
+use super::recorded::{self, LONGEST_SPIN, Own};
+use super::show;
+use crate::units::{nanos, percent};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "klmo91/fig4",
+    paper: Paper::Klmo91,
+    title: "Lock waits of Regsim",
+    claim: "Very few waits require blocking.",
+    kind: Kind::Real,
+    body: Body::Run(run),
+};
+
+/// The paper's share of waits for which blocking is right.
+const FEW: f64 = 0.083;
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    context.plan(1);
+    let recorded = recorded::of(Own::Regsim, context)?;
+    context.step()?;
+    if let Some(why) = recorded.too_few() {
+        return Ok(Outcome::new(Verdict::NotJudged(why)));
+    }
+    let (all, cost) = (recorded.all()?, recorded.pool.cost);
+    let programs = [recorded.as_ref()];
+    let long = all.share_above(cost);
+    Ok(Outcome {
+        comparisons: vec![
+            Comparison::new("C", "200 µs (about 200 spins)", nanos(cost)),
+            Comparison::new("waits longer than C", percent(FEW), percent(long)),
+            Comparison::new(
+                "waits that blocked after 5.04 C of spinning",
+                "not given",
+                percent(all.share_above(LONGEST_SPIN * cost)),
+            ),
+        ],
+        pictures: vec![show::histogram(&recorded)],
+        tables: vec![show::lengths(&programs)?],
+        notes: show::notes(&programs),
+        ..Outcome::new(verdict(long))
+    })
+}
+
+fn verdict(long: f64) -> Verdict {
+    let figures =
+        format!("{} of the waits were longer than C, {} in the paper", percent(long), percent(FEW));
+    Verdict::when(long <= FEW, figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paper_s_share_is_the_most() {
+        assert_eq!(verdict(0.083).name(), "holds");
+        assert_eq!(verdict(0.084).name(), "differs");
+    }
+}

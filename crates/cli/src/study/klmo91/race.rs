@@ -1,0 +1,334 @@
+//! A program run with each strategy in turn, and how long it took: tables 3 and 4.
+//!
+//! Rounds are interleaved, so that whatever drifts meets all strategies alike; figures are medians. Always-block takes part twice, under two names: what
+//! separates it from itself is noise, and no difference smaller than that means anything.
+//!
+//! The thresholds of *Opt-known* are computed as the paper's were, from waits recorded beforehand in the same experiment: *for each lock, we
+//! pre-computed the optimum threshold* (section 5).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stanchion_competitive::policy::{
+    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
+    OptimalOnlineApproximation, RandomWalk,
+};
+use stanchion_competitive::{Policy, RawPolicyMutex};
+use stanchion_model::competitive::optimal_threshold;
+
+use super::super::context::{Context, Stop};
+use super::super::locks::sweep::median;
+use super::super::outcome::{Axis, Comparison, Picture, Series, Shape, Table};
+use super::paper::Elapsed;
+use super::programs::Program;
+use super::recorded::{Recorded, unsound};
+use crate::units::{nanos, percent};
+
+/// Nanoseconds for which to spin, by the name of the lock.
+type Thresholds = BTreeMap<String, u64>;
+
+/// A strategy, and the program compiled for it.
+struct Entrant<A> {
+    name: &'static str,
+    /// What it is here.
+    policy: &'static str,
+    run: fn(&A, &Thresholds) -> Result<Duration, Stop>,
+}
+
+fn plain<A: Program, P: Policy + 'static>(program: &A, _: &Thresholds) -> Result<Duration, Stop> {
+    program.run(&|_| RawPolicyMutex::with_policy(P::INIT))
+}
+
+fn known<A: Program>(program: &A, thresholds: &Thresholds) -> Result<Duration, Stop> {
+    program.run(&|name| {
+        // A lock that nobody waited for when the waits were recorded spins for C.
+        let given = thresholds.get(name).copied();
+        let policy = given.map_or(OptimalOnline::INIT, OptimalOnline::with_threshold);
+        RawPolicyMutex::with_policy(policy)
+    })
+}
+
+/// How many take part.
+const ENTRANTS: usize = 11;
+
+/// The paper's rows in its order, the baseline again, and ours.
+const fn entrants<A: Program>() -> [Entrant<A>; ENTRANTS] {
+    const fn entrant<A: Program, P: Policy + 'static>(
+        name: &'static str,
+        policy: &'static str,
+    ) -> Entrant<A> {
+        Entrant { name, policy, run: plain::<A, P> }
+    }
+    [
+        entrant::<A, AlwaysBlock>("Always-block", "AlwaysBlock"),
+        entrant::<A, AlwaysSpin>("Always-spin", "AlwaysSpin"),
+        entrant::<A, FixedSpin<50>>("Fixed-spin C/2", "FixedSpin<50>"),
+        entrant::<A, FixedSpin>("Fixed-spin C", "FixedSpin"),
+        Entrant { name: "Opt-known", policy: "OptimalOnline", run: known::<A> },
+        entrant::<A, OptimalOnlineApproximation>("Opt-approx", "OptimalOnlineApproximation"),
+        entrant::<A, LastThreeSamples>("3-samples", "LastThreeSamples"),
+        entrant::<A, RandomWalk>("Random-walk", "RandomWalk"),
+        entrant::<A, AlwaysBlock>("Always-block again", "AlwaysBlock"),
+        entrant::<A, Adaptive>("Default", "Adaptive"),
+        entrant::<A, HolderAware>("Holder-aware", "HolderAware"),
+    ]
+}
+
+/// Places among the entrants.
+pub(crate) const BLOCK: usize = 0;
+pub(crate) const SPIN: usize = 1;
+pub(crate) const FIXED: [usize; 2] = [2, 3];
+pub(crate) const KNOWN: usize = 4;
+pub(crate) const ADAPTIVE: [usize; 3] = [5, 6, 7];
+pub(crate) const COMPETITIVE: std::ops::RangeInclusive<usize> = 2..=7;
+const AGAIN: usize = 8;
+
+/// With more noise than this nothing is decided.
+pub(crate) const MOST_NOISE: f64 = 0.1;
+
+/// What a race found.
+#[derive(Debug)]
+pub(crate) struct Standings {
+    names: Vec<&'static str>,
+    policies: Vec<&'static str>,
+    /// Nanoseconds, of each entrant in each round.
+    rounds: Vec<Vec<f64>>,
+    /// Their medians.
+    elapsed: Vec<f64>,
+}
+
+impl Standings {
+    fn of(names: Vec<&'static str>, policies: Vec<&'static str>, rounds: Vec<Vec<f64>>) -> Self {
+        let elapsed = rounds.iter().map(|rounds| median(rounds.clone())).collect();
+        Self { names, policies, rounds, elapsed }
+    }
+
+    pub(crate) fn name(&self, entrant: usize) -> &'static str {
+        self.names[entrant]
+    }
+
+    /// By how much less time it took than always-block, as a share of that; below 0 if it took more.
+    pub(crate) fn improvement(&self, entrant: usize) -> f64 {
+        1.0 - self.elapsed[entrant] / self.elapsed[BLOCK]
+    }
+
+    /// What separates always-block from itself.
+    pub(crate) fn noise(&self) -> f64 {
+        self.improvement(AGAIN).abs()
+    }
+
+    /// Why nothing can be decided, if nothing can.
+    pub(crate) fn disturbed(&self, processors: usize) -> Option<String> {
+        if processors < 2 {
+            return Some(
+                "one processor only: whoever holds a lock does not run while another spins for it"
+                    .to_owned(),
+            );
+        }
+        (self.noise() > MOST_NOISE).then(|| {
+            format!(
+                "always-block run again differed from itself by {}: others took the processors. Close other programs and run it again",
+                percent(self.noise())
+            )
+        })
+    }
+
+    /// The paper's layout, ours beside its figures.
+    pub(crate) fn table(&self, title: &str, paper: &[Elapsed]) -> Table {
+        let columns = [
+            "strategy",
+            "policy here",
+            "time here",
+            "fastest",
+            "slowest",
+            "improvement here",
+            "paper: most spins",
+            "paper: time",
+            "paper: improvement",
+        ];
+        let signed = |share: f64| percent(share).replace('-', "−");
+        let rows = (0..self.names.len()).map(|entrant| {
+            let rounds = &self.rounds[entrant];
+            let mut row = vec![
+                self.names[entrant].to_owned(),
+                self.policies[entrant].to_owned(),
+                nanos(self.elapsed[entrant]),
+                nanos(rounds.iter().copied().fold(f64::INFINITY, f64::min)),
+                nanos(rounds.iter().copied().fold(0.0, f64::max)),
+                signed(self.improvement(entrant)),
+            ];
+            row.extend(match beside(paper, self.names[entrant]) {
+                Some(there) => [
+                    there.spins.to_owned(),
+                    nanos(there.seconds * 1e9),
+                    signed(1.0 - there.seconds / paper[BLOCK].seconds),
+                ],
+                None => ["–", "–", "–"].map(str::to_owned),
+            });
+            row
+        });
+        Table {
+            title: title.to_owned(),
+            columns: columns.map(str::to_owned).into(),
+            rows: rows.collect(),
+        }
+    }
+
+    /// Improvements beside the paper's.
+    pub(crate) fn comparisons(&self, paper: &[Elapsed]) -> Vec<Comparison> {
+        let mut all = Vec::new();
+        for entrant in SPIN..self.names.len() {
+            let there = match beside(paper, self.names[entrant]) {
+                Some(there) => percent(1.0 - there.seconds / paper[BLOCK].seconds),
+                None if entrant == AGAIN => "the noise".to_owned(),
+                None => "not in the paper".to_owned(),
+            };
+            all.push(Comparison::new(
+                format!("{}: less time than always-block", self.names[entrant]),
+                there,
+                percent(self.improvement(entrant)),
+            ));
+        }
+        all
+    }
+
+    pub(crate) fn picture(&self, title: &str, paper: &[Elapsed]) -> Picture {
+        // A row for each strategy: first ours, then the paper's.
+        let series = (0..self.names.len()).map(|entrant| {
+            let mut points = vec![(1.0, self.elapsed[entrant] / self.elapsed[BLOCK])];
+            if let Some(there) = beside(paper, self.names[entrant]) {
+                points.push((2.0, there.seconds / paper[BLOCK].seconds));
+            }
+            Series::new(self.names[entrant], points)
+        });
+        Picture {
+            title: format!("{title} (1: here, 2: the paper)"),
+            shape: Shape::Rows,
+            x: Axis::linear("machine"),
+            y: Axis::linear("elapsed time, that of always-block being 1"),
+            series: series.collect(),
+        }
+    }
+}
+
+/// The paper's row of that name.
+fn beside<'p>(paper: &'p [Elapsed], name: &str) -> Option<&'p Elapsed> {
+    paper.iter().find(|row| row.strategy == name)
+}
+
+/// Runs `program` with every strategy, `rounds` times; `recorded` are waits of the same program.
+pub(crate) fn run<A: Program>(
+    context: &Context,
+    program: &A,
+    recorded: &Recorded,
+    rounds: usize,
+) -> Result<Standings, Stop> {
+    let thresholds = thresholds(recorded)?;
+    let entrants = entrants::<A>();
+    let mut times = vec![Vec::new(); entrants.len()];
+    for _ in 0..rounds {
+        for (entrant, times) in entrants.iter().zip(&mut times) {
+            let elapsed = (entrant.run)(program, &thresholds)?;
+            times.push(elapsed.as_nanos() as f64);
+            context.step()?;
+        }
+    }
+    let names = entrants.iter().map(|entrant| entrant.name).collect();
+    let policies = entrants.iter().map(|entrant| entrant.policy).collect();
+    Ok(Standings::of(names, policies, times))
+}
+
+/// How many steps of the progress bar [`run`] takes.
+pub(crate) fn steps(rounds: usize) -> usize {
+    ENTRANTS * rounds
+}
+
+/// For each lock the threshold that would have been best for its recorded waits.
+fn thresholds(recorded: &Recorded) -> Result<Thresholds, Stop> {
+    let mut thresholds = Thresholds::new();
+    for lock in &recorded.pool.locks {
+        let waits = lock.waits().map_err(unsound)?;
+        let (threshold, _) = optimal_threshold(&waits, recorded.pool.cost).map_err(unsound)?;
+        thresholds.insert(lock.name.clone(), threshold.min(u64::MAX as f64) as u64);
+    }
+    Ok(thresholds)
+}
+
+/// What a reader must know of both tables.
+pub(crate) fn notes(what: &str, rounds: usize, recorded: &Recorded) -> Vec<String> {
+    vec![
+        format!(
+            "{what}. Medians of {rounds} interleaved rounds; every run is checked against the program's own result. Always-block takes part twice: \
+             what separates it from itself is noise."
+        ),
+        format!(
+            "The thresholds of Opt-known are the best for {} waits recorded in a run before the rounds, lock by lock, with C = {}. The other policies \
+             go by the C that the mutex measures while it is used.",
+            crate::units::grouped(recorded.pool.waits()),
+            nanos(recorded.pool.cost)
+        ),
+        "The paper's machine had six processors and a C of 200 µs; its random walk may spin for up to 1008 spins by table 3, but for C by section 2.5, which \
+         is followed here."
+            .to_owned(),
+    ]
+}
+
+/// Made up: nanoseconds of each entrant in the order of [`entrants`].
+#[cfg(test)]
+pub(crate) fn standings(elapsed: [f64; ENTRANTS]) -> Standings {
+    let entrants = entrants::<super::programs::Hanoi>();
+    let names = entrants.iter().map(|entrant| entrant.name).collect();
+    Standings::of(names, vec![""; ENTRANTS], elapsed.map(|time| vec![time]).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paper::{TABLE_3, TABLE_4};
+    use super::*;
+
+    #[test]
+    fn the_paper_s_rows_come_first_and_in_its_order() {
+        let entrants = entrants::<super::super::programs::Hanoi>();
+        for table in [TABLE_3, TABLE_4] {
+            for (entrant, there) in entrants.iter().zip(table) {
+                assert_eq!(entrant.name, there.strategy);
+            }
+        }
+        assert!(beside(&TABLE_3, entrants[AGAIN].name).is_none());
+        assert_eq!(entrants[AGAIN].policy, entrants[BLOCK].policy);
+        assert_eq!(entrants[KNOWN].name, "Opt-known");
+    }
+
+    #[test]
+    fn improvements_and_noise() {
+        let standings = standings([10.0, 8.0, 9.0, 7.0, 6.0, 7.0, 7.0, 7.0, 9.5, 6.0, 11.0]);
+        assert!((standings.improvement(SPIN) - 0.2).abs() < 1e-12);
+        assert!((standings.improvement(10) + 0.1).abs() < 1e-12);
+        assert!((standings.noise() - 0.05).abs() < 1e-12);
+        assert_eq!(standings.disturbed(2), None);
+        assert!(standings.disturbed(1).unwrap().contains("one processor"));
+        let table = standings.table("a table", &TABLE_4);
+        assert_eq!(table.rows.len(), ENTRANTS);
+        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
+        assert_eq!(table.rows[SPIN][8], "−24.4\u{a0}%");
+        assert!(table.rows[10][5].starts_with('−'));
+    }
+
+    #[test]
+    fn a_loud_machine_decides_nothing() {
+        let loud = standings([10.0, 8.0, 9.0, 7.0, 6.0, 7.0, 7.0, 7.0, 8.9, 6.0, 11.0]);
+        assert!(loud.disturbed(2).unwrap().contains("11.0\u{a0}%"));
+    }
+
+    #[test]
+    fn thresholds_are_the_locks_own() {
+        let recorded = super::super::tests::recorded(
+            "made up",
+            &[("short", &[(100, 90), (50_000, 10)]), ("long", &[(50_000, 10)])],
+        );
+        let thresholds = thresholds(&recorded).unwrap();
+        // A wait of 100 ns is counted in a bucket that ends at 160.
+        assert_eq!(thresholds["short"], 160);
+        assert_eq!(thresholds["long"], 0);
+    }
+}

@@ -1,0 +1,93 @@
+//! Table 3: how long Regsim takes with each strategy.
+//!
+//! Rule of the verdict: *holds* if each of the paper's six competitive strategies takes at least 13.5 % less time than always-block, the least of the
+//! paper's, give or take the noise; else *differs*. *not judged* on one processor, or if the noise is above 10 %.
+
+use super::super::context::{Context, Stop};
+use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::outcome::{Outcome, Verdict};
+use super::paper::TABLE_3;
+use super::programs::{Program, Regsim};
+use super::race::{self, COMPETITIVE, Standings};
+use super::recorded::{Own, record};
+use crate::units::percent;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "klmo91/table3",
+    paper: Paper::Klmo91,
+    title: "Regsim, elapsed time",
+    claim: "Every competitive strategy takes 13.5 to 25.1 % less time than always blocking.",
+    kind: Kind::Real,
+    body: Body::Run(run),
+};
+
+/// The paper's least improvement.
+const LEAST: f64 = 0.135;
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    let rounds = context.pick(3, 7);
+    context.plan(1 + race::steps(rounds));
+    let regsim = Regsim::new(context, context.pick(100, 400))?;
+    let recorded = record(Own::Regsim, &regsim, context)?;
+    context.step()?;
+    let standings = race::run(context, &regsim, &recorded, rounds)?;
+    Ok(Outcome {
+        comparisons: standings.comparisons(&TABLE_3),
+        pictures: vec![standings.picture("Regsim", &TABLE_3)],
+        tables: vec![standings.table("Elapsed time of Regsim", &TABLE_3)],
+        notes: race::notes(&regsim.describe(), rounds, &recorded),
+        ..Outcome::new(verdict(&standings, regsim.processors()))
+    })
+}
+
+fn verdict(standings: &Standings, processors: usize) -> Verdict {
+    if let Some(why) = standings.disturbed(processors) {
+        return Verdict::NotJudged(why);
+    }
+    let of = |entrant| (standings.name(entrant), standings.improvement(entrant));
+    let mut improvements: Vec<_> = COMPETITIVE.map(of).collect();
+    improvements.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let [least, .., most] = improvements[..] else {
+        return Verdict::NotJudged("nothing was run".to_owned());
+    };
+    Verdict::when(
+        least.1 >= LEAST - standings.noise(),
+        format!(
+            "of the competitive strategies {} saves least, {} of always-block's time, and {} most, {}; noise {}",
+            least.0,
+            percent(least.1),
+            most.0,
+            percent(most.1),
+            percent(standings.noise())
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::race::standings;
+    use super::*;
+
+    #[test]
+    fn the_paper_s_own_table_holds_by_this_rule() {
+        let mut elapsed = [0.0; 11];
+        elapsed[..8].copy_from_slice(&TABLE_3.map(|row| row.seconds));
+        elapsed[8..].fill(TABLE_3[0].seconds);
+        let verdict = verdict(&standings(elapsed), 6);
+        assert_eq!(verdict.name(), "holds");
+        assert!(verdict.because().contains("Fixed-spin C/2 saves least, 13.5"), "{verdict:?}");
+        assert!(verdict.because().contains("Opt-known most, 25.1"), "{verdict:?}");
+    }
+
+    #[test]
+    fn noise_is_allowed_for_and_too_much_of_it_decides_nothing() {
+        let with = |again, walk| {
+            verdict(&standings([1.0, 5.0, 0.8, 0.8, 0.8, 0.8, 0.8, walk, again, 1.0, 1.0]), 2)
+        };
+        assert_eq!(with(1.0, 0.86).name(), "holds");
+        assert_eq!(with(1.0, 0.87).name(), "differs");
+        assert_eq!(with(1.02, 0.87).name(), "holds");
+        assert_eq!(with(1.2, 0.5).name(), "not judged");
+        assert_eq!(with(0.8, 0.5).name(), "not judged");
+    }
+}

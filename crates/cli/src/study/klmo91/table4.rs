@@ -1,0 +1,132 @@
+//! Table 4: how long Hanoi takes with each strategy.
+//!
+//! Rule of the verdict: *holds* if, give or take the noise, always-spin takes longer than always-block, every competitive strategy takes less time than
+//! always-block, and every adaptive one and the known optimum take less than both fixed ones; else *differs*. *not judged* on one processor, or if the
+//! noise is above 10 %. How large the paper's differences are (12 to 37 %) stands beside ours and is not judged: its author could not explain them
+//! (section 5).
+
+use super::super::context::{Context, Stop};
+use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::outcome::{Outcome, Verdict};
+use super::paper::TABLE_4;
+use super::programs::{Hanoi, Program};
+use super::race::{self, ADAPTIVE, BLOCK, COMPETITIVE, FIXED, KNOWN, SPIN, Standings};
+use super::recorded::{Own, record};
+use crate::units::percent;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    id: "klmo91/table4",
+    paper: Paper::Klmo91,
+    title: "Hanoi, elapsed time",
+    claim: "Always spinning is worse than always blocking, fixed spinning better, the adaptive \
+            strategies and the known optimum better still.",
+    kind: Kind::Real,
+    body: Body::Run(run),
+};
+
+fn run(context: &Context) -> Result<Outcome, Stop> {
+    let rounds = context.pick(3, 7);
+    context.plan(1 + race::steps(rounds));
+    let hanoi = Hanoi::new(context, context.pick(8, 40));
+    let recorded = record(Own::Hanoi, &hanoi, context)?;
+    context.step()?;
+    let standings = race::run(context, &hanoi, &recorded, rounds)?;
+    Ok(Outcome {
+        comparisons: standings.comparisons(&TABLE_4),
+        pictures: vec![standings.picture("Hanoi", &TABLE_4)],
+        tables: vec![standings.table("Elapsed time of Hanoi", &TABLE_4)],
+        notes: race::notes(&hanoi.describe(), rounds, &recorded),
+        ..Outcome::new(verdict(&standings, hanoi.processors()))
+    })
+}
+
+fn verdict(standings: &Standings, processors: usize) -> Verdict {
+    if let Some(why) = standings.disturbed(processors) {
+        return Verdict::NotJudged(why);
+    }
+    let noise = standings.noise();
+    // Is `faster` faster than `slower`, as far as can be told?
+    let faster = |faster: usize, slower: usize| {
+        standings.improvement(faster) >= standings.improvement(slower) - noise
+    };
+    let mut against = Vec::new();
+    let mut expect = |quick: usize, slow: usize| {
+        if !faster(quick, slow) {
+            let name = |entrant| standings.name(entrant);
+            against.push(format!("{} is not faster than {}", name(quick), name(slow)));
+        }
+    };
+    expect(BLOCK, SPIN);
+    COMPETITIVE.for_each(|competitive| expect(competitive, BLOCK));
+    for fixed in FIXED {
+        ADAPTIVE.into_iter().chain([KNOWN]).for_each(|better| expect(better, fixed));
+    }
+    let range = |entrants: &mut dyn Iterator<Item = usize>| {
+        let mut all: Vec<f64> = entrants.map(|entrant| standings.improvement(entrant)).collect();
+        all.sort_by(f64::total_cmp);
+        let ends =
+            [all.first(), all.last()].map(|end| end.map_or_else(String::new, |&end| percent(end)));
+        format!("{} to {}", ends[0], ends[1])
+    };
+    let figures = format!(
+        "time saved against always-block: always-spin {}, fixed {}, adaptive {}, known optimum {}; noise {}",
+        percent(standings.improvement(SPIN)),
+        range(&mut FIXED.into_iter()),
+        range(&mut ADAPTIVE.into_iter()),
+        percent(standings.improvement(KNOWN)),
+        percent(noise)
+    );
+    if against.is_empty() {
+        Verdict::Holds(figures)
+    } else {
+        Verdict::Differs(format!("{}. {figures}", against.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::race::standings;
+    use super::*;
+
+    fn paper() -> [f64; 11] {
+        let mut elapsed = [0.0; 11];
+        elapsed[..8].copy_from_slice(&TABLE_4.map(|row| row.seconds));
+        elapsed[8..].fill(TABLE_4[0].seconds);
+        elapsed
+    }
+
+    #[test]
+    fn the_paper_s_own_table_holds_by_this_rule() {
+        let verdict = verdict(&standings(paper()), 6);
+        assert_eq!(verdict.name(), "holds");
+        for figure in ["always-spin -24.4", "fixed 11.9", "adaptive 30.1", "known optimum 37.0"] {
+            assert!(verdict.because().contains(figure), "{figure}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn each_part_of_the_claim_is_needed() {
+        for (entrant, seconds, said) in [
+            (SPIN, 150.0, "Always-block is not faster than Always-spin"),
+            (FIXED[0], 200.0, "Fixed-spin C/2 is not faster than Always-block"),
+            (ADAPTIVE[2], 180.0, "Random-walk is not faster than Fixed-spin C"),
+            (KNOWN, 180.0, "Opt-known is not faster than Fixed-spin C"),
+        ] {
+            let mut elapsed = paper();
+            elapsed[entrant] = seconds;
+            let verdict = verdict(&standings(elapsed), 6);
+            assert_eq!(verdict.name(), "differs", "{said}");
+            assert!(verdict.because().contains(said), "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn what_noise_can_explain_decides_nothing() {
+        let mut elapsed = paper();
+        elapsed[SPIN] = 190.0;
+        assert_eq!(verdict(&standings(elapsed), 6).name(), "differs");
+        elapsed[8] = 200.0;
+        assert_eq!(verdict(&standings(elapsed), 6).name(), "holds");
+        assert_eq!(verdict(&standings(elapsed), 1).name(), "not judged");
+    }
+}
