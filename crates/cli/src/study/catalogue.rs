@@ -112,22 +112,9 @@ fn all89_list() -> Vec<Experiment> {
 }
 
 fn klmo91_list() -> Vec<Experiment> {
-    let on = (Klmo91, Real);
     vec![
-        waits(
-            "klmo91/fig1",
-            on,
-            "Lock waits of an operating system",
-            "Recorded from a real multi-threaded program that this project did not write.",
-            &[Competitive],
-        ),
-        waits(
-            "klmo91/fig2",
-            on,
-            "Lock waits of an editor",
-            "Recorded from a real multi-threaded program that this project did not write.",
-            &[Competitive],
-        ),
+        klmo91::fig1::EXPERIMENT,
+        klmo91::fig2::EXPERIMENT,
         klmo91::fig3::EXPERIMENT,
         klmo91::fig4::EXPERIMENT,
         klmo91::table1::EXPERIMENT,

@@ -52,6 +52,11 @@ impl Context {
     /// One step is done; ends the experiment if the user has asked to.
     pub(crate) fn step(&self) -> Result<(), Stop> {
         self.bar.inc(1);
+        self.go_on()
+    }
+
+    /// Ends the experiment if the user has asked to.
+    pub(crate) fn go_on(&self) -> Result<(), Stop> {
         if self.interrupt.asked() { Err(Stop::Interrupted) } else { Ok(()) }
     }
 

@@ -7,7 +7,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
 use super::super::outcome::{Comparison, Outcome, Verdict};
 use super::paper;
-use super::recorded::{self, Own, Recorded};
+use super::recorded::{self, Recorded, Source};
 use super::show;
 use crate::units::{nanos, percent};
 
@@ -22,7 +22,13 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     context.plan(2);
-    let recorded = recorded::all(&[Own::Galaxy, Own::Hanoi], context)?;
+    let mut recorded = Vec::new();
+    for source in [Source::Galaxy, Source::Hanoi] {
+        match recorded::of(source, context)? {
+            Ok(taken) => recorded.push(taken),
+            Err(why) => return Ok(Outcome::new(Verdict::NotRun(why))),
+        }
+    }
     let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
     if let Some(why) = programs.iter().find_map(|program| program.too_few()) {
         return Ok(Outcome::new(Verdict::NotJudged(why)));

@@ -5,10 +5,10 @@
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
-use super::super::outcome::{Comparison, Outcome, Verdict};
-use super::recorded::{self, LONGEST_SPIN, Own};
+use super::super::outcome::{Outcome, Verdict};
+use super::recorded::Source;
 use super::show;
-use crate::units::{nanos, percent};
+use crate::units::percent;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "klmo91/fig4",
@@ -24,29 +24,7 @@ const FEW: f64 = 0.083;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     context.plan(1);
-    let recorded = recorded::of(Own::Regsim, context)?;
-    context.step()?;
-    if let Some(why) = recorded.too_few() {
-        return Ok(Outcome::new(Verdict::NotJudged(why)));
-    }
-    let (all, cost) = (recorded.all()?, recorded.pool.cost);
-    let programs = [recorded.as_ref()];
-    let long = all.share_above(cost);
-    Ok(Outcome {
-        comparisons: vec![
-            Comparison::new("C", "200 µs (about 200 spins)", nanos(cost)),
-            Comparison::new("waits longer than C", percent(FEW), percent(long)),
-            Comparison::new(
-                "waits that blocked after 5.04 C of spinning",
-                "not given",
-                percent(all.share_above(LONGEST_SPIN * cost)),
-            ),
-        ],
-        pictures: vec![show::histogram(&recorded)],
-        tables: vec![show::lengths(&programs)?],
-        notes: show::notes(&programs),
-        ..Outcome::new(verdict(long))
-    })
+    show::one(context, Source::Regsim, verdict)
 }
 
 fn verdict(long: f64) -> Verdict {

@@ -1,12 +1,17 @@
 //! Karlin, Li, Manasse, Owicki: Empirical studies of competitive spinning for a shared-memory multiprocessor, 1991.
 //!
 //! ```text
-//! programs ──recorded──▶ waits, lock by lock ──▶ fig1 … fig4 (show)    table1, table2 (advise::judge)
-//!    └───────────race──▶ elapsed times ──▶ table3, table4                      all beside the figures in paper
+//! foreign ───┐
+//! programs ──┴─recorded──▶ waits, lock by lock ──▶ fig1 … fig4 (show), table1, table2 (advise::judge)
+//!    └────────────race──▶ elapsed times ──▶ table3, table4
+//! all of them beside the figures in paper
 //! ```
 
+pub(crate) mod fig1;
+pub(crate) mod fig2;
 pub(crate) mod fig3;
 pub(crate) mod fig4;
+mod foreign;
 mod paper;
 mod programs;
 mod race;
@@ -18,14 +23,41 @@ pub(crate) mod table3;
 pub(crate) mod table4;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::context::{Context, Stop};
-use recorded::{Own, Recorded};
+use crate::advise::pool::Pool;
+use recorded::{Recorded, Source};
 
 /// The recordings that tables 1 and 2 are about, and why others were left out.
-fn programs_of_tables(context: &Context) -> Result<(Vec<Arc<Recorded>>, Vec<String>), Stop> {
-    context.plan(Own::ALL.len());
-    Ok((recorded::all(&Own::ALL, context)?, Vec::new()))
+fn recordings(context: &Context) -> Result<(Vec<Arc<Recorded>>, Vec<String>), Stop> {
+    context.plan(Source::ALL.len());
+    let (mut recorded, mut left_out) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    for source in Source::ALL {
+        all.push(recorded::of(source, context)?);
+    }
+    all.extend(given(context).map(|given| Ok(Arc::new(given))));
+    for taken in all {
+        match taken.map(|taken| (taken.too_few(), taken)) {
+            Ok((None, taken)) => recorded.push(taken),
+            Ok((Some(why), _)) | Err(why) => left_out.push(why),
+        }
+    }
+    Ok((recorded, left_out))
+}
+
+/// The recordings in files that were named on the command line.
+fn given(context: &Context) -> impl Iterator<Item = Recorded> {
+    context.given.iter().map(|recording| Recorded {
+        name: recording.program.clone(),
+        beside: "–",
+        what: format!("{}: from a file", recording.program),
+        elapsed: Duration::from_nanos(recording.elapsed_ns),
+        processors: context.processors.len(),
+        how: Some("How it was recorded, and on how many processors, the file does not say."),
+        pool: Pool::of(vec![recording.clone()]),
+    })
 }
 
 #[cfg(test)]
@@ -63,6 +95,7 @@ mod tests {
             pool: Pool::of(vec![recording]),
             elapsed: Duration::from_millis(1),
             processors: 2,
+            how: None,
         }
     }
 }

@@ -7,7 +7,7 @@
 //! processor wake each other by turns, and half of a round trip is C. (The mutex itself measures C while it is used; that one follows the load, and one
 //! number is needed here.)
 //!
-//! Figures 3 and 4 and tables 1 and 2 are about the same recordings, so each program is recorded once in a study.
+//! Figures 1 to 4 and tables 1 and 2 are about the same recordings, so each program is recorded once in a study.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,9 @@ use stanchion_competitive::{RawPolicyMutex, cost};
 use stanchion_model::competitive::Distribution;
 
 use super::super::context::{Context, Stop};
+use super::foreign::{self, Missing};
 use super::programs::{Galaxy, Hanoi, Program, Regsim};
+use super::{fig1, fig2};
 use crate::advise::pool::Pool;
 use crate::survey::switches::round_trip;
 
@@ -43,6 +45,8 @@ pub(crate) struct Recorded {
     pub(crate) elapsed: Duration,
     /// How many processors it had.
     pub(crate) processors: usize,
+    /// How it was recorded, if otherwise than the paper's programs.
+    pub(crate) how: Option<&'static str>,
 }
 
 impl Recorded {
@@ -66,7 +70,7 @@ impl Recorded {
     pub(crate) fn too_few(&self) -> Option<String> {
         let waits = self.pool.waits();
         (waits < ENOUGH).then(|| {
-            format!("{} had {waits} waits, fewer than the {ENOUGH} that say anything", self.name)
+            format!("{}: {waits} waits, fewer than the {ENOUGH} that say anything", self.name)
         })
     }
 }
@@ -76,58 +80,71 @@ pub(crate) fn unsound(error: stanchion_model::competitive::CompetitiveError) -> 
     Stop::Failed(format!("recorded waits: {error}"))
 }
 
-/// The paper's programs that Stanchion has.
+/// A program that can be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Own {
+pub(crate) enum Source {
     Galaxy,
     Hanoi,
     Regsim,
+    /// A parallel build.
+    Build,
+    /// A server.
+    Server,
 }
 
-impl Own {
-    pub(crate) const ALL: [Self; 3] = [Self::Galaxy, Self::Hanoi, Self::Regsim];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Galaxy => "Galaxy",
-            Self::Hanoi => "Hanoi",
-            Self::Regsim => "Regsim",
-        }
-    }
+impl Source {
+    /// In the order of the paper's tables.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Build, Self::Server, Self::Galaxy, Self::Hanoi, Self::Regsim];
 }
+
+/// A recording, or why there is none.
+pub(crate) type Taken = Result<Arc<Recorded>, String>;
 
 /// What has been recorded in this process: a study has one size and one seed.
-static TAKEN: Mutex<Vec<(Own, Arc<Recorded>)>> = Mutex::new(Vec::new());
+static TAKEN: Mutex<Vec<(Source, Taken)>> = Mutex::new(Vec::new());
 
-/// The recording of `own`: taken now, unless another experiment of this study has.
-pub(crate) fn of(own: Own, context: &Context) -> Result<Arc<Recorded>, Stop> {
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, recorded)) = taken.iter().find(|entry| entry.0 == own) {
-        return Ok(Arc::clone(recorded));
-    }
-    let recorded = match own {
-        Own::Galaxy => record(own, &Galaxy::new(context, context.pick(600, 6_000))?, context),
-        Own::Hanoi => record(own, &Hanoi::new(context, context.pick(40, 400)), context),
-        Own::Regsim => record(own, &Regsim::new(context, context.pick(200, 2_000))?, context),
+/// The recording of `source`: taken now, unless another experiment of this study has.
+pub(crate) fn of(source: Source, context: &Context) -> Result<Taken, Stop> {
+    let mut all = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = all.iter().find(|entry| entry.0 == source).map(|entry| entry.1.clone());
+    let taken = match before {
+        Some(taken) => taken,
+        None => take(source, context)?,
     };
-    let recorded = Arc::new(recorded?);
-    taken.push((own, Arc::clone(&recorded)));
-    Ok(recorded)
+    if all.iter().all(|entry| entry.0 != source) {
+        all.push((source, taken.clone()));
+    }
+    context.step()?;
+    Ok(taken)
 }
 
-/// The recordings of several, each a step of the experiment.
-pub(crate) fn all(own: &[Own], context: &Context) -> Result<Vec<Arc<Recorded>>, Stop> {
-    let mut recorded = Vec::new();
-    for &own in own {
-        recorded.push(of(own, context)?);
-        context.step()?;
+fn take(source: Source, context: &Context) -> Result<Taken, Stop> {
+    let foreign = match source {
+        Source::Galaxy => {
+            return own("Galaxy", &Galaxy::new(context, context.pick(600, 6_000))?, context);
+        }
+        Source::Hanoi => return own("Hanoi", &Hanoi::new(context, context.pick(40, 400)), context),
+        Source::Regsim => {
+            return own("Regsim", &Regsim::new(context, context.pick(200, 2_000))?, context);
+        }
+        Source::Build => &fig1::BUILD,
+        Source::Server => &fig2::SERVER,
+    };
+    match foreign::record(foreign, context) {
+        Ok(recorded) => Ok(Ok(Arc::new(recorded))),
+        Err(Missing::Because(why)) => Ok(Err(format!("{}: {why}", foreign.name))),
+        Err(Missing::Stop(stop)) => Err(stop),
     }
-    Ok(recorded)
+}
+
+fn own(name: &'static str, program: &impl Program, context: &Context) -> Result<Taken, Stop> {
+    record(name, program, context).map(|recorded| Ok(Arc::new(recorded)))
 }
 
 /// Runs `program` once and says what its waits were.
 pub(crate) fn record(
-    own: Own,
+    name: &'static str,
     program: &impl Program,
     context: &Context,
 ) -> Result<Recorded, Stop> {
@@ -141,12 +158,13 @@ pub(crate) fn record(
     let mut recording = waits::snapshot();
     recording.cost_ns = switch;
     Ok(Recorded {
-        name: own.name().to_owned(),
-        beside: own.name(),
+        name: name.to_owned(),
+        beside: name,
         what: program.describe(),
         pool: Pool::of(vec![recording]),
         elapsed,
         processors: program.processors(),
+        how: None,
     })
 }
 

@@ -1,8 +1,11 @@
 //! Recorded waits as pictures and tables.
 
-use super::recorded::{LONGEST_SPIN, Recorded};
-use crate::study::context::Stop;
-use crate::study::outcome::{Axis, Picture, Series, Shape, Table};
+use super::super::context::{Context, Stop};
+use super::super::outcome::{
+    Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict,
+};
+use super::paper;
+use super::recorded::{self, LONGEST_SPIN, Recorded, Source};
 use crate::units::{count, grouped, nanos, percent};
 
 /// The paper's unit of 16 spins, as a multiple of C.
@@ -83,12 +86,60 @@ pub(crate) fn lengths(programs: &[&Recorded]) -> Result<Table, Stop> {
 
 /// What was run, and how it was recorded.
 pub(crate) fn notes(programs: &[&Recorded]) -> Vec<String> {
-    let what: Vec<&str> = programs.iter().map(|recorded| recorded.what.as_str()).collect();
-    vec![
-        format!("{}. Threads are pinned.", what.join(". ")),
-        "As in the paper's section 3, every wait may spin for 5.04 C (1008 of the paper's spins, where C is 200) before it blocks, and only contended \
-         acquisitions are counted. A wait lasts until the thread has the lock, or, if it blocked, until the release that woke it. C is half of the time in \
-         which two threads on one processor wake each other by turns."
-            .to_owned(),
-    ]
+    let mut notes: Vec<String> = Vec::new();
+    let own: Vec<&str> = programs
+        .iter()
+        .filter(|recorded| recorded.how.is_none())
+        .map(|recorded| recorded.what.as_str())
+        .collect();
+    if !own.is_empty() {
+        notes.push(format!("{}. Threads are pinned.", own.join(". ")));
+        notes.push(
+            "As in the paper's section 3, every wait may spin for 5.04 C (1008 of the paper's spins, where C is 200) before it blocks, and only \
+             contended acquisitions are counted. A wait lasts until the thread has the lock, or, if it blocked, until the release that woke it. C is half \
+             of the time in which two threads on one processor wake each other by turns."
+                .to_owned(),
+        );
+    }
+    for recorded in programs {
+        if let Some(how) = recorded.how {
+            notes.push(format!("{}. {how}", recorded.what));
+        }
+    }
+    notes
+}
+
+/// The figure of one program: its histogram, and `verdict` of the share of waits that were longer than C.
+pub(crate) fn one(
+    context: &Context,
+    source: Source,
+    verdict: fn(f64) -> Verdict,
+) -> Result<Outcome, Stop> {
+    let recorded = match recorded::of(source, context)? {
+        Ok(recorded) => recorded,
+        Err(why) => return Ok(Outcome::new(Verdict::NotRun(why))),
+    };
+    if let Some(why) = recorded.too_few() {
+        return Ok(Outcome::new(Verdict::NotJudged(why)));
+    }
+    let (all, cost) = (recorded.all()?, recorded.pool.cost);
+    let programs = [recorded.as_ref()];
+    let long = all.share_above(cost);
+    let paper = paper::offline_of(recorded.beside).map_or_else(|| "–".to_owned(), |row| percent(row.blocks));
+    let beside = recorded.beside;
+    Ok(Outcome {
+        comparisons: vec![
+            Comparison::new("C", "200 µs (about 200 spins)", nanos(cost)),
+            Comparison::new(format!("waits longer than C; the paper's are of {beside}"), paper, percent(long)),
+            Comparison::new(
+                "waits longer than 5.04 C",
+                "not given",
+                percent(all.share_above(LONGEST_SPIN * cost)),
+            ),
+        ],
+        pictures: vec![histogram(&recorded)],
+        tables: vec![lengths(&programs)?],
+        notes: notes(&programs),
+        ..Outcome::new(verdict(long))
+    })
 }

@@ -4,13 +4,14 @@
 //!
 //! Rule of the verdict: *holds* if every strategy that the paper calls competitive costs less than 1.8 times the optimum for every program, and the
 //! best on-line threshold at most 1.24 times; else *differs*. That fixed spin costs at most 2 times the optimum and the best threshold at most
-//! e/(e-1) times are theorems, and a figure above fails the experiment. *not judged* if a program had fewer than 100 waits.
+//! e/(e-1) times are theorems, and a figure above fails the experiment. A program
+//! with fewer than 100 waits is left out; *not judged* if that leaves none.
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::recorded::{LONGEST_SPIN, Recorded, unsound};
-use super::{paper, programs_of_tables, show};
+use super::{paper, recordings, show};
 use crate::advise::judge::{BLOCK, COLUMNS, COMPETITIVE, Costs, FACTORS, Judged, ONLINE, POLICIES};
 use crate::units::significant;
 
@@ -75,16 +76,16 @@ fn broke(what: &str, how: &str) -> Stop {
 }
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let (recorded, left_out) = programs_of_tables(context)?;
+    let (recorded, left_out) = recordings(context)?;
     let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
-    if let Some(why) = programs.iter().find_map(|program| program.too_few()) {
-        return Ok(Outcome::new(Verdict::NotJudged(why)));
+    if programs.is_empty() {
+        return Ok(Outcome::new(Verdict::NotJudged(left_out.join("; "))));
     }
     let rows: Vec<Row> =
         programs.iter().map(|program| Row::of(program)).collect::<Result<_, _>>()?;
     let figures: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.relative())).collect();
     let mut notes = show::notes(&programs);
-    notes.extend(left_out);
+    notes.extend(left_out.iter().map(|why| format!("Left out: {why}.")));
     notes.push(
         "Random-walk and last-three-samples are computed for the long run, the approximation with its learning is simulated; all take waits to be \
          independent of those before, as the paper does. “Spin, cut” counts waits beyond 5.04 C as 5.04 C, as the paper's recorder did: compare it, not \

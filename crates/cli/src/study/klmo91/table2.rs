@@ -1,7 +1,8 @@
 //! Table 2: what the off-line optimum does with the recorded waits.
 //!
 //! Rule of the verdict: *when spinning is the optimal choice, the average time spent spinning (22–64 µs) is considerably less than the time for a
-//! context switch (200 µs)*: *holds* if it is at most half of C for every program; else *differs*. *not judged* if a program had fewer than 100 waits.
+//! context switch (200 µs)*: *holds* if it is at most half of C for every program; else *differs*. A program
+//! with fewer than 100 waits is left out; *not judged* if that leaves none.
 //!
 //! Beside it stands, for each program, whether more than 90 % of its contended waits had two contenders, the paper's assumption of section 7.
 
@@ -9,7 +10,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
 use super::super::outcome::{Comparison, Outcome, Table, Verdict};
 use super::recorded::{Recorded, unsound};
-use super::{paper, programs_of_tables, show};
+use super::{paper, recordings, show};
 use crate::units::{nanos, percent, significant};
 use stanchion_model::competitive::optimal_offline;
 
@@ -64,15 +65,15 @@ impl Row {
 }
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let (recorded, left_out) = programs_of_tables(context)?;
+    let (recorded, left_out) = recordings(context)?;
     let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
-    if let Some(why) = programs.iter().find_map(|program| program.too_few()) {
-        return Ok(Outcome::new(Verdict::NotJudged(why)));
+    if programs.is_empty() {
+        return Ok(Outcome::new(Verdict::NotJudged(left_out.join("; "))));
     }
     let rows: Vec<Row> =
         programs.iter().map(|program| Row::of(program)).collect::<Result<_, _>>()?;
     let mut notes = show::notes(&programs);
-    notes.extend(left_out);
+    notes.extend(left_out.iter().map(|why| format!("Left out: {why}.")));
     notes.push(
         "The optimum's share is its cost over all waits divided by the elapsed time and by the number of processors; the paper does not say whether it \
          divides by the latter. The paper's row for Hanoi does not go with its table 1: 16.5 % blocked would make always-block cost 3.77 times the \

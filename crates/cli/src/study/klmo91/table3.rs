@@ -9,7 +9,7 @@ use super::super::outcome::{Outcome, Verdict};
 use super::paper::TABLE_3;
 use super::programs::{Program, Regsim};
 use super::race::{self, COMPETITIVE, Standings};
-use super::recorded::{Own, record};
+use super::recorded::record;
 use crate::units::percent;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -28,7 +28,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let rounds = context.pick(3, 7);
     context.plan(1 + race::steps(rounds));
     let regsim = Regsim::new(context, context.pick(100, 400))?;
-    let recorded = record(Own::Regsim, &regsim, context)?;
+    let recorded = record("Regsim", &regsim, context)?;
     context.step()?;
     let standings = race::run(context, &regsim, &recorded, rounds)?;
     Ok(Outcome {

@@ -11,7 +11,7 @@ use super::super::outcome::{Outcome, Verdict};
 use super::paper::TABLE_4;
 use super::programs::{Hanoi, Program};
 use super::race::{self, ADAPTIVE, BLOCK, COMPETITIVE, FIXED, KNOWN, SPIN, Standings};
-use super::recorded::{Own, record};
+use super::recorded::record;
 use crate::units::percent;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -28,7 +28,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let rounds = context.pick(3, 7);
     context.plan(1 + race::steps(rounds));
     let hanoi = Hanoi::new(context, context.pick(8, 40));
-    let recorded = record(Own::Hanoi, &hanoi, context)?;
+    let recorded = record("Hanoi", &hanoi, context)?;
     context.step()?;
     let standings = race::run(context, &hanoi, &recorded, rounds)?;
     Ok(Outcome {
