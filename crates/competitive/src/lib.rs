@@ -7,6 +7,7 @@ mod lot;
 mod mutex;
 mod owner;
 mod rw_lock;
+mod semaphore;
 mod sleepers;
 
 pub mod cost;
@@ -27,3 +28,4 @@ pub use rw_lock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, PolicyRwLock, RawRwLock, RwLock,
     RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
+pub use semaphore::{Permits, Semaphore};
