@@ -5,6 +5,7 @@ mod condvar;
 mod event_count;
 mod lot;
 mod mutex;
+mod once;
 mod owner;
 mod rw_lock;
 mod semaphore;
@@ -23,6 +24,7 @@ pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
     RawPolicyMutex,
 };
+pub use once::{Once, OnceLock};
 pub use policy::Policy;
 pub use rw_lock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, PolicyRwLock, RawRwLock, RwLock,
