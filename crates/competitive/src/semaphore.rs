@@ -252,17 +252,19 @@ impl<G: RawMutex> Semaphore<G> {
             word = more;
         }
         loop {
-            let (to, order) = if has(word) {
+            let changed = if has(word) {
+                let fewer = (word - count * PERMIT) & !(CLAIMED | ASLEEP);
                 // Acquire: pairs with the Release of who gave them back.
-                ((word - count * PERMIT) & !(CLAIMED | ASLEEP), Ordering::Acquire)
+                self.word.compare_exchange(word, fewer, Ordering::Acquire, Ordering::Relaxed)
             } else {
-                (word | ASLEEP, Ordering::Relaxed)
+                let asleep = word | ASLEEP;
+                self.word.compare_exchange(word, asleep, Ordering::Relaxed, Ordering::Relaxed)
             };
-            if let Err(now) = self.word.compare_exchange(word, to, order, Ordering::Relaxed) {
+            if let Err(now) = changed {
                 word = now;
             } else if has(word) {
                 return true;
-            } else if park::wait(&self.word, to, deadline) == park::Woken::TimedOut {
+            } else if park::wait(&self.word, word | ASLEEP, deadline) == park::Woken::TimedOut {
                 self.word.fetch_and(!(CLAIMED | ASLEEP), Ordering::Relaxed);
                 return false;
             } else {
