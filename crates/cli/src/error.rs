@@ -65,6 +65,9 @@ pub(crate) enum Error {
     #[error("{} failed; the report says why", count(*.0, "experiment"))]
     Failed(usize),
 
+    #[error(transparent)]
+    Record(#[from] crate::record::Refusal),
+
     #[error("interrupted; what was finished is in {}", .0.display())]
     Interrupted(PathBuf),
 }
@@ -80,6 +83,7 @@ impl Error {
             | Self::OnlyForRegret(_)
             | Self::Unwritable { .. } => 2,
             Self::Interrupted(_) => 130,
+            Self::Record(refusal) => refusal.exit_code(),
             Self::Write { .. }
             | Self::Draw { .. }
             | Self::Json(_)
