@@ -82,8 +82,7 @@ pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, M
     if !file.exists() {
         return Err(Missing::Because(words(&place.0, ended)));
     }
-    let recordings =
-        pool::load(&[file]).map_err(|error| Missing::Because(error.to_string()))?;
+    let recordings = pool::load(&[file]).map_err(|error| Missing::Because(error.to_string()))?;
     let elapsed = recordings.iter().map(|recording| recording.elapsed_ns).sum();
     Ok(Recorded {
         name: foreign.name.to_owned(),
@@ -123,8 +122,7 @@ struct Place(PathBuf);
 impl Place {
     fn new(name: &str) -> std::io::Result<Self> {
         let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-        let path =
-            std::env::temp_dir().join(format!("stanchion-{}-{name}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("stanchion-{}-{name}", std::process::id()));
         fs::create_dir(&path)?;
         Ok(Self(path))
     }
