@@ -3,7 +3,8 @@
 //! The command runs itself, so that a program which hangs, or takes a signal badly, is another process's affair: after a time limit, or at Ctrl-C,
 //! its whole process group is ended. It runs in a directory of its own that is removed.
 //!
-//! Waits are those that the shim sees: from a `pthread_mutex_trylock` that failed until the C library's own lock was had, sleeping and waking included.
+//! The C library does the waiting, as it always would, and the shim measures it from outside; so a wait is spun through only if it ended before the
+//! thread went to sleep.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -95,8 +96,8 @@ pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, M
     })
 }
 
-const HOW: &str = "Recorded by `stanchion record`, its locks being the C library's own: a wait lasts until the thread has the lock, sleeping \
-                   and waking included, and C is what `stanchion record` found a wake-up to take.";
+const HOW: &str = "Recorded by `stanchion record`, the C library doing the waiting: a wait lasts until the thread has the lock, or, if it slept, until \
+                   the release that woke it, and C is what `stanchion record` found a wake-up to take.";
 
 const WAITS: &str = "waits.json";
 const WORDS: &str = "words.txt";
