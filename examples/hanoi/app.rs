@@ -37,9 +37,13 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "R", default_value_t = 20, value_parser = value_parser!(u32).range(1..))]
     rounds: u32,
 
-    /// Nanoseconds for which each disk is carried.
+    /// Nanoseconds for which each disk is carried, without a lock.
     #[arg(long, allow_negative_numbers = true, value_name = "NS", default_value_t = 1_000, value_parser = value_parser!(u64).range(..=1_000_000_000))]
     work_ns: u64,
+
+    /// Nanoseconds for which each drawing holds the lock of its row or column: the longer, the more contention.
+    #[arg(long, allow_negative_numbers = true, value_name = "NS", default_value_t = 100, value_parser = value_parser!(u64).range(..=1_000_000_000))]
+    draw_ns: u64,
 
     #[command(flatten)]
     lock: Choice,
@@ -104,6 +108,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
         threads: arguments.threads.into(),
         rounds: arguments.rounds,
         work_ns: arguments.work_ns,
+        draw_ns: arguments.draw_ns,
         pinned: !arguments.no_pin,
     };
     let locks = match arguments.lock.open() {

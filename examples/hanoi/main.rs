@@ -4,6 +4,15 @@
 //! cargo run --release -p examples --example hanoi -- --rounds 200 --threads 64 --lock mcs
 //! ```
 //!
+//! With a policy its waits can be recorded, and the thresholds that would have been best be used in the next run, which is the row *Opt-known* of the
+//! paper's table 4:
+//!
+//! ```text
+//! hanoi --policy fixed-spin --waits waits.json
+//! stanchion advise waits.json --thresholds thresholds.json
+//! hanoi --policy optimal-online=thresholds.json
+//! ```
+//!
 //! | exit code | meaning |
 //! | --- | --- |
 //! | 0 | every disk arrived, in as many moves as there must be |

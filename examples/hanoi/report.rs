@@ -24,12 +24,13 @@ impl Report<'_> {
         )?;
         writeln!(
             out,
-            "run          {} rounds, {} threads, {}, {} locks, {} ns for each move",
+            "run          {} rounds, {} threads, {}, {} locks, {} ns a move, {} ns a drawing",
             options.rounds,
             options.threads,
             self.lock,
             run.locks.len(),
             options.work_ns,
+            options.draw_ns,
         )?;
         write!(out, "moves        {}", run.moves)?;
         match &run.fault {

@@ -134,6 +134,7 @@ fn nonsense_in_the_arguments_is_refused() {
         ["--rounds", "0"],
         ["--rounds", "-1"],
         ["--work-ns", "1000000001"],
+        ["--draw-ns", "-1"],
         ["--lock", "mutex"],
         ["--policy", "mutex"],
         ["--colour", "red"],

@@ -2,6 +2,8 @@
 
 use crate::busted;
 use crate::subject::{Subject, Timed, Untimed};
+use stanchion_competitive::RawPolicyMutex;
+use stanchion_competitive::policy::{Adaptive, AlwaysBlock, OptimalOnlineApproximation};
 use stanchion_spin::contention::{Exchange, Polling, Read};
 use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
 use std::sync::Arc;
@@ -39,6 +41,9 @@ locks! {
     "clh": Timed<Clh>,
     "mcs": Untimed<Mcs>,
     "time-published-mcs": Untimed<TimePublishedMcs>,
+    "mutex": Timed<RawPolicyMutex<Adaptive>>,
+    "mutex-always-block": Timed<RawPolicyMutex<AlwaysBlock>>,
+    "mutex-optimal-online-approximation": Timed<RawPolicyMutex<OptimalOnlineApproximation>>,
     "parking-lot": Timed<parking_lot::RawMutex>,
     "parking-lot-fair": Timed<parking_lot::RawFairMutex>;
     busted

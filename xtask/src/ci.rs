@@ -137,7 +137,8 @@ fn clippy() -> Result {
 pub(crate) const FEATURES: &[(&str, &[&str])] = &[
     ("stanchion-machine", &["", "std"]),
     ("stanchion-spin", &["", "std", "lock_api_04"]),
-    ("stanchion", &["", "std", "spin", "model", "spin,lock_api_04"]),
+    ("stanchion-competitive", &["", "serde"]),
+    ("stanchion", &["", "std", "spin", "competitive", "model", "spin,lock_api_04"]),
 ];
 
 fn features() -> Result {

@@ -44,7 +44,14 @@ fn the_papers_own() {
 fn any_number_of_threads() {
     for threads in [1, 2, 3, 7, 12, 64] {
         for rounds in [1, 2, 5] {
-            arrives(Options { disks: 12, threads, rounds, work_ns: 0, ..Options::default() });
+            arrives(Options {
+                disks: 12,
+                threads,
+                rounds,
+                work_ns: 0,
+                draw_ns: 0,
+                ..Options::default()
+            });
         }
     }
 }
@@ -116,6 +123,15 @@ fn who_watches_sees_the_disks_on_their_way_and_in_the_end() {
 }
 
 #[test]
+fn a_drawing_takes_its_time() {
+    let slow =
+        Options { disks: 3, threads: 1, work_ns: 0, draw_ns: 1_000_000, ..Options::default() };
+    let run = arrives(slow);
+    // 5 moves, each drawn in two rows and twice over each of two pegs at least.
+    assert!(run.elapsed > Duration::from_millis(5 * 5), "{:?}", run.elapsed);
+}
+
+#[test]
 fn nonsense_is_refused() {
     let refused =
         |options: Options| hanoi::run::<Lock>(&options).map(drop).expect_err("refused").to_string();
@@ -177,6 +193,6 @@ proptest! {
 
     #[test]
     fn any_towers(disks in 1_usize..20, pegs in 4_usize..9, threads in 1_usize..24, rounds in 1_u32..4) {
-        arrives(Options { disks, pegs, threads, rounds, work_ns: 0, pinned: false });
+        arrives(Options { disks, pegs, threads, rounds, work_ns: 0, draw_ns: 0, pinned: false });
     }
 }

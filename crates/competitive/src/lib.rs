@@ -6,6 +6,7 @@ mod event_count;
 mod lot;
 mod mutex;
 mod owner;
+mod rw_lock;
 mod sleepers;
 
 pub mod cost;
@@ -22,3 +23,7 @@ pub use mutex::{
     RawPolicyMutex,
 };
 pub use policy::Policy;
+pub use rw_lock::{
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, PolicyRwLock, RawRwLock, RwLock,
+    RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
+};

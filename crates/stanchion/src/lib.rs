@@ -1,11 +1,17 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 
+#[cfg(feature = "competitive")]
+pub use stanchion_competitive as competitive;
 pub use stanchion_machine as machine;
 #[cfg(feature = "model")]
 pub use stanchion_model as model;
 #[cfg(feature = "spin")]
 pub use stanchion_spin as spin;
+
+#[cfg(feature = "competitive")]
+#[doc(no_inline)]
+pub use stanchion_competitive::{Condvar, EventCount, MappedMutexGuard, Mutex, MutexGuard};
 
 /// The workspace's own README, so that its examples are compiled and run.
 #[cfg(doctest)]

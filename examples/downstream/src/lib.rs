@@ -1,7 +1,7 @@
 //! An append-only journal: writers take turns under a spin lock, readers take none.
 //!
-//! It is here to show how a crate of your own uses `stanchion`: locks from [`stanchion::spin`], and everything else that its algorithm
-//! asks of the machine from [`stanchion::machine`]. Then the same source runs for real,
+//! It is here to show how a crate of your own uses `stanchion`: locks from [`stanchion::spin`], in its tests also [`stanchion::Mutex`], and
+//! everything else that its algorithm asks of the machine from [`stanchion::machine`]. Then the same source runs for real,
 //!
 //! ```text
 //! cargo test --manifest-path examples/downstream/Cargo.toml

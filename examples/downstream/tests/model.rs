@@ -1,6 +1,7 @@
 //! The journal's tests: real runs by default, every interleaving under `--cfg stanchion_loom`.
 
 use journal::Journal;
+use stanchion::Mutex;
 use stanchion::machine::sync::Arc;
 use stanchion::machine::{Model, thread};
 
@@ -39,6 +40,28 @@ fn a_reader_that_takes_no_lock_sees_whole_entries() {
         assert_eq!(journal.get(0), Some(5));
     });
     println!("model a_reader_that_takes_no_lock_sees_whole_entries: {explored}");
+}
+
+/// The journal under a mutex that puts its waiters to sleep: whoever sleeps is woken, and finds the other's entries.
+#[test]
+fn writers_that_sleep_for_one_another_agree() {
+    let explored = Model::new().preemptions(2).check(|| {
+        let entries = Arc::new(Mutex::new([0_u32; 2]));
+        let other = {
+            let entries = entries.clone();
+            thread::spawn(move || entries.lock()[0] += 1)
+        };
+        {
+            let mut entries = entries.lock();
+            entries[0] += 1;
+            entries[1] = entries[0];
+        }
+        other.join().unwrap();
+        let entries = entries.lock();
+        assert_eq!(entries[0], 2);
+        assert!(entries[1] == 1 || entries[1] == 2);
+    });
+    println!("model writers_that_sleep_for_one_another_agree: {explored}");
 }
 
 /// The models above can fail: the same publication with `Relaxed` is a data race, and loom says so.

@@ -21,6 +21,7 @@
 use super::schedule::{Disk, Move};
 use crate::named::{Ledger, Locksmith, Named};
 use lock_api::RawMutex;
+use machine::wait;
 
 /// What the lock of a peg guards.
 #[derive(Debug, Default)]
@@ -77,6 +78,8 @@ pub(super) struct Board<L> {
     rows: Vec<Named<L, Vec<Cell>>>,
     columns: Vec<Named<L, Column>>,
     count: Named<L, u64>,
+    /// Nanoseconds that a drawing takes.
+    draw_ns: u64,
 }
 
 /// What the display shows, read row by row while disks are moved.
@@ -110,7 +113,12 @@ pub(super) struct Remains {
 
 impl<L: RawMutex> Board<L> {
     /// All disks on peg 0.
-    pub(super) fn new(disks: usize, pegs: usize, locks: &mut Locksmith<'_, L>) -> Self {
+    pub(super) fn new(
+        disks: usize,
+        pegs: usize,
+        draw_ns: u64,
+        locks: &mut Locksmith<'_, L>,
+    ) -> Self {
         let stack = |peg| if peg == 0 { (0..disks as Disk).rev().collect() } else { Vec::new() };
         let cells = |row: usize| {
             let bottom = Cell { disk: Some((disks - 1 - row) as Disk), steps: 0 };
@@ -129,6 +137,7 @@ impl<L: RawMutex> Board<L> {
                 .map(|peg| locks.lock(format!("column {peg}"), Column::default()))
                 .collect(),
             count: locks.lock("count".to_owned(), 0),
+            draw_ns,
         }
     }
 
@@ -163,6 +172,7 @@ impl<L: RawMutex> Board<L> {
             if cell.steps <= number {
                 *cell = Cell { disk: drawn, steps: number + 1 };
             }
+            self.draw();
         }
         let mut disk = ledger.lock(&self.disks[made.disk as usize]);
         disk.held = step == Step::Lift;
@@ -177,9 +187,19 @@ impl<L: RawMutex> Board<L> {
             let mut column = ledger.lock(column);
             column.above += 1;
             column.passed += 1;
+            self.draw();
         }
         fly();
-        ledger.lock(column).above -= 1;
+        let mut column = ledger.lock(column);
+        column.above -= 1;
+        self.draw();
+    }
+
+    /// What drawing takes, while the lock of what is drawn is held.
+    fn draw(&self) {
+        if self.draw_ns > 0 {
+            wait::delay(self.draw_ns);
+        }
     }
 
     /// Counts a move.
@@ -266,7 +286,7 @@ mod tests {
     fn board(disks: usize, pegs: usize) -> (Board<Lock>, Ledger) {
         let make = |_: &str| Lock::INIT;
         let mut locks = Locksmith::new(&make);
-        let board = Board::new(disks, pegs, &mut locks);
+        let board = Board::new(disks, pegs, 0, &mut locks);
         (board, Ledger::new(locks.names().len()))
     }
 

@@ -36,17 +36,28 @@ pub struct Options {
     pub threads: usize,
     /// Times the disks go from end to end: there, back, there, …
     pub rounds: u32,
-    /// Nanoseconds for which a disk is carried, the processor being busy with it.
+    /// Nanoseconds for which a disk is carried, the processor being busy with it, without a lock.
     pub work_ns: u64,
+    /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial of contention. A move draws twice in rows, and twice for each
+    /// peg that it passes.
+    pub draw_ns: u64,
     /// Whether each thread stays on one processor, which are dealt out in turn. Without it the system may let all of them take turns on one: they
     /// wake each other, and who is woken often runs where its waker did. Then no lock is ever found held.
     pub pinned: bool,
 }
 
 impl Default for Options {
-    /// The paper's 64 disks on 5 pegs, once; a thread for each disk, 1 µs for each move, not pinned.
+    /// The paper's 64 disks on 5 pegs, once; a thread for each disk, 1 µs for each move and 100 ns for each drawing, not pinned.
     fn default() -> Self {
-        Self { disks: 64, pegs: 5, threads: 64, rounds: 1, work_ns: 1_000, pinned: false }
+        Self {
+            disks: 64,
+            pegs: 5,
+            threads: 64,
+            rounds: 1,
+            work_ns: 1_000,
+            draw_ns: 200,
+            pinned: false,
+        }
     }
 }
 

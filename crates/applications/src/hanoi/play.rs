@@ -58,7 +58,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     watch: &mut dyn FnMut(&Scene),
 ) -> Result<Run, Refused> {
     let needed = check(options)?;
-    let &Options { disks, pegs, threads, rounds, pinned, .. } = options;
+    let &Options { disks, pegs, threads, rounds, draw_ns, pinned, .. } = options;
     let began = clock::now();
     let plan = Plan::new(disks, pegs);
     let moves = plan.len() as u64 * u64::from(rounds);
@@ -69,7 +69,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
         passed: plan.columns() * u64::from(rounds),
     };
     let mut locks = Locksmith::new(make);
-    let board = Board::new(disks, pegs, &mut locks);
+    let board = Board::new(disks, pegs, draw_ns, &mut locks);
     let posts = (0..threads).map(|who| Post::new(who, &mut locks)).collect();
     let names = locks.names();
     let locks = names.len();

@@ -50,38 +50,50 @@ pub(crate) struct LockAdvice {
 
 /// Runs the command.
 pub(crate) fn run(options: &AdviseOptions) -> Result<(), Error> {
-    let recordings = if options.demo { Vec::new() } else { pool::load(&options.files)? };
-    // Before two seconds are spent on the demo, or a page is drawn.
+    let recorded = if options.demo { None } else { Some(Pool::of(pool::load(&options.files)?)) };
+    if let Some(pool) = recorded.as_ref().filter(|pool| pool.locks.is_empty()) {
+        say_nothing(pool);
+        return Ok(());
+    }
+    // Before two seconds are spent on the demo.
     let destination = Destination::open(options)?;
-    let recordings = if options.demo {
-        Output::Stderr.line(format_args!(
-            "recording {} threads that share three locks, for {} s",
-            demo::THREADS,
-            demo::TIME.as_secs()
-        ));
-        let recording = demo::record();
-        report::replace(&destination.recording, recording.to_json().as_bytes())?;
-        vec![recording]
-    } else {
-        recordings
+    let mut pool = match recorded {
+        Some(pool) => pool,
+        None => record_demo(&destination)?,
     };
-    let mut pool = Pool::of(recordings);
+    if pool.locks.is_empty() {
+        say_nothing(&pool);
+        return Ok(());
+    }
     if let Some(cost) = options.cost_ns {
         pool.cost = cost as f64;
-    }
-    if pool.locks.is_empty() {
-        Output::Stdout.line(format_args!(
-            "{}: no thread had to wait for a recorded lock. Nothing is advised and nothing was written: any mutex will do",
-            pool.programs.join(", ")
-        ));
-        return Ok(());
     }
     let advice = Advice::of(pool)?;
     for line in text::lines(&advice) {
         Output::Stdout.line(format_args!("{line}"));
     }
-    destination.write(&advice, options.demo)?;
+    destination.write(&advice)?;
     if advice.broken.is_empty() { Ok(()) } else { Err(Error::Theorem(advice.broken.join("; "))) }
+}
+
+fn record_demo(destination: &Destination) -> Result<Pool, Error> {
+    Output::Stderr.line(format_args!(
+        "recording {} threads that share three locks, for {} s",
+        demo::THREADS,
+        demo::TIME.as_secs()
+    ));
+    let recording = demo::record();
+    if let Some(path) = &destination.recording {
+        report::replace(path, recording.to_json().as_bytes())?;
+    }
+    Ok(Pool::of(vec![recording]))
+}
+
+fn say_nothing(pool: &Pool) {
+    Output::Stdout.line(format_args!(
+        "{}: no thread had to wait for a recorded lock. Nothing is advised and no report written: any mutex will do",
+        pool.programs.join(", ")
+    ));
 }
 
 impl Advice {
@@ -138,7 +150,8 @@ fn broken_in<'c>(whose: &'c str, costs: &'c [Costs]) -> impl Iterator<Item = Str
 struct Destination {
     directory: PathBuf,
     page: PathBuf,
-    recording: PathBuf,
+    /// Of the demo.
+    recording: Option<PathBuf>,
     thresholds: Option<PathBuf>,
 }
 
@@ -147,10 +160,10 @@ impl Destination {
         let directory = options.output.clone();
         report::make_directory(&directory, "--output DIR")?;
         let page = directory.join("report.html");
-        let recording = directory.join("waits.json");
+        let recording = options.demo.then(|| directory.join("waits.json"));
         report::probe_for(&page, "--output DIR")?;
-        if options.demo {
-            report::probe_for(&recording, "--output DIR")?;
+        if let Some(path) = &recording {
+            report::probe_for(path, "--output DIR")?;
         }
         if let Some(path) = &options.thresholds {
             report::probe_for(path, "--thresholds FILE")?;
@@ -158,7 +171,7 @@ impl Destination {
         Ok(Self { directory, page, recording, thresholds: options.thresholds.clone() })
     }
 
-    fn write(&self, advice: &Advice, demo: bool) -> Result<(), Error> {
+    fn write(&self, advice: &Advice) -> Result<(), Error> {
         let say = |what: &str, path: &Path| {
             Output::Stdout.line(format_args!("{what:11}{}", path.display()));
         };
@@ -170,8 +183,8 @@ impl Destination {
         }
         say("report", &self.page);
         say("pictures", &self.directory.join("waits-*.svg"));
-        if demo {
-            say("recording", &self.recording);
+        if let Some(path) = &self.recording {
+            say("recording", path);
         }
         if let Some(path) = &self.thresholds {
             let thresholds = advice.thresholds();

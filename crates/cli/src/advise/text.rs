@@ -1,7 +1,7 @@
 //! The advice as text for a terminal.
 
 use super::judge::{COLUMNS, Costs, FACTORS};
-use super::{Advice, Lock};
+use super::{Advice, Lock, words};
 use crate::units::{count, grouped, nanos, percent};
 
 /// More locks than this are left to the report.
@@ -39,8 +39,19 @@ pub(crate) fn lines(advice: &Advice) -> Vec<String> {
         costs(advice, index, &mut lines);
     }
     lines.push(String::new());
-    for (lock, advice) in advice.each().take(LOCKS) {
+    let (few, enough): (Vec<_>, Vec<_>) =
+        advice.each().take(LOCKS).partition(|(lock, _)| lock.count() < words::ENOUGH);
+    for (lock, advice) in enough {
         lines.push(format!("{}: {}", lock.name, advice.words));
+    }
+    // The same is to be said of all of them.
+    if let [(_, first), ..] = few[..] {
+        let names: Vec<_> = few.iter().map(|(lock, _)| lock.name.as_str()).collect();
+        let what = match names.len() {
+            1 => first.words.clone(),
+            _ => words::too_few(None),
+        };
+        lines.push(format!("{}: {what}", names.join(", ")));
     }
     left(advice, &mut lines);
     lines.push(String::new());

@@ -1,7 +1,7 @@
 //! What is advised for a lock, in words.
 
 use super::judge::{BLOCK, COLUMNS, Costs, FIXED, Judged, ONLINE};
-use crate::units::nanos;
+use crate::units::{count, nanos};
 
 /// With fewer waits than this nothing is advised.
 pub(crate) const ENOUGH: u64 = 50;
@@ -21,12 +21,21 @@ pub(crate) fn best(costs: &Costs) -> usize {
     PREFERENCE.iter().find(good).copied().unwrap_or(FIXED)
 }
 
+/// That nothing is advised for a lock of so few waits, or for several locks of fewer than [`ENOUGH`] each.
+pub(crate) fn too_few(waits: Option<u64>) -> String {
+    let how_many = match waits {
+        Some(waits) => count(waits as usize, "wait"),
+        None => format!("fewer than {ENOUGH} waits each"),
+    };
+    format!(
+        "{how_many}, too few to advise on: record for longer. `Mutex<T>` is right for a lock that few wait for."
+    )
+}
+
 /// The advice, in a few sentences.
 pub(crate) fn advice(waits: u64, judged: &Judged, cost: f64) -> String {
     if waits < ENOUGH {
-        return format!(
-            "{waits} waits are too few to advise on: record for longer. `Mutex<T>` is right for a lock that few wait for."
-        );
+        return too_few(Some(waits));
     }
     let costs = &judged.costs[0];
     let relative = costs.relative();

@@ -33,16 +33,18 @@ impl Drawn {
 pub(crate) fn pictures(advice: &Advice) -> Vec<Drawn> {
     let cost = advice.pool.cost;
     let draw = |(index, lock): (usize, &Lock)| Drawn {
-        file: format!("waits-{:02}-{}.svg", index + 1, plain(&lock.name)),
+        file: format!("waits-{:02}{}.svg", index + 1, plain(&lock.name)),
         picture: histogram(lock, cost),
     };
     advice.pool.locks.iter().take(PICTURES).enumerate().map(draw).collect()
 }
 
-/// A name as a part of a file's name.
+/// A name as a part of a file's name: its letters and digits.
 fn plain(name: &str) -> String {
-    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    name.chars().take(40).map(letter).collect()
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: String =
+        words.filter(|word| !word.is_empty()).map(|word| format!("-{word}")).collect();
+    words.chars().take(40).collect()
 }
 
 /// How many waits of each length, in multiples of C, as in figures 1 to 4.

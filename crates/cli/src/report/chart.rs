@@ -20,32 +20,48 @@ pub(crate) const COLOURS: usize = 8;
 pub(crate) type Drawing = Result<(), String>;
 pub(crate) type Area<'s> = DrawingArea<SVGBackend<'s>, Shift>;
 
+/// Widths in pixels.
+const WIDE: u32 = 820;
+const NARROW: u32 = 380;
+
 /// The picture at both widths, or why it could not be drawn.
 pub(crate) fn chart(picture: &Picture) -> Result<[String; 2], String> {
     let themed = |width| Ok::<_, String>(themed(&draw(picture, width)?, &picture.title));
-    Ok([themed(820)?, themed(380)?])
+    Ok([themed(WIDE)?, themed(NARROW)?])
 }
 
-/// The wide picture as a file of its own: in fixed colours, on white.
+/// The wide picture as a file of its own: in fixed colours, on white, with its title and what its colours mean.
 pub(crate) fn standalone(picture: &Picture) -> Result<String, String> {
-    let mut svg = draw(picture, 820)?;
-    let title = escaped(&picture.title);
-    if let Some(end) = svg.find('>') {
-        let ground = "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>";
-        svg.insert_str(end + 1, &format!("\n<title>{title}</title>\n{ground}"));
-    }
-    let inks = [(TEXT, "#1b1f24"), (GRID, "#d5dae0"), (AXIS, "#59636e")];
+    let mut svg = draw(picture, WIDE)?;
     // The colours of series as the style sheet has them on light ground.
     let series =
         ["#0072b2", "#d55e00", "#00825f", "#b0467f", "#8a6d00", "#2f8fc4", "#555555", "#7b3294"];
-    let series = series.into_iter().enumerate().map(|(index, ink)| (colour(index), ink));
-    for (placeholder, ink) in series.chain(inks) {
+    let inks = [(TEXT, "#1b1f24"), (GRID, "#d5dae0"), (AXIS, "#59636e")];
+    let placeholders = (0..COLOURS).map(colour).zip(series);
+    for (placeholder, ink) in placeholders.chain(inks) {
         for attribute in ["fill", "stroke"] {
             svg = svg.replace(
                 &format!("{attribute}=\"{}\"", hex(placeholder)),
                 &format!("{attribute}=\"{ink}\""),
             );
         }
+    }
+    let mut top = format!(
+        "<title>{}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
+        escaped(&picture.title)
+    );
+    let names = picture.series.iter().zip(series.iter().cycle());
+    for (place, (series, ink)) in (0_u32..).zip(names) {
+        let x = WIDE - 150 * (picture.series.len() as u32).saturating_sub(place);
+        top += &format!(
+            "<rect x=\"{x}\" y=\"4\" width=\"10\" height=\"10\" fill=\"{ink}\"/><text x=\"{}\" y=\"13\" \
+             font-family=\"sans-serif\" font-size=\"13\" fill=\"#1b1f24\">{}</text>\n",
+            x + 16,
+            escaped(&series.name)
+        );
+    }
+    if let Some(end) = svg.find('>') {
+        svg.insert_str(end + 1, &format!("\n{top}"));
     }
     Ok(svg)
 }

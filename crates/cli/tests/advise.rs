@@ -1,0 +1,272 @@
+//! `stanchion advise` as a user runs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use stanchion_competitive::waits::{Distribution, Observation, Recording, Thresholds};
+
+fn advise(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_stanchion"))
+        .arg("advise")
+        .args(arguments)
+        .output()
+        .expect("it can be started")
+}
+
+fn text(bytes: &[u8]) -> String {
+    // Numbers and their units are not parted.
+    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8").replace('\u{a0}', " ")
+}
+
+/// A directory of its own for each test, removed at its end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("stanchion-advise-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a directory for the test");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+
+    fn file(&self, name: &str, content: &[u8]) -> String {
+        let path = self.path(name);
+        fs::write(&path, content).expect("a file for the test");
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A recording with C = 5 µs of locks of the given waits: how many, how long.
+fn recording(program: &str, locks: &[(&str, &[(usize, u64)])]) -> Recording {
+    let of = |waits: &[(usize, u64)]| {
+        let mut distribution = Distribution::new(400);
+        for &(times, length_ns) in waits {
+            for index in 0..times {
+                distribution.add(&Observation {
+                    length_ns,
+                    spun_ns: length_ns.min(5_000),
+                    blocked: length_ns > 5_000,
+                    wake_latency_ns: Some(5_000),
+                    others: u32::from(index % 20 == 0),
+                    ..Observation::default()
+                });
+            }
+        }
+        distribution
+    };
+    Recording {
+        program: program.to_owned(),
+        cost_ns: 5_000,
+        unit_ns: 400,
+        elapsed_ns: 1_000_000_000,
+        locks: locks.iter().map(|&(name, waits)| (name.to_owned(), of(waits))).collect(),
+        overflow: 0,
+    }
+}
+
+fn queues() -> Recording {
+    recording(
+        "queues",
+        &[("<log> & \"log\"", &[(300, 40_000)]), ("queue", &[(700, 800), (300, 90_000)])],
+    )
+}
+
+#[test]
+fn advice_from_end_to_end() {
+    let place = Place::new("end-to-end");
+    let file = place.file("waits.json", queues().to_json().as_bytes());
+    let (out, thresholds) = (place.path("out"), place.path("thresholds.json"));
+    let done = advise(&[&file, "--output", &out, "--thresholds", &thresholds]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+
+    // 70 % at 0.16 C, 30 % far above C: the optimum pays 0.7·800 + 0.3·5000 = 2060 ns.
+    let row = |name: &str| -> Vec<String> {
+        let table = said.split("multiples of the off-line optimum").nth(1).expect("a table");
+        let line = table.lines().find(|line| line.starts_with(name)).expect("a row");
+        line[name.len()..].split_whitespace().map(str::to_owned).collect()
+    };
+    let expected = [5_000.0, 27_560.0, 2_810.0, 3_560.0, 2_300.0]
+        .map(|cost: f64| format!("{:.3}", cost / 2_060.0));
+    assert_eq!(row("queue")[..5], expected, "{said}");
+    assert_eq!(
+        row("<log> & \"log\"")[..5],
+        ["1.000", "8.000", "1.500", "2.000", "1.000"],
+        "{said}"
+    );
+    for part in [
+        "queues: 1,300 waits for 2 locks in 1.00 s; C = 5.00 µs",
+        "The same if C were 0.5 times that, 2.50 µs",
+        "The same if C were 2.5 times that, 12.5 µs",
+        "`PolicyMutex<T, AlwaysBlock>` would have cost 1.00 times the optimum",
+        "`PolicyMutex<T, OptimalOnline>` spinning for 800 ns",
+        "holds      fixed spin costs at most 2 and the optimum on-line at most 1.582",
+        "of 1,300 waits 95.0 % found nobody else waiting",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+
+    let given = Thresholds::from_json(&fs::read(&thresholds).expect("thresholds")).expect("whole");
+    assert_eq!(given.of("queue"), Some(800));
+    assert_eq!(given.of("<log> & \"log\""), Some(0));
+
+    let page = fs::read_to_string(place.path("out/report.html")).expect("a page");
+    assert!(page.contains("Waits for &lt;log&gt; &amp; &quot;log&quot;; the last bar"), "escaped");
+    assert!(!page.contains("<log>") && page.matches("<svg role=\"img\"").count() == 4);
+    // The longest time waited comes first.
+    let picture = fs::read_to_string(place.path("out/waits-01-queue.svg")).expect("a picture");
+    assert!(picture.contains("spun through") && picture.contains("#0072b2"));
+    assert!(fs::exists(place.path("out/waits-02-log-log.svg")).unwrap());
+}
+
+#[test]
+fn files_are_put_together() {
+    let place = Place::new("together");
+    let one = place.file("one.json", queues().to_json().as_bytes());
+    let two = place.file("two.json", queues().to_json().as_bytes());
+    let other = recording("others", &[("queue", &[(60, 100)])]);
+    let other = place.file("other.json", other.to_json().as_bytes());
+    let out = place.path("out");
+    let said = text(&advise(&[&one, &two, "--output", &out]).stdout);
+    assert!(said.contains("queues: 2,600 waits for 2 locks in 2.00 s"), "{said}");
+    let said = text(&advise(&[&one, &other, "--output", &out]).stdout);
+    assert!(said.contains("others, queues: 1,360 waits for 3 locks"), "{said}");
+    assert!(said.contains("\nothers: queue:") && said.contains("\nqueues: queue:"), "{said}");
+}
+
+#[test]
+fn another_cost_may_be_given() {
+    let place = Place::new("cost");
+    let file = place.file("waits.json", queues().to_json().as_bytes());
+    let out = place.path("out");
+    let said = text(&advise(&[&file, "--output", &out, "--cost-ns", "100000"]).stdout);
+    // Now every wait is worth spinning for.
+    assert!(
+        said.contains("C = 100 µs")
+            && said.contains("PolicyMutex<T, FixedSpin>` would have cost 1.00"),
+        "{said}"
+    );
+}
+
+#[test]
+fn damaged_and_foreign_files_are_refused_with_their_line_and_nothing_is_written() {
+    let place = Place::new("damaged");
+    let good = queues().to_json();
+    let cases: [(&str, Vec<u8>, &str); 6] = [
+        ("cut", good.as_bytes()[..good.len() / 2].to_vec(), "it was cut off"),
+        (
+            "count",
+            good.replace("\"waits\": 1000", "\"waits\": 1001").into_bytes(),
+            "line 5: lock `queue`: \"waits\" is 1001, but its buckets hold 1000",
+        ),
+        (
+            "unit",
+            good.replace("\"unit_ns\": 400", "\"unit_ns\": 0").into_bytes(),
+            "line 2: unit_ns is 0",
+        ),
+        (
+            "later",
+            good.replace("\"version\": 1", "\"version\": 9").into_bytes(),
+            "line 1: version 9 of the format",
+        ),
+        (
+            "thresholds",
+            Thresholds::default().to_json().into_bytes(),
+            "expected a recording of waits",
+        ),
+        ("binary", vec![0x7F, b'E', b'L', b'F', 0xFF], "line 1: not text"),
+    ];
+    let out = place.path("out");
+    for (name, content, says) in cases {
+        let file = place.file(name, &content);
+        let whole = place.file("whole.json", good.as_bytes());
+        let refused = advise(&[&whole, &file, "--output", &out]);
+        assert_eq!(refused.status.code(), Some(2), "{name}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(says) && said.contains(&file), "{name}: {said}");
+        assert!(refused.stdout.is_empty() && !Path::new(&out).exists(), "{name}");
+    }
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    let place = Place::new("wrong");
+    let file = place.file("waits.json", queues().to_json().as_bytes());
+    let (out, nowhere) = (place.path("out"), place.path("nowhere.json"));
+    for arguments in [
+        &[][..],
+        &["--demo", &file],
+        &[&file, "--cost-ns", "0"],
+        &[&file, "--cost-ns", "10000000000"],
+        &[&file, "--cost-ns", "-1"],
+        &[&file, "--thresholds"],
+        &[&nowhere, "--output", &out],
+        &[&place.path(""), "--output", &out],
+    ] {
+        let refused = advise(arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        assert!(!refused.stderr.is_empty() && refused.stdout.is_empty(), "{arguments:?}");
+    }
+    assert!(text(&advise(&[&nowhere]).stderr).contains("nowhere.json"));
+    assert!(!Path::new(&out).exists());
+    let help = text(&advise(&["--help"]).stdout);
+    assert!(help.contains("Exit codes") && help.contains("Examples"), "{help}");
+}
+
+#[test]
+fn unwritable_places_are_refused_by_option() {
+    let place = Place::new("unwritable");
+    let file = place.file("waits.json", queues().to_json().as_bytes());
+    let (out, below) = (place.path("out"), format!("{file}/below"));
+    let refused = advise(&[&file, "--output", &below]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--output DIR"));
+    for thresholds in [&below, &place.path("")] {
+        let refused = advise(&[&file, "--output", &out, "--thresholds", thresholds]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(text(&refused.stderr).contains("--thresholds FILE"));
+        assert!(refused.stdout.is_empty());
+    }
+}
+
+#[test]
+fn without_waits_there_is_nothing_to_advise() {
+    let place = Place::new("none");
+    let file = place.file("waits.json", recording("idle", &[]).to_json().as_bytes());
+    let out = place.path("out");
+    let done = advise(&[&file, "--output", &out]);
+    assert_eq!(done.status.code(), Some(0));
+    assert!(text(&done.stdout).contains("idle: no thread had to wait"));
+    assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn the_demo_records_and_advises() {
+    let place = Place::new("demo");
+    let out = place.path("out");
+    let done = advise(&["--demo", "--output", &out]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    // Four threads hold it for 150 µs at a time.
+    assert!(said.contains("\nlong sections") && said.contains("demo: "), "{said}");
+    let recorded = fs::read(place.path("out/waits.json")).expect("a recording");
+    let recorded = Recording::from_json(&recorded).expect("whole");
+    assert!(recorded.lock("long sections").is_some_and(|waits| waits.count() > 10));
+    assert!(recorded.elapsed_ns >= 2_000_000_000);
+    // What it wrote it reads.
+    let again = advise(&[&place.path("out/waits.json"), "--output", &place.path("again")]);
+    assert_eq!(again.status.code(), Some(0));
+    let tables = |said: &str| said.split("\nreport").next().map(str::to_owned);
+    assert_eq!(tables(&text(&again.stdout)), tables(&said));
+}

@@ -1,0 +1,286 @@
+//! The reader-writer lock with real threads.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use stanchion_competitive::policy::{AlwaysBlock, AlwaysSpin, LastThreeSamples};
+use stanchion_competitive::{
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, Policy, PolicyRwLock, RawPolicyMutex, RawRwLock,
+    RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, lock_api,
+};
+use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
+
+mod common;
+use common::within;
+
+assert_impl_all!(RwLock<u32>: Send, Sync, Default);
+assert_impl_all!(RwLock<Cell<u32>>: Send);
+assert_not_impl_any!(RwLock<Cell<u32>>: Sync);
+assert_not_impl_any!(RwLock<std::rc::Rc<u32>>: Send, Sync);
+assert_not_impl_any!(RwLock<std::sync::MutexGuard<'static, u32>>: Send, Sync);
+// Readers are counted, and may go elsewhere with what may; a writer is the mutex's owner, and stays.
+assert_impl_all!(RwLockReadGuard<'static, u32>: Send, Sync);
+assert_not_impl_any!(RwLockReadGuard<'static, Cell<u32>>: Send, Sync);
+assert_impl_all!(MappedRwLockReadGuard<'static, u32>: Send, Sync);
+assert_not_impl_any!(MappedRwLockReadGuard<'static, Cell<u32>>: Send, Sync);
+assert_impl_all!(RwLockWriteGuard<'static, u32>: Sync);
+assert_not_impl_any!(RwLockWriteGuard<'static, u32>: Send);
+assert_not_impl_any!(RwLockWriteGuard<'static, Cell<u32>>: Send, Sync);
+assert_not_impl_any!(MappedRwLockWriteGuard<'static, u32>: Send);
+assert_not_impl_any!(RwLockUpgradableReadGuard<'static, u32>: Send);
+const_assert!(size_of::<RwLock<()>>() <= 20);
+
+type RwLockUpgradableReadGuardOf<'a, P> =
+    lock_api::RwLockUpgradableReadGuard<'a, RawRwLock<RawPolicyMutex<P>>, (u64, u64)>;
+
+/// Two halves that only a writer ever makes differ.
+fn halves_agree<P: Policy + 'static>() {
+    within(Duration::from_secs(60), || {
+        const ROUNDS: u64 = 2_000;
+        let lock = PolicyRwLock::<(u64, u64), P>::new((0, 0));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..ROUNDS {
+                        let mut halves = lock.write();
+                        halves.0 += 1;
+                        std::hint::spin_loop();
+                        halves.1 += 1;
+                    }
+                });
+                scope.spawn(|| {
+                    for _ in 0..ROUNDS {
+                        let halves = lock.read();
+                        assert_eq!(halves.0, halves.1);
+                    }
+                });
+            }
+            scope.spawn(|| {
+                for round in 0..ROUNDS / 4 {
+                    let timeout = Duration::from_micros(round % 40);
+                    if let Some(mut halves) = lock.try_write_for(timeout) {
+                        halves.0 += 1;
+                        halves.1 += 1;
+                    }
+                    if let Some(halves) = lock.try_read_for(timeout) {
+                        assert_eq!(halves.0, halves.1);
+                    }
+                    let halves = lock.upgradable_read();
+                    let before = halves.0;
+                    if let Ok(mut halves) =
+                        RwLockUpgradableReadGuardOf::<P>::try_upgrade_for(halves, timeout)
+                    {
+                        assert_eq!(*halves, (before, before));
+                        halves.0 += 1;
+                        halves.1 += 1;
+                        let halves = lock_api::RwLockWriteGuard::downgrade(halves);
+                        assert_eq!(*halves, (before + 1, before + 1));
+                    }
+                }
+            });
+        });
+        let (one, other) = lock.into_inner();
+        assert!(one == other && one >= 2 * ROUNDS);
+    });
+}
+
+#[test]
+fn halves_agree_by_default() {
+    halves_agree::<stanchion_competitive::policy::Adaptive>();
+}
+
+#[test]
+fn halves_agree_when_waiters_block() {
+    halves_agree::<AlwaysBlock>();
+}
+
+#[test]
+fn halves_agree_when_waiters_spin() {
+    halves_agree::<AlwaysSpin>();
+}
+
+#[test]
+fn halves_agree_when_waiters_learn() {
+    halves_agree::<LastThreeSamples>();
+}
+
+/// Readers that overlap for ever do not keep a writer out.
+#[test]
+fn writers_do_not_starve() {
+    within(Duration::from_secs(60), || {
+        let (lock, stop) = (RwLock::new(0), AtomicBool::new(false));
+        let worst = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !stop.load(Relaxed) {
+                        let _reading = lock.read();
+                        std::thread::sleep(Duration::from_micros(200));
+                    }
+                });
+            }
+            for _ in 0..20 {
+                let start = Instant::now();
+                *lock.write() += 1;
+                worst.fetch_max(start.elapsed().as_millis() as u64, Relaxed);
+            }
+            stop.store(true, Relaxed);
+        });
+        assert!(worst.load(Relaxed) < 5_000, "a writer waited for {worst:?} ms");
+    });
+}
+
+/// Nor do writers that come one after another keep readers out.
+#[test]
+fn readers_do_not_starve() {
+    within(Duration::from_secs(60), || {
+        let (lock, stop) = (RwLock::new(0_u64), AtomicBool::new(false));
+        let worst = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while !stop.load(Relaxed) {
+                        let mut writing = lock.write();
+                        *writing += 1;
+                        std::thread::sleep(Duration::from_micros(100));
+                    }
+                });
+            }
+            for _ in 0..20 {
+                let start = Instant::now();
+                std::hint::black_box(*lock.read());
+                worst.fetch_max(start.elapsed().as_millis() as u64, Relaxed);
+            }
+            stop.store(true, Relaxed);
+        });
+        assert!(worst.load(Relaxed) < 5_000, "a reader waited for {worst:?} ms");
+    });
+}
+
+/// Held to write, five readers come, released: all of them get in, at the same time.
+#[test]
+fn readers_alone_are_not_stuck() {
+    within(Duration::from_secs(60), || {
+        let lock = RwLock::new(());
+        let (inside, all_in) = (AtomicUsize::new(0), Barrier::new(5));
+        std::thread::scope(|scope| {
+            let writing = lock.write();
+            for _ in 0..5 {
+                scope.spawn(|| {
+                    let _reading = lock.read();
+                    inside.fetch_add(1, Relaxed);
+                    all_in.wait();
+                });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(inside.load(Relaxed), 0);
+            drop(writing);
+        });
+        assert_eq!(inside.load(Relaxed), 5);
+    });
+}
+
+#[test]
+fn deadlines_pass_and_leave_nothing_behind() {
+    let lock = RwLock::new(1);
+    let short = Duration::from_millis(2);
+    let reading = lock.read();
+    for timeout in [Duration::ZERO, short] {
+        let start = Instant::now();
+        assert!(lock.try_write_for(timeout).is_none());
+        assert!(start.elapsed() >= timeout);
+    }
+    assert!(lock.try_write_until(Instant::now()).is_none());
+    // The writer that gave up keeps nobody out.
+    assert_eq!(*lock.try_read().expect("readers again"), 1);
+    let upgradable = lock.try_upgradable_read_for(short).expect("beside a reader");
+    let Err(upgradable) = RwLockUpgradableReadGuard::try_upgrade_for(upgradable, short) else {
+        panic!("upgraded beside a reader");
+    };
+    assert_eq!(*lock.try_read_for(Duration::MAX).expect("readers again"), 1);
+    drop(reading);
+    let mut writing = RwLockUpgradableReadGuard::try_upgrade(upgradable).expect("alone");
+    *writing += 1;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(lock.try_read_for(short).is_none());
+            assert!(lock.try_upgradable_read_for(short).is_none());
+            assert!(lock.try_write_for(short).is_none());
+        });
+    });
+    let upgradable = RwLockWriteGuard::downgrade_to_upgradable(writing);
+    assert!(lock.try_read().is_some() && lock.try_write().is_none());
+    drop(upgradable);
+    assert_eq!(*lock.try_write_for(Duration::MAX).expect("free"), 2);
+    assert!(!lock.is_locked());
+}
+
+#[test]
+fn what_it_says_of_itself() {
+    let lock = RwLock::new(());
+    assert!(!lock.is_locked());
+    let reading = lock.read();
+    assert!(lock.is_locked() && !lock.is_locked_exclusive());
+    // SAFETY: only asked.
+    assert_eq!(unsafe { lock.raw() }.readers(), 1);
+    drop(reading);
+    let upgradable = lock.upgradable_read();
+    assert!(lock.is_locked() && !lock.is_locked_exclusive());
+    let writing = RwLockUpgradableReadGuard::upgrade(upgradable);
+    assert!(lock.is_locked_exclusive());
+    RwLockWriteGuard::unlock_fair(writing);
+    assert!(!lock.is_locked());
+}
+
+#[test]
+fn a_panic_while_it_is_held_releases_it() {
+    let lock = RwLock::new(1);
+    let writes = AssertUnwindSafe(|| {
+        let _writing = lock.write();
+        panic!("in the section");
+    });
+    assert!(catch_unwind(writes).is_err());
+    let reads = AssertUnwindSafe(|| {
+        let _reading = lock.read();
+        panic!("in the section");
+    });
+    assert!(catch_unwind(reads).is_err());
+    assert!(!lock.is_locked());
+}
+
+#[test]
+fn locking_what_this_thread_writes_panics() {
+    let lock = RwLock::new(1);
+    let writing = lock.write();
+    let reads: fn(&RwLock<i32>) = |lock| drop(lock.read());
+    let writes: fn(&RwLock<i32>) = |lock| drop(lock.write());
+    for locks in [reads, writes] {
+        let refused = catch_unwind(AssertUnwindSafe(|| locks(&lock))).unwrap_err();
+        let message = refused.downcast_ref::<String>().expect("a formatted message");
+        assert!(message.contains("this thread already holds"), "{message}");
+    }
+    drop(writing);
+    assert_eq!(*lock.write(), 1);
+}
+
+#[test]
+fn a_forgotten_reader_keeps_writers_out_and_no_more() {
+    let lock = RwLock::new(1);
+    std::mem::forget(lock.read());
+    assert!(lock.try_write().is_none());
+    assert!(lock.try_write_for(Duration::from_millis(2)).is_none());
+    assert_eq!(*lock.read(), 1);
+}
+
+#[test]
+fn a_read_guard_goes_to_another_thread() {
+    let lock = RwLock::new(3);
+    let reading = lock.read();
+    std::thread::scope(|scope| {
+        scope.spawn(move || assert_eq!(*reading, 3));
+    });
+    assert!(lock.try_write().is_some());
+}

@@ -1,0 +1,243 @@
+//! Models of the reader-writer lock: writers alone, readers together, no wake-up lost, whoever gives up.
+//!
+//! The gate is a spin lock where that is enough, because the blocking mutex's own steps are modelled elsewhere and multiply what is to be explored.
+
+use std::time::Duration;
+
+use lock_api::{
+    RawMutex, RwLockReadGuard, RwLockUpgradableReadGuard as Upgradable, RwLockWriteGuard,
+};
+use machine::cell::UnsafeCell;
+use machine::sync::Arc;
+use machine::{Model, thread};
+use stanchion_competitive_loom::policy::AlwaysBlock;
+use stanchion_competitive_loom::{RawPolicyMutex, RawRwLock};
+use stanchion_spin::{TestAndSet, Ticket};
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// What the lock protects: read and counted without atomics, under loom's race checker, which also reports a reader beside a writer.
+struct Payload(UnsafeCell<u32>);
+
+// SAFETY: it is what a lock is for. The models check that.
+unsafe impl Send for Payload {}
+// SAFETY: as above.
+unsafe impl Sync for Payload {}
+
+impl Payload {
+    fn add_one(&self) {
+        // SAFETY: the caller writes; if that is not enough, the cell reports it.
+        self.0.with_mut(|count| unsafe { *count += 1 });
+    }
+
+    fn count(&self) -> u32 {
+        // SAFETY: the caller reads.
+        self.0.with(|count| unsafe { *count })
+    }
+}
+
+type Lock<G> = lock_api::RwLock<RawRwLock<G>, Payload>;
+
+fn new<G: RawMutex>() -> Arc<Lock<G>> {
+    Arc::new(Lock::new(Payload(UnsafeCell::new(0))))
+}
+
+fn spawn<G: RawMutex + 'static, R: 'static>(
+    lock: &Arc<Lock<G>>,
+    body: fn(&Lock<G>) -> R,
+) -> thread::JoinHandle<R> {
+    let lock = lock.clone();
+    thread::spawn(move || body(&lock))
+}
+
+fn write<G: RawMutex>(lock: &Lock<G>) {
+    lock.write().add_one();
+}
+
+fn read<G: RawMutex>(lock: &Lock<G>) {
+    assert!(lock.read().count() <= 2);
+}
+
+fn read_and_write<G: RawMutex + 'static>() {
+    let lock = new::<G>();
+    let other = spawn(&lock, |lock| {
+        read(lock);
+        write(lock);
+    });
+    write(&lock);
+    read(&lock);
+    other.join().unwrap();
+    assert_eq!(lock.read().count(), 2);
+    assert!(lock.try_write().is_some());
+}
+
+#[test]
+fn rw_lock_two_threads() {
+    explore("rw_lock_two_threads", Model::new(), || {
+        let lock = new::<TestAndSet>();
+        let other = spawn(&lock, read);
+        write(&lock);
+        other.join().unwrap();
+        assert_eq!(lock.read().count(), 1);
+    });
+}
+
+#[test]
+fn rw_lock_two_writers() {
+    explore("rw_lock_two_writers", Model::new(), || {
+        let lock = new::<TestAndSet>();
+        let other = spawn(&lock, write);
+        write(&lock);
+        other.join().unwrap();
+        assert_eq!(lock.read().count(), 2);
+    });
+}
+
+#[test]
+fn rw_lock_two_threads_twice_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("rw_lock_two_threads_twice_bounded", model, read_and_write::<TestAndSet>);
+}
+
+#[test]
+fn rw_lock_behind_a_blocking_mutex_bounded() {
+    let model = Model::new().preemptions(2).choices(1).objects(24);
+    let name = "rw_lock_behind_a_blocking_mutex_bounded";
+    explore(name, model, read_and_write::<RawPolicyMutex<AlwaysBlock>>);
+}
+
+#[test]
+fn rw_lock_two_readers_and_a_writer_bounded() {
+    let model = Model::new().preemptions(2).choices(1);
+    explore("rw_lock_two_readers_and_a_writer_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let readers = [spawn(&lock, read), spawn(&lock, read)];
+        write(&lock);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        assert_eq!(lock.read().count(), 1);
+    });
+}
+
+#[test]
+fn rw_lock_two_writers_and_a_reader_bounded() {
+    let model = Model::new().preemptions(2).choices(1);
+    explore("rw_lock_two_writers_and_a_reader_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let others = [spawn(&lock, write), spawn(&lock, read)];
+        write(&lock);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(lock.read().count(), 2);
+    });
+}
+
+/// A writer that gives up lets readers in again, and nobody sleeps for ever.
+#[test]
+fn rw_lock_a_writer_gives_up_bounded() {
+    let model = Model::new().preemptions(2);
+    explore("rw_lock_a_writer_gives_up_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let writer = spawn(&lock, |lock| {
+            let got = lock.try_write_for(Duration::from_secs(1));
+            got.map(|payload| payload.add_one()).is_some()
+        });
+        let reader = spawn(&lock, read);
+        read(&lock);
+        reader.join().unwrap();
+        let got = writer.join().unwrap();
+        assert_eq!(lock.read().count(), u32::from(got));
+        assert!(lock.try_write().is_some());
+    });
+}
+
+#[test]
+fn rw_lock_a_reader_gives_up() {
+    explore("rw_lock_a_reader_gives_up", Model::new(), || {
+        let lock = new::<TestAndSet>();
+        let writer = spawn(&lock, write);
+        let seen = lock.try_read_for(Duration::from_secs(1)).map(|payload| payload.count());
+        assert!(seen.is_none_or(|count| count <= 1));
+        writer.join().unwrap();
+        assert_eq!(lock.try_write().expect("everyone is done").count(), 1);
+    });
+}
+
+#[test]
+fn rw_lock_tries() {
+    explore("rw_lock_tries", Model::new(), || {
+        let lock = new::<TestAndSet>();
+        let writer =
+            spawn(&lock, |lock| lock.try_write().map(|payload| payload.add_one()).is_some());
+        let seen = lock.try_read().map(|payload| payload.count());
+        let wrote = writer.join().unwrap();
+        // Either may have kept the other out, but not each the other.
+        assert!(wrote || seen.is_some());
+        assert_eq!(lock.try_write().expect("everyone is done").count(), u32::from(wrote));
+    });
+}
+
+/// An upgradable reader beside a reader; then it writes, without letting another writer in between.
+#[test]
+fn rw_lock_upgrades() {
+    explore("rw_lock_upgrades", Model::new().choices(1), || {
+        let lock = new::<TestAndSet>();
+        let other = spawn(&lock, |lock| {
+            read(lock);
+            write(lock);
+        });
+        let upgradable = lock.upgradable_read();
+        let before = upgradable.count();
+        let writing = Upgradable::upgrade(upgradable);
+        assert_eq!(writing.count(), before);
+        writing.add_one();
+        let reading = RwLockWriteGuard::downgrade(writing);
+        assert_eq!(reading.count(), before + 1);
+        drop(reading);
+        other.join().unwrap();
+        assert_eq!(lock.read().count(), 2);
+    });
+}
+
+/// A reader keeps an upgrade with a deadline waiting; one that gives up still reads, and can pass on what it has.
+#[test]
+fn rw_lock_an_upgrade_gives_up_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("rw_lock_an_upgrade_gives_up_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let reader = spawn(&lock, read);
+        let upgradable = lock.upgradable_read();
+        let wrote = match Upgradable::try_upgrade_for(upgradable, Duration::from_secs(1)) {
+            Ok(writing) => {
+                writing.add_one();
+                assert_eq!(RwLockWriteGuard::downgrade_to_upgradable(writing).count(), 1);
+                true
+            }
+            Err(reading) => {
+                assert_eq!(Upgradable::downgrade(reading).count(), 0);
+                false
+            }
+        };
+        reader.join().unwrap();
+        assert_eq!(lock.try_write().expect("everyone is done").count(), u32::from(wrote));
+    });
+}
+
+/// Released to whoever waits, by a gate that serves in order.
+#[test]
+fn rw_lock_released_fairly_bounded() {
+    explore("rw_lock_released_fairly_bounded", Model::new().preemptions(3), || {
+        let lock = new::<Ticket>();
+        let reader = spawn(&lock, |lock| {
+            let reading = lock.read();
+            assert!(reading.count() <= 1);
+            RwLockReadGuard::unlock_fair(reading);
+        });
+        let writing = lock.write();
+        writing.add_one();
+        RwLockWriteGuard::unlock_fair(writing);
+        let seen = lock.try_read().map(|payload| payload.count());
+        assert_eq!(seen, Some(1));
+        reader.join().unwrap();
+    });
+}
