@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -23,6 +24,9 @@ pub(crate) enum Command {
     /// Say which mutex suits a program, from the waits that were recorded in it.
     #[command(after_help = ADVISE_HELP)]
     Advise(AdviseOptions),
+    /// Run a program and record how long its pthread mutexes are waited for.
+    #[command(after_help = RECORD_HELP)]
+    Record(RecordOptions),
     /// Compute on a processor until standard input ends: the company of some of `regret`'s cells.
     #[command(hide = true)]
     Hog {
@@ -86,6 +90,78 @@ Exit codes:
   1  could not be printed
   2  wrong command line";
 
+const RECORD_HELP: &str = "\
+Examples:
+  stanchion record -- xz -T4 -k file
+  stanchion record --output redis.json -- redis-server --io-threads 2
+  stanchion record --lock random-walk -- ./program   the same with our locks in the place of its own
+
+Works for programs that take their locks by pthread_mutex_lock of the GNU C library: those in C and C++ for the most part, and whatever processes they \
+start. Nothing needs to be rebuilt: a shim (the library of stanchion-preload) is loaded before the C library. It does not see locks of other makings, \
+as in Rust and Go, nor the way back into a mutex from pthread_cond_wait. What is recorded is what has been counted when COMMAND ends; processes that \
+outlive it are not waited for.
+
+With --lock, normal mutexes that are private to a process are replaced, with the condition variables; recursive, error-checking, robust, \
+priority-inheriting and shared ones stay. A thread that waits for a condition is then not woken by pthread_cancel, and a program that locks a normal mutex \
+which it holds, to wait for another thread to unlock it, is ended with a message.
+
+Exit codes: COMMAND's own (128 and the signal's number, if one ended it), and
+  1    the recording could not be written
+  2    wrong command line, no shim, or a COMMAND that cannot be recorded (statically linked, set-uid,
+       for another C library); nothing was run
+  126  COMMAND cannot be executed
+  127  there is no such command";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordOptions {
+    /// Where the recording goes.
+    #[arg(long, short, value_name = "FILE", default_value = "waits.json")]
+    pub(crate) output: PathBuf,
+
+    /// Replace the program's mutexes by ours with this policy.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) lock: Option<LockPolicy>,
+
+    /// The shim, if it does not lie beside this command or in ../lib.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) shim: Option<PathBuf>,
+
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// A policy that the shim has. Not among them are those that need room or preparation which a lock of another program cannot give.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum LockPolicy {
+    Adaptive,
+    AlwaysBlock,
+    AlwaysSpin,
+    FixedSpin,
+    FixedSpinHalf,
+    LastThreeSamples,
+    OptimalOnlineApproximation,
+    RandomWalk,
+    Randomized,
+}
+
+impl LockPolicy {
+    /// As the shim knows it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Adaptive => "adaptive",
+            Self::AlwaysBlock => "always-block",
+            Self::AlwaysSpin => "always-spin",
+            Self::FixedSpin => "fixed-spin",
+            Self::FixedSpinHalf => "fixed-spin-half",
+            Self::LastThreeSamples => "last-three-samples",
+            Self::OptimalOnlineApproximation => "optimal-online-approximation",
+            Self::RandomWalk => "random-walk",
+            Self::Randomized => "randomized",
+        }
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct StudyOptions {
     /// Which experiments: an id, a part of one, or a pattern with * and ?; all if none is given.
@@ -115,6 +191,10 @@ pub(crate) struct StudyOptions {
     /// Seed of everything random in the experiments.
     #[arg(long, value_name = "N", default_value_t = 1989)]
     pub(crate) seed: u64,
+
+    /// Also judge the waits recorded in this file in klmo91/table1 and klmo91/table2; may be given more than once.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) waits: Vec<PathBuf>,
 
     /// Only these cells of the whole grid, by tokens of their names: 8t-hogs, 2t-1us-4x-quiet, phases.
     #[arg(long, value_name = "TOKENS", value_delimiter = ',', help_heading = REGRET)]

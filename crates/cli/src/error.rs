@@ -45,6 +45,11 @@ pub(crate) enum Error {
     OnlyForRegret(&'static str),
 
     #[error(
+        "--waits is for the experiments klmo91/table1 and klmo91/table2, neither of which is chosen: add one or leave it out"
+    )]
+    OnlyForTables,
+
+    #[error(
         "cannot write to {}: {source}. Name a writable place with {option}; nothing was run",
         path.display()
     )]
@@ -77,6 +82,9 @@ pub(crate) enum Error {
     #[error("{} failed; the report says why", count(*.0, "experiment"))]
     Failed(usize),
 
+    #[error(transparent)]
+    Record(#[from] crate::record::Refusal),
+
     #[error("interrupted; what was finished is in {}", .0.display())]
     Interrupted(PathBuf),
 }
@@ -90,10 +98,12 @@ impl Error {
             | Self::UnknownCell(_)
             | Self::UnknownContestant { .. }
             | Self::OnlyForRegret(_)
+            | Self::OnlyForTables
             | Self::Unreadable { .. }
             | Self::NotARecording { .. }
             | Self::Unwritable { .. } => 2,
             Self::Interrupted(_) => 130,
+            Self::Record(refusal) => refusal.exit_code(),
             Self::Write { .. }
             | Self::Draw { .. }
             | Self::Judge { .. }

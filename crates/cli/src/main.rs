@@ -1,5 +1,5 @@
 //! The `stanchion` command: `study` runs the papers' experiments on this machine and writes a report, `machine`
-//! says what this machine is, `advise` which mutex suits a program whose waits were recorded.
+//! says what this machine is, `advise` which mutex suits a program whose waits were recorded, `record` records the waits of a program.
 //!
 //! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it is wrong; 130
 //! interrupted, with what was finished written.
@@ -10,6 +10,7 @@ mod error;
 mod host;
 mod interrupt;
 mod output;
+mod record;
 mod report;
 mod study;
 mod survey;
@@ -22,13 +23,14 @@ use clap::Parser;
 fn main() -> ExitCode {
     let args = args::Args::parse();
     let done = match args.command {
-        args::Command::Study(options) => study::run(&options),
-        args::Command::Machine(options) => survey::run(&options),
-        args::Command::Advise(options) => advise::run(&options),
+        args::Command::Study(options) => study::run(&options).map(|()| 0),
+        args::Command::Machine(options) => survey::run(&options).map(|()| 0),
+        args::Command::Advise(options) => advise::run(&options).map(|()| 0),
+        args::Command::Record(options) => record::run(&options),
         args::Command::Hog { processor } => return study::regret::hogs::run(processor),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             output::Output::Stderr.line(format_args!("stanchion: {error}"));
             ExitCode::from(error.exit_code())

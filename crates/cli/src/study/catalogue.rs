@@ -4,10 +4,9 @@
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
 use super::experiment::Kind::{self, Real, Simulated};
-use super::experiment::Paper::{self, All89, Fr92, Klmo91, Ms97, Sa92};
+use super::experiment::Paper::{self, All89, Fr92, Ms97, Sa92};
 use super::experiment::Part::{
-    self, Activations, Applications, Competitive, Gang, Lockfree, QueueingModel, Simulator,
-    Threadpool,
+    self, Activations, Applications, Gang, Lockfree, QueueingModel, Simulator, Threadpool,
 };
 use super::experiment::{Body, Experiment};
 use super::{all89, klmo91, regret, regsim};

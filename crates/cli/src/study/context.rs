@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use machine::topology;
+use stanchion_competitive::waits::Recording;
 
 use super::regret::options::Plan;
 use crate::interrupt::Interrupt;
@@ -25,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) processors: Vec<usize>,
     /// What the study of regret is to do; nothing for other experiments.
     pub(crate) regret: Option<Plan>,
+    /// Waits of other programs that are to be judged too.
+    pub(crate) given: Vec<Recording>,
     interrupt: Interrupt,
     bar: ProgressBar,
 }
@@ -41,7 +44,7 @@ impl Context {
         let mut processors = topology::processors();
         // A quota of time below the number of processors would stop threads that have one each.
         processors.truncate(topology::parallelism());
-        Self { quick, seed, processors, regret: None, interrupt, bar }
+        Self { quick, seed, processors, regret: None, given: Vec::new(), interrupt, bar }
     }
 
     /// Says how many steps there will be.

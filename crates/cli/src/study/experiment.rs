@@ -86,7 +86,6 @@ impl Paper {
 pub(crate) enum Part {
     Activations,
     Applications,
-    Competitive,
     Gang,
     Lockfree,
     QueueingModel,
@@ -99,7 +98,6 @@ impl Part {
         match self {
             Self::Activations => "stanchion-activations (user-level threads)",
             Self::Applications => "the paper's application in stanchion-applications",
-            Self::Competitive => "stanchion-competitive (spin, then block)",
             Self::Gang => "stanchion-gang (threads that run together)",
             Self::Lockfree => "stanchion-lockfree (structures that need no lock)",
             Self::QueueingModel => "the queueing network in stanchion-model",

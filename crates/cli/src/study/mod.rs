@@ -21,9 +21,12 @@ mod select;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use stanchion_competitive::waits::Recording;
+
 pub(crate) use locks::latency::least;
 pub(crate) use results::{Entry, Results};
 
+use crate::advise::pool;
 use crate::args::StudyOptions;
 use crate::error::Error;
 use crate::host::Host;
@@ -46,6 +49,7 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
     // Before anything is opened: a report of nothing must not take the place of one of something.
     select::some_built(&chosen)?;
     let regret = regret_plan(&chosen, options)?;
+    let given = given(&chosen, options)?;
     let destination = Destination::open(&options.out, options.json.as_deref())?;
     let out = if destination.json_to_stdout() { Output::Stderr } else { Output::Stdout };
     let interrupt = Interrupt::listen()?;
@@ -69,6 +73,7 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
             let mut context =
                 Context::new(experiment.id, options.quick, options.seed, interrupt.clone());
             context.regret.clone_from(&regret);
+            context.given.clone_from(&given);
             run_one(&mut results.entries[index], body, &context);
             drop(context);
             say(out, &results.entries[index]);
@@ -98,6 +103,15 @@ fn regret_plan(
         (false, Some(option)) => Err(Error::OnlyForRegret(option)),
         (false, None) => Ok(None),
     }
+}
+
+/// The recordings named on the command line; somebody must want them.
+fn given(chosen: &[&Experiment], options: &StudyOptions) -> Result<Vec<Recording>, Error> {
+    let wanted = chosen.iter().any(|experiment| klmo91::TABLES_OF_WAITS.contains(&experiment.id));
+    if !wanted && !options.waits.is_empty() {
+        return Err(Error::OnlyForTables);
+    }
+    pool::load(&options.waits)
 }
 
 fn run_one(entry: &mut Entry, body: fn(&Context) -> Result<Outcome, Stop>, context: &Context) {

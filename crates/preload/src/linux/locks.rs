@@ -30,7 +30,7 @@ const FREE: usize = 0;
 const GONE: usize = 1;
 
 /// A mutex that was waited for.
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(super) struct Lock {
     address: AtomicUsize,
     /// Its name's place in the shared table and 1; 0 for none.
@@ -38,10 +38,13 @@ pub(super) struct Lock {
     /// How many wait for it.
     pub(super) waiting: AtomicU32,
     /// How often it was released while somebody waited.
-    pub(super) releases: AtomicU32,
-    /// When, for the last time, in nanoseconds.
-    pub(super) released_at: AtomicU64,
+    releases: AtomicU32,
+    /// When, in nanoseconds; the last ones.
+    released_at: [AtomicU64; KEPT],
 }
+
+/// How many releases are remembered of a mutex.
+const KEPT: usize = 20;
 
 static TABLE: [Lock; LOCKS] = [const { Lock::new() }; LOCKS];
 
@@ -52,8 +55,27 @@ impl Lock {
             name: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             releases: AtomicU32::new(0),
-            released_at: AtomicU64::new(0),
+            released_at: [const { AtomicU64::new(0) }; KEPT],
         }
+    }
+
+    /// How many releases there were.
+    pub(super) fn releases(&self) -> u32 {
+        self.releases.load(Ordering::Relaxed)
+    }
+
+    /// It is released now, by its holder; so there is one at a time.
+    pub(super) fn release(&self, now: u64) {
+        let release = self.releases();
+        self.released_at[release as usize % KEPT].store(now, Ordering::Relaxed);
+        self.releases.store(release.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// When release number `release` was, if that is remembered.
+    pub(super) fn released_at(&self, release: u32) -> Option<u64> {
+        let ago = self.releases().wrapping_sub(release);
+        let remembered = (1..=KEPT as u32).contains(&ago);
+        remembered.then(|| self.released_at[release as usize % KEPT].load(Ordering::Relaxed))
     }
 
     /// Its name's place in the shared table.
@@ -190,4 +212,4 @@ fn remember_site(site: Site, name: Option<u32>) {
 }
 
 // An unlock of a mutex that nobody waited for looks at one line of memory.
-const _: () = assert!(mem::size_of::<Lock>() == 64);
+const _: () = assert!(mem::offset_of!(Lock, waiting) < 64 && mem::align_of::<Lock>() == 64);

@@ -6,11 +6,14 @@
 //! | --- | --- |
 //! | contended | an attempt failed |
 //! | blocked | the thread left its processor of its own will meanwhile (`ru_nvcsw`) |
-//! | the length | until the last release before the thread came back with the mutex; for a wait that did not block, until it had the mutex |
-//! | wake latency | from that release on |
+//! | the length | if it blocked, until the release that woke it; else until it had the mutex |
+//! | wake latency | from that release on, if there is no doubt which it was |
+//! | the release that woke it | if it blocked once: the first after it came, or the one after as many as there were others waiting; if it blocked more often, the last |
 //!
-//! What is not seen: which of several releases woke the thread, so of those that came while it was on its way the last counts; and the way back into a mutex from
-//! `pthread_cond_wait`, which is within the C library.
+//! Why not always the last release: while a woken thread gets to its feet others take and release the mutex many times, and the last of these would come out
+//! as its waker. The C library wakes one thread at the first release, and no more until that one has looked.
+//!
+//! What is not seen: the way back into a mutex from `pthread_cond_wait`, which is within the C library.
 //!
 //! The first wait for a lock begins only when the lock has its name: what was needed to find it is not counted.
 
@@ -44,26 +47,30 @@ pub(super) fn wait(
             lock
         }
     };
-    let (others, releases) = lock.map_or((0, 0), |lock| {
-        let others = lock.waiting.fetch_add(1, Ordering::Relaxed);
-        (others, lock.releases.load(Ordering::Relaxed))
-    });
+    let (others, before) =
+        lock.map_or((0, 0), |lock| (lock.waiting.fetch_add(1, Ordering::Relaxed), lock.releases()));
     let switches = voluntary_switches();
     let since = now();
     let result = block();
     let until = now();
-    let blocked = voluntary_switches() != switches;
+    let blocks = voluntary_switches().saturating_sub(switches);
+    let blocked = blocks > 0;
     let mut wait =
         Observation { length_ns: until - since, blocked, others, ..Observation::default() };
     if let Some(lock) = lock {
         lock.waiting.fetch_sub(1, Ordering::Relaxed);
-        let seen = lock.releases.load(Ordering::Relaxed).wrapping_sub(releases);
+        let seen = lock.releases().wrapping_sub(before);
         // The last one is that by which it came to this thread.
         wait.holder_changes = seen.saturating_sub(1);
-        let released = lock.released_at.load(Ordering::Relaxed);
-        if blocked && (since..=until).contains(&released) {
+        let turn =
+            if blocks == 1 { others.min(seen.saturating_sub(1)) } else { seen.saturating_sub(1) };
+        if blocked
+            && let Some(released) = lock.released_at(before.wrapping_add(turn))
+            && (since..=until).contains(&released)
+        {
             wait.length_ns = released - since;
-            wait.wake_latency_ns = Some(until - released);
+            // Only of a thread that waited alone and was woken once is it certain which release woke it.
+            wait.wake_latency_ns = (blocks == 1 && others == 0).then_some(until - released);
         }
     }
     if !blocked {
@@ -82,8 +89,7 @@ pub(super) fn releases(mutex: Mutex) {
     if let Some(lock) = locks::find(mutex.addr())
         && lock.waiting.load(Ordering::Relaxed) != 0
     {
-        lock.released_at.store(now(), Ordering::Relaxed);
-        lock.releases.fetch_add(1, Ordering::Relaxed);
+        lock.release(now());
     }
 }
 

@@ -45,11 +45,11 @@ pub(crate) static BUILD: Foreign = Foreign {
 };
 
 fn files(context: &Context) -> usize {
-    context.pick(40, 120)
+    context.pick(100, 200)
 }
 
 fn programs(context: &Context) -> usize {
-    context.pick(12, 40)
+    context.pick(40, 150)
 }
 
 /// C files of forty functions each, and a makefile that links all of them into every program.

@@ -63,11 +63,7 @@ fn window(context: &Context) -> Duration {
 }
 
 /// Keeps the server busy.
-fn drive(
-    place: &Path,
-    context: &Context,
-    runs: &mut dyn FnMut() -> bool,
-) -> std::io::Result<()> {
+fn drive(place: &Path, context: &Context, runs: &mut dyn FnMut() -> bool) -> std::io::Result<()> {
     let path = place.join(SOCKET);
     // The first connection that is taken shows that it has begun.
     let began = Instant::now();
@@ -79,10 +75,11 @@ fn drive(
     }
     let end = Instant::now() + window(context);
     thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| client(&path, end, context))).collect();
-        let ends = clients.into_iter().map(|client| {
-            client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
+        let clients: Vec<_> =
+            (0..CLIENTS).map(|_| scope.spawn(|| client(&path, end, context))).collect();
+        let ends = clients
+            .into_iter()
+            .map(|client| client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         ends.collect()
     })
 }
@@ -145,8 +142,11 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 /// Of the share of waits that were longer than C.
 fn verdict(long: f64) -> Verdict {
     let most = paper::offline_of(PAPER).map_or(0.0, |row| row.blocks);
-    let figures =
-        format!("{} of the waits were longer than C, {} in the paper", percent(long), percent(most));
+    let figures = format!(
+        "{} of the waits were longer than C, {} in the paper",
+        percent(long),
+        percent(most)
+    );
     Verdict::when(long <= most, figures)
 }
 
@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn answers_are_counted_wherever_they_are_cut() {
-        let text = b"STORED\r\nVALUE key1 0 10\r\n0123456789\r\nEND\r\nSTORED\r\nEND\r\n\r\r\nEND\r\nEND";
+        let text =
+            b"STORED\r\nVALUE key1 0 10\r\n0123456789\r\nEND\r\nSTORED\r\nEND\r\n\r\r\nEND\r\nEND";
         for cut in 0..text.len() {
             let mut answers = Answers { left: 5, matched: 0 };
             answers.count(&text[..cut]);

@@ -3,7 +3,8 @@
 //! The command runs itself, so that a program which hangs, or takes a signal badly, is another process's affair: after a time limit, or at Ctrl-C,
 //! its whole process group is ended. It runs in a directory of its own that is removed.
 //!
-//! Waits are those that the shim sees: from a `pthread_mutex_trylock` that failed until the C library's own lock was had, sleeping and waking included.
+//! The C library does the waiting, as it always would, and the shim measures it from outside; so a wait is spun through only if it ended before the
+//! thread went to sleep.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -82,8 +83,7 @@ pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, M
     if !file.exists() {
         return Err(Missing::Because(words(&place.0, ended)));
     }
-    let recordings =
-        pool::load(&[file]).map_err(|error| Missing::Because(error.to_string()))?;
+    let recordings = pool::load(&[file]).map_err(|error| Missing::Because(error.to_string()))?;
     let elapsed = recordings.iter().map(|recording| recording.elapsed_ns).sum();
     Ok(Recorded {
         name: foreign.name.to_owned(),
@@ -96,8 +96,8 @@ pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, M
     })
 }
 
-const HOW: &str = "Recorded by `stanchion record`, its locks being the C library's own: a wait lasts until the thread has the lock, sleeping \
-                   and waking included, and C is what `stanchion record` found a wake-up to take.";
+const HOW: &str = "Recorded by `stanchion record`, the C library doing the waiting: a wait lasts until the thread has the lock, or, if it slept, until \
+                   the release that woke it, and C is what `stanchion record` found a wake-up to take.";
 
 const WAITS: &str = "waits.json";
 const WORDS: &str = "words.txt";
@@ -123,8 +123,7 @@ struct Place(PathBuf);
 impl Place {
     fn new(name: &str) -> std::io::Result<Self> {
         let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-        let path =
-            std::env::temp_dir().join(format!("stanchion-{}-{name}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("stanchion-{}-{name}", std::process::id()));
         fs::create_dir(&path)?;
         Ok(Self(path))
     }

@@ -29,6 +29,9 @@ use super::context::{Context, Stop};
 use crate::advise::pool::Pool;
 use recorded::{Recorded, Source};
 
+/// The experiments that judge waits from files as well.
+pub(crate) const TABLES_OF_WAITS: [&str; 2] = [table1::EXPERIMENT.id, table2::EXPERIMENT.id];
+
 /// The recordings that tables 1 and 2 are about, and why others were left out.
 fn recordings(context: &Context) -> Result<(Vec<Arc<Recorded>>, Vec<String>), Stop> {
     context.plan(Source::ALL.len());

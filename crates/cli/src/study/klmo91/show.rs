@@ -1,9 +1,7 @@
 //! Recorded waits as pictures and tables.
 
 use super::super::context::{Context, Stop};
-use super::super::outcome::{
-    Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict,
-};
+use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::paper;
 use super::recorded::{self, LONGEST_SPIN, Recorded, Source};
 use crate::units::{count, grouped, nanos, percent};
@@ -125,12 +123,17 @@ pub(crate) fn one(
     let (all, cost) = (recorded.all()?, recorded.pool.cost);
     let programs = [recorded.as_ref()];
     let long = all.share_above(cost);
-    let paper = paper::offline_of(recorded.beside).map_or_else(|| "–".to_owned(), |row| percent(row.blocks));
+    let paper = paper::offline_of(recorded.beside)
+        .map_or_else(|| "–".to_owned(), |row| percent(row.blocks));
     let beside = recorded.beside;
     Ok(Outcome {
         comparisons: vec![
             Comparison::new("C", "200 µs (about 200 spins)", nanos(cost)),
-            Comparison::new(format!("waits longer than C; the paper's are of {beside}"), paper, percent(long)),
+            Comparison::new(
+                format!("waits longer than C; the paper's are of {beside}"),
+                paper,
+                percent(long),
+            ),
             Comparison::new(
                 "waits longer than 5.04 C",
                 "not given",

@@ -1,7 +1,7 @@
 //! Table 3: how long Regsim takes with each strategy.
 //!
 //! Rule of the verdict: *holds* if each of the paper's six competitive strategies takes at least 13.5 % less time than always-block, the least of the
-//! paper's, give or take the noise; else *differs*. *not judged* on one processor, or if the noise is above 10 %.
+//! paper's, give or take the noise; else *differs*. *not judged* on one processor, or if the noise is above 5 %.
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};

@@ -2,7 +2,7 @@
 //!
 //! Rule of the verdict: *holds* if, give or take the noise, always-spin takes longer than always-block, every competitive strategy takes less time than
 //! always-block, and every adaptive one and the known optimum take less than both fixed ones; else *differs*. *not judged* on one processor, or if the
-//! noise is above 10 %. How large the paper's differences are (12 to 37 %) stands beside ours and is not judged: its author could not explain them
+//! noise is above 5 %. How large the paper's differences are (12 to 37 %) stands beside ours and is not judged: its author could not explain them
 //! (section 5).
 
 use super::super::context::{Context, Stop};
@@ -27,7 +27,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let rounds = context.pick(3, 7);
     context.plan(1 + race::steps(rounds));
-    let hanoi = Hanoi::new(context, context.pick(8, 40));
+    let hanoi = Hanoi::new(context, context.pick(15, 80));
     let recorded = record("Hanoi", &hanoi, context)?;
     context.step()?;
     let standings = race::run(context, &hanoi, &recorded, rounds)?;

@@ -1,0 +1,131 @@
+//! `stanchion record`: runs a program with the shim of `stanchion-preload` before its locks, and writes what its waits were.
+//!
+//! All processes of the program count in one file, mapped into each. The names in it are paths and offsets; symbols are looked up when the program has ended.
+
+mod cost;
+mod names;
+mod program;
+mod run;
+mod shim;
+mod summary;
+mod table;
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use stanchion_competitive::waits::Recording;
+
+use crate::args::RecordOptions;
+use crate::error::Error;
+use crate::output::Output;
+
+/// Why nothing was recorded: the command was not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("recording needs 64-bit Linux with the GNU C library: this is {0}")]
+    System(String),
+
+    #[error(
+        "the shim {} was not found; looked for it in: {}. `cargo build -p stanchion-preload` builds it (with \
+         --release for a release build), --shim FILE names another place",
+        shim::NAME,
+        listed(.0)
+    )]
+    NoShim(Vec<PathBuf>),
+
+    #[error("the shim {}: {reason}", path.display())]
+    Shim { path: PathBuf, reason: String },
+
+    #[error("there is no program `{}` in PATH", .0.display())]
+    NotFound(OsString),
+
+    #[error("cannot run {}: {reason}", path.display())]
+    NotExecutable { path: PathBuf, reason: String },
+
+    #[error("{} cannot be recorded: {reason}", path.display())]
+    Unsuitable { path: PathBuf, reason: String },
+
+    #[error("cannot make the table of waits {}: {source}", path.display())]
+    Table { path: PathBuf, source: std::io::Error },
+
+    #[error("cannot run {}: {source}", path.display())]
+    Start { path: PathBuf, source: std::io::Error },
+
+    #[error("the table of waits {}: {reason}", path.display())]
+    Damaged { path: PathBuf, reason: String },
+}
+
+impl Refusal {
+    /// As of other programs that run a command: 127 if there is none, 126 if it cannot be run.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::NotFound(_) => 127,
+            Self::NotExecutable { .. } | Self::Start { .. } => 126,
+            Self::Damaged { .. } => 1,
+            _ => 2,
+        }
+    }
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    paths.join(", ")
+}
+
+/// Runs the command; says what it ended with.
+pub(crate) fn run(options: &RecordOptions) -> Result<u8, Error> {
+    let (command, arguments) = options.command.split_first().expect("clap asks for one word");
+    shim::supported()?;
+    let program = program::find(command)?;
+    program::check(&program)?;
+    let shim = shim::find(options.shim.as_deref())?;
+    let made = check_output(&options.output)?;
+    let table = table::Table::new(cost::measured())?;
+
+    let began = Instant::now();
+    let policy = options.lock.map(|policy| policy.name());
+    let ended = run::run(&program, command, arguments, &shim, table.path(), policy)?;
+    let elapsed = began.elapsed();
+
+    let gathered = table.gather()?;
+    if let Some(reason) = summary::nothing(&gathered, &program) {
+        if made {
+            let _ = std::fs::remove_file(&options.output);
+        }
+        Output::Stderr.line(format_args!("stanchion: nothing was recorded: {reason}"));
+        return Ok(ended.exit_code());
+    }
+    let recording = Recording {
+        program: file_name(command),
+        cost_ns: gathered.cost_ns,
+        unit_ns: gathered.unit_ns,
+        elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+        locks: names::named(&gathered),
+        overflow: gathered.nameless,
+    };
+    let write = |source| Error::Write { path: options.output.clone(), source };
+    std::fs::write(&options.output, recording.to_json()).map_err(write)?;
+    summary::print(&recording, &gathered, &options.output, ended);
+    Ok(ended.exit_code())
+}
+
+fn file_name(command: &OsString) -> String {
+    let path = Path::new(command);
+    path.file_name()
+        .unwrap_or(command)
+        .to_string_lossy()
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect()
+}
+
+/// Sees to it that the output can be written, before the program runs; says whether the file was made by that.
+fn check_output(path: &Path) -> Result<bool, Error> {
+    let there = path.exists();
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    let unwritable =
+        |source| Error::Unwritable { path: path.to_owned(), option: "--output FILE", source };
+    opened.map(|_| !there).map_err(unwritable)
+}

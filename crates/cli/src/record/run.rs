@@ -1,0 +1,109 @@
+//! Runs the program and waits for its end. Signals that are meant for it are passed on.
+
+use std::ffi::{OsStr, OsString};
+use std::mem;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use super::Refusal;
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended(ExitStatus);
+
+impl Ended {
+    /// Its own code; as a shell has it, 128 and the number of the signal that ended it.
+    pub(super) fn exit_code(self) -> u8 {
+        let code = self.0.code().or_else(|| self.0.signal().map(|signal| 128 + signal));
+        u8::try_from(code.unwrap_or(1)).unwrap_or(1)
+    }
+
+    /// The signal that ended it.
+    pub(super) fn signal(self) -> Option<i32> {
+        self.0.signal()
+    }
+}
+
+pub(super) fn run(
+    program: &Path,
+    command: &OsStr,
+    arguments: &[OsString],
+    shim: &Path,
+    table: &Path,
+    policy: Option<&str>,
+) -> Result<Ended, Refusal> {
+    let mut preload = shim.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    let mut child = Command::new(program);
+    child.arg0(command).args(arguments).env("LD_PRELOAD", preload).env("STANCHION_RECORD", table);
+    match policy {
+        Some(policy) => child.env("STANCHION_LOCK", policy),
+        None => child.env_remove("STANCHION_LOCK"),
+    };
+    let failed = |source| Refusal::Start { path: program.to_owned(), source };
+    pass_on_signals();
+    let mut child = child.spawn().map_err(failed)?;
+    CHILD.store(child.id() as i32, Ordering::SeqCst);
+    // SeqCst, with the handler: either it sees the child, or the signal is seen here.
+    let early = EARLY.swap(0, Ordering::SeqCst);
+    if early != 0 {
+        // SAFETY: the child has not been waited for.
+        unsafe { libc::kill(child.id() as i32, early) };
+    }
+    // Its number is its own until it has been waited for: no signal may go there afterwards.
+    // SAFETY: plain numbers, for which zeros are a value.
+    let mut about: libc::siginfo_t = unsafe { mem::zeroed() };
+    loop {
+        let flags = libc::WEXITED | libc::WNOWAIT;
+        // SAFETY: writes to `about`.
+        let result = unsafe { libc::waitid(libc::P_PID, child.id(), &mut about, flags) };
+        if result == 0 || std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted
+        {
+            break;
+        }
+    }
+    CHILD.store(0, Ordering::SeqCst);
+    child.wait().map(Ended).map_err(failed)
+}
+
+/// The program; 0 before it runs and when it has ended.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+/// A signal that came before the program ran.
+static EARLY: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn pass_on(
+    signal: libc::c_int,
+    about: *mut libc::siginfo_t,
+    _context: *mut libc::c_void,
+) {
+    // SAFETY: the kernel's, for a handler that asked for it.
+    let sender = unsafe { (*about).si_code };
+    // What the terminal sends, it has sent to the program as well.
+    if sender > 0 {
+        return;
+    }
+    EARLY.store(signal, Ordering::SeqCst);
+    let child = CHILD.load(Ordering::SeqCst);
+    if child > 0 && EARLY.swap(0, Ordering::SeqCst) != 0 {
+        // SAFETY: may be called in a handler. The child has not been waited for as long as its number is there.
+        unsafe { libc::kill(child, signal) };
+    }
+}
+
+/// This process outlives the program, to write what was recorded.
+fn pass_on_signals() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: plain numbers and a set, for which zeros are a value.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        action.sa_sigaction = pass_on as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        // SAFETY: the handler only calls what a handler may.
+        unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
+    }
+}
