@@ -48,8 +48,7 @@ pub(super) fn print(recording: &Recording, gathered: &Gathered, output: &Path, e
         if all.count() == 1 { "wait" } else { "waits" },
         count(recording.locks.len(), "lock"),
         recording.program,
-        count(usize::try_from(gathered.lockers).unwrap_or(usize::MAX), "process")
-            .replace("processs", "processes"),
+        processes(gathered.lockers),
         grouped(all.blocked()),
     ));
     let mut busiest = recording.clone();
