@@ -196,30 +196,38 @@ fn releases_in_turn_serve_in_order() {
     });
 }
 
-/// A sleeper that has waited for 10 ms is handed the lock by the next release: its holder cannot take it again at once.
+/// A sleeper that has waited for 10 ms is handed the lock by the next release, though it does not run: the thread that released it cannot take it
+/// again.
 #[test]
-#[cfg_attr(miri, ignore = "of wall time")]
+#[cfg(target_os = "linux")]
+#[cfg_attr(miri, ignore = "of signals")]
 fn a_sleeper_of_ten_milliseconds_is_handed_the_lock() {
+    use std::os::unix::thread::JoinHandleExt;
+
+    extern "C" fn stalls(_signal: libc::c_int) {
+        let time = libc::timespec { tv_sec: 0, tv_nsec: 30_000_000 };
+        // SAFETY: async-signal-safe by POSIX; `time` outlives the call. What it does to `errno` matters to nobody: a wait looks again.
+        unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+    }
+    let handler: extern "C" fn(libc::c_int) = stalls;
+    // SAFETY: the handler calls nothing but `nanosleep`, and no other test of this program uses the signal.
+    unsafe { libc::signal(libc::SIGUSR2, handler as libc::sighandler_t) };
     let handed = in_time(|| {
         let mut handed = 0;
         for _ in 0..5 {
             let mutex = Arc::new(PolicyMutex::<_, Faulty<NOWHERE>>::new(()));
-            let tried = Arc::new(AtomicBool::new(false));
             let held = mutex.lock();
             let sleeper = {
-                let (mutex, tried) = (mutex.clone(), tried.clone());
-                thread::spawn(move || {
-                    let _held = mutex.lock();
-                    while !tried.load(Relaxed) {
-                        thread::yield_now();
-                    }
-                })
+                let mutex = mutex.clone();
+                thread::spawn(move || drop(mutex.lock()))
             };
             wait_for_sleepers(&mutex, 1);
+            // SAFETY: the thread has not been joined.
+            let sent = unsafe { libc::pthread_kill(sleeper.as_pthread_t(), libc::SIGUSR2) };
+            assert_eq!(sent, 0);
             thread::sleep(Duration::from_millis(10));
             drop(held);
             handed += u32::from(mutex.try_lock().is_none());
-            tried.store(true, Relaxed);
             sleeper.join().unwrap();
         }
         handed
