@@ -5,8 +5,10 @@ mod condvar;
 mod event_count;
 mod lot;
 mod mutex;
+mod once;
 mod owner;
 mod rw_lock;
+mod semaphore;
 mod sleepers;
 
 pub mod cost;
@@ -22,8 +24,10 @@ pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
     RawPolicyMutex,
 };
+pub use once::{Once, OnceLock};
 pub use policy::Policy;
 pub use rw_lock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, PolicyRwLock, RawRwLock, RwLock,
     RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
+pub use semaphore::{Permits, Semaphore};

@@ -432,12 +432,12 @@ fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
             // The sleeper's pointer, not the caller's: that one's lock may be gone, and another one be where it was.
             // SAFETY: a sleeper waits for this lock, so it is alive (Invariant 3).
             let lock = unsafe { &*node.word };
-            // Release: pairs with the new owner's Acquire. It may have been taken by another thread meanwhile; then its turn comes with the
-            // next release.
+            // Relaxed: it goes on with the release sequence of the store that set the lock free, which the new owner's Acquire pairs with. The lock
+            // may have been taken by another thread meanwhile; then the sleeper's turn comes with the next release.
             lock.compare_exchange(
                 Owner::NOBODY,
                 node.owner.to_bits(),
-                Ordering::Release,
+                Ordering::Relaxed,
                 Ordering::Relaxed,
             )
             .is_ok()
@@ -458,18 +458,14 @@ fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
 pub(crate) fn hand_over(word: &AtomicU32) {
     let bucket = Bucket::of(word);
     let asleep = bucket.with(|queue| {
-        let Some(node) = queue.delegate(word) else {
-            // Release: pairs with the next holder's Acquire. Who has announced itself looks at the word once the bucket is free again.
-            word.store(Owner::NOBODY, Ordering::Release);
-            return None;
-        };
-        // One that is on its way, or whose thread has no number, cannot be given anything: it tries for itself.
+        let delegate = queue.delegate(word);
+        // A thread without a number cannot be given anything: it tries for itself. One that is on its way finds that the lock is its own.
+        let heir = delegate.map(|node| node.owner).filter(|owner| !owner.is_anonymous());
+        // Release: pairs with the next holder's Acquire. Who has announced itself looks at the word once the bucket is free again.
+        word.store(heir.map_or(Owner::NOBODY, Owner::to_bits), Ordering::Release);
         // Relaxed: stored under the lock that is held here.
-        let asleep = node.state.load(Ordering::Relaxed) == ASLEEP;
-        let heir = if node.owner.is_anonymous() { Owner::NOBODY } else { node.owner.to_bits() };
-        // Release: pairs with the new owner's Acquire.
-        word.store(heir, Ordering::Release);
-        asleep.then(|| wake(bucket, node, clock::now()))
+        let asleep = delegate.filter(|node| node.state.load(Ordering::Relaxed) == ASLEEP);
+        asleep.map(|node| wake(bucket, node, clock::now()))
     });
     if let Some(state) = asleep {
         park::wake_at(state, 1);

@@ -134,12 +134,6 @@ pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, Ra
 /// ```
 pub type PolicyRwLock<T, P> = lock_api::RwLock<RawRwLock<RawPolicyMutex<P>>, T>;
 
-/// Why a reader was not added.
-enum Refused {
-    Writer,
-    TooMany,
-}
-
 impl<G> RawRwLock<G> {
     /// A free lock behind that gate, which must be free.
     #[must_use]
@@ -154,20 +148,21 @@ impl<G> RawRwLock<G> {
         (self.word.load(Ordering::Relaxed) / READER) as usize
     }
 
+    /// Whether there is no writer, and room for a reader more; then it is added.
     #[inline]
-    fn add_reader(&self) -> Result<(), Refused> {
+    fn add_reader(&self) -> bool {
         // Relaxed: the exchange below decides.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & WRITER != 0 {
-                return Err(Refused::Writer);
+                return false;
             }
             // Invariant 3.
-            let more = word.checked_add(READER).ok_or(Refused::TooMany)?;
+            let Some(more) = word.checked_add(READER) else { return false };
             // Acquire: pairs with the Release store of the last writer. Relaxed: it is tried again.
             match self.word.compare_exchange_weak(word, more, Ordering::Acquire, Ordering::Relaxed)
             {
-                Ok(_) => return Ok(()),
+                Ok(_) => return true,
                 Err(now) => word = now,
             }
         }
@@ -214,7 +209,7 @@ impl<G> RawRwLock<G> {
 impl<G: RawMutex> RawRwLock<G> {
     /// The gate holder becomes a reader, if there is room for one, and leaves the gate. By Invariant 1 no writer is there.
     fn read_and_leave(&self, gate: G::Guard) -> Option<GuardSend> {
-        let added = self.add_reader().is_ok();
+        let added = self.add_reader();
         // SAFETY: the gate is held, with this guard.
         unsafe { self.gate.unlock(gate) };
         added.then(GuardSend::new)
@@ -226,7 +221,7 @@ impl<G: RawMutex> RawRwLock<G> {
         let is_free = |word: u32| word & WRITER == 0;
         // Relaxed: adding the reader acquires.
         spin_for(&self.word, Ordering::Relaxed, is_free, cost::current()).is_some()
-            && self.add_reader().is_ok()
+            && self.add_reader()
     }
 
     /// Takes what the gate holder was kept from, or gives the gate back.
@@ -258,16 +253,15 @@ unsafe impl<G: RawMutex> lock_api::RawRwLock for RawRwLock<G> {
 
     #[inline]
     fn lock_shared(&self) -> GuardSend {
-        match self.add_reader() {
-            Ok(()) => GuardSend::new(),
-            Err(_) if self.spin_to_read() => GuardSend::new(),
-            Err(_) => self.read_and_leave(self.gate.lock()).unwrap_or_else(|| self.too_many()),
+        if self.add_reader() || self.spin_to_read() {
+            return GuardSend::new();
         }
+        self.read_and_leave(self.gate.lock()).unwrap_or_else(|| self.too_many())
     }
 
     #[inline]
     fn try_lock_shared(&self) -> Option<GuardSend> {
-        self.add_reader().is_ok().then(GuardSend::new)
+        self.add_reader().then(GuardSend::new)
     }
 
     #[inline]

@@ -144,51 +144,65 @@ fn a_forgotten_guard_keeps_it_locked<P: Policy + 'static>() {
     drop(mutex);
 }
 
-/// The last of two threads to leave the lock writes over its memory at once, while the other may still be on its way out of the release.
+/// The last of two threads to leave a lock writes over its memory at once, while the other may still be on its way out of the release.
 fn freed_while_the_other_leaves<P: Policy + 'static>() {
-    type Place<P> = mem::MaybeUninit<PolicyMutex<u32, P>>;
-    struct Shared<P: Policy>(std::cell::UnsafeCell<Place<P>>);
+    /// A lock of its own for each round, which ends as junk.
+    struct Place<P: Policy>(std::cell::UnsafeCell<mem::MaybeUninit<PolicyMutex<u32, P>>>);
     // SAFETY: written to by the thread that is left alone with it only.
-    unsafe impl<P: Policy> Sync for Shared<P> {}
+    unsafe impl<P: Policy> Sync for Place<P> {}
     // SAFETY: as above.
-    unsafe impl<P: Policy> Send for Shared<P> {}
+    unsafe impl<P: Policy> Send for Place<P> {}
     const JUNK: u8 = 0xA5;
 
+    fn leave<P: Policy>(place: &Place<P>, round: u64) {
+        let lock: *const PolicyMutex<u32, P> = place.0.get().cast();
+        // SAFETY: two threads come here, and the lock lives until the second has left it.
+        let mutex = unsafe { &*lock };
+        let mut left = mutex.lock();
+        machine::wait::delay(round % 5 * 300);
+        *left -= 1;
+        let last = *left == 0;
+        drop(left);
+        if !last {
+            return;
+        }
+        let bytes = place.0.get().cast::<u8>();
+        let size = size_of::<Place<P>>();
+        // SAFETY: the other thread has left the lock, and a release does not touch it after that.
+        unsafe { bytes.write_bytes(JUNK, size) };
+        machine::wait::delay(round % 3 * 1_000);
+        for at in 0..size {
+            // SAFETY: within the place.
+            let byte = unsafe { bytes.add(at) };
+            // SAFETY: written above.
+            let byte = unsafe { byte.read_volatile() };
+            assert_eq!(byte, JUNK, "byte {at} of a freed lock was written to");
+        }
+    }
+
     in_time(|| {
-        for round in 0..rounds(2_000) {
-            let shared =
-                Shared(std::cell::UnsafeCell::new(Place::new(PolicyMutex::<_, P>::new(2))));
-            let shared = Arc::new(shared);
-            let leave = move |shared: &Shared<P>| {
-                let place: *const PolicyMutex<u32, P> = shared.0.get().cast();
-                // SAFETY: two threads come here, and the lock lives until the second has left it.
-                let mutex = unsafe { &*place };
-                let mut left = mutex.lock();
-                machine::wait::delay(round % 5 * 300);
-                *left -= 1;
-                let last = *left == 0;
-                drop(left);
-                if !last {
-                    return;
-                }
-                let bytes = shared.0.get().cast::<u8>();
-                // SAFETY: the other thread has left the lock, and a release does not touch it after that.
-                unsafe { bytes.write_bytes(JUNK, size_of::<Place<P>>()) };
-                machine::wait::delay(round % 3 * 1_000);
-                for at in 0..size_of::<Place<P>>() {
-                    // SAFETY: within the place.
-                    let byte = unsafe { bytes.add(at) };
-                    // SAFETY: written above.
-                    let byte = unsafe { byte.read_volatile() };
-                    assert_eq!(byte, JUNK, "byte {at} of a freed lock was written to");
-                }
-            };
-            let other = {
-                let shared = shared.clone();
-                thread::spawn(move || leave(&shared))
-            };
-            leave(&shared);
-            other.join().unwrap();
+        let fresh = || {
+            Place(std::cell::UnsafeCell::new(mem::MaybeUninit::new(PolicyMutex::<_, P>::new(2))))
+        };
+        let places: Arc<Vec<_>> = Arc::new((0..rounds(3_000)).map(|_| fresh()).collect());
+        let came = Arc::new(AtomicU64::new(0));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let (places, came) = (places.clone(), came.clone());
+                thread::spawn(move || {
+                    for (round, place) in (0..).zip(places.iter()) {
+                        // Both at once.
+                        came.fetch_add(1, Relaxed);
+                        while came.load(Relaxed) < 2 * (round + 1) {
+                            thread::yield_now();
+                        }
+                        leave(place, round);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
         }
     });
 }

@@ -10,7 +10,7 @@ mod shim;
 mod summary;
 mod table;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -38,7 +38,7 @@ pub(crate) enum Refusal {
     #[error("the shim {}: {reason}", path.display())]
     Shim { path: PathBuf, reason: String },
 
-    #[error("there is no program `{}` in PATH", .0.display())]
+    #[error("there is no program `{}`{}", .0.display(), looked_in(.0))]
     NotFound(OsString),
 
     #[error("cannot run {}: {reason}", path.display())]
@@ -67,6 +67,10 @@ impl Refusal {
             _ => 2,
         }
     }
+}
+
+fn looked_in(command: &OsStr) -> &'static str {
+    if command.as_encoded_bytes().contains(&b'/') { "" } else { " in PATH" }
 }
 
 fn listed(paths: &[PathBuf]) -> String {

@@ -30,6 +30,10 @@ pub(super) fn nothing(gathered: &Gathered, program: &Path) -> Option<String> {
     }
 }
 
+fn processes(number: u64) -> String {
+    if number == 1 { "1 process".to_owned() } else { format!("{} processes", grouped(number)) }
+}
+
 /// The busiest locks, and where the rest is.
 pub(super) fn print(recording: &Recording, gathered: &Gathered, output: &Path, ended: Ended) {
     const SHOWN: usize = 12;
@@ -39,12 +43,12 @@ pub(super) fn print(recording: &Recording, gathered: &Gathered, output: &Path, e
         line(format_args!("stanchion: {} was ended by signal {signal}", recording.program));
     }
     line(format_args!(
-        "stanchion: {} waits for {} of {}, in {}; {} blocked",
+        "stanchion: {} {} for {} of {}, in {}; {} blocked",
         grouped(all.count()),
+        if all.count() == 1 { "wait" } else { "waits" },
         count(recording.locks.len(), "lock"),
         recording.program,
-        count(usize::try_from(gathered.lockers).unwrap_or(usize::MAX), "process")
-            .replace("processs", "processes"),
+        processes(gathered.lockers),
         grouped(all.blocked()),
     ));
     let mut busiest = recording.clone();

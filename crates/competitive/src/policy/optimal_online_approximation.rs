@@ -12,8 +12,8 @@
 //!
 //! # Orderings
 //!
-//! `taken`: the exchange has Acquire and the giving back Release, so that the next owner's zeros come after the last one's counts. All else is
-//! Relaxed: the user's lock orders its holders, and a waiter that reads an old threshold spins for it.
+//! All Relaxed: the user's lock orders its holders, and a waiter that reads an old threshold spins for it. A place that changes hands may keep a count of
+//! the lock that had it before: one wait more or less, of some thousand.
 //!
 //! Source: Karlin et al. 1991, sections 2.5 and 5: observations rounded up to 64 spins and capped at 1008.
 
@@ -65,9 +65,9 @@ impl Histogram {
     /// Takes a free place.
     fn take() -> Option<usize> {
         TABLE.iter().position(|histogram| {
-            // Relaxed: a look before the exchange. Acquire: pairs with the Release of `give_back`.
+            // A look before the exchange.
             let free = !histogram.taken.load(Ordering::Relaxed)
-                && !histogram.taken.swap(true, Ordering::Acquire);
+                && !histogram.taken.swap(true, Ordering::Relaxed);
             if free {
                 histogram.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
             }
@@ -76,7 +76,7 @@ impl Histogram {
     }
 
     fn give_back(&self) {
-        self.taken.store(false, Ordering::Release);
+        self.taken.store(false, Ordering::Relaxed);
     }
 
     /// Counts a wait and returns the counts as they are now.

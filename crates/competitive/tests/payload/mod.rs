@@ -39,6 +39,7 @@ pub(crate) fn shared<P: Policy>() -> Shared<P> {
 }
 
 /// Fewer rounds under Miri, which takes a thousand times as long for each.
+#[allow(dead_code, reason = "not every test counts")]
 pub(crate) fn rounds(times: u64) -> u64 {
     if cfg!(miri) { times.div_ceil(100) } else { times }
 }

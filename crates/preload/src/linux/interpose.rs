@@ -43,6 +43,12 @@ impl Until {
 }
 
 pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
+    if let Until::Clock(clock, _) = until
+        && !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
+    {
+        // Refused before anybody looks whether the mutex is free.
+        return libc::EINVAL;
+    }
     match session::mode() {
         // SAFETY: the caller's promise.
         Mode::Off => unsafe { until.real_lock(mutex) },

@@ -106,7 +106,7 @@ fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<Name> {
                 name.start(kind, mapping.path);
             }
             module.end = mapping.end;
-            found = here && module.size().is_some();
+            found = here && module.is_program();
         } else if here {
             let offset = address.wrapping_sub(module.base);
             found = mapping.path.is_empty()
@@ -128,17 +128,25 @@ struct Module {
 }
 
 impl Module {
-    /// How much of the memory from its base on is the file's, if it is a program or a library.
-    fn size(&self) -> Option<usize> {
+    /// Its head, if it is a program or a library.
+    fn head(&self) -> Option<&libc::Elf64_Ehdr> {
         if !self.header {
             return None;
         }
-        let header = self.base as *const libc::Elf64_Ehdr;
+        let head = self.base as *const libc::Elf64_Ehdr;
         // SAFETY: the kernel says that a page there can be read; it holds the head of the file that the lock or the caller lies in, which stays mapped.
-        let header = unsafe { &*header };
-        if header.e_ident[..4] != *b"\x7fELF"
-            || usize::from(header.e_phentsize) != size_of::<libc::Elf64_Phdr>()
-        {
+        let head = unsafe { &*head };
+        (head.e_ident[..4] == *b"\x7fELF").then_some(head)
+    }
+
+    fn is_program(&self) -> bool {
+        self.head().is_some()
+    }
+
+    /// How much of the memory from its base on is the file's, if it is a program or a library whose head says that where it can be read.
+    fn size(&self) -> Option<usize> {
+        let header = self.head()?;
+        if usize::from(header.e_phentsize) != size_of::<libc::Elf64_Phdr>() {
             return None;
         }
         let first = self.base.wrapping_add(usize::try_from(header.e_phoff).ok()?);

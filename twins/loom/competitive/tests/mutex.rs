@@ -22,6 +22,7 @@ use lock_api::MutexGuard;
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::thread::JoinHandle;
+use machine::wait::{Spin, WaitPolicy as _, retry_until};
 use machine::{Model, thread};
 use stanchion_competitive_loom::policy::{
     AlwaysSpin, Contention, OptimalOnlineApproximation, Policy, Wait,
@@ -500,6 +501,53 @@ mod a_policy_that_panics {
         let model = plain().preemptions(3);
         explore("a_policy_that_panics::with_the_lock_handed_over_bounded", model, || {
             released_and_handed_over::<Faulty<WHEN_WOKEN>>(attempt);
+        });
+    }
+
+    /// A releaser is so late with handing the lock over that a third thread has had it meanwhile. Who comes after the one that panics sees
+    /// what that one wrote.
+    #[test]
+    fn with_the_lock_handed_over_late_bounded() {
+        let model = Model::new().choices(1).preemptions(3);
+        explore("a_policy_that_panics::with_the_lock_handed_over_late_bounded", model, || {
+            let mutex = shared::<Faulty<WHEN_WOKEN>>();
+            let guard = mutex.lock();
+            let faulty = {
+                let mutex = mutex.clone();
+                thread::spawn(move || attempt(&mutex))
+            };
+            let between = {
+                let mutex = mutex.clone();
+                thread::spawn(move || {
+                    let got = mutex.try_lock().map(|payload| payload.add_one());
+                    u32::from(got.is_some())
+                })
+            };
+            guard.add_one();
+            drop(guard);
+            // Comes last, after whom it may.
+            retry_until(|| mutex.try_lock(), &mut Spin::start()).add_one();
+            adds_up(&mutex, 2, vec![faulty, between]);
+        });
+    }
+}
+
+/// Two locks whose sleepers are in one queue: each release wakes its own lock's.
+#[test]
+fn two_locks_in_one_bucket_bounded() {
+    for fair in [false, true] {
+        let model = plain().preemptions(2);
+        explore(&format!("two_locks_in_one_bucket_bounded_fair_{fair}"), model, move || {
+            let (one, two) = (shared::<Sleeps>(), shared::<Sleeps>());
+            let (first, second) = (one.lock(), two.lock());
+            let waiters = [locker(&one, 1), locker(&two, 1)];
+            for guard in [second, first] {
+                if fair { MutexGuard::unlock_fair(guard) } else { drop(guard) }
+            }
+            for waiter in waiters {
+                waiter.join().unwrap();
+            }
+            assert_eq!((one.lock().count(), two.lock().count()), (1, 1));
         });
     }
 }

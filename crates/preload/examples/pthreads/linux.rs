@@ -1,0 +1,606 @@
+//! What is tried. Statics are waited for under their names, so they have some.
+
+use std::cell::UnsafeCell;
+use std::mem::{self, MaybeUninit};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use libc::{
+    CLOCK_MONOTONIC, CLOCK_REALTIME, EBUSY, EDEADLK, EINVAL, EOWNERDEAD, EPERM, ETIMEDOUT, c_int,
+    clockid_t, pthread_cond_t, pthread_mutex_t, timespec,
+};
+
+unsafe extern "C" {
+    fn pthread_mutex_clocklock(m: *mut pthread_mutex_t, c: clockid_t, t: *const timespec) -> c_int;
+    fn pthread_cond_clockwait(
+        c: *mut pthread_cond_t,
+        m: *mut pthread_mutex_t,
+        clock: clockid_t,
+        t: *const timespec,
+    ) -> c_int;
+}
+
+#[repr(transparent)]
+struct Mutex(UnsafeCell<pthread_mutex_t>);
+// SAFETY: a mutex is for several threads.
+unsafe impl Sync for Mutex {}
+
+impl Mutex {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER))
+    }
+
+    fn of_kind(set: impl Fn(*mut libc::pthread_mutexattr_t) -> c_int) -> Box<Self> {
+        let mutex = Box::new(Self::new());
+        let mut attributes = MaybeUninit::uninit();
+        let attributes = attributes.as_mut_ptr();
+        // SAFETY: initializes them.
+        assert_eq!(unsafe { libc::pthread_mutexattr_init(attributes) }, 0);
+        assert_eq!(set(attributes), 0);
+        // SAFETY: a mutex that nobody has.
+        assert_eq!(unsafe { libc::pthread_mutex_init(mutex.0.get(), attributes) }, 0);
+        mutex
+    }
+
+    fn of_type(kind: c_int) -> Box<Self> {
+        // SAFETY: attributes that were initialized.
+        Self::of_kind(|attributes| unsafe { libc::pthread_mutexattr_settype(attributes, kind) })
+    }
+
+    fn lock(&self) -> c_int {
+        // SAFETY: a mutex.
+        unsafe { libc::pthread_mutex_lock(self.0.get()) }
+    }
+
+    fn try_lock(&self) -> c_int {
+        // SAFETY: a mutex.
+        unsafe { libc::pthread_mutex_trylock(self.0.get()) }
+    }
+
+    fn lock_until(&self, until: timespec) -> c_int {
+        // SAFETY: a mutex and a time.
+        unsafe { libc::pthread_mutex_timedlock(self.0.get(), &until) }
+    }
+
+    fn lock_by(&self, clock: clockid_t, until: timespec) -> c_int {
+        // SAFETY: a mutex and a time.
+        unsafe { pthread_mutex_clocklock(self.0.get(), clock, &until) }
+    }
+
+    fn unlock(&self) -> c_int {
+        // SAFETY: a mutex.
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) }
+    }
+
+    fn destroy(&self) -> c_int {
+        // SAFETY: a mutex.
+        unsafe { libc::pthread_mutex_destroy(self.0.get()) }
+    }
+
+    fn with<R>(&self, body: impl FnOnce() -> R) -> R {
+        assert_eq!(self.lock(), 0);
+        let result = body();
+        assert_eq!(self.unlock(), 0);
+        result
+    }
+}
+
+#[repr(transparent)]
+struct Cond(UnsafeCell<pthread_cond_t>);
+// SAFETY: a condition variable is for several threads.
+unsafe impl Sync for Cond {}
+
+impl Cond {
+    const fn new() -> Self {
+        Self(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER))
+    }
+
+    fn wait(&self, mutex: &Mutex) -> c_int {
+        // SAFETY: both are what they are, and this thread holds the mutex.
+        unsafe { libc::pthread_cond_wait(self.0.get(), mutex.0.get()) }
+    }
+
+    fn wait_until(&self, mutex: &Mutex, until: timespec) -> c_int {
+        // SAFETY: as above.
+        unsafe { libc::pthread_cond_timedwait(self.0.get(), mutex.0.get(), &until) }
+    }
+
+    fn wait_by(&self, mutex: &Mutex, clock: clockid_t, until: timespec) -> c_int {
+        // SAFETY: as above.
+        unsafe { pthread_cond_clockwait(self.0.get(), mutex.0.get(), clock, &until) }
+    }
+
+    fn signal(&self) {
+        // SAFETY: a condition variable.
+        assert_eq!(unsafe { libc::pthread_cond_signal(self.0.get()) }, 0);
+    }
+
+    fn broadcast(&self) {
+        // SAFETY: a condition variable.
+        assert_eq!(unsafe { libc::pthread_cond_broadcast(self.0.get()) }, 0);
+    }
+
+    fn destroy(&self) {
+        // SAFETY: a condition variable that nobody waits for.
+        assert_eq!(unsafe { libc::pthread_cond_destroy(self.0.get()) }, 0);
+    }
+}
+
+fn after(clock: clockid_t, time: Duration) -> timespec {
+    let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes to `now`.
+    unsafe { libc::clock_gettime(clock, &mut now) };
+    let nanos = now.tv_nsec + i64::from(time.subsec_nanos());
+    timespec {
+        tv_sec: now.tv_sec + time.as_secs() as i64 + nanos / 1_000_000_000,
+        tv_nsec: nanos % 1_000_000_000,
+    }
+}
+
+fn busy(nanos: u64) {
+    let began = std::time::Instant::now();
+    while began.elapsed() < Duration::from_nanos(nanos) {
+        std::hint::spin_loop();
+    }
+}
+
+#[unsafe(no_mangle)]
+static STATIC_LOCK: Mutex = Mutex::new();
+static STATIC_COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// A counter that only a mutex protects.
+fn increment(count: &AtomicU64) {
+    count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+fn on_threads(threads: usize, body: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(&body);
+        }
+    });
+}
+
+/// Threads that surely meet: the holder keeps the lock until somebody is on his way to it.
+fn contend(threads: usize, rounds: u64) {
+    let heap = Mutex::of_type(libc::PTHREAD_MUTEX_DEFAULT);
+    let count = AtomicU64::new(0);
+    let before = STATIC_COUNT.load(Ordering::Relaxed);
+    on_threads(threads, || {
+        for round in 0..rounds {
+            STATIC_LOCK.with(|| {
+                increment(&STATIC_COUNT);
+                if round % 16 == 0 {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            });
+            heap.with(|| {
+                increment(&count);
+                busy(300);
+            });
+        }
+    });
+    assert_eq!(STATIC_COUNT.load(Ordering::Relaxed) - before, threads as u64 * rounds);
+    assert_eq!(count.load(Ordering::Relaxed), threads as u64 * rounds);
+    assert_eq!(heap.destroy(), 0);
+}
+
+fn kinds() {
+    let recursive = Mutex::of_type(libc::PTHREAD_MUTEX_RECURSIVE);
+    assert_eq!([recursive.lock(), recursive.lock(), recursive.try_lock()], [0; 3]);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            assert_eq!(recursive.try_lock(), EBUSY);
+            assert_eq!(recursive.unlock(), EPERM);
+            recursive.with(|| ());
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!([recursive.unlock(), recursive.unlock(), recursive.unlock()], [0; 3]);
+        other.join().unwrap();
+    });
+    let checking = Mutex::of_type(libc::PTHREAD_MUTEX_ERRORCHECK);
+    assert_eq!([checking.unlock(), checking.lock(), checking.lock()], [EPERM, 0, EDEADLK]);
+    assert_eq!([checking.try_lock(), checking.unlock(), checking.unlock()], [EBUSY, 0, EPERM]);
+
+    // SAFETY: attributes that were initialized.
+    let robust = Mutex::of_kind(|attributes| unsafe {
+        libc::pthread_mutexattr_setrobust(attributes, libc::PTHREAD_MUTEX_ROBUST)
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(robust.lock(), 0));
+    });
+    assert_eq!(robust.lock(), EOWNERDEAD);
+    // SAFETY: a robust mutex that this thread has.
+    assert_eq!(unsafe { libc::pthread_mutex_consistent(robust.0.get()) }, 0);
+    assert_eq!(robust.unlock(), 0);
+
+    for kind in [libc::PTHREAD_MUTEX_NORMAL, libc::PTHREAD_MUTEX_DEFAULT, 3] {
+        let mutex = Mutex::of_type(kind);
+        assert_eq!([mutex.lock(), mutex.try_lock(), mutex.destroy()], [0, EBUSY, EBUSY]);
+        assert_eq!([mutex.unlock(), mutex.try_lock(), mutex.unlock()], [0; 3]);
+        assert_eq!(mutex.destroy(), 0);
+    }
+}
+
+fn timed() {
+    let mutex = Mutex::new();
+    for clock in [CLOCK_REALTIME, CLOCK_MONOTONIC] {
+        let soon = || after(clock, Duration::from_millis(20));
+        assert_eq!(mutex.lock_by(clock, soon()), 0);
+        let began = std::time::Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert_eq!(mutex.lock_by(clock, soon()), ETIMEDOUT);
+                assert!(began.elapsed() >= Duration::from_millis(19), "{:?}", began.elapsed());
+                let past = timespec { tv_sec: 1, tv_nsec: 0 };
+                assert_eq!(mutex.lock_by(clock, past), ETIMEDOUT);
+                let none = timespec { tv_sec: 1, tv_nsec: 1_000_000_000 };
+                assert_eq!(mutex.lock_by(clock, none), EINVAL);
+                assert_eq!(mutex.lock_until(none), EINVAL);
+                assert_eq!(mutex.lock_until(past), ETIMEDOUT);
+                let late = after(CLOCK_REALTIME, Duration::from_secs(60));
+                assert_eq!(mutex.lock_until(late), 0);
+                assert_eq!(mutex.unlock(), 0);
+            });
+            std::thread::sleep(Duration::from_millis(60));
+            assert_eq!(mutex.unlock(), 0);
+        });
+    }
+    assert_eq!(mutex.lock_by(99, timespec { tv_sec: 1, tv_nsec: 0 }), EINVAL);
+}
+
+/// Two producers and three consumers, a queue of four.
+fn queue(mutex: &Mutex, rounds: u32) {
+    let (filled, emptied) = (Cond::new(), Cond::new());
+    let (length, taken) = (AtomicU32::new(0), AtomicU32::new(0));
+    let produce = || {
+        for _ in 0..rounds * 3 {
+            mutex.with(|| {
+                while length.load(Ordering::Relaxed) == 4 {
+                    assert_eq!(emptied.wait(mutex), 0);
+                }
+                length.fetch_add(1, Ordering::Relaxed);
+            });
+            filled.signal();
+        }
+    };
+    let consume = || {
+        for _ in 0..rounds * 2 {
+            mutex.with(|| {
+                while length.load(Ordering::Relaxed) == 0 {
+                    assert_eq!(filled.wait(mutex), 0);
+                }
+                length.fetch_sub(1, Ordering::Relaxed);
+                taken.fetch_add(1, Ordering::Relaxed);
+                emptied.signal();
+            });
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..2).for_each(|_| drop(scope.spawn(produce)));
+        (0..3).for_each(|_| drop(scope.spawn(consume)));
+    });
+    assert_eq!(taken.load(Ordering::Relaxed), rounds * 6);
+    filled.destroy();
+    emptied.destroy();
+}
+
+fn conditions() {
+    queue(&Mutex::new(), 3_000);
+    queue(&Mutex::of_type(libc::PTHREAD_MUTEX_ERRORCHECK), 1_000);
+    queue(&Mutex::of_type(libc::PTHREAD_MUTEX_RECURSIVE), 1_000);
+
+    let (mutex, cond) = (Mutex::new(), Cond::new());
+    let soon = |clock| after(clock, Duration::from_millis(10));
+    assert_eq!(mutex.lock(), 0);
+    while cond.wait_until(&mutex, soon(CLOCK_REALTIME)) != ETIMEDOUT {}
+    for clock in [CLOCK_REALTIME, CLOCK_MONOTONIC] {
+        while cond.wait_by(&mutex, clock, soon(clock)) != ETIMEDOUT {}
+    }
+    let none = timespec { tv_sec: 1, tv_nsec: -1 };
+    assert_eq!(cond.wait_until(&mutex, none), EINVAL);
+    assert_eq!(mutex.try_lock(), EBUSY, "it came back with the mutex");
+    assert_eq!(mutex.unlock(), 0);
+    let checking = Mutex::of_type(libc::PTHREAD_MUTEX_ERRORCHECK);
+    assert_eq!(cond.wait(&checking), EPERM, "a mutex that it does not hold");
+
+    // On the clock that it was made for.
+    let monotonic = Cond::new();
+    let mut attributes = MaybeUninit::uninit();
+    let attributes = attributes.as_mut_ptr();
+    // SAFETY: initializes them.
+    assert_eq!(unsafe { libc::pthread_condattr_init(attributes) }, 0);
+    // SAFETY: initialized.
+    assert_eq!(unsafe { libc::pthread_condattr_setclock(attributes, CLOCK_MONOTONIC) }, 0);
+    // SAFETY: a condition variable that nobody has.
+    assert_eq!(unsafe { libc::pthread_cond_init(monotonic.0.get(), attributes) }, 0);
+    let began = std::time::Instant::now();
+    mutex.with(|| while monotonic.wait_until(&mutex, soon(CLOCK_MONOTONIC)) != ETIMEDOUT {});
+    assert!((9..5_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+
+    // Destroyed as soon as all are woken; some of them time out at that moment.
+    for round in 0..300 {
+        let cond = Box::new(Cond::new());
+        let (waiting, go) = (AtomicU32::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for thread in 0..4_u64 {
+                let (cond, mutex, waiting, go) = (&*cond, &mutex, &waiting, &go);
+                scope.spawn(move || {
+                    mutex.with(|| {
+                        waiting.fetch_add(1, Ordering::Relaxed);
+                        let until =
+                            after(CLOCK_REALTIME, Duration::from_micros(50 * thread + round));
+                        while !go.load(Ordering::Relaxed) {
+                            if thread < 2 {
+                                assert_eq!(cond.wait(mutex), 0);
+                            } else if cond.wait_until(mutex, until) == ETIMEDOUT {
+                                break;
+                            }
+                        }
+                        waiting.fetch_sub(1, Ordering::Relaxed);
+                    });
+                });
+            }
+            while mutex.with(|| waiting.load(Ordering::Relaxed) < 2 && round % 3 == 0) {}
+            mutex.with(|| {
+                go.store(true, Ordering::Relaxed);
+                cond.broadcast();
+            });
+            // One that has not come yet does not wait any more.
+        });
+        cond.destroy();
+        // What lies there next is not the condition's.
+        // SAFETY: plain bytes that nobody has any more.
+        unsafe { ptr::write_bytes(cond.0.get(), 0x5A, 1) };
+    }
+}
+
+/// A mutex and a condition shared with the child of a fork.
+fn shared() {
+    struct Shared {
+        mutex: pthread_mutex_t,
+        cond: pthread_cond_t,
+        count: u64,
+        done: u64,
+    }
+    // SAFETY: new memory, shared with children.
+    let memory = unsafe {
+        libc::mmap(
+            ptr::null_mut(),
+            4096,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    assert_ne!(memory, libc::MAP_FAILED);
+    let shared = memory.cast::<Shared>();
+    // SAFETY: within the mapping, and initialized before anybody else has it.
+    unsafe {
+        let mut attributes = mem::zeroed();
+        libc::pthread_mutexattr_init(&mut attributes);
+        libc::pthread_mutexattr_setpshared(&mut attributes, libc::PTHREAD_PROCESS_SHARED);
+        assert_eq!(libc::pthread_mutex_init(&raw mut (*shared).mutex, &attributes), 0);
+        let mut attributes = mem::zeroed();
+        libc::pthread_condattr_init(&mut attributes);
+        libc::pthread_condattr_setpshared(&mut attributes, libc::PTHREAD_PROCESS_SHARED);
+        assert_eq!(libc::pthread_cond_init(&raw mut (*shared).cond, &attributes), 0);
+    }
+    let work = || {
+        for _ in 0..20_000 {
+            // SAFETY: the mutex protects the count.
+            unsafe {
+                libc::pthread_mutex_lock(&raw mut (*shared).mutex);
+                (*shared).count += 1;
+                libc::pthread_mutex_unlock(&raw mut (*shared).mutex);
+            }
+        }
+    };
+    let child = fork(|| {
+        work();
+        // SAFETY: as above.
+        unsafe {
+            libc::pthread_mutex_lock(&raw mut (*shared).mutex);
+            (*shared).done = 1;
+            libc::pthread_cond_signal(&raw mut (*shared).cond);
+            libc::pthread_mutex_unlock(&raw mut (*shared).mutex);
+        }
+    });
+    work();
+    // SAFETY: as above.
+    unsafe {
+        libc::pthread_mutex_lock(&raw mut (*shared).mutex);
+        while (*shared).done == 0 {
+            libc::pthread_cond_wait(&raw mut (*shared).cond, &raw mut (*shared).mutex);
+        }
+        assert_eq!((*shared).count, 40_000);
+        libc::pthread_mutex_unlock(&raw mut (*shared).mutex);
+    }
+    wait_for(child);
+}
+
+fn fork(body: impl FnOnce()) -> libc::pid_t {
+    // SAFETY: the child does what a test may.
+    match unsafe { libc::fork() } {
+        0 => {
+            body();
+            // SAFETY: ends the child, without what would run at an exit.
+            unsafe { libc::_exit(0) }
+        }
+        child => child,
+    }
+}
+
+fn wait_for(child: libc::pid_t) {
+    let mut status = 0;
+    // SAFETY: writes to `status`.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child's end");
+}
+
+static FORKED: Mutex = Mutex::new();
+
+/// Forks while threads wait for locks, and goes on with locks and threads in the children.
+fn forks() {
+    extern "C" fn before() {
+        assert_eq!(FORKED.lock(), 0);
+    }
+    extern "C" fn after() {
+        assert_eq!(FORKED.unlock(), 0);
+    }
+    // SAFETY: functions that may be called at any time.
+    unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    FORKED.with(|| busy(2_000));
+                }
+            });
+        }
+        for _ in 0..20 {
+            let child = fork(|| {
+                for _ in 0..50 {
+                    FORKED.with(|| ());
+                }
+                contend(3, 40);
+                let sum = AtomicU64::new(0);
+                on_threads(3, || {
+                    for _ in 0..200 {
+                        FORKED.with(|| {
+                            increment(&sum);
+                            busy(500);
+                        });
+                    }
+                });
+                assert_eq!(sum.load(Ordering::Relaxed), 600);
+            });
+            wait_for(child);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+extern "C" fn contender(_: *mut libc::c_void) -> *mut libc::c_void {
+    for _ in 0..100 {
+        STATIC_LOCK.with(|| std::thread::sleep(Duration::from_micros(50)));
+    }
+    ptr::null_mut()
+}
+
+/// Waits on the smallest stacks there are.
+fn small_stacks() {
+    let mut attributes = MaybeUninit::uninit();
+    let attributes = attributes.as_mut_ptr();
+    // SAFETY: initializes them.
+    assert_eq!(unsafe { libc::pthread_attr_init(attributes) }, 0);
+    // SAFETY: initialized.
+    assert_eq!(unsafe { libc::pthread_attr_setstacksize(attributes, libc::PTHREAD_STACK_MIN) }, 0);
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let mut thread = 0;
+            // SAFETY: the function needs nothing.
+            let made = unsafe {
+                libc::pthread_create(&mut thread, attributes, contender, ptr::null_mut())
+            };
+            assert_eq!(made, 0);
+            thread
+        })
+        .collect();
+    for thread in threads {
+        // SAFETY: made above.
+        assert_eq!(unsafe { libc::pthread_join(thread, ptr::null_mut()) }, 0);
+    }
+}
+
+/// More mutexes than the shim has room for, each waited for.
+fn many() {
+    for _ in 0..40 {
+        let mutexes: Vec<Mutex> = (0..200).map(|_| Mutex::new()).collect();
+        let count = AtomicU64::new(0);
+        on_threads(3, || {
+            for mutex in &mutexes {
+                mutex.with(|| {
+                    busy(2_000);
+                    count.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        });
+        assert_eq!(count.load(Ordering::Relaxed), 600);
+        if mutexes.len() % 2 == 0 {
+            assert!(mutexes.iter().all(|mutex| mutex.destroy() == 0));
+        }
+    }
+}
+
+static CANCELLED: Cond = Cond::new();
+
+extern "C" fn waits_for_ever(_: *mut libc::c_void) -> *mut libc::c_void {
+    assert_eq!(STATIC_LOCK.lock(), 0);
+    loop {
+        CANCELLED.wait(&STATIC_LOCK);
+    }
+}
+
+unsafe extern "C" {
+    fn pthread_cancel(thread: libc::pthread_t) -> c_int;
+}
+
+/// A thread that waits for a condition is cancelled; it ends with the mutex.
+fn cancel() {
+    let mut thread = 0;
+    // SAFETY: the function needs nothing.
+    let made =
+        unsafe { libc::pthread_create(&mut thread, ptr::null(), waits_for_ever, ptr::null_mut()) };
+    assert_eq!(made, 0);
+    std::thread::sleep(Duration::from_millis(50));
+    // SAFETY: made above, and not joined yet.
+    assert_eq!(unsafe { pthread_cancel(thread) }, 0);
+    let mut result = ptr::null_mut();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::pthread_join(thread, &mut result) }, 0);
+    assert_eq!(result.addr(), usize::MAX, "PTHREAD_CANCELED");
+    assert_eq!(STATIC_LOCK.try_lock(), EBUSY);
+}
+
+pub(crate) fn main() {
+    let what = std::env::args().nth(1).unwrap_or_default();
+    match what.as_str() {
+        "none" => {}
+        "alone" => (0..100).for_each(|_| STATIC_LOCK.with(|| ())),
+        "contend" => contend(4, 400),
+        "kinds" => kinds(),
+        "timed" => timed(),
+        "conditions" => conditions(),
+        "shared" => shared(),
+        "forks" => forks(),
+        "small-stacks" => small_stacks(),
+        "many" => many(),
+        "cancel" => cancel(),
+        "exit" => {
+            contend(3, 50);
+            // SAFETY: ends the process at once.
+            unsafe { libc::_exit(7) };
+        }
+        "killed" => {
+            contend(3, 50);
+            // SAFETY: ends the process at once.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        }
+        "exec" => {
+            contend(3, 50);
+            use std::os::unix::process::CommandExt as _;
+            let me = std::env::current_exe().unwrap();
+            panic!("{}", std::process::Command::new(me).arg("contend").exec());
+        }
+        "again" => {
+            assert_eq!(STATIC_LOCK.lock(), 0);
+            STATIC_LOCK.lock();
+        }
+        other => panic!("there is no `{other}`"),
+    }
+    println!("ok");
+}

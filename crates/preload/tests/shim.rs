@@ -1,0 +1,259 @@
+//! The shim before a program that locks by `pthread_mutex_*` (`examples/pthreads.rs`).
+#![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use stanchion_competitive::waits::shared::{Gathered, SIZE, Shared, header};
+
+/// All policies that can replace locks.
+const POLICIES: [&str; 9] = [
+    "adaptive",
+    "always-block",
+    "always-spin",
+    "fixed-spin",
+    "fixed-spin-half",
+    "last-three-samples",
+    "optimal-online-approximation",
+    "random-walk",
+    "randomized",
+];
+
+/// Where cargo puts what it builds in this profile.
+fn built() -> PathBuf {
+    let me = std::env::current_exe().expect("a running test has a file");
+    me.parent().and_then(Path::parent).expect("tests lie in PROFILE/deps").to_owned()
+}
+
+/// The library. Cargo does not build one that nothing links to before its tests, so it is asked to.
+fn shim() -> &'static Path {
+    static SHIM: OnceLock<PathBuf> = OnceLock::new();
+    SHIM.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--lib", "--manifest-path"]);
+        cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        cargo.arg("--target-dir").arg(built().parent().expect("PROFILE lies in a folder"));
+        if built().ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo runs").success());
+        built().join("libstanchion_preload.so")
+    })
+}
+
+struct Table(PathBuf);
+
+impl Table {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("stanchion-shim-{name}-{}", std::process::id()));
+        let mut file = File::create(&path).unwrap();
+        file.write_all(&header(5_000)).unwrap();
+        file.set_len(SIZE as u64).unwrap();
+        Self(path)
+    }
+
+    fn gather(&self) -> Gathered {
+        let bytes = fs::read(&self.0).unwrap();
+        let words: Vec<u64> = bytes
+            .chunks_exact(8)
+            .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
+            .collect();
+        let mut words = words;
+        // SAFETY: a copy that is this test's.
+        unsafe { Shared::at(words.as_mut_ptr().cast::<u8>(), words.len() * 8) }.unwrap().gather()
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Runs `pthreads WHAT` under the shim.
+fn run(what: &str, policy: Option<&str>) -> (Output, Gathered) {
+    let table = Table::new(&format!("{what}-{}", policy.unwrap_or("record")));
+    let mut command = Command::new(built().join("examples/pthreads"));
+    command.arg(what).env("LD_PRELOAD", shim()).env("STANCHION_RECORD", &table.0);
+    command.env_remove("STANCHION_LOCK");
+    if let Some(policy) = policy {
+        command.env("STANCHION_LOCK", policy);
+    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(100) {
+            child.kill().unwrap();
+            panic!("{what} with {policy:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (child.wait_with_output().unwrap(), table.gather())
+}
+
+fn ok(what: &str, policy: Option<&str>) -> Gathered {
+    let (output, gathered) = run(what, policy);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{what} with {policy:?}: {}: {said}", output.status);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ok\n", "{what} with {policy:?}");
+    assert_eq!(said, "", "{what} with {policy:?}");
+    gathered
+}
+
+/// In both modes: recorded only, and replaced by two policies that differ most.
+fn ok_in_all_modes(what: &str) {
+    for policy in [None, Some("always-block"), Some("fixed-spin")] {
+        ok(what, policy);
+    }
+}
+
+fn of_kind(gathered: &Gathered, kind: char) -> Vec<(&str, u64)> {
+    let locks = gathered.locks.iter().filter(|lock| lock.0.starts_with(kind));
+    locks.map(|(name, waits)| (name.as_str(), waits.count())).collect()
+}
+
+#[test]
+fn contended_locks_are_counted_under_their_places() {
+    let found = ok("contend", None);
+    assert_eq!((found.processes, found.lockers, found.nameless), (1, 1, 0));
+    let statics = of_kind(&found, 'S');
+    assert!(
+        matches!(statics[..], [(name, count)] if name.contains("/pthreads+0x") && count > 50),
+        "{found:?}"
+    );
+    let calls = of_kind(&found, 'C');
+    assert!(
+        matches!(calls[..], [(name, count)] if name.contains("/pthreads+0x") && count > 0),
+        "{found:?}"
+    );
+    let lock = &found.locks[statics[0].0];
+    // The holder sleeps for 200 µs at times, so somebody blocked; and was woken by a release that was seen.
+    assert!(lock.blocked() > 20, "{lock:?}");
+    assert!(lock.max_ns() > 100_000, "{lock:?}");
+    assert!(lock.arrivals()[1] > 0, "four threads: somebody found another waiting: {lock:?}");
+}
+
+#[test]
+fn each_policy_keeps_count_and_is_recorded() {
+    for policy in POLICIES {
+        let found = ok("contend", Some(policy));
+        let waits: u64 = found.locks.values().map(|waits| waits.count()).sum();
+        assert!(waits > 0, "{policy}: {found:?}");
+        assert_eq!(found.nameless, 0, "{policy}");
+    }
+}
+
+#[test]
+fn replaced_locks_do_what_their_policy_says() {
+    let spun = ok("contend", Some("always-spin"));
+    assert!(spun.locks.values().all(|waits| waits.blocked() == 0), "{spun:?}");
+    let blocked = ok("contend", Some("always-block"));
+    assert!(blocked.locks.values().any(|waits| waits.blocked() > 20), "{blocked:?}");
+}
+
+#[test]
+fn other_kinds_of_mutexes_are_as_they_were() {
+    ok_in_all_modes("kinds");
+}
+
+#[test]
+fn times_are_kept() {
+    ok_in_all_modes("timed");
+}
+
+#[test]
+fn conditions_lose_no_signal() {
+    ok_in_all_modes("conditions");
+}
+
+#[test]
+fn what_processes_share_stays_the_c_library_s() {
+    ok_in_all_modes("shared");
+}
+
+#[test]
+fn children_of_a_fork_go_on() {
+    for policy in [None, Some("always-block"), Some("random-walk")] {
+        let found = ok("forks", policy);
+        // 20 children count in the same table as their parent.
+        assert!(of_kind(&found, 'S').len() >= 2, "{policy:?}: {found:?}");
+    }
+}
+
+#[test]
+fn the_smallest_stacks_suffice() {
+    ok_in_all_modes("small-stacks");
+}
+
+#[test]
+fn more_locks_than_there_is_room_for_are_counted_by_call() {
+    for policy in [None, Some("optimal-online-approximation")] {
+        let found = ok("many", policy);
+        assert!(
+            of_kind(&found, 'C').iter().map(|call| call.1).sum::<u64>() > 0,
+            "{policy:?}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_cancelled_wait_ends_with_the_mutex() {
+    ok("cancel", None);
+}
+
+#[test]
+fn however_a_process_ends_its_waits_are_there() {
+    for (what, code) in [("exit", Some(7)), ("killed", None)] {
+        let (output, found) = run(what, None);
+        assert_eq!(output.status.code(), code, "{what}");
+        assert!(!of_kind(&found, 'S').is_empty(), "{what}: {found:?}");
+    }
+    let found = ok("exec", None);
+    assert_eq!(found.processes, 2);
+    assert_eq!(of_kind(&found, 'S').len(), 1, "one lock, under one name: {found:?}");
+}
+
+#[test]
+fn a_program_without_locks_or_without_waits_can_be_told() {
+    let none = ok("none", None);
+    assert_eq!((none.processes, none.lockers, none.locks.len()), (1, 0, 0));
+    let alone = ok("alone", None);
+    assert_eq!((alone.processes, alone.lockers, alone.locks.len()), (1, 1, 0));
+}
+
+#[test]
+fn a_lock_that_its_holder_waits_for_ends_the_program() {
+    let (output, _) = run("again", Some("random-walk"));
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("already holds the mutex"), "{said}");
+}
+
+#[test]
+fn without_a_table_the_program_runs_as_ever() {
+    let preloaded = |table: &Path, policy: &str| {
+        let mut command = Command::new(built().join("examples/pthreads"));
+        command.arg("contend").env("LD_PRELOAD", shim()).env("STANCHION_RECORD", table);
+        command.env("STANCHION_LOCK", policy).output().unwrap()
+    };
+    let foreign = Table::new("foreign");
+    fs::write(&foreign.0, "nothing of ours").unwrap();
+    let table = Table::new("no-policy");
+    for (path, policy, says) in [
+        (Path::new("/nowhere/at/all"), "random-walk", "it cannot be opened"),
+        (&foreign.0, "random-walk", "not a table of waits"),
+        (&table.0, "lottery", "there is no policy of that name"),
+    ] {
+        let output = preloaded(path, policy);
+        assert!(output.status.success());
+        assert_eq!(output.stdout, b"ok\n");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
+    }
+    assert_eq!(table.gather().processes, 1, "without the policy it is recorded all the same");
+}

@@ -1,0 +1,167 @@
+//! Models of what is done once: by one thread, seen by all, tried again after a failure, and nobody sleeps for ever.
+
+use machine::atomic::{AtomicU32, Ordering};
+use machine::cell::UnsafeCell;
+use machine::sync::Arc;
+use machine::{Model, thread};
+use stanchion_competitive_loom::{Once, OnceLock};
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+fn spawn<S: 'static, R: 'static>(shared: &Arc<S>, body: fn(&S) -> R) -> thread::JoinHandle<R> {
+    let shared = shared.clone();
+    thread::spawn(move || body(&shared))
+}
+
+/// What is done once, under loom's race checker.
+struct Deed(Once, UnsafeCell<u32>);
+
+// SAFETY: changed by the one thread that does it, read afterwards. The models check that.
+unsafe impl Sync for Deed {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for Deed {}
+
+impl Deed {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(Once::new(), UnsafeCell::new(0)))
+    }
+
+    fn run(&self) {
+        self.0.call_once(|| self.add_one());
+        assert_eq!(self.count(), 1);
+    }
+
+    fn add_one(&self) {
+        // SAFETY: only one does it; if that is not so, the cell reports it.
+        self.1.with_mut(|count| unsafe { *count += 1 });
+    }
+
+    fn count(&self) -> u32 {
+        // SAFETY: it is done.
+        self.1.with(|count| unsafe { *count })
+    }
+}
+
+#[test]
+fn once_two_threads() {
+    explore("once_two_threads", Model::new(), || {
+        let deed = Deed::new();
+        let other = spawn(&deed, Deed::run);
+        deed.run();
+        other.join().unwrap();
+        assert!(deed.0.is_completed());
+    });
+}
+
+#[test]
+fn once_three_threads_bounded() {
+    explore("once_three_threads_bounded", Model::new().preemptions(2).choices(1), || {
+        let deed = Deed::new();
+        let others = [spawn(&deed, Deed::run), spawn(&deed, Deed::run)];
+        deed.run();
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+/// Who only looks either sees nothing or all of it.
+#[test]
+fn once_is_looked_at() {
+    explore("once_is_looked_at", Model::new(), || {
+        let deed = Deed::new();
+        let other = spawn(&deed, Deed::run);
+        if deed.0.is_completed() {
+            assert_eq!(deed.count(), 1);
+        }
+        other.join().unwrap();
+    });
+}
+
+/// The first one to run fails; who waited for it does it, and sees what it left.
+fn fail_first(cell: &(OnceLock<u32>, UnsafeShared), may_fail: bool) {
+    let got = cell.0.get_or_try_init(|| {
+        let before = cell.1.add_one();
+        if may_fail && before == 0 { Err(()) } else { Ok(before + 1) }
+    });
+    if let Ok(&value) = got {
+        assert!(value == 1 || value == 2);
+    } else {
+        assert!(may_fail);
+    }
+}
+
+/// Counts the runs of a body, which exclude each other.
+struct UnsafeShared(UnsafeCell<u32>);
+
+// SAFETY: touched by bodies only, of which one runs at a time. The models check that.
+unsafe impl Sync for UnsafeShared {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for UnsafeShared {}
+
+impl UnsafeShared {
+    fn add_one(&self) -> u32 {
+        self.0.with_mut(|runs| {
+            // SAFETY: one body runs at a time; if that is not so, the cell reports it.
+            unsafe { *runs += 1 };
+            // SAFETY: as above.
+            unsafe { *runs - 1 }
+        })
+    }
+}
+
+#[test]
+fn once_a_failure_is_tried_again() {
+    explore("once_a_failure_is_tried_again", Model::new(), || {
+        let cell = Arc::new((OnceLock::new(), UnsafeShared(UnsafeCell::new(0))));
+        let other = spawn(&cell, |cell| fail_first(cell, false));
+        fail_first(&cell, true);
+        other.join().unwrap();
+        assert!(cell.0.get().is_some());
+    });
+}
+
+#[test]
+fn once_a_failure_among_three_bounded() {
+    explore("once_a_failure_among_three_bounded", Model::new().preemptions(2).choices(1), || {
+        let cell = Arc::new((OnceLock::new(), UnsafeShared(UnsafeCell::new(0))));
+        let others = [
+            spawn(&cell, |cell| fail_first(cell, false)),
+            spawn(&cell, |cell| fail_first(cell, true)),
+        ];
+        fail_first(&cell, true);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert!(cell.0.get().is_some());
+    });
+}
+
+/// One of two values is put in, and the other is given back; both threads see the same one.
+#[test]
+fn once_lock_is_set_once() {
+    explore("once_lock_is_set_once", Model::new(), || {
+        let cell = Arc::new(OnceLock::new());
+        let other = spawn(&cell, |cell: &OnceLock<Box<u32>>| cell.set(Box::new(1)).is_ok());
+        let seen = cell.get().map(|value| **value);
+        let mine = cell.set(Box::new(2)).is_ok();
+        let value = **cell.get().expect("set by one or the other");
+        let others = other.join().unwrap();
+        assert!(mine != others);
+        assert_eq!(value, if mine { 2 } else { 1 });
+        assert!(seen.is_none_or(|seen| seen == 1));
+    });
+}
+
+/// What it counts is not counted twice by who comes later.
+#[test]
+fn once_lock_get_or_init() {
+    explore("once_lock_get_or_init", Model::new(), || {
+        let cell = Arc::new((OnceLock::new(), AtomicU32::new(0)));
+        let init = |cell: &(OnceLock<u32>, AtomicU32)| {
+            *cell.0.get_or_init(|| cell.1.fetch_add(1, Ordering::Relaxed) + 7)
+        };
+        let other = spawn(&cell, init);
+        assert_eq!(init(&cell), 7);
+        assert_eq!(other.join().unwrap(), 7);
+        assert_eq!(cell.1.load(Ordering::Relaxed), 1);
+    });
+}

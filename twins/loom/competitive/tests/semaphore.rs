@@ -1,0 +1,181 @@
+//! Models of the semaphore: as many inside as there are permits, no wake-up lost, whoever gives up.
+//!
+//! The gate is a spin lock where that is enough, because the blocking mutex's own steps are modelled elsewhere and multiply what is to be explored.
+
+use std::time::Duration;
+
+use lock_api::RawMutex;
+use machine::cell::UnsafeCell;
+use machine::sync::Arc;
+use machine::{Model, thread};
+use stanchion_competitive_loom::policy::AlwaysBlock;
+use stanchion_competitive_loom::{RawPolicyMutex, Semaphore};
+use stanchion_spin::TestAndSet;
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// A semaphore, and what whoever has all its permits may change.
+struct Room<G> {
+    semaphore: Semaphore<G>,
+    payload: UnsafeCell<u32>,
+}
+
+// SAFETY: the payload is changed with all permits taken. The models check that.
+unsafe impl<G: Sync> Sync for Room<G> {}
+// SAFETY: as above.
+unsafe impl<G: Send> Send for Room<G> {}
+
+impl<G: RawMutex> Room<G> {
+    fn new(permits: u32) -> Arc<Self> {
+        let semaphore = Semaphore::with_gate(G::INIT, permits);
+        Arc::new(Self { semaphore, payload: UnsafeCell::new(0) })
+    }
+
+    fn change(&self) {
+        // SAFETY: the caller has all permits; if that is not enough, the cell reports it.
+        self.payload.with_mut(|count| unsafe { *count += 1 });
+    }
+
+    fn look(&self) -> u32 {
+        // SAFETY: the caller has a permit, so nobody has all.
+        self.payload.with(|count| unsafe { *count })
+    }
+}
+
+fn spawn<G: RawMutex + 'static, R: 'static>(
+    room: &Arc<Room<G>>,
+    body: fn(&Room<G>) -> R,
+) -> thread::JoinHandle<R> {
+    let room = room.clone();
+    thread::spawn(move || body(&room))
+}
+
+/// One permit: a mutex.
+fn exclude<G: RawMutex + 'static>() {
+    let room = Room::<G>::new(1);
+    let other = spawn(&room, |room| {
+        let _permit = room.semaphore.acquire();
+        room.change();
+    });
+    {
+        let _permit = room.semaphore.acquire();
+        room.change();
+    }
+    other.join().unwrap();
+    assert_eq!(room.look(), 2);
+    assert_eq!(room.semaphore.available_permits(), 1);
+}
+
+#[test]
+fn semaphore_two_threads_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("semaphore_two_threads_bounded", model, exclude::<TestAndSet>);
+}
+
+#[test]
+fn semaphore_behind_a_blocking_mutex_bounded() {
+    let model = Model::new().preemptions(3).choices(1).objects(24);
+    explore(
+        "semaphore_behind_a_blocking_mutex_bounded",
+        model,
+        exclude::<RawPolicyMutex<AlwaysBlock>>,
+    );
+}
+
+/// A permit as a message: what was done before it was added is seen by who takes it.
+#[test]
+fn semaphore_added_permits() {
+    explore("semaphore_added_permits", Model::new().choices(1), || {
+        let room = Room::<TestAndSet>::new(0);
+        let adder = spawn(&room, |room| {
+            room.change();
+            room.semaphore.add_permits(1);
+        });
+        room.semaphore.acquire().forget();
+        assert_eq!(room.look(), 1);
+        adder.join().unwrap();
+        assert_eq!(room.semaphore.available_permits(), 0);
+    });
+}
+
+#[test]
+fn semaphore_three_threads_bounded() {
+    explore("semaphore_three_threads_bounded", Model::new().preemptions(2).choices(0), || {
+        let room = Room::<TestAndSet>::new(1);
+        let body = |room: &Room<_>| {
+            let _permit = room.semaphore.acquire();
+            room.change();
+        };
+        let others = [spawn(&room, body), spawn(&room, body)];
+        body(&room);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(room.look(), 3);
+        assert_eq!(room.semaphore.available_permits(), 1);
+    });
+}
+
+/// One wants all permits, two want one each: all get what they want.
+#[test]
+fn semaphore_all_or_one_bounded() {
+    explore("semaphore_all_or_one_bounded", Model::new().preemptions(2).choices(0), || {
+        let room = Room::<TestAndSet>::new(2);
+        let looks = |room: &Room<_>| {
+            let _permit = room.semaphore.acquire();
+            assert!(room.look() <= 1);
+        };
+        let others = [spawn(&room, looks), spawn(&room, looks)];
+        {
+            let permits = room.semaphore.acquire_many(2);
+            assert_eq!(permits.count(), 2);
+            room.change();
+        }
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(room.semaphore.available_permits(), 2);
+    });
+}
+
+/// The first in line gives up: who is behind it gets what it left.
+#[test]
+fn semaphore_giving_up_swallows_nothing_bounded() {
+    let model = Model::new().preemptions(1).choices(1);
+    explore("semaphore_giving_up_swallows_nothing_bounded", model, || {
+        let room = Room::<TestAndSet>::new(0);
+        let greedy = spawn(&room, |room| {
+            let permits = room.semaphore.try_acquire_many_for(2, Duration::from_secs(1));
+            permits.is_some()
+        });
+        let adder = spawn(&room, |room| (0..2).for_each(|_| room.semaphore.add_permits(1)));
+        drop(room.semaphore.acquire());
+        adder.join().unwrap();
+        greedy.join().unwrap();
+        assert_eq!(room.semaphore.available_permits(), 2);
+    });
+}
+
+#[test]
+fn semaphore_gives_up() {
+    explore("semaphore_gives_up", Model::new(), || {
+        let room = Room::<TestAndSet>::new(0);
+        let adder = spawn(&room, |room| room.semaphore.add_permits(1));
+        let got = room.semaphore.try_acquire_for(Duration::from_secs(1)).map(|one| one.forget());
+        adder.join().unwrap();
+        assert_eq!(room.semaphore.available_permits(), u32::from(got.is_none()));
+        assert_eq!(room.semaphore.try_acquire().is_some(), got.is_none());
+    });
+}
+
+#[test]
+fn semaphore_tries() {
+    explore("semaphore_tries", Model::new(), || {
+        let room = Room::<TestAndSet>::new(1);
+        let body =
+            |room: &Room<_>| room.semaphore.try_acquire().map(|_one| room.change()).is_some();
+        let other = spawn(&room, body);
+        let mine = body(&room);
+        let others = other.join().unwrap();
+        assert!(mine || others);
+        assert_eq!(room.look(), u32::from(mine) + u32::from(others));
+    });
+}
