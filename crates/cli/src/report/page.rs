@@ -198,7 +198,9 @@ fn legend(page: &mut Markup, picture: &Picture) {
             picture.series.iter().map(|series| series.name.clone()).collect()
         }
         Shape::Rows => {
-            columns(&picture.series).iter().map(|&x| with_unit(x, &picture.x.label)).collect()
+            let named = |&x: &f64| picture.x.names.get(x as usize).cloned();
+            let name = |x: &f64| named(x).unwrap_or_else(|| with_unit(*x, &picture.x.label));
+            columns(&picture.series).iter().map(name).collect()
         }
         Shape::Map => Vec::new(),
     };

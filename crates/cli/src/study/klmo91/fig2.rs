@@ -69,7 +69,8 @@ fn drive(place: &Path, context: &Context, runs: &mut dyn FnMut() -> bool) -> std
     let began = Instant::now();
     while let Err(error) = UnixStream::connect(&path) {
         if !runs() || began.elapsed() > PATIENCE || context.go_on().is_err() {
-            return Err(error);
+            let seconds = began.elapsed().as_secs();
+            return Err(Error::other(format!("it took no connection within {seconds} s: {error}")));
         }
         thread::sleep(Duration::from_millis(20));
     }

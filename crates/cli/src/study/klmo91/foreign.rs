@@ -42,6 +42,8 @@ pub(crate) type Drive = fn(&Path, &Context, &mut dyn FnMut() -> bool) -> std::io
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(120);
+/// For a program that was asked to end.
+const GRACE: Duration = Duration::from_secs(2);
 /// How often it is looked whether the program has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -135,7 +137,7 @@ impl Drop for Place {
     }
 }
 
-/// `stanchion record` at work; its process group is killed when this is dropped before its end.
+/// `stanchion record` at work; its process group is ended when this is dropped before its end.
 struct Running {
     child: Child,
     ended: Option<ExitStatus>,
@@ -194,10 +196,17 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if matches!(self.ended(), Ok(None)) {
-            // Whatever it has started goes with it.
-            self.signal(-self.child.id().cast_signed(), libc::SIGKILL);
-            let _ = self.child.wait();
+        let group = -self.child.id().cast_signed();
+        // Whatever it has started goes with it; first in good order, so that no file of theirs is left.
+        for signal in [libc::SIGTERM, libc::SIGKILL] {
+            if !matches!(self.ended(), Ok(None)) {
+                return;
+            }
+            self.signal(group, signal);
+            let asked = Instant::now();
+            while asked.elapsed() < GRACE && matches!(self.ended(), Ok(None)) {
+                thread::sleep(LOOK);
+            }
         }
     }
 }

@@ -200,18 +200,17 @@ impl Standings {
     }
 
     pub(crate) fn picture(&self, title: &str, paper: &[Elapsed]) -> Picture {
-        // A row for each strategy: first ours, then the paper's.
         let series = (0..self.names.len()).map(|entrant| {
-            let mut points = vec![(1.0, self.elapsed[entrant] / self.elapsed[BLOCK])];
+            let mut points = vec![(0.0, self.elapsed[entrant] / self.elapsed[BLOCK])];
             if let Some(there) = beside(paper, self.names[entrant]) {
-                points.push((2.0, there.seconds / paper[BLOCK].seconds));
+                points.push((1.0, there.seconds / paper[BLOCK].seconds));
             }
             Series::new(self.names[entrant], points)
         });
         Picture {
-            title: format!("{title} (1: here, 2: the paper)"),
+            title: title.to_owned(),
             shape: Shape::Rows,
-            x: Axis::linear("machine"),
+            x: Axis::named("machine", ["here", "the paper's"].map(str::to_owned).into()),
             y: Axis::linear("elapsed time, that of always-block being 1"),
             series: series.collect(),
         }

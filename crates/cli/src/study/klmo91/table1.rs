@@ -203,25 +203,16 @@ fn other_costs(rows: &[Row]) -> Table {
 }
 
 fn picture(rows: &[Row]) -> Picture {
-    // Points by program, rows by strategy.
-    let series = |(policy, column): (usize, &crate::advise::judge::Column)| {
-        let points = rows.iter().enumerate();
-        Series::new(
-            column.head,
-            points.map(|(place, row)| ((place + 1) as f64, row.relative()[policy])),
-        )
-    };
-    let names: Vec<String> = rows
-        .iter()
-        .enumerate()
-        .map(|(place, row)| format!("{}: {}", place + 1, row.name))
-        .collect();
+    let series = COLUMNS.iter().enumerate().map(|(policy, column)| {
+        let relative = rows.iter().map(|row| row.relative()[policy]);
+        Series::new(column.head, relative.enumerate().map(|(place, cost)| (place as f64, cost)))
+    });
     Picture {
-        title: format!("Cost relative to the off-line optimum ({})", names.join(", ")),
+        title: "Cost relative to the off-line optimum".to_owned(),
         shape: Shape::Rows,
-        x: Axis::linear("program"),
+        x: Axis::named("program", rows.iter().map(|row| row.name.clone()).collect()),
         y: Axis::log("times the optimum"),
-        series: COLUMNS.iter().enumerate().map(series).collect(),
+        series: series.collect(),
     }
 }
 

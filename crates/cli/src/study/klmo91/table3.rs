@@ -33,7 +33,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let standings = race::run(context, &regsim, &recorded, rounds)?;
     Ok(Outcome {
         comparisons: standings.comparisons(&TABLE_3),
-        pictures: vec![standings.picture("Regsim", &TABLE_3)],
+        pictures: vec![standings.picture("Elapsed time of Regsim", &TABLE_3)],
         tables: vec![standings.table("Elapsed time of Regsim", &TABLE_3)],
         notes: race::notes(&regsim.describe(), rounds, &recorded),
         ..Outcome::new(verdict(&standings, regsim.processors()))

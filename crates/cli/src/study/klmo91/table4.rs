@@ -33,7 +33,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
     let standings = race::run(context, &hanoi, &recorded, rounds)?;
     Ok(Outcome {
         comparisons: standings.comparisons(&TABLE_4),
-        pictures: vec![standings.picture("Hanoi", &TABLE_4)],
+        pictures: vec![standings.picture("Elapsed time of Hanoi", &TABLE_4)],
         tables: vec![standings.table("Elapsed time of Hanoi", &TABLE_4)],
         notes: race::notes(&hanoi.describe(), rounds, &recorded),
         ..Outcome::new(verdict(&standings, hanoi.processors()))

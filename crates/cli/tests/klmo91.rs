@@ -1,0 +1,160 @@
+//! The experiments of Karlin and others, as a user runs them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use stanchion_competitive::waits::{Distribution, Observation, Recording};
+
+fn study(arguments: &[&str], path: Option<&str>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+    command.arg("study").args(arguments);
+    if let Some(path) = path {
+        command.env("PATH", path);
+    }
+    command.output().expect("it can be started")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
+}
+
+/// A directory of its own for each test, removed at its end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("stanchion-klmo91-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a directory for the test");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn experiments(out: &str) -> Vec<Value> {
+    let text = fs::read_to_string(Path::new(out).join("results.json")).expect("it was written");
+    let results: Value = serde_json::from_str(&text).expect("it is JSON");
+    results["experiments"].as_array().expect("a list").clone()
+}
+
+fn rows(table: &Value) -> Vec<Vec<String>> {
+    let cell = |cell: &Value| cell.as_str().expect("text").to_owned();
+    let row = |row: &Value| row.as_array().expect("a row").iter().map(cell).collect();
+    table["rows"].as_array().expect("rows").iter().map(row).collect()
+}
+
+/// Nine short waits for one that is longer than C = 5 µs.
+fn recording() -> Recording {
+    let mut waits = Distribution::new(400);
+    for wait in 0..1_000 {
+        let length_ns = if wait % 10 == 0 { 90_000 } else { 400 };
+        waits.add(&Observation { length_ns, ..Observation::default() });
+    }
+    Recording {
+        program: "given".to_owned(),
+        cost_ns: 5_000,
+        unit_ns: 400,
+        elapsed_ns: 1_000_000_000,
+        locks: vec![("queue".to_owned(), waits)],
+        overflow: 0,
+    }
+}
+
+#[test]
+fn the_whole_paper_from_end_to_end() {
+    let place = Place::new("all");
+    let (out, given) = (place.path("out"), place.path("given.json"));
+    fs::write(&given, recording().to_json()).unwrap();
+    let done = study(&["klmo91", "--quick", "--out", &out, "--waits", &given], None);
+    assert_eq!(done.status.code(), Some(0), "{}{}", text(&done.stdout), text(&done.stderr));
+    let experiments = experiments(&out);
+    let ids: Vec<&str> = experiments.iter().filter_map(|one| one["id"].as_str()).collect();
+    let expected = ["fig1", "fig2", "fig3", "fig4", "table1", "table2", "table3", "table4"];
+    assert_eq!(ids, expected.map(|figure| format!("klmo91/{figure}")));
+    for one in &experiments {
+        assert_eq!(one["failed"], false, "{one}");
+        assert!(one["seconds"].is_number(), "{one}");
+        let (is, because) = (&one["verdict"]["is"], one["verdict"]["because"].as_str().unwrap());
+        // What is not ours may not be installed, nor the shim be built.
+        let foreign = one["id"] == "klmo91/fig1" || one["id"] == "klmo91/fig2";
+        assert!(foreign || is != "not_run", "{one}");
+        assert!(!because.is_empty(), "{one}");
+    }
+    let [.., table1, table2, table3, table4] = &experiments[..] else {
+        panic!("eight were chosen");
+    };
+
+    // The given waits are judged whatever else could be recorded.
+    let costs = rows(&table1["tables"][0]);
+    let ours = costs.iter().find(|row| row[0] == "given").expect("the given waits");
+    // Blocking: 1000·5000 ns against 900·400 + 100·5000.
+    assert_eq!(ours[1], "5.814");
+    // Best on-line: spin for 400 ns, which a hundred do in vain.
+    assert_eq!(ours[5], "1.047");
+    let offline = rows(&table2["tables"][0]);
+    let ours = offline.iter().find(|row| row[0] == "given").expect("the given waits");
+    assert_eq!(ours[1..4], ["10.0\u{a0}%", "400\u{a0}ns", "0.0800"]);
+    for name in ["Galaxy", "Hanoi", "Regsim"] {
+        let beside = costs.iter().position(|row| row[0] == format!("paper: {name}"));
+        let noted = table1["notes"].to_string().contains(&format!("Left out: {name}"));
+        match beside {
+            Some(place) => assert_eq!(costs[place - 1][0], name, "ours stands above the paper's"),
+            None => assert!(noted, "{name} is neither there nor left out"),
+        }
+    }
+    for table in [table3, table4] {
+        let rows = rows(&table["tables"][0]);
+        assert_eq!(rows.len(), 11);
+        assert_eq!(rows[0][0], "Always-block");
+        assert_eq!(rows[0][5], "0\u{a0}%", "it is the measure");
+        assert_eq!(rows[7][7], if table == table3 { "7930\u{a0}s" } else { "132\u{a0}s" });
+    }
+    let page = fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    for part in ["klmo91-table4", "the paper&#39;s", "Holder-aware"] {
+        assert!(page.contains(part) || page.contains(&part.replace("&#39;", "'")), "{part}");
+    }
+}
+
+#[test]
+fn programs_that_are_not_there_are_named_with_their_packages() {
+    let place = Place::new("absent");
+    let out = place.path("out");
+    let nowhere = place.path("nowhere");
+    let done = study(&["klmo91/fig1", "klmo91/fig2", "--quick", "--out", &out], Some(&nowhere));
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    for (one, said) in
+        experiments(&out).iter().zip(["make, cc, ld.gold not found", "memcached not found"])
+    {
+        assert_eq!(one["verdict"]["is"], "not_run");
+        let because = one["verdict"]["because"].as_str().unwrap();
+        assert!(because.contains(said) && because.contains("install Debian's"), "{because}");
+    }
+}
+
+#[test]
+fn recordings_that_nobody_wants_or_can_read_are_refused_before_anything_runs() {
+    let place = Place::new("refused");
+    let (out, given) = (place.path("out"), place.path("given.json"));
+    fs::write(&given, "{\"format\": \"something else\"}").unwrap();
+    for (filter, file, said) in [
+        ("fig3.5", &given, "klmo91/table1 and klmo91/table2"),
+        ("klmo91/table2", &given, "given.json"),
+        ("klmo91/table2", &place.path("none.json"), "none.json"),
+    ] {
+        let refused = study(&[filter, "--quick", "--out", &out, "--waits", file], None);
+        assert_eq!(refused.status.code(), Some(2), "{filter} {file}");
+        assert!(text(&refused.stderr).contains(said), "{}", text(&refused.stderr));
+        assert!(refused.stdout.is_empty() && !Path::new(&out).exists());
+    }
+}
