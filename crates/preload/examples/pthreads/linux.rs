@@ -176,7 +176,7 @@ fn on_threads(threads: usize, body: impl Fn() + Sync) {
     });
 }
 
-/// Threads that surely meet: the holder keeps the lock until somebody is on his way to it.
+/// Threads that surely meet: now and then the holder sleeps.
 fn contend(threads: usize, rounds: u64) {
     let heap = Mutex::of_type(libc::PTHREAD_MUTEX_DEFAULT);
     let count = AtomicU64::new(0);
@@ -191,7 +191,9 @@ fn contend(threads: usize, rounds: u64) {
             });
             heap.with(|| {
                 increment(&count);
-                busy(300);
+                if round % 16 == 8 {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
             });
         }
     });
