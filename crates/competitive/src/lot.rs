@@ -39,6 +39,7 @@
 //! [`heavy`]: machine::asymmetric::heavy
 //! [`light`]: machine::asymmetric::light
 
+use core::ops::Range;
 use core::ptr;
 
 use crossbeam_utils::CachePadded;
@@ -74,8 +75,8 @@ struct Bucket {
 struct Queue {
     first: *const Node,
     last: *const Node,
-    /// When a sleeper may next be handed its lock out of turn.
-    next_hand_over: Option<Ticks>,
+    /// When no sleeper is handed its lock out of turn. A moment before its beginning is one after it, too: the clock has begun anew (a suspended machine).
+    no_hand_over: Option<Range<Ticks>>,
 }
 
 machine::global! {
@@ -95,7 +96,7 @@ impl Bucket {
             queue: UnsafeCell::new(Queue {
                 first: ptr::null(),
                 last: ptr::null(),
-                next_hand_over: None,
+                no_hand_over: None,
             }),
         }
     }
@@ -430,10 +431,10 @@ fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
     let asleep = bucket.with(|queue| {
         let node = sleeping_delegate(queue, word)?;
         let arrived = node.arrived;
-        // In a model no time passes: there a sleeper's patience ends by choice.
+        // In a model no time passes: there a sleeper's patience ends by choice. It also ends when the clock has begun anew.
         let starving = machine::choice()
-            || now.nanos_since(arrived) >= PATIENCE_NS
-                && queue.next_hand_over.is_none_or(|moment| now >= moment);
+            || (now < arrived || now.nanos_since(arrived) >= PATIENCE_NS)
+                && queue.no_hand_over.as_ref().is_none_or(|pause| !pause.contains(&now));
         let handed_over = starving && !node.owner.is_anonymous() && {
             // The sleeper's pointer, not the caller's: that one's lock may be gone, and another one be where it was.
             // SAFETY: a sleeper waits for this lock, so it is alive (Invariant 3).
@@ -450,7 +451,7 @@ fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
         };
         let state = wake(bucket, node, now, if handed_over { GIVEN } else { WOKEN });
         if handed_over {
-            queue.next_hand_over = Some(now.plus_nanos(BETWEEN_HAND_OVERS_NS));
+            queue.no_hand_over = Some(now..now.plus_nanos(BETWEEN_HAND_OVERS_NS));
         }
         Some(state)
     });
@@ -506,7 +507,7 @@ pub unsafe fn after_fork() {
         bucket.with(|queue| {
             queue.first = ptr::null();
             queue.last = ptr::null();
-            queue.next_hand_over = None;
+            queue.no_hand_over = None;
         });
         // Relaxed: no other thread is there to see it.
         bucket.attention.store(0, Ordering::Relaxed);

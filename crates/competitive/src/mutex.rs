@@ -206,11 +206,15 @@ impl<P: Policy> RawPolicyMutex<P> {
             retry_until_deadline(attempt, &mut Spin::start(), deadline)
         } else {
             let mut contention = arrival.contention;
-            let until = clock::now().plus_nanos(threshold);
+            let began = clock::now();
+            // A clock that has begun anew, as after a suspend, is outside too.
+            let time = began..began.plus_nanos(threshold);
             retry_for(attempt, STRIDE_NS, || {
                 // Relaxed: a hint for the policy.
                 contention.holder = Owner::index_in(self.word.load(Ordering::Relaxed));
-                clock::now() < until && !deadline.passed() && self.policy.keep_spinning(&contention)
+                time.contains(&clock::now())
+                    && !deadline.passed()
+                    && self.policy.keep_spinning(&contention)
             })
         };
         arrival.spun(holder, changes);
