@@ -471,8 +471,9 @@ pub(crate) fn hand_over(word: &AtomicU32) {
         // Relaxed: stored under the lock that is held here.
         let asleep = delegate.filter(|node| node.state.load(Ordering::Relaxed) == ASLEEP);
         if let (Some(heir), None) = (heir, asleep) {
-            // Relaxed: who sees the store of the word sees this.
-            heir.state.store(GIVEN, Ordering::Relaxed);
+            // Release: pairs with the Acquire of a sleeper that has not yet seen that it was woken, and will look who did it. Before the word is
+            // stored: who sees its number there sees this.
+            heir.state.store(GIVEN, Ordering::Release);
         }
         // Release: pairs with the next holder's Acquire. Who has announced itself looks at the word once the bucket is free again.
         word.store(heir.map_or(Owner::NOBODY, |node| node.owner.to_bits()), Ordering::Release);
