@@ -168,6 +168,11 @@ fn times_are_kept() {
 }
 
 #[test]
+fn a_wait_leaves_errno_alone() {
+    ok_in_all_modes("errno");
+}
+
+#[test]
 fn conditions_lose_no_signal() {
     ok_in_all_modes("conditions");
 }

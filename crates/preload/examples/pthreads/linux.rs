@@ -266,6 +266,44 @@ fn timed() {
     assert_eq!(mutex.lock_by(99, timespec { tv_sec: 1, tv_nsec: 0 }), EINVAL);
 }
 
+/// Waits that end by the clock and by a release: what an earlier call left in `errno` is still there.
+fn errno() {
+    const MARK: c_int = 77;
+    let kept = |what: &str, wait: &dyn Fn() -> c_int| {
+        // SAFETY: a thread-local number of the C library's.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: as above.
+        unsafe { *errno = MARK };
+        let result = wait();
+        // SAFETY: as above.
+        let left = unsafe { *errno };
+        assert_eq!(left, MARK, "{what}");
+        result
+    };
+    let (mutex, cond) = (Mutex::new(), Cond::new());
+    let gave_up = AtomicBool::new(false);
+    let soon = || after(CLOCK_REALTIME, Duration::from_millis(5));
+    assert_eq!(mutex.lock(), 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(kept("a lock in vain", &|| mutex.lock_until(soon())), ETIMEDOUT);
+            gave_up.store(true, Ordering::Relaxed);
+            assert_eq!(kept("a lock", &|| mutex.lock()), 0);
+            assert_eq!(kept("an unlock", &|| mutex.unlock()), 0);
+        });
+        while !gave_up.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // By now it waits again, if the machine is not busy.
+        std::thread::sleep(Duration::from_millis(10));
+        assert_eq!(kept("an unlock with a waiter", &|| mutex.unlock()), 0);
+    });
+    assert_eq!(mutex.lock(), 0);
+    let waits = || kept("a condition", &|| cond.wait_until(&mutex, soon()));
+    while waits() != ETIMEDOUT {}
+    assert_eq!(mutex.unlock(), 0);
+}
+
 /// Two producers and three consumers, a queue of four.
 fn queue(mutex: &Mutex, rounds: u32) {
     let (filled, emptied) = (Cond::new(), Cond::new());
@@ -586,6 +624,7 @@ pub(crate) fn main() {
         "contend" => contend(4, 400),
         "kinds" => kinds(),
         "timed" => timed(),
+        "errno" => errno(),
         "conditions" => conditions(),
         "shared" => shared(),
         "forks" => forks(),
