@@ -154,6 +154,10 @@ impl<P: Policy> RawPolicyMutex<P> {
             if self.spin(me, threshold, deadline, &mut arrival, &waiter) {
                 break;
             }
+            // Also after a wake-up: the deadline may have passed while the thread was on its way, and it has looked once more.
+            if deadline.passed() {
+                return waiter.give_up();
+            }
             arrival.sleeps(true);
             let slept = waiter.sleep(deadline);
             arrival.sleeps(false);
@@ -161,13 +165,6 @@ impl<P: Policy> RawPolicyMutex<P> {
                 Slept::Refused => {}
                 Slept::Woken { at, mode } => arrival.woken(at, mode),
                 Slept::TimedOut => return false,
-            }
-            if deadline.passed() {
-                // Looks once more before it gives up: the deadline may have passed while it was on its way.
-                if self.spin(me, 0, deadline, &mut arrival, &waiter) {
-                    break;
-                }
-                return waiter.give_up();
             }
         }
         waiter.acquired();
