@@ -30,6 +30,7 @@ use core::time::Duration;
 use lock_api::{RawCondvarTimed, RawMutex, RawMutexTimed};
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::{Deadline, Instant};
+use machine::thread;
 
 use crate::bomb::AbortOnUnwind;
 use crate::mutex::RawPolicyMutex;
@@ -52,7 +53,10 @@ use crate::sleepers::{Sleepers, Slept};
 /// Notify with the mutex held, or after a section in which the condition was changed: a notification goes to those who wait, and is forgotten if
 /// there are none.
 ///
-/// A wait does not spin: it waits for an event, not for a section to end. Once notified, it waits for the mutex as the mutex's policy says.
+/// A wait does not spin: it waits for an event, not for a section to end. Once notified, it gives its processor away once if the mutex is held, since the
+/// notifier may be who needs both; then it waits for the mutex as the mutex's policy says.
+///
+/// The child of a fork must not use one that threads of the parent waited on: they are not there, and would be notified in place of others.
 ///
 /// # Panics
 ///
@@ -143,6 +147,10 @@ impl<M: RawMutex> RawCondvar<M> {
             unsafe { mutex.unlock(held) };
         };
         let slept = self.sleepers.sleep(|| true, release, deadline);
+        if slept == Slept::Woken && mutex.is_locked() {
+            // Most likely by the notifier, which this thread may have pushed from its processor: spinning would keep it away.
+            thread::yield_now();
+        }
         // SAFETY: the guard is borrowed, and what it held was given to `unlock`.
         unsafe { ptr::write(guard, mutex.lock()) };
         bomb.defuse();

@@ -12,6 +12,7 @@
 //! | --- | --- | --- | --- |
 //! | the delegate | asleep | yes | counted in `attention`: the next release wakes it |
 //! | or: the delegate, on its way | woken | yes | not counted: releases have nothing to do until it has the lock or sleeps again |
+//! | or: the delegate, with the lock | given | yes | not counted: it was handed the lock, and has yet to see that |
 //! | the others | asleep | no | not counted |
 //!
 //! So a thread that takes and releases the lock a hundred times while a woken one gets to its feet makes one system call, not a hundred.
@@ -19,7 +20,7 @@
 //! # Invariants
 //!
 //! 1. A queue, and the places of the nodes in it, are touched under the bucket's lock only.
-//! 2. A node's `release` is written by its waker, under the bucket's lock, before it stores `WOKEN`; then it is its own thread's.
+//! 2. A node's `release` is written by its waker, under the bucket's lock, before it stores `WOKEN` or `GIVEN`; then it is its own thread's.
 //! 3. A node is in the queue from the first [`Waiter::sleep`] that did not refuse until [`Waiter`] is dropped; so the lock that it names is alive.
 //! 4. Of the nodes of one lock exactly one is the delegate, if there are any.
 //! 5. `attention` = delegates asleep + threads between announcing themselves and being either queued or refused.
@@ -38,6 +39,7 @@
 //! [`heavy`]: machine::asymmetric::heavy
 //! [`light`]: machine::asymmetric::light
 
+use core::ops::Range;
 use core::ptr;
 
 use crossbeam_utils::CachePadded;
@@ -54,8 +56,10 @@ use crate::owner::Owner;
 
 /// Asleep, or about to be.
 const ASLEEP: u32 = 0;
-/// Woken: the lock was released, or handed over.
+/// Woken: the lock was released.
 const WOKEN: u32 = 1;
+/// Handed the lock, and woken if it was asleep.
+const GIVEN: u32 = 2;
 
 /// A sleeper that has waited for so long is handed the lock…
 const PATIENCE_NS: u64 = 10_000_000;
@@ -71,8 +75,8 @@ struct Bucket {
 struct Queue {
     first: *const Node,
     last: *const Node,
-    /// When a sleeper may next be handed its lock out of turn.
-    next_hand_over: Option<Ticks>,
+    /// When no sleeper is handed its lock out of turn. A moment before its beginning is one after it, too: the clock has begun anew (a suspended machine).
+    no_hand_over: Option<Range<Ticks>>,
 }
 
 machine::global! {
@@ -92,7 +96,7 @@ impl Bucket {
             queue: UnsafeCell::new(Queue {
                 first: ptr::null(),
                 last: ptr::null(),
-                next_hand_over: None,
+                no_hand_over: None,
             }),
         }
     }
@@ -331,9 +335,12 @@ impl<'n> Waiter<'n> {
         self.was_given_the_lock()
     }
 
-    fn was_given_the_lock(&self) -> bool {
-        // Acquire: pairs with the Release of whoever handed the lock over.
-        self.node.owner.is(self.word().load(Ordering::Acquire))
+    /// Whether the lock was handed to this wait. That its word names the thread does not tell: its policy may have taken the lock when it was asked.
+    pub(crate) fn was_given_the_lock(&self) -> bool {
+        // Relaxed: asked by who has seen the thread's number in the word, which is stored later, or has left the queue.
+        self.node.state.load(Ordering::Relaxed) == GIVEN
+            // Acquire: pairs with the Release of the last holder, who need not be the one that handed the lock over.
+            && self.node.owner.is(self.word().load(Ordering::Acquire))
     }
 
     fn leave(&mut self) {
@@ -347,7 +354,7 @@ impl<'n> Waiter<'n> {
             // Relaxed: nobody but this thread, or who holds the bucket, makes it the owner.
             let holds = self.node.owner.is(self.word().load(Ordering::Relaxed));
             let next = leave(self.bucket, queue, self.node)?;
-            (!holds).then(|| wake(self.bucket, next, clock::now()))
+            (!holds).then(|| wake(self.bucket, next, clock::now(), WOKEN))
         });
         if let Some(state) = on_its_way {
             park::wake_at(state, 1);
@@ -395,14 +402,14 @@ fn leave<'q>(bucket: &Bucket, queue: &'q mut Queue, node: &Node) -> Option<&'q N
     next
 }
 
-/// Marks a delegate that is asleep as woken; says which word its thread sleeps on.
-fn wake(bucket: &Bucket, delegate: &Node, released_at: Ticks) -> *const AtomicU32 {
+/// Marks a delegate that is asleep as woken or given; says which word its thread sleeps on.
+fn wake(bucket: &Bucket, delegate: &Node, released_at: Ticks, state: u32) -> *const AtomicU32 {
     bucket.attention.fetch_sub(1, Ordering::Relaxed);
     let release = Release { at: released_at, on: topology::current() };
     // SAFETY: Invariant 2: the bucket is locked, by who calls, and the sleeper has not been told yet.
     delegate.release.with_mut(|place| unsafe { *place = release });
     // Release: pairs with the sleeper's Acquire. From here on the node may be gone as soon as the bucket is unlocked.
-    delegate.state.store(WOKEN, Ordering::Release);
+    delegate.state.store(state, Ordering::Release);
     &raw const delegate.state
 }
 
@@ -424,10 +431,10 @@ fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
     let asleep = bucket.with(|queue| {
         let node = sleeping_delegate(queue, word)?;
         let arrived = node.arrived;
-        // In a model no time passes: there a sleeper's patience ends by choice.
+        // In a model no time passes: there a sleeper's patience ends by choice. It also ends when the clock has begun anew.
         let starving = machine::choice()
-            || now.nanos_since(arrived) >= PATIENCE_NS
-                && queue.next_hand_over.is_none_or(|moment| now >= moment);
+            || (now < arrived || now.nanos_since(arrived) >= PATIENCE_NS)
+                && queue.no_hand_over.as_ref().is_none_or(|pause| !pause.contains(&now));
         let handed_over = starving && !node.owner.is_anonymous() && {
             // The sleeper's pointer, not the caller's: that one's lock may be gone, and another one be where it was.
             // SAFETY: a sleeper waits for this lock, so it is alive (Invariant 3).
@@ -442,9 +449,9 @@ fn wake_delegate(bucket: &Bucket, word: *const AtomicU32) {
             )
             .is_ok()
         };
-        let state = wake(bucket, node, now);
+        let state = wake(bucket, node, now, if handed_over { GIVEN } else { WOKEN });
         if handed_over {
-            queue.next_hand_over = Some(now.plus_nanos(BETWEEN_HAND_OVERS_NS));
+            queue.no_hand_over = Some(now..now.plus_nanos(BETWEEN_HAND_OVERS_NS));
         }
         Some(state)
     });
@@ -460,12 +467,18 @@ pub(crate) fn hand_over(word: &AtomicU32) {
     let asleep = bucket.with(|queue| {
         let delegate = queue.delegate(word);
         // A thread without a number cannot be given anything: it tries for itself. One that is on its way finds that the lock is its own.
-        let heir = delegate.map(|node| node.owner).filter(|owner| !owner.is_anonymous());
-        // Release: pairs with the next holder's Acquire. Who has announced itself looks at the word once the bucket is free again.
-        word.store(heir.map_or(Owner::NOBODY, Owner::to_bits), Ordering::Release);
+        let heir = delegate.filter(|node| !node.owner.is_anonymous());
         // Relaxed: stored under the lock that is held here.
         let asleep = delegate.filter(|node| node.state.load(Ordering::Relaxed) == ASLEEP);
-        asleep.map(|node| wake(bucket, node, clock::now()))
+        if let (Some(heir), None) = (heir, asleep) {
+            // Release: pairs with the Acquire of a sleeper that has not yet seen that it was woken, and will look who did it. Before the word is
+            // stored: who sees its number there sees this.
+            heir.state.store(GIVEN, Ordering::Release);
+        }
+        // Release: pairs with the next holder's Acquire. Who has announced itself looks at the word once the bucket is free again.
+        word.store(heir.map_or(Owner::NOBODY, |node| node.owner.to_bits()), Ordering::Release);
+        let state = if heir.is_some() { GIVEN } else { WOKEN };
+        asleep.map(|node| wake(bucket, node, clock::now(), state))
     });
     if let Some(state) = asleep {
         park::wake_at(state, 1);
@@ -495,7 +508,7 @@ pub unsafe fn after_fork() {
         bucket.with(|queue| {
             queue.first = ptr::null();
             queue.last = ptr::null();
-            queue.next_hand_over = None;
+            queue.no_hand_over = None;
         });
         // Relaxed: no other thread is there to see it.
         bucket.attention.store(0, Ordering::Relaxed);

@@ -14,8 +14,9 @@
 //!
 //! 1. `word` leaves 0 by the compare-exchange of a thread that wants the lock, or of a releaser on behalf of a sleeper; it becomes 0, or the number of a
 //!    sleeper, only by its holder.
-//! 2. A thread that finds its own number in `word` while it waits has been handed the lock: it did not hold it when it came ([`Arrival`]), and nobody
-//!    else writes that number. Threads without a number are never handed anything.
+//! 2. A thread that finds its own number in `word` while it waits has been handed the lock, or its policy took it when it was asked: the thread did not
+//!    hold it when it came, and nobody else writes that number. Which of the two it was, its place in the queue says
+//!    ([`Waiter::was_given_the_lock`]). Threads without a number are never handed anything.
 //! 3. After the store that frees the lock, a release does not touch it: its memory may be gone.
 //!
 //! # Orderings
@@ -150,7 +151,7 @@ impl<P: Policy> RawPolicyMutex<P> {
         let mut waiter = Waiter::new(&node);
         loop {
             let threshold = self.policy.threshold(&arrival.contention);
-            if self.spin(me, threshold, deadline, &mut arrival) {
+            if self.spin(me, threshold, deadline, &mut arrival, &waiter) {
                 break;
             }
             arrival.sleeps(true);
@@ -163,7 +164,7 @@ impl<P: Policy> RawPolicyMutex<P> {
             }
             if deadline.passed() {
                 // Looks once more before it gives up: the deadline may have passed while it was on its way.
-                if self.spin(me, 0, deadline, &mut arrival) {
+                if self.spin(me, 0, deadline, &mut arrival, &waiter) {
                     break;
                 }
                 return waiter.give_up();
@@ -185,6 +186,7 @@ impl<P: Policy> RawPolicyMutex<P> {
         threshold: u64,
         deadline: Deadline,
         arrival: &mut Arrival<'_>,
+        waiter: &Waiter<'_>,
     ) -> bool {
         let mut holder = arrival.holder;
         let mut changes = 0;
@@ -192,28 +194,36 @@ impl<P: Policy> RawPolicyMutex<P> {
             // Acquire: if it finds the lock handed over, that pairs with the Release of who did it.
             let word = self.word.load(Ordering::Acquire);
             if word == Owner::NOBODY {
-                return self.try_acquire(me).then_some(());
+                return self.try_acquire(me).then_some(Found::Free);
             }
             if word != holder {
                 changes += 1;
                 holder = word;
             }
-            // Invariant 2.
-            me.is(word).then_some(())
+            me.is(word).then_some(Found::Mine)
         };
-        let acquired = if threshold == u64::MAX {
+        let found = if threshold == u64::MAX {
             retry_until_deadline(attempt, &mut Spin::start(), deadline)
         } else {
             let mut contention = arrival.contention;
-            let until = clock::now().plus_nanos(threshold);
+            let began = clock::now();
+            // A clock that has begun anew, as after a suspend, is outside too.
+            let time = began..began.plus_nanos(threshold);
             retry_for(attempt, STRIDE_NS, || {
                 // Relaxed: a hint for the policy.
                 contention.holder = Owner::index_in(self.word.load(Ordering::Relaxed));
-                clock::now() < until && !deadline.passed() && self.policy.keep_spinning(&contention)
+                time.contains(&clock::now())
+                    && !deadline.passed()
+                    && self.policy.keep_spinning(&contention)
             })
         };
         arrival.spun(holder, changes);
-        acquired.is_some()
+        match found {
+            None => false,
+            Some(Found::Free) => true,
+            // Invariant 2.
+            Some(Found::Mine) => waiter.was_given_the_lock() || self.lock_again(deadline),
+        }
     }
 
     /// The thread holds the lock already.
@@ -235,6 +245,14 @@ impl<P: Policy> RawPolicyMutex<P> {
     fn lock_until(&self, deadline: Deadline) -> Option<GuardNoSend> {
         self.lock_slow(Owner::me(), deadline).then(GuardNoSend::new)
     }
+}
+
+/// How a waiter that spins no more found the lock.
+enum Found {
+    /// Free, and has taken it.
+    Free,
+    /// Held by its own thread.
+    Mine,
 }
 
 /// Releases the lock if the policy panics.

@@ -55,7 +55,7 @@ const PERMIT: u32 = 4;
 /// | uncontended | one compare-exchange to acquire, one to release |
 /// | order | the first in line is overtaken by nobody, however many permits it wants; the line is a mutex, and has its order and its bound: with [`RawPolicyMutex`] one that has slept for 10 ms is next, at most every 5 ms |
 /// | size | the mutex's and 4 bytes: 16 |
-/// | waiting | the first in line spins for C, see [`cost`](crate::cost), then sleeps; the others wait for the mutex, as its policy says |
+/// | waiting | the first in line spins for C, see [`cost`], then sleeps; the others wait for the mutex, as its policy says |
 ///
 /// ```
 /// use stanchion_competitive::Semaphore;

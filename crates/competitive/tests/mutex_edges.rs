@@ -2,6 +2,7 @@
 
 mod payload;
 
+use core::cell::RefCell;
 use core::time::Duration;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,7 +16,7 @@ use payload::{in_time, shared};
 use stanchion_competitive::policy::{
     Adaptive, AlwaysBlock, Contention, OptimalOnlineApproximation, Policy, Wait,
 };
-use stanchion_competitive::{Mutex, MutexGuard, PolicyMutex, RawPolicyMutex};
+use stanchion_competitive::{Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard, RawPolicyMutex};
 
 /// A policy that notes what it is asked, blocks at once, and panics for the first that asks at `where_`.
 struct Faulty<const WHERE: u8> {
@@ -311,4 +312,66 @@ mod bounds {
     }
 
     assert_impl_all!(RawPolicyMutex<Adaptive>: RawMutex, RawMutexTimed, Default, std::fmt::Debug, Send, Sync, UnwindSafe, RefUnwindSafe);
+}
+
+/// A policy that takes the lock it is asked about, and keeps it.
+struct Taker;
+
+static TAKEN: PolicyMutex<u32, Taker> = PolicyMutex::new(0);
+static LET_GO: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static KEPT: RefCell<Option<PolicyMutexGuard<'static, u32, Taker>>> = const { RefCell::new(None) };
+}
+
+impl Policy for Taker {
+    const INIT: Self = Self;
+
+    fn threshold(&self, _contention: &Contention) -> u64 {
+        LET_GO.store(true, Relaxed);
+        let guard = loop {
+            match TAKEN.try_lock() {
+                Some(guard) => break guard,
+                None => thread::yield_now(),
+            }
+        };
+        KEPT.set(Some(guard));
+        u64::MAX
+    }
+}
+
+/// A lock that is the thread's own meanwhile was not handed to it: there would be two guards.
+#[test]
+fn a_policy_that_keeps_the_lock_does_not_give_it_twice() {
+    in_time(|| {
+        let held = TAKEN.lock();
+        let waiter = thread::spawn(|| {
+            let second = catch_unwind(|| drop(TAKEN.lock()));
+            let first = KEPT.take().is_some();
+            (first, second.is_ok())
+        });
+        while !LET_GO.load(Relaxed) {
+            thread::yield_now();
+        }
+        drop(held);
+        assert_eq!(
+            waiter.join().unwrap(),
+            (true, false),
+            "the policy has the lock, its waiter has not"
+        );
+        assert!(TAKEN.try_lock().is_some());
+        LET_GO.store(false, Relaxed);
+        // One that would give up does so.
+        let held = TAKEN.lock();
+        let waiter = thread::spawn(|| {
+            let second = TAKEN.try_lock_for(Duration::from_millis(1)).is_some();
+            (KEPT.take().is_some(), second)
+        });
+        while !LET_GO.load(Relaxed) {
+            thread::yield_now();
+        }
+        drop(held);
+        assert_eq!(waiter.join().unwrap(), (true, false));
+        assert!(TAKEN.try_lock().is_some());
+    });
 }

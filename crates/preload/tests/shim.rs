@@ -29,12 +29,12 @@ fn built() -> PathBuf {
     me.parent().and_then(Path::parent).expect("tests lie in PROFILE/deps").to_owned()
 }
 
-/// The library. Cargo does not build one that nothing links to before its tests, so it is asked to.
+/// The library. Cargo does not build one that nothing links to before its tests, so it is asked to; and for the program, which it leaves out if one test is named.
 fn shim() -> &'static Path {
     static SHIM: OnceLock<PathBuf> = OnceLock::new();
     SHIM.get_or_init(|| {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--lib", "--manifest-path"]);
+        cargo.args(["build", "--quiet", "--lib", "--example", "pthreads", "--manifest-path"]);
         cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
         cargo.arg("--target-dir").arg(built().parent().expect("PROFILE lies in a folder"));
         if built().ends_with("release") {
@@ -78,8 +78,9 @@ impl Drop for Table {
 /// Runs `pthreads WHAT` under the shim.
 fn run(what: &str, policy: Option<&str>) -> (Output, Gathered) {
     let table = Table::new(&format!("{what}-{}", policy.unwrap_or("record")));
+    let shim = shim();
     let mut command = Command::new(built().join("examples/pthreads"));
-    command.arg(what).env("LD_PRELOAD", shim()).env("STANCHION_RECORD", &table.0);
+    command.arg(what).env("LD_PRELOAD", shim).env("STANCHION_RECORD", &table.0);
     command.env_remove("STANCHION_LOCK");
     if let Some(policy) = policy {
         command.env("STANCHION_LOCK", policy);
@@ -167,6 +168,11 @@ fn times_are_kept() {
 }
 
 #[test]
+fn a_wait_leaves_errno_alone() {
+    ok_in_all_modes("errno");
+}
+
+#[test]
 fn conditions_lose_no_signal() {
     ok_in_all_modes("conditions");
 }
@@ -237,8 +243,9 @@ fn a_lock_that_its_holder_waits_for_ends_the_program() {
 #[test]
 fn without_a_table_the_program_runs_as_ever() {
     let preloaded = |table: &Path, policy: &str| {
+        let shim = shim();
         let mut command = Command::new(built().join("examples/pthreads"));
-        command.arg("contend").env("LD_PRELOAD", shim()).env("STANCHION_RECORD", table);
+        command.arg("contend").env("LD_PRELOAD", shim).env("STANCHION_RECORD", table);
         command.env("STANCHION_LOCK", policy).output().unwrap()
     };
     let foreign = Table::new("foreign");

@@ -11,7 +11,10 @@ pub use stanchion_spin as spin;
 
 #[cfg(feature = "competitive")]
 #[doc(no_inline)]
-pub use stanchion_competitive::{Condvar, EventCount, MappedMutexGuard, Mutex, MutexGuard};
+pub use stanchion_competitive::{
+    Condvar, EventCount, MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex,
+    MutexGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
+};
 
 /// The workspace's own README, so that its examples are compiled and run.
 #[cfg(doctest)]

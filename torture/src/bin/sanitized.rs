@@ -2,7 +2,8 @@
 //!
 //! ThreadSanitizer understands atomic operations but no fences, and without a rebuilt std it does not see into it. So: a plain `main`
 //! (libtest reports through a channel), `thread::spawn` and `join` (whose ordering its runtime knows from pthreads), no std
-//! lock, channel, `scope` or `park`, and only locks whose correctness rests on their own atomics.
+//! lock, channel, `scope` or `park`, and only locks whose correctness rests on their own atomics. The mutex is not here: its sleepers rest on a
+//! barrier of the kernel's, and in a program that links it the broken locks below went unreported.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;

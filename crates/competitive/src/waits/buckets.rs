@@ -19,7 +19,9 @@ use crate::cost;
 /// Buckets of one unit each.
 pub(super) const LINEAR: usize = 63;
 const QUARTERS: usize = 4;
-const OCTAVES: usize = 24;
+const OCTAVES: usize = if IN_A_MODEL { 1 } else { 24 };
+/// Where everything is small: a model's threads have small stacks, and its tables one bucket.
+pub(super) const IN_A_MODEL: bool = machine::park::BUCKETS == 1;
 /// Buckets of waits.
 pub(super) const LENGTHS: usize = LINEAR + LOGARITHMIC;
 /// Buckets of wake latencies.

@@ -34,14 +34,14 @@ use machine::atomic::{AtomicU32, AtomicU64, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock;
 
-use super::buckets;
+use super::buckets::{self, IN_A_MODEL};
 use super::counters::{Counters, Writers};
 use crate::cost;
 
-/// How many names there can be.
-pub const NAMES: usize = 512;
-/// How many locks can have a place of their own at a time; others share that of their name.
-pub const SLOTS: usize = 512;
+/// How many names there can be: 512, and two in a model.
+pub const NAMES: usize = if IN_A_MODEL { 2 } else { 512 };
+/// How many locks can have a place of their own at a time, 512, and one in a model; others share that of their name.
+pub const SLOTS: usize = if IN_A_MODEL { 1 } else { 512 };
 /// Longer names are cut to so many bytes, or a few less where that would split a character.
 pub const MAX_NAME: usize = 120;
 /// What locks are called that have no name.
@@ -139,6 +139,7 @@ const NAMELESS: u32 = 1;
 const FIRST_NAME: u32 = 2;
 const FIRST_SLOT: u32 = FIRST_NAME + NAMES as u32;
 
+#[allow(clippy::modulo_one, reason = "a model has one slot")]
 impl Place {
     /// As a word of which 0 means none.
     pub(super) const fn to_bits(self) -> u32 {

@@ -1,7 +1,7 @@
 //! What is tried. Statics are waited for under their names, so they have some.
 
 use std::cell::UnsafeCell;
-use std::mem::{self, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -33,14 +33,18 @@ impl Mutex {
 
     fn of_kind(set: impl Fn(*mut libc::pthread_mutexattr_t) -> c_int) -> Box<Self> {
         let mutex = Box::new(Self::new());
+        mutex.make(set);
+        mutex
+    }
+
+    fn make(&self, set: impl Fn(*mut libc::pthread_mutexattr_t) -> c_int) {
         let mut attributes = MaybeUninit::uninit();
         let attributes = attributes.as_mut_ptr();
         // SAFETY: initializes them.
         assert_eq!(unsafe { libc::pthread_mutexattr_init(attributes) }, 0);
         assert_eq!(set(attributes), 0);
         // SAFETY: a mutex that nobody has.
-        assert_eq!(unsafe { libc::pthread_mutex_init(mutex.0.get(), attributes) }, 0);
-        mutex
+        assert_eq!(unsafe { libc::pthread_mutex_init(self.0.get(), attributes) }, 0);
     }
 
     fn of_type(kind: c_int) -> Box<Self> {
@@ -94,6 +98,16 @@ unsafe impl Sync for Cond {}
 impl Cond {
     const fn new() -> Self {
         Self(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER))
+    }
+
+    fn make(&self, set: impl Fn(*mut libc::pthread_condattr_t) -> c_int) {
+        let mut attributes = MaybeUninit::uninit();
+        let attributes = attributes.as_mut_ptr();
+        // SAFETY: initializes them.
+        assert_eq!(unsafe { libc::pthread_condattr_init(attributes) }, 0);
+        assert_eq!(set(attributes), 0);
+        // SAFETY: a condition variable that nobody has.
+        assert_eq!(unsafe { libc::pthread_cond_init(self.0.get(), attributes) }, 0);
     }
 
     fn wait(&self, mutex: &Mutex) -> c_int {
@@ -162,7 +176,7 @@ fn on_threads(threads: usize, body: impl Fn() + Sync) {
     });
 }
 
-/// Threads that surely meet: the holder keeps the lock until somebody is on his way to it.
+/// Threads that surely meet: now and then the holder sleeps.
 fn contend(threads: usize, rounds: u64) {
     let heap = Mutex::of_type(libc::PTHREAD_MUTEX_DEFAULT);
     let count = AtomicU64::new(0);
@@ -177,7 +191,9 @@ fn contend(threads: usize, rounds: u64) {
             });
             heap.with(|| {
                 increment(&count);
-                busy(300);
+                if round % 16 == 8 {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
             });
         }
     });
@@ -250,6 +266,44 @@ fn timed() {
     assert_eq!(mutex.lock_by(99, timespec { tv_sec: 1, tv_nsec: 0 }), EINVAL);
 }
 
+/// Waits that end by the clock and by a release: what an earlier call left in `errno` is still there.
+fn errno() {
+    const MARK: c_int = 77;
+    let kept = |what: &str, wait: &dyn Fn() -> c_int| {
+        // SAFETY: a thread-local number of the C library's.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: as above.
+        unsafe { *errno = MARK };
+        let result = wait();
+        // SAFETY: as above.
+        let left = unsafe { *errno };
+        assert_eq!(left, MARK, "{what}");
+        result
+    };
+    let (mutex, cond) = (Mutex::new(), Cond::new());
+    let gave_up = AtomicBool::new(false);
+    let soon = || after(CLOCK_REALTIME, Duration::from_millis(5));
+    assert_eq!(mutex.lock(), 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(kept("a lock in vain", &|| mutex.lock_until(soon())), ETIMEDOUT);
+            gave_up.store(true, Ordering::Relaxed);
+            assert_eq!(kept("a lock", &|| mutex.lock()), 0);
+            assert_eq!(kept("an unlock", &|| mutex.unlock()), 0);
+        });
+        while !gave_up.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // By now it waits again, if the machine is not busy.
+        std::thread::sleep(Duration::from_millis(10));
+        assert_eq!(kept("an unlock with a waiter", &|| mutex.unlock()), 0);
+    });
+    assert_eq!(mutex.lock(), 0);
+    let waits = || kept("a condition", &|| cond.wait_until(&mutex, soon()));
+    while waits() != ETIMEDOUT {}
+    assert_eq!(mutex.unlock(), 0);
+}
+
 /// Two producers and three consumers, a queue of four.
 fn queue(mutex: &Mutex, rounds: u32) {
     let (filled, emptied) = (Cond::new(), Cond::new());
@@ -307,14 +361,9 @@ fn conditions() {
 
     // On the clock that it was made for.
     let monotonic = Cond::new();
-    let mut attributes = MaybeUninit::uninit();
-    let attributes = attributes.as_mut_ptr();
-    // SAFETY: initializes them.
-    assert_eq!(unsafe { libc::pthread_condattr_init(attributes) }, 0);
-    // SAFETY: initialized.
-    assert_eq!(unsafe { libc::pthread_condattr_setclock(attributes, CLOCK_MONOTONIC) }, 0);
-    // SAFETY: a condition variable that nobody has.
-    assert_eq!(unsafe { libc::pthread_cond_init(monotonic.0.get(), attributes) }, 0);
+    // SAFETY: attributes that were initialized.
+    monotonic
+        .make(|attributes| unsafe { libc::pthread_condattr_setclock(attributes, CLOCK_MONOTONIC) });
     let began = std::time::Instant::now();
     mutex.with(|| while monotonic.wait_until(&mutex, soon(CLOCK_MONOTONIC)) != ETIMEDOUT {});
     assert!((9..5_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
@@ -359,10 +408,10 @@ fn conditions() {
 /// A mutex and a condition shared with the child of a fork.
 fn shared() {
     struct Shared {
-        mutex: pthread_mutex_t,
-        cond: pthread_cond_t,
-        count: u64,
-        done: u64,
+        mutex: Mutex,
+        cond: Cond,
+        count: AtomicU64,
+        done: AtomicBool,
     }
     // SAFETY: new memory, shared with children.
     let memory = unsafe {
@@ -376,49 +425,49 @@ fn shared() {
         )
     };
     assert_ne!(memory, libc::MAP_FAILED);
-    let shared = memory.cast::<Shared>();
-    // SAFETY: within the mapping, and initialized before anybody else has it.
-    unsafe {
-        let mut attributes = mem::zeroed();
-        libc::pthread_mutexattr_init(&mut attributes);
-        libc::pthread_mutexattr_setpshared(&mut attributes, libc::PTHREAD_PROCESS_SHARED);
-        assert_eq!(libc::pthread_mutex_init(&raw mut (*shared).mutex, &attributes), 0);
-        let mut attributes = mem::zeroed();
-        libc::pthread_condattr_init(&mut attributes);
-        libc::pthread_condattr_setpshared(&mut attributes, libc::PTHREAD_PROCESS_SHARED);
-        assert_eq!(libc::pthread_cond_init(&raw mut (*shared).cond, &attributes), 0);
-    }
-    let work = || {
-        for _ in 0..20_000 {
-            // SAFETY: the mutex protects the count.
-            unsafe {
-                libc::pthread_mutex_lock(&raw mut (*shared).mutex);
-                (*shared).count += 1;
-                libc::pthread_mutex_unlock(&raw mut (*shared).mutex);
-            }
-        }
-    };
+    // SAFETY: large enough and zeros, which all of its fields may be.
+    let shared = unsafe { &*memory.cast::<Shared>() };
+    // SAFETY: attributes that were initialized.
+    shared.mutex.make(|attributes| unsafe {
+        libc::pthread_mutexattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED)
+    });
+    // SAFETY: as above.
+    shared.cond.make(|attributes| unsafe {
+        libc::pthread_condattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED)
+    });
+    let work = || (0..20_000).for_each(|_| shared.mutex.with(|| increment(&shared.count)));
     let child = fork(|| {
         work();
-        // SAFETY: as above.
-        unsafe {
-            libc::pthread_mutex_lock(&raw mut (*shared).mutex);
-            (*shared).done = 1;
-            libc::pthread_cond_signal(&raw mut (*shared).cond);
-            libc::pthread_mutex_unlock(&raw mut (*shared).mutex);
-        }
+        shared.mutex.with(|| {
+            shared.done.store(true, Ordering::Relaxed);
+            shared.cond.signal();
+        });
     });
     work();
-    // SAFETY: as above.
-    unsafe {
-        libc::pthread_mutex_lock(&raw mut (*shared).mutex);
-        while (*shared).done == 0 {
-            libc::pthread_cond_wait(&raw mut (*shared).cond, &raw mut (*shared).mutex);
+    shared.mutex.with(|| {
+        while !shared.done.load(Ordering::Relaxed) {
+            assert_eq!(shared.cond.wait(&shared.mutex), 0);
         }
-        assert_eq!((*shared).count, 40_000);
-        libc::pthread_mutex_unlock(&raw mut (*shared).mutex);
-    }
+        assert_eq!(shared.count.load(Ordering::Relaxed), 40_000);
+    });
     wait_for(child);
+
+    // A mutex of the process alone with a condition that is shared.
+    let (mutex, done) = (Mutex::new(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            mutex.with(|| {
+                while !done.load(Ordering::Relaxed) {
+                    assert_eq!(shared.cond.wait(&mutex), 0);
+                }
+            });
+        });
+        std::thread::sleep(Duration::from_millis(10));
+        mutex.with(|| {
+            done.store(true, Ordering::Relaxed);
+            shared.cond.broadcast();
+        });
+    });
 }
 
 fn fork(body: impl FnOnce()) -> libc::pid_t {
@@ -518,7 +567,7 @@ fn small_stacks() {
 
 /// More mutexes than the shim has room for, each waited for.
 fn many() {
-    for _ in 0..40 {
+    for round in 0..40 {
         let mutexes: Vec<Mutex> = (0..200).map(|_| Mutex::new()).collect();
         let count = AtomicU64::new(0);
         on_threads(3, || {
@@ -530,7 +579,8 @@ fn many() {
             }
         });
         assert_eq!(count.load(Ordering::Relaxed), 600);
-        if mutexes.len() % 2 == 0 {
+        if round % 2 == 0 {
+            // The others end without a word.
             assert!(mutexes.iter().all(|mutex| mutex.destroy() == 0));
         }
     }
@@ -574,6 +624,7 @@ pub(crate) fn main() {
         "contend" => contend(4, 400),
         "kinds" => kinds(),
         "timed" => timed(),
+        "errno" => errno(),
         "conditions" => conditions(),
         "shared" => shared(),
         "forks" => forks(),
@@ -588,7 +639,7 @@ pub(crate) fn main() {
         "killed" => {
             contend(3, 50);
             // SAFETY: ends the process at once.
-            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+            unsafe { libc::raise(libc::SIGKILL) };
         }
         "exec" => {
             contend(3, 50);

@@ -7,7 +7,7 @@ use core::ffi::c_int;
 use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 
 use super::session::{self, Mode};
-use super::{Cond, Mutex, Site, locks, real, replace, waits};
+use super::{Cond, Mutex, Site, errno, locks, real, replace, waits};
 
 /// How long a thread is ready to wait.
 #[derive(Clone, Copy)]
@@ -111,7 +111,7 @@ unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
         // SAFETY: the caller's promise.
         Mode::Replace(..) if unsafe { replace::is_ours_too(cond, mutex) } => {
             // SAFETY: the caller's promise.
-            unsafe { replace::wait(cond, mutex, site, until) }
+            errno::kept(|| unsafe { replace::wait(cond, mutex, site, until) })
         }
         // SAFETY: the caller's promise.
         Mode::Off => unsafe { until.real_wait(cond, mutex) },
@@ -277,7 +277,7 @@ exported! {
     fn pthread_cond_destroy(cond: Cond) {
         match session::mode() {
             // SAFETY: the caller's promise.
-            Mode::Replace(..) => unsafe { replace::cond_destroy(cond) },
+            Mode::Replace(..) => errno::kept(|| unsafe { replace::cond_destroy(cond) }),
             // SAFETY: the caller's promise.
             _ => unsafe { real::cond_destroy(cond) },
         }
@@ -286,7 +286,7 @@ exported! {
     fn pthread_cond_signal(cond: Cond) {
         match session::mode() {
             // SAFETY: the caller's promise.
-            Mode::Replace(..) => unsafe { replace::cond_signal(cond) },
+            Mode::Replace(..) => errno::kept(|| unsafe { replace::cond_signal(cond) }),
             // SAFETY: the caller's promise.
             _ => unsafe { real::cond_signal(cond) },
         }
@@ -295,7 +295,7 @@ exported! {
     fn pthread_cond_broadcast(cond: Cond) {
         match session::mode() {
             // SAFETY: the caller's promise.
-            Mode::Replace(..) => unsafe { replace::cond_broadcast(cond) },
+            Mode::Replace(..) => errno::kept(|| unsafe { replace::cond_broadcast(cond) }),
             // SAFETY: the caller's promise.
             _ => unsafe { real::cond_broadcast(cond) },
         }

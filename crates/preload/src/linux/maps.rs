@@ -2,6 +2,8 @@
 
 use core::mem;
 
+use super::errno;
+
 /// A path may be longer: then it is cut.
 const LONGEST: usize = 400;
 
@@ -18,13 +20,7 @@ pub(super) struct Mapping<'l> {
 
 /// Calls `each` with one mapping after another, lowest first, until it says that it is done. Leaves `errno` alone.
 pub(super) fn visit(mut each: impl FnMut(&Mapping<'_>) -> bool) {
-    // SAFETY: a thread-local number of the C library's.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    let before = unsafe { *errno };
-    read(&mut each);
-    // SAFETY: as above.
-    unsafe { *errno = before };
+    errno::kept(|| read(&mut each));
 }
 
 fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {

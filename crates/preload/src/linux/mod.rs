@@ -8,10 +8,11 @@
 //! 1. It calls nothing of the program's: no `malloc` (see [`allocator`]), no function that can be interposed but system calls.
 //! 2. It takes no lock of the C library's: `dladdr`, `dlsym` and `dl_iterate_phdr` wait for the loader, which may wait for a constructor, which may wait for the lock
 //!    that this thread holds. Names are found in `/proc/self/maps` instead ([`place`]), functions before the program starts ([`real`]).
-//! 3. It leaves `errno` as it was.
+//! 3. It leaves `errno` as it was ([`errno`]).
 //! 4. It writes to no file but the shared table, and says nothing once the program runs.
 
 mod allocator;
+mod errno;
 mod interpose;
 mod locks;
 mod maps;

@@ -175,7 +175,7 @@ fn a_holder_and_a_sleeper_with_choices() {
 
 #[test]
 fn two_threads_twice_bounded() {
-    let model = plain().preemptions(5);
+    let model = plain().preemptions(4);
     explore("two_threads_twice_bounded", model, || count_with::<Sleeps>(&[2, 2]));
 }
 

@@ -165,7 +165,7 @@ fn rw_lock_a_reader_gives_up() {
 
 #[test]
 fn rw_lock_tries() {
-    explore("rw_lock_tries", Model::new(), || {
+    explore("rw_lock_tries", Model::new().weak_failures(1), || {
         let lock = new::<TestAndSet>();
         let writer =
             spawn(&lock, |lock| lock.try_write().map(|payload| payload.add_one()).is_some());

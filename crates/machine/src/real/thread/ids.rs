@@ -190,6 +190,19 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_is_being_numbered_has_no_number_yet() {
+        // As an allocator sees it that asks while the destructor is registered.
+        std::thread::spawn(|| {
+            MINE.set(Mine::Claiming);
+            assert_eq!(index(), None);
+            MINE.set(Mine::NotYet);
+            assert!(index().is_some());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn a_thread_that_ends_has_no_number_any_more() {
         use std::sync::mpsc::{Sender, channel};
 

@@ -24,7 +24,7 @@ use super::deadline::Moment;
 use super::word;
 use crate::linux::interpose::Until;
 use crate::linux::session::{self, Mode};
-use crate::linux::{Mutex, Site, locks};
+use crate::linux::{Mutex, Site, errno, locks};
 
 /// Where it is noted that the policy has begun.
 const BEGUN: usize = 24;
@@ -174,7 +174,7 @@ pub(in crate::linux) unsafe fn lock(
     let moment = match until {
         Until::Ever => {
             // SAFETY: the caller's promise.
-            unsafe { (operations.lock)(mutex) };
+            errno::kept(|| unsafe { (operations.lock)(mutex) });
             return 0;
         }
         // SAFETY: the caller's promise.
@@ -188,7 +188,7 @@ pub(in crate::linux) unsafe fn lock(
     };
     while let Some(left) = moment.remaining() {
         // SAFETY: the caller's promise.
-        if unsafe { (operations.lock_for)(mutex, &left) } {
+        if errno::kept(|| unsafe { (operations.lock_for)(mutex, &left) }) {
             return 0;
         }
     }
@@ -202,7 +202,7 @@ pub(in crate::linux) unsafe fn try_lock(operations: &Operations, mutex: Mutex) -
 
 pub(in crate::linux) unsafe fn unlock(operations: &Operations, mutex: Mutex) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { (operations.unlock)(mutex) };
+    errno::kept(|| unsafe { (operations.unlock)(mutex) });
     0
 }
 

@@ -1,0 +1,261 @@
+//! `stanchion record` as a user runs it, before the program of `crates/preload/examples`.
+#![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use stanchion_competitive::waits::Recording;
+
+/// Where cargo put the command: the shim lies beside it.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let built = Path::new(env!("CARGO_BIN_EXE_stanchion")).parent().expect("a folder");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--lib", "--example", "pthreads", "--manifest-path"]);
+        cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../preload/Cargo.toml"));
+        cargo.arg("--target-dir").arg(built.parent().expect("PROFILE lies in a folder"));
+        if built.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo runs").success());
+        built.to_owned()
+    })
+}
+
+fn pthreads() -> String {
+    built().join("examples/pthreads").to_string_lossy().into_owned()
+}
+
+/// A directory of its own for each test, removed at its end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("stanchion-record-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).expect("a directory for the test");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+
+    /// Runs `stanchion record` in it.
+    fn record(&self, arguments: &[&str]) -> Output {
+        built();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stanchion"));
+        command.arg("record").args(arguments).current_dir(&self.0);
+        command.env_remove("LD_PRELOAD").output().expect("it can be started")
+    }
+
+    fn executable(&self, name: &str, contents: &[u8]) -> String {
+        let path = self.path(name);
+        fs::write(&path, contents).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
+}
+
+fn read(path: &str) -> Recording {
+    Recording::from_json(&fs::read(path).expect("it was written")).expect("it is a recording")
+}
+
+#[test]
+fn waits_are_written_under_the_names_of_their_locks() {
+    let place = Place::new("names");
+    let done = place.record(&["--", &pthreads(), "contend"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert_eq!(text(&done.stdout), "ok\n", "standard output is the program's");
+    let recording = read(&place.path("waits.json"));
+    assert_eq!(recording.program, "pthreads");
+    assert!(recording.elapsed_ns > 1_000_000 && recording.overflow == 0);
+    let names: Vec<_> = recording.locks.iter().map(|lock| lock.0.as_str()).collect();
+    assert!(names.contains(&"pthreads: STATIC_LOCK"), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("pthreads: in pthreads::")), "{names:?}");
+    assert!(recording.lock("pthreads: STATIC_LOCK").unwrap().blocked() > 20);
+    assert!(said.contains("pthreads: STATIC_LOCK") && said.contains("waits.json"), "{said}");
+    let left = fs::read_dir(&place.0).unwrap().count();
+    assert_eq!(left, 1, "the recording and nothing else");
+}
+
+#[test]
+fn a_lock_of_ours_is_recorded_as_well() {
+    let place = Place::new("lock");
+    let output = place.path("spun.json");
+    for policy in [
+        "adaptive",
+        "always-block",
+        "always-spin",
+        "fixed-spin",
+        "fixed-spin-half",
+        "last-three-samples",
+        "optimal-online-approximation",
+        "random-walk",
+        "randomized",
+    ] {
+        let done = place.record(&["--lock", policy, "-o", &output, "--", &pthreads(), "contend"]);
+        assert!(done.status.success(), "{policy}: {}", text(&done.stderr));
+        assert!(!text(&done.stderr).contains("not replaced"), "{policy}: {}", text(&done.stderr));
+        let recording = read(&output);
+        assert!(recording.all().count() > 0, "{policy}");
+        if policy == "always-spin" {
+            assert_eq!(recording.all().blocked(), 0);
+        }
+    }
+    let refused = place.record(&["--lock", "lottery", "--", &pthreads(), "contend"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("random-walk"), "it names those there are");
+}
+
+#[test]
+fn the_exit_code_is_the_program_s() {
+    let place = Place::new("code");
+    assert_eq!(place.record(&["--", &pthreads(), "exit"]).status.code(), Some(7));
+    assert_eq!(place.record(&["--", "sh", "-c", "exit 42"]).status.code(), Some(42));
+    let killed = place.record(&["--", &pthreads(), "killed"]);
+    assert_eq!(killed.status.code(), Some(128 + 9));
+    let said = text(&killed.stderr);
+    assert!(said.contains("was ended by signal 9"), "{said}");
+    assert!(read(&place.path("waits.json")).all().count() > 0, "its waits are there");
+}
+
+#[test]
+fn processes_that_it_starts_count_too() {
+    let place = Place::new("processes");
+    let script = format!("{0} contend & {0} contend; wait", pthreads());
+    let done = place.record(&["--", "sh", "-c", &script]);
+    assert!(done.status.success());
+    assert_eq!(text(&done.stdout), "ok\nok\n");
+    assert!(text(&done.stderr).contains("of sh, in 2 processes"), "{}", text(&done.stderr));
+    let recording = read(&place.path("waits.json"));
+    assert_eq!(recording.program, "sh");
+    assert!(recording.lock("pthreads: STATIC_LOCK").is_some(), "one lock for both");
+}
+
+#[test]
+fn nothing_to_record_is_said_and_nothing_written() {
+    let place = Place::new("nothing");
+    let written = place.path("waits.json");
+    for (what, says) in [("none", "took no pthread mutex"), ("alone", "never had to wait for one")]
+    {
+        let done = place.record(&["--", &pthreads(), what]);
+        assert_eq!(done.status.code(), Some(0), "{what}");
+        let said = text(&done.stderr);
+        assert!(said.contains("nothing was recorded") && said.contains(says), "{said}");
+        assert!(!Path::new(&written).exists(), "{what}");
+    }
+    fs::write(&written, "an older one").unwrap();
+    place.record(&["--", &pthreads(), "none"]);
+    assert_eq!(fs::read_to_string(&written).unwrap(), "an older one");
+    // A wrapper that clears the environment takes the shim away.
+    let done = place.record(&["--", "env", "-i", &pthreads(), "contend"]);
+    assert!(text(&done.stderr).contains("took no pthread mutex"), "{}", text(&done.stderr));
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_before_it_runs() {
+    let place = Place::new("refused");
+    let me = fs::read(pthreads()).unwrap();
+    // A program without an interpreter is what the kernel starts by itself: rename that entry.
+    let mut fixed = me.clone();
+    let table = u64::from_le_bytes(fixed[32..40].try_into().unwrap()) as usize;
+    let entries = u16::from_le_bytes(fixed[56..58].try_into().unwrap()) as usize;
+    for entry in (table..).step_by(56).take(entries) {
+        // PT_INTERP becomes PT_NULL.
+        if fixed[entry..entry + 4] == 3_u32.to_le_bytes() {
+            fixed[entry] = 0;
+        }
+    }
+    let fixed = place.executable("static", &fixed);
+    let mut narrow = me.clone();
+    narrow[4] = 1;
+    let narrow = place.executable("narrow", &narrow);
+    let script = place.executable("script", format!("#!{fixed}\n").as_bytes());
+    let plain = place.path("plain");
+    fs::write(&plain, "text").unwrap();
+
+    for (program, code, says) in [
+        (&*fixed, 2, "statically linked"),
+        (&script, 2, "statically linked"),
+        (&narrow, 2, "another kind of processor"),
+        (&plain, 126, "not executable"),
+        ("/", 126, "a directory"),
+        ("no-such-program", 127, "no program `no-such-program` in PATH"),
+        ("/no/such/program", 127, "no program `/no/such/program`"),
+    ] {
+        let refused = place.record(&["--", program]);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(code), "{program}: {said}");
+        assert!(said.contains(says), "{program}: {said}");
+        assert!(refused.stdout.is_empty());
+        assert!(!Path::new(&place.path("waits.json")).exists(), "{program}");
+    }
+
+    let refused = place.record(&["--shim", "/no/shim.so", "--", &pthreads(), "contend"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("/no/shim.so"));
+    let refused = place.record(&["--shim", &plain, "--", &pthreads(), "contend"]);
+    assert!(text(&refused.stderr).contains("not a shim"), "{}", text(&refused.stderr));
+    let refused = place.record(&["-o", "/no/where.json", "--", &pthreads(), "contend"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--output"), "{}", text(&refused.stderr));
+    assert_eq!(place.record(&[]).status.code(), Some(2));
+}
+
+#[test]
+fn without_a_shim_it_says_how_to_get_one() {
+    let place = Place::new("no-shim");
+    // The command alone, in a folder of its own.
+    fs::create_dir(place.path("bin")).unwrap();
+    let alone = place.path("bin/stanchion");
+    fs::copy(env!("CARGO_BIN_EXE_stanchion"), &alone).unwrap();
+    let refused = Command::new(&alone).args(["record", "--", "sh"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("cargo build -p stanchion-preload") && said.contains("--shim"), "{said}");
+}
+
+#[test]
+fn a_signal_for_the_program_reaches_it() {
+    let place = Place::new("signal");
+    built();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_stanchion"))
+        .args([
+            "record",
+            "--",
+            "sh",
+            "-c",
+            "trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done",
+        ])
+        .current_dir(&place.0)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(child.stdout.take().unwrap()),
+        &mut ready,
+    )
+    .unwrap();
+    assert_eq!(ready, "ready\n");
+    let sent = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
+    assert!(sent.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+}
