@@ -3,6 +3,9 @@
 //! Rounds are interleaved, so that whatever drifts meets all strategies alike; figures are medians. Always-block takes part twice, under two names: what
 //! separates it from itself is noise, and no difference smaller than that means anything.
 //!
+//! A strategy that took more than [`HOPELESS`] times as long as always-block runs no more: one that spins for holders that have no processor may
+//! take a hundred times as long, and no further round would tell more.
+//!
 //! The thresholds of *Opt-known* are computed as the paper's were, from waits recorded beforehand in the same experiment: *for each lock, we
 //! pre-computed the optimum threshold* (section 5).
 
@@ -86,6 +89,9 @@ const AGAIN: usize = 8;
 /// With more noise than this nothing is decided.
 pub(crate) const MOST_NOISE: f64 = 0.05;
 
+/// As many times always-block's time, and a strategy has had its last round.
+const HOPELESS: f64 = 5.0;
+
 /// What a race found.
 #[derive(Debug)]
 pub(crate) struct Standings {
@@ -145,6 +151,7 @@ impl Standings {
         let columns = [
             "strategy",
             "policy here",
+            "rounds",
             "time here",
             "fastest",
             "slowest",
@@ -159,6 +166,7 @@ impl Standings {
             let mut row = vec![
                 self.names[entrant].to_owned(),
                 self.policies[entrant].to_owned(),
+                rounds.len().to_string(),
                 nanos(self.elapsed[entrant]),
                 nanos(rounds.iter().copied().fold(f64::INFINITY, f64::min)),
                 nanos(rounds.iter().copied().fold(0.0, f64::max)),
@@ -233,15 +241,26 @@ pub(crate) fn run<A: Program>(
     let entrants = entrants::<A>();
     let mut times = vec![Vec::new(); entrants.len()];
     for _ in 0..rounds {
-        for (entrant, times) in entrants.iter().zip(&mut times) {
-            let elapsed = (entrant.run)(program, &thresholds)?;
-            times.push(elapsed.as_nanos() as f64);
+        for (index, entrant) in entrants.iter().enumerate() {
+            if !hopeless(&times, index) {
+                let elapsed = (entrant.run)(program, &thresholds)?;
+                times[index].push(elapsed.as_nanos() as f64);
+            }
             context.step()?;
         }
     }
     let names = entrants.iter().map(|entrant| entrant.name).collect();
     let policies = entrants.iter().map(|entrant| entrant.policy).collect();
     Ok(Standings::of(names, policies, times))
+}
+
+/// Whether the last round of an entrant was one too many.
+fn hopeless(times: &[Vec<f64>], entrant: usize) -> bool {
+    let last = |entrant: usize| times[entrant].last().copied();
+    match (last(BLOCK), last(entrant)) {
+        (Some(block), Some(time)) => time > HOPELESS * block,
+        _ => false,
+    }
 }
 
 /// How many steps of the progress bar [`run`] takes.
@@ -265,7 +284,7 @@ pub(crate) fn notes(what: &str, rounds: usize, recorded: &Recorded) -> Vec<Strin
     vec![
         format!(
             "{what}. Medians of {rounds} interleaved rounds; every run is checked against the program's own result. Always-block takes part twice: \
-             what separates it from itself is noise."
+             what separates it from itself is noise. A strategy that took more than {HOPELESS} times as long as always-block was not run again."
         ),
         format!(
             "The thresholds of Opt-known are the best for {} waits recorded in a run before the rounds, lock by lock, with C = {}. The other policies \
@@ -316,8 +335,8 @@ mod tests {
         let table = standings.table("a table", &TABLE_4);
         assert_eq!(table.rows.len(), ENTRANTS);
         assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
-        assert_eq!(table.rows[SPIN][8], "−24.4\u{a0}%");
-        assert!(table.rows[10][5].starts_with('−'));
+        assert_eq!(table.rows[SPIN][9], "−24.4\u{a0}%");
+        assert!(table.rows[10][6].starts_with('−'));
     }
 
     #[test]
@@ -328,6 +347,19 @@ mod tests {
         standings.rounds[AGAIN] = vec![7.0, 10.0, 14.0];
         // Of 7, 10, 10, 10, 14, 14 the second is 10 and the last but one 14.
         assert!((standings.noise() - 0.2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_hopeless_is_not_run_again() {
+        let mut times = vec![Vec::new(); 3];
+        assert!(!hopeless(&times, SPIN), "nothing has run");
+        times[BLOCK].push(10.0);
+        assert!(!hopeless(&times, SPIN));
+        times[SPIN].push(50.0);
+        assert!(!hopeless(&times, SPIN));
+        times[SPIN].push(51.0);
+        assert!(hopeless(&times, SPIN));
+        assert!(!hopeless(&times, BLOCK) && !hopeless(&times, 2));
     }
 
     #[test]

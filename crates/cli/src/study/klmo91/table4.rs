@@ -27,7 +27,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let rounds = context.pick(3, 7);
     context.plan(1 + race::steps(rounds));
-    let hanoi = Hanoi::new(context, context.pick(15, 80));
+    let hanoi = Hanoi::new(context, context.pick(10, 50));
     let recorded = record("Hanoi", &hanoi, context)?;
     context.step()?;
     let standings = race::run(context, &hanoi, &recorded, rounds)?;
