@@ -1,6 +1,5 @@
 //! What is tried. Statics are waited for under their names, so they have some.
 
-use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -8,138 +7,11 @@ use std::time::Duration;
 
 use libc::{
     CLOCK_MONOTONIC, CLOCK_REALTIME, EBUSY, EDEADLK, EINVAL, EOWNERDEAD, EPERM, ETIMEDOUT, c_int,
-    clockid_t, pthread_cond_t, pthread_mutex_t, timespec,
+    clockid_t, timespec,
 };
+use objects::{Cond, Mutex};
 
-unsafe extern "C" {
-    fn pthread_mutex_clocklock(m: *mut pthread_mutex_t, c: clockid_t, t: *const timespec) -> c_int;
-    fn pthread_cond_clockwait(
-        c: *mut pthread_cond_t,
-        m: *mut pthread_mutex_t,
-        clock: clockid_t,
-        t: *const timespec,
-    ) -> c_int;
-}
-
-#[repr(transparent)]
-struct Mutex(UnsafeCell<pthread_mutex_t>);
-// SAFETY: a mutex is for several threads.
-unsafe impl Sync for Mutex {}
-
-impl Mutex {
-    const fn new() -> Self {
-        Self(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER))
-    }
-
-    fn of_kind(set: impl Fn(*mut libc::pthread_mutexattr_t) -> c_int) -> Box<Self> {
-        let mutex = Box::new(Self::new());
-        mutex.make(set);
-        mutex
-    }
-
-    fn make(&self, set: impl Fn(*mut libc::pthread_mutexattr_t) -> c_int) {
-        let mut attributes = MaybeUninit::uninit();
-        let attributes = attributes.as_mut_ptr();
-        // SAFETY: initializes them.
-        assert_eq!(unsafe { libc::pthread_mutexattr_init(attributes) }, 0);
-        assert_eq!(set(attributes), 0);
-        // SAFETY: a mutex that nobody has.
-        assert_eq!(unsafe { libc::pthread_mutex_init(self.0.get(), attributes) }, 0);
-    }
-
-    fn of_type(kind: c_int) -> Box<Self> {
-        // SAFETY: attributes that were initialized.
-        Self::of_kind(|attributes| unsafe { libc::pthread_mutexattr_settype(attributes, kind) })
-    }
-
-    fn lock(&self) -> c_int {
-        // SAFETY: a mutex.
-        unsafe { libc::pthread_mutex_lock(self.0.get()) }
-    }
-
-    fn try_lock(&self) -> c_int {
-        // SAFETY: a mutex.
-        unsafe { libc::pthread_mutex_trylock(self.0.get()) }
-    }
-
-    fn lock_until(&self, until: timespec) -> c_int {
-        // SAFETY: a mutex and a time.
-        unsafe { libc::pthread_mutex_timedlock(self.0.get(), &until) }
-    }
-
-    fn lock_by(&self, clock: clockid_t, until: timespec) -> c_int {
-        // SAFETY: a mutex and a time.
-        unsafe { pthread_mutex_clocklock(self.0.get(), clock, &until) }
-    }
-
-    fn unlock(&self) -> c_int {
-        // SAFETY: a mutex.
-        unsafe { libc::pthread_mutex_unlock(self.0.get()) }
-    }
-
-    fn destroy(&self) -> c_int {
-        // SAFETY: a mutex.
-        unsafe { libc::pthread_mutex_destroy(self.0.get()) }
-    }
-
-    fn with<R>(&self, body: impl FnOnce() -> R) -> R {
-        assert_eq!(self.lock(), 0);
-        let result = body();
-        assert_eq!(self.unlock(), 0);
-        result
-    }
-}
-
-#[repr(transparent)]
-struct Cond(UnsafeCell<pthread_cond_t>);
-// SAFETY: a condition variable is for several threads.
-unsafe impl Sync for Cond {}
-
-impl Cond {
-    const fn new() -> Self {
-        Self(UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER))
-    }
-
-    fn make(&self, set: impl Fn(*mut libc::pthread_condattr_t) -> c_int) {
-        let mut attributes = MaybeUninit::uninit();
-        let attributes = attributes.as_mut_ptr();
-        // SAFETY: initializes them.
-        assert_eq!(unsafe { libc::pthread_condattr_init(attributes) }, 0);
-        assert_eq!(set(attributes), 0);
-        // SAFETY: a condition variable that nobody has.
-        assert_eq!(unsafe { libc::pthread_cond_init(self.0.get(), attributes) }, 0);
-    }
-
-    fn wait(&self, mutex: &Mutex) -> c_int {
-        // SAFETY: both are what they are, and this thread holds the mutex.
-        unsafe { libc::pthread_cond_wait(self.0.get(), mutex.0.get()) }
-    }
-
-    fn wait_until(&self, mutex: &Mutex, until: timespec) -> c_int {
-        // SAFETY: as above.
-        unsafe { libc::pthread_cond_timedwait(self.0.get(), mutex.0.get(), &until) }
-    }
-
-    fn wait_by(&self, mutex: &Mutex, clock: clockid_t, until: timespec) -> c_int {
-        // SAFETY: as above.
-        unsafe { pthread_cond_clockwait(self.0.get(), mutex.0.get(), clock, &until) }
-    }
-
-    fn signal(&self) {
-        // SAFETY: a condition variable.
-        assert_eq!(unsafe { libc::pthread_cond_signal(self.0.get()) }, 0);
-    }
-
-    fn broadcast(&self) {
-        // SAFETY: a condition variable.
-        assert_eq!(unsafe { libc::pthread_cond_broadcast(self.0.get()) }, 0);
-    }
-
-    fn destroy(&self) {
-        // SAFETY: a condition variable that nobody waits for.
-        assert_eq!(unsafe { libc::pthread_cond_destroy(self.0.get()) }, 0);
-    }
-}
+mod objects;
 
 fn after(clock: clockid_t, time: Duration) -> timespec {
     let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
