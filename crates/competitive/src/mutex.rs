@@ -45,8 +45,8 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 /// | | |
 /// | --- | --- |
 /// | uncontended | one compare-exchange to lock, one store and one load to unlock (where [`membarrier`](machine::asymmetric) is to be had) |
-/// | order | none: a running thread may overtake sleepers. One that has slept for 10 ms is handed the lock, at most every 5 ms |
-/// | size | 8 bytes and the policy's, at most 16 in all |
+/// | order | none: a running thread may overtake sleepers. A release hands the lock to one that has waited for 10 ms, at most every 5 ms, unless another thread is quicker |
+/// | size | 8 bytes and the policy's; with those of [`policy`](crate::policy) at most 12 in all |
 /// | more threads than processors | keeps working: waiters sleep |
 /// | deadline | yes |
 ///

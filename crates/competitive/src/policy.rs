@@ -46,7 +46,8 @@ pub use randomized::Randomized;
 ///
 /// [`adjust`](Self::adjust) is called by the thread that has just got the lock, so never by two at once; [`threshold`](Self::threshold)
 /// and [`keep_spinning`](Self::keep_spinning) are called by any number of waiters meanwhile. Both must be short: they run while others wait. If one panics, the
-/// lock is released and the panic goes on.
+/// lock is released and the panic goes on. They must not lock the lock that they are asked about: a thread whose policy has taken the lock meanwhile holds
+/// it already, and panics as such.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::{Contention, Policy}};
@@ -69,8 +70,9 @@ pub trait Policy: Send + Sync {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
 
-    /// For how many nanoseconds this wait may spin before it blocks; `u64::MAX` for as long as it takes. Asked when the wait begins, and
-    /// again when a thread that has blocked was woken but did not get the lock.
+    /// For how many nanoseconds this wait may spin before it blocks; `u64::MAX` for as long as it takes, without
+    /// [`keep_spinning`](Self::keep_spinning) being asked. Asked when the wait begins, and again when a thread that has blocked was woken but did
+    /// not get the lock.
     fn threshold(&self, contention: &Contention) -> u64;
 
     /// Whether a wait goes on spinning; asked at every look that found the lock held, while the threshold is not reached. Looks are at most

@@ -46,7 +46,8 @@ impl Record {
         self.place.to_bits()
     }
 
-    /// The record whose [`to_bits`](Self::to_bits) is `bits`; none for 0 and for what no record gave.
+    /// The record whose [`to_bits`](Self::to_bits) is `bits`; none for 0 and for what no record can give. What is added to one that was not registered
+    /// yet is counted under the name that comes to have its place.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match Place::from_bits(bits) {

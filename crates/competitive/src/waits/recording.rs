@@ -63,7 +63,9 @@ pub fn snapshot() -> Recording {
 
 /// Begins anew: nothing is counted yet, buckets are as wide as C is now, and the time starts. Names stay taken.
 ///
-/// For a program that records several runs, one after another, or wants the time to start before the first wait. A wait that is counted meanwhile may be lost, or counted as if the unit were the old one.
+/// For a program that records several runs, one after another, or wants the time to start before the first wait. A wait that is counted meanwhile
+/// may be lost, or counted as if the unit were the old one; and of a lock that counts just then a count may go on from what it was. To be exact, restart
+/// while nobody waits.
 pub fn restart() {
     table::restart(cost::current());
 }

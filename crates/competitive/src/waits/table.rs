@@ -12,8 +12,7 @@
 //! | `Slot::name` | |
 //! | --- | --- |
 //! | 0 | free |
-//! | 1 | being emptied |
-//! | a name's index, and 2 | of the one lock that has it |
+//! | a name's index, and 2 | of the one lock that has it, which empties it before it gives it back |
 //!
 //! # Invariants
 //!

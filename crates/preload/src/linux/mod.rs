@@ -10,6 +10,10 @@
 //!    that this thread holds. Names are found in `/proc/self/maps` instead ([`place`]), functions before the program starts ([`real`]).
 //! 3. It leaves `errno` as it was ([`errno`]).
 //! 4. It writes to no file but the shared table, and says nothing once the program runs.
+//!
+//! One exception: where locks are replaced, the first lock of each thread gives the thread its number ([`machine::thread::index`]). That registers a
+//! destructor with the C library, which calls `calloc` and takes the loader's lock for a moment; the thread holds no lock of ours then, but may hold
+//! others. An allocator that locks one of ours meanwhile finds a thread without a number, which is served all the same.
 
 mod allocator;
 mod errno;
