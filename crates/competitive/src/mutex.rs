@@ -27,6 +27,7 @@
 //! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`, of which `lock_slow` is the transcription; their `releaseTime` is stamped by
 //! the releaser, in its slow path only.
 
+use core::cell::Cell;
 use core::fmt;
 
 use lock_api::{GuardNoSend, RawMutex, RawMutexFair, RawMutexTimed};
@@ -101,6 +102,13 @@ pub type MappedPolicyMutexGuard<'a, T, P> = lock_api::MappedMutexGuard<'a, RawPo
 const SPINNER: u32 = 1;
 const SLEEPER: u32 = 1 << 16;
 
+/// The first pause of a spinning waiter is this part of C. Two threads that meet often in short sections do best if the one that was late stays away for
+/// several sections of the other, because each change of hands costs the transfer of a line; who waits for long has lost an eighth of C.
+const FIRST_PAUSE: u64 = 8;
+
+/// Who waits for no longer than this, in nanoseconds, is not counted: counting takes the lock's line away from its holder twice.
+const BRIEF_NS: u64 = 500;
+
 impl<P> RawPolicyMutex<P> {
     /// A free lock with that policy, for policies that have parameters.
     ///
@@ -158,9 +166,9 @@ impl<P: Policy> RawPolicyMutex<P> {
             if deadline.passed() {
                 return waiter.give_up();
             }
-            arrival.sleeps(true);
+            arrival.count_as(SLEEPER);
             let slept = waiter.sleep(deadline);
-            arrival.sleeps(false);
+            arrival.awake();
             match slept {
                 Slept::Refused => {}
                 Slept::Woken { at, mode } => arrival.woken(at, mode),
@@ -185,7 +193,7 @@ impl<P: Policy> RawPolicyMutex<P> {
         arrival: &mut Arrival<'_>,
         waiter: &Waiter<'_>,
     ) -> bool {
-        let mut holder = arrival.holder;
+        let holder = Cell::new(arrival.holder);
         let mut changes = 0;
         let attempt = || {
             // Acquire: if it finds the lock handed over, that pairs with the Release of who did it.
@@ -193,9 +201,8 @@ impl<P: Policy> RawPolicyMutex<P> {
             if word == Owner::NOBODY {
                 return self.try_acquire(me).then_some(Found::Free);
             }
-            if word != holder {
+            if word != holder.replace(word) {
                 changes += 1;
-                holder = word;
             }
             me.is(word).then_some(Found::Mine)
         };
@@ -203,18 +210,20 @@ impl<P: Policy> RawPolicyMutex<P> {
             retry_until_deadline(attempt, &mut Spin::start(), deadline)
         } else {
             let mut contention = arrival.contention;
-            let began = clock::now();
+            let began = arrival.until;
             // A clock that has begun anew, as after a suspend, is outside too.
-            let time = began..began.plus_nanos(threshold);
-            retry_for(attempt, STRIDE_NS, || {
-                // Relaxed: a hint for the policy.
-                contention.holder = Owner::index_in(self.word.load(Ordering::Relaxed));
-                time.contains(&clock::now())
-                    && !deadline.passed()
-                    && self.policy.keep_spinning(&contention)
+            let (time, brief) =
+                (began..began.plus_nanos(threshold), began..began.plus_nanos(BRIEF_NS));
+            retry_for(attempt, contention.cost / FIRST_PAUSE..STRIDE_NS, || {
+                let now = clock::now();
+                if !brief.contains(&now) {
+                    arrival.count_as(SPINNER);
+                }
+                contention.holder = Owner::index_in(holder.get());
+                time.contains(&now) && !deadline.passed() && self.policy.keep_spinning(&contention)
             })
         };
-        arrival.spun(holder, changes);
+        arrival.spun(holder.get(), changes);
         match found {
             None => false,
             Some(Found::Free) => true,
@@ -265,8 +274,8 @@ impl<P: Policy> Drop for Held<'_, P> {
 /// One thread's wait for a lock, from its first failure on.
 struct Arrival<'l> {
     waiting: &'l AtomicU32,
-    /// [`SPINNER`] or [`SLEEPER`].
-    counted: u32,
+    /// What it is counted as: 0 at first, then [`SPINNER`] or [`SLEEPER`].
+    counted: Cell<u32>,
     since: clock::Ticks,
     /// Until when the wait is accounted for.
     until: clock::Ticks,
@@ -283,7 +292,7 @@ impl<'l> Arrival<'l> {
     fn new<P>(lock: &'l RawPolicyMutex<P>) -> Self {
         let now = clock::now();
         // Relaxed, here and below: hints for the policy.
-        let others = lock.waiting.fetch_add(SPINNER, Ordering::Relaxed);
+        let others = lock.waiting.load(Ordering::Relaxed);
         let holder = lock.word.load(Ordering::Relaxed);
         let contention = Contention {
             holder: Owner::index_in(holder),
@@ -294,7 +303,7 @@ impl<'l> Arrival<'l> {
         };
         Self {
             waiting: &lock.waiting,
-            counted: SPINNER,
+            counted: Cell::new(0),
             since: now,
             until: now,
             spun: 0,
@@ -315,15 +324,21 @@ impl<'l> Arrival<'l> {
         self.holder_changes += changes;
     }
 
-    fn sleeps(&mut self, sleeps: bool) {
-        let counted = if sleeps { SLEEPER } else { SPINNER };
-        let before = self.waiting.fetch_add(counted.wrapping_sub(self.counted), Ordering::Relaxed);
-        self.counted = counted;
-        if !sleeps {
-            let others = before.wrapping_sub(SLEEPER);
-            self.contention.spinners = others % SLEEPER;
-            self.contention.sleepers = others / SLEEPER;
+    /// Counts it as that from now on; says who else was counted.
+    fn count_as(&self, kind: u32) -> u32 {
+        let before = self.counted.replace(kind);
+        if before == kind {
+            return self.waiting.load(Ordering::Relaxed).wrapping_sub(kind);
         }
+        let all = self.waiting.fetch_add(kind.wrapping_sub(before), Ordering::Relaxed);
+        all.wrapping_sub(before)
+    }
+
+    /// It has slept, and tries again.
+    fn awake(&mut self) {
+        let others = self.count_as(SPINNER);
+        self.contention.spinners = others % SLEEPER;
+        self.contention.sleepers = others / SLEEPER;
     }
 
     /// It was woken by a release at that moment.
@@ -357,7 +372,10 @@ impl<'l> Arrival<'l> {
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
-        self.waiting.fetch_sub(self.counted, Ordering::Relaxed);
+        let counted = self.counted.get();
+        if counted != 0 {
+            self.waiting.fetch_sub(counted, Ordering::Relaxed);
+        }
     }
 }
 

@@ -96,7 +96,7 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from one hint up to this.
+/// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from an eighth of C up to this.
 pub const STRIDE_NS: u64 = 1_500;
 
 /// What a waiter sees.
@@ -117,7 +117,7 @@ impl Contention {
         self.holder
     }
 
-    /// How many others were spinning for this lock. A hint.
+    /// How many others were spinning for this lock: those that have done so for more than half a microsecond. A hint.
     #[inline]
     #[must_use]
     pub fn spinners(&self) -> u32 {
@@ -197,7 +197,7 @@ impl Wait {
         self.wake_latency
     }
 
-    /// How many others waited when it began.
+    /// How many others waited when it began: slept, or had been spinning for more than half a microsecond.
     #[inline]
     #[must_use]
     pub fn others(&self) -> u32 {

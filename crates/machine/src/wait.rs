@@ -226,25 +226,25 @@ pub fn spin_for<W: Word>(
 /// Repeats `attempt` until it yields something, or until `again` says to stop, which is asked after each attempt that failed. Attempts at
 /// least once.
 ///
-/// The pause between two attempts doubles from one hint up to `longest` nanoseconds: who watches a word takes its line away from the thread that is
-/// to write it. Only pauses, never yields: the caller has something better to do when it stops. A failed attempt must have no effect that
+/// The pause between two attempts doubles from `pauses.start` up to `pauses.end` nanoseconds: who watches a word takes its line away from the thread
+/// that is to write it. Only pauses, never yields: the caller has something better to do when it stops. A failed attempt must have no effect that
 /// another thread can see.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, wait::retry_for};
 /// let word = AtomicU32::new(0);
 /// let mut asked = 0;
-/// let seen = retry_for(|| (word.load(Relaxed) != 0).then_some(()), 200, || { asked += 1; asked < 5 });
+/// let seen = retry_for(|| (word.load(Relaxed) != 0).then_some(()), 20..200, || { asked += 1; asked < 5 });
 /// assert_eq!((seen, asked), (None, 5));
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
 pub fn retry_for<R>(
     mut attempt: impl FnMut() -> Option<R>,
-    longest: u64,
+    pauses: core::ops::Range<u64>,
     mut again: impl FnMut() -> bool,
 ) -> Option<R> {
-    let mut pause = NOMINAL_PAUSE_NS;
+    let mut pause = pauses.start.min(pauses.end);
     loop {
         if let Some(outcome) = attempt() {
             return Some(outcome);
@@ -252,8 +252,8 @@ pub fn retry_for<R>(
         if !again() || !backend::wait::SPINS {
             return None;
         }
-        delay(pause.min(longest));
-        pause = pause.saturating_mul(2).min(longest);
+        delay(pause);
+        pause = pause.saturating_mul(2).min(pauses.end);
     }
 }
 
