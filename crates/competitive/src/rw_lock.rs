@@ -23,6 +23,9 @@
 //! 2. While `writer` is set no reader is added. So readers that a writer waits for only become fewer, and once there are none the word is its own.
 //! 3. Readers are counted in 30 bits, and one more is refused.
 //!
+//! Not an invariant, unlike the mutex's: a writer's release touches the gate after readers may have the lock, so it must not be freed before that release has
+//! returned. Safe code cannot.
+//!
 //! # No wake-up is lost
 //!
 //! The writer sleeps only while the word is what it saw, with `asleep` in it. Readers that leave change the word; the last one finds
