@@ -18,12 +18,14 @@ use criterion::{
     BenchmarkGroup, Criterion, SamplingMode, criterion_group, criterion_main, measurement::WallTime,
 };
 use lock::Lock;
+use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{RawPolicyMutex, policy};
 
 /// Calls `run::<L>(arguments)` for every mutex: ours, then the peers.
 macro_rules! for_every_mutex {
     ($run:ident $arguments:tt) => {
         $run::<RawPolicyMutex<policy::Adaptive>> $arguments;
+        $run::<RawPolicyMutex<Recorder<policy::Adaptive>>> $arguments;
         $run::<RawPolicyMutex<policy::AlwaysBlock>> $arguments;
         $run::<RawPolicyMutex<policy::FixedSpin>> $arguments;
         $run::<RawPolicyMutex<policy::FixedSpin<50>>> $arguments;

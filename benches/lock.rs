@@ -1,6 +1,7 @@
 //! One shape for all locks, ours and our peers', so that every group measures the same loop.
 
 use lock_api::RawMutex;
+use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{RawPolicyMutex, policy};
 
 /// A lock around nothing: what a benchmark acquires and releases.
@@ -43,6 +44,7 @@ ours! {
     "Mcs": stanchion_spin::Mcs;
     "TimePublishedMcs": stanchion_spin::TimePublishedMcs;
     "Mutex": RawPolicyMutex<policy::Adaptive>;
+    "Mutex, recorded": RawPolicyMutex<Recorder<policy::Adaptive>>;
     "AlwaysBlock": RawPolicyMutex<policy::AlwaysBlock>;
     "AlwaysSpin": RawPolicyMutex<policy::AlwaysSpin>;
     "FixedSpin": RawPolicyMutex<policy::FixedSpin>;
