@@ -11,6 +11,11 @@
 //! | does not spin on one processor | the holder could not run meanwhile |
 //! | spins for C at most where processor time is rationed | a quota is spent by spinning as by work |
 //!
+//! Tried in the same study, and left out, because the mean regret did not become less: limits of 4, 8, 32 and 64 times C (1.13, 1.13, 1.07 and 1.12 beside 1.11);
+//! no spinning while another thread sleeps (1.09, but more in sections of 10 µs); no second spin after a wake-up (1.13); several spinners (1.15); spinning on while the kernel
+//! counts no more runnable threads than processors, the paper's condition (a) (1.06, but a file is read for each wait, and 1.17 where the holder sleeps); and asking whether
+//! the holder runs, which is [`HolderAware`](super::HolderAware) (level).
+//!
 //! # Orderings
 //!
 //! All Relaxed: the words are numbers by themselves, and a waiter that reads an old one spins for an old threshold.
