@@ -223,6 +223,51 @@ fn a_try_meets_a_holder() {
     });
 }
 
+/// A release in turn that finds nobody asleep, and a thread that only tries.
+#[test]
+fn a_try_meets_a_release_in_turn() {
+    explore("a_try_meets_a_release_in_turn", plain(), || {
+        held_then::<Sleeps>(true, |mutex| {
+            let mutex = mutex.clone();
+            let tries = move || {
+                let got = mutex.try_lock().map(|payload| payload.add_one()).is_some();
+                u32::from(got)
+            };
+            vec![thread::spawn(tries)]
+        });
+    });
+}
+
+/// Sleeps at first, and spins for as long as it takes once it was woken.
+struct SleepsOnce;
+
+impl Policy for SleepsOnce {
+    const INIT: Self = Self;
+    fn threshold(&self, contention: &Contention) -> u64 {
+        if contention.blocks() == 0 { 0 } else { u64::MAX }
+    }
+}
+
+/// A thread was woken, another one is quicker and then releases in turn: the first finds its number in the word, and must see that it was given.
+#[test]
+fn a_release_in_turn_to_one_that_spins_again_bounded() {
+    let model = plain().preemptions(3);
+    explore("a_release_in_turn_to_one_that_spins_again_bounded", model, || {
+        let mutex = shared::<SleepsOnce>();
+        let guard = mutex.lock();
+        let other = locker(&mutex, 1);
+        guard.add_one();
+        drop(guard);
+        let mut mine = 1;
+        if let Some(again) = mutex.try_lock() {
+            again.add_one();
+            mine += 1;
+            MutexGuard::unlock_fair(again);
+        }
+        adds_up(&mutex, mine, vec![other]);
+    });
+}
+
 /// A forgotten guard leaves the mutex locked, wherever it is moved.
 #[test]
 fn a_forgotten_guard_keeps_a_moved_lock() {
