@@ -223,21 +223,6 @@ fn a_try_meets_a_holder() {
     });
 }
 
-/// A release in turn that finds nobody asleep, and a thread that only tries.
-#[test]
-fn a_try_meets_a_release_in_turn() {
-    explore("a_try_meets_a_release_in_turn", plain(), || {
-        held_then::<Sleeps>(true, |mutex| {
-            let mutex = mutex.clone();
-            let tries = move || {
-                let got = mutex.try_lock().map(|payload| payload.add_one()).is_some();
-                u32::from(got)
-            };
-            vec![thread::spawn(tries)]
-        });
-    });
-}
-
 /// Sleeps at first, and spins for as long as it takes once it was woken.
 struct SleepsOnce;
 
