@@ -2,8 +2,10 @@
 //!
 //! 1. An algorithm names no real primitive: in the crates of [`ALGORITHMS`] no path through `std` or `core` leads to one, tests apart.
 //!    Clippy cannot say this, because on the real machine `machine`'s atomics are core's.
-//! 2. No file has more than [`LONGEST`] lines.
-//! 3. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
+//! 2. An algorithm reads no clock but `machine::clock`'s: nowhere in these crates stands `Instant::now`, tests apart. `Instant` itself may be named, and
+//!    `machine` re-exports it: `lock_api` wants deadlines of that type.
+//! 3. No file has more than [`LONGEST`] lines.
+//! 4. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
 
 use crate::failure::{Failure, Result};
 use crate::orderings::sites::File;
@@ -44,7 +46,8 @@ pub(crate) fn house() -> Result {
             let source = std::fs::read_to_string(&full).map_err(Failure::file(&full))?;
             let algorithm = ALGORITHMS.iter().any(|room| path.starts_with(room));
             let found = unfinished(&source).into_iter().chain(long(&source));
-            let found = found.chain(algorithm.then(|| primitives(&source)).into_iter().flatten());
+            let asked = algorithm.then(|| primitives(&source).into_iter().chain(clocks(&source)));
+            let found = found.chain(asked.into_iter().flatten());
             wrong.extend(found.map(|why| format!("{path}:{why}")));
         }
     }
@@ -82,6 +85,17 @@ fn primitives(source: &str) -> Vec<String> {
     found.collect()
 }
 
+/// Where code outside of tests reads the system's clock.
+fn clocks(source: &str) -> Vec<String> {
+    let lines = File::new(source).members("Instant", "now");
+    let why = |line| {
+        format!(
+            "{line}: `Instant::now`: an algorithm asks `machine::clock`: `now`, `moment_after` or a `Deadline`"
+        )
+    };
+    lines.into_iter().map(why).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +118,24 @@ mod tests {
             #[cfg(test)] mod tests { use std::thread; }
         ";
         assert_eq!(primitives(source), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_reading_of_the_clock_is_found_and_a_deadline_passes() {
+        let found = |source: &str| clocks(source).len();
+        assert_eq!(found("fn f() { Instant::now().checked_add(d) }"), 1);
+        assert_eq!(found("fn f() { g(machine::clock::Instant :: now) }"), 1);
+        assert_eq!(
+            clocks("\nfn f() {\n    crate::clock::Instant::now();\n}")[0].split(':').next(),
+            Some("3")
+        );
+        let harmless = "
+            // Instant::now() is for `machine`.
+            use machine::clock::{self, Instant, moment_after};
+            fn f(until: Instant) -> u64 { clock::now(); Now::Instant; moment_after(d); h(\"Instant::now\") }
+            #[cfg(test)] mod tests { fn g() { Instant::now(); } }
+        ";
+        assert_eq!(clocks(harmless), Vec::<String>::new());
     }
 
     #[test]

@@ -29,7 +29,7 @@ use core::time::Duration;
 
 use lock_api::{RawCondvarTimed, RawMutex, RawMutexTimed};
 use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::{Deadline, Instant};
+use machine::clock::{Deadline, Instant, moment_after};
 use machine::thread;
 
 use crate::bomb::AbortOnUnwind;
@@ -191,7 +191,7 @@ where
     M: RawMutexTimed<Duration = Duration, Instant = Instant>,
 {
     fn checked_duration_to_instant(timeout: &Duration) -> Option<Instant> {
-        Instant::now().checked_add(*timeout)
+        moment_after(*timeout)
     }
 
     unsafe fn wait_until(&self, mutex: &M, guard: &mut M::Guard, timeout: &Instant) -> bool {

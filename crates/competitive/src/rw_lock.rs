@@ -47,7 +47,7 @@ use lock_api::{
     RawRwLockUpgradeTimed,
 };
 use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::{Deadline, Instant};
+use machine::clock::{Deadline, Instant, moment_after};
 use machine::park;
 use machine::wait::spin_for;
 
@@ -408,10 +408,6 @@ unsafe impl<G: RawMutex> RawRwLockUpgradeDowngrade for RawRwLock<G> {
 /// When a try gives up; `None` for a moment that lies beyond the clock's end.
 type Until = Option<Instant>;
 
-fn after(timeout: Duration) -> Until {
-    Instant::now().checked_add(timeout)
-}
-
 impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> RawRwLock<G> {
     fn take_gate(&self, until: Until) -> Option<G::Guard> {
         match until {
@@ -448,7 +444,8 @@ where
 
     fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardSend> {
         // The clock is read only by a thread that has to wait.
-        lock_api::RawRwLock::try_lock_shared(self).or_else(|| self.read_until(after(timeout)))
+        lock_api::RawRwLock::try_lock_shared(self)
+            .or_else(|| self.read_until(moment_after(timeout)))
     }
 
     fn try_lock_shared_until(&self, timeout: Instant) -> Option<GuardSend> {
@@ -456,7 +453,8 @@ where
     }
 
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<G::Guard> {
-        lock_api::RawRwLock::try_lock_exclusive(self).or_else(|| self.write_until(after(timeout)))
+        lock_api::RawRwLock::try_lock_exclusive(self)
+            .or_else(|| self.write_until(moment_after(timeout)))
     }
 
     fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<G::Guard> {
@@ -470,7 +468,7 @@ where
     G: RawMutexTimed<Duration = Duration, Instant = Instant>,
 {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<G::Guard> {
-        self.take_gate(after(timeout))
+        self.take_gate(moment_after(timeout))
     }
 
     fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<G::Guard> {
@@ -482,7 +480,7 @@ where
         guard: G::Guard,
         timeout: Duration,
     ) -> Result<G::Guard, G::Guard> {
-        self.upgrade_until(guard, after(timeout))
+        self.upgrade_until(guard, moment_after(timeout))
     }
 
     unsafe fn try_upgrade_until(

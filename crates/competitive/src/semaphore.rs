@@ -34,7 +34,7 @@ use core::time::Duration;
 
 use lock_api::{RawMutex, RawMutexTimed};
 use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::{Deadline, Instant};
+use machine::clock::{Deadline, Instant, moment_after};
 use machine::park;
 use machine::wait::spin_for;
 
@@ -307,7 +307,7 @@ impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> Semaphore<G> {
     pub fn try_acquire_many_for(&self, count: u32, timeout: Duration) -> Option<Permits<'_, G>> {
         self.assert_countable(count);
         // The clock is read only by a thread that has to wait.
-        (self.try_take(count) || self.take_until(count, Instant::now().checked_add(timeout)))
+        (self.try_take(count) || self.take_until(count, moment_after(timeout)))
             .then(|| Permits { semaphore: self, count })
     }
 

@@ -193,6 +193,20 @@ impl fmt::Display for Distrust {
     }
 }
 
+/// The moment `timeout` from now, as `lock_api`'s deadlines want it; `None` if it lies beyond the end of the clock.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion_machine::clock::moment_after;
+/// assert!(moment_after(Duration::from_secs(1)).is_some());
+/// assert_eq!(moment_after(Duration::MAX), None);
+/// ```
+#[cfg(feature = "std")]
+#[must_use]
+pub fn moment_after(timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(timeout)
+}
+
 /// When a wait gives up: a moment of the monotonic clock, or never.
 ///
 /// Without the `std` feature there is no clock, and the only deadline is [`NEVER`](Self::NEVER).

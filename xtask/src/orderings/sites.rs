@@ -188,6 +188,18 @@ impl<'a> File<'a> {
         begins.map(|at| (self.line(at), self.segments(at))).collect()
     }
 
+    /// Lines outside of tests that name `of::name`, whatever the path before it.
+    pub(crate) fn members(&self, of: &str, name: &str) -> Vec<usize> {
+        let named = |at: usize| {
+            self.is_word(at, of)
+                && !self.tests[at]
+                && self.is(at + 1, ':')
+                && self.is(at + 2, ':')
+                && self.is_word(at + 3, name)
+        };
+        (0..self.tokens.len()).filter(|&at| named(at)).map(|at| self.line(at)).collect()
+    }
+
     /// The words of the path that begins at `at`.
     fn segments(&self, mut at: usize) -> Vec<&'a str> {
         let mut segments = Vec::new();
