@@ -6,8 +6,9 @@
 
 use stanchion_machine as machine;
 
+use machine::atomic::{AtomicBool, AtomicU32, Ordering};
 use machine::clock::Deadline;
-use machine::{atomic::AtomicU32, kernel, park, presence, thread, topology};
+use machine::{asymmetric, kernel, park, presence, thread, topology};
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -51,6 +52,8 @@ fn main() {
     cost("topology::processors", 10_000, topology::processors);
     cost("topology::quota", 200, topology::quota);
 
+    barriers();
+
     let (sender, receiver) = mpsc::channel();
     let (stop, stopped) = mpsc::channel::<()>();
     let sleeper = std::thread::spawn(move || {
@@ -82,6 +85,28 @@ fn main() {
         kernel::rseq().map_or_else(|why| why.to_string(), |it| it.to_string())
     );
     println!("slice extension  {}", yes_or_why(kernel::slice_extension()));
+}
+
+/// Prints what asymmetric barriers cost: to the process that asks for the first time and has another thread, with that thread running, and without.
+fn barriers() {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (sender, running) = mpsc::channel();
+        let stop = &stop;
+        scope.spawn(move || {
+            sender.send(()).ok();
+            // Relaxed: nothing but the word is waited for.
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        running.recv().ok();
+        first("asymmetric: the first call", asymmetric::is_free);
+        cost("asymmetric::heavy, another thread running", 10_000, asymmetric::heavy);
+        stop.store(true, Ordering::Relaxed);
+    });
+    cost("asymmetric::heavy, alone", 10_000, asymmetric::heavy);
+    cost("asymmetric::light", 1_000_000, asymmetric::light);
 }
 
 fn yes_or_why(answer: Result<(), impl ToString>) -> String {

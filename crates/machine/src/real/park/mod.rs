@@ -16,7 +16,7 @@ pub(crate) use futex::{wait, wake};
 )))]
 pub(crate) use portable::{wait, wake};
 
-/// 64 KiB of untouched memory; with a hundred locks in use, two share a bucket in one of ten.
+/// 64 KiB of untouched memory; with a hundred locks in use, about one in ten shares its bucket with another.
 pub(crate) const BUCKETS: usize = 1024;
 
 #[cfg(test)]
