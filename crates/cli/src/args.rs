@@ -214,7 +214,7 @@ pub(crate) struct StudyOptions {
         value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub(crate) window_ms: Option<u64>,
 
-    /// Enter our adaptive policies with other steps as well.
+    /// Enter our adaptive policies with other steps and limits as well.
     #[arg(long, help_heading = REGRET)]
     pub(crate) sweep: bool,
 }

@@ -1,6 +1,6 @@
 //! Adaptive: the default, a random walk with longer legs, one spinner at a time.
 //!
-//! What it is made of, and why (`cargo study regret` has the figures):
+//! What it is made of, and why (`cargo study regret` shows what it comes to):
 //!
 //! | part | because |
 //! | --- | --- |
@@ -11,10 +11,12 @@
 //! | does not spin on one processor | the holder could not run meanwhile |
 //! | spins for C at most where processor time is rationed | a quota is spent by spinning as by work |
 //!
-//! Tried in the same study, and left out, because the mean regret did not become less: limits of 4, 8, 32 and 64 times C (1.13, 1.13, 1.07 and 1.12 beside 1.11);
-//! no spinning while another thread sleeps (1.09, but more in sections of 10 µs); no second spin after a wake-up (1.13); several spinners (1.15); spinning on while the kernel
-//! counts no more runnable threads than processors, the paper's condition (a) (1.06, but a file is read for each wait, and 1.17 where the holder sleeps); and asking whether
-//! the holder runs, which is [`HolderAware`](super::HolderAware) (level).
+//! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`; [`HolderAware`](super::HolderAware), which asks whether the holder
+//! runs, always does, and is level.
+//!
+//! Tried while it was made, and left out; these are not in the repository, so there are no figures: no spinning while another thread sleeps, which lost in
+//! sections of 10 µs; no second spin after a wake-up, and several spinners, whose mean regret was higher; and spinning on while the kernel counts no more
+//! runnable threads than processors, the paper's condition (a), for which a file is read at each wait, and which lost where the holder sleeps.
 //!
 //! # Orderings
 //!

@@ -30,7 +30,7 @@ pub(crate) enum Role {
     Default,
     /// Ours with another policy.
     Policy,
-    /// Ours with another step of an adaptive policy; takes part if asked for.
+    /// Ours with another step or limit of an adaptive policy; takes part if asked for.
     Step,
     /// Somebody else's.
     Peer,
@@ -65,6 +65,10 @@ pub(crate) static CONTESTANTS: &[Contestant] = &[
     ours::<RandomWalk>("RandomWalk", Role::Policy),
     ours::<Randomized>("Randomized", Role::Policy),
     seeing::<HolderAware>("HolderAware", Role::Policy),
+    ours::<Adaptive<4>>("Adaptive 4 C", Role::Step),
+    ours::<Adaptive<8>>("Adaptive 8 C", Role::Step),
+    ours::<Adaptive<32>>("Adaptive 32 C", Role::Step),
+    ours::<Adaptive<64>>("Adaptive 64 C", Role::Step),
     ours::<OptimalOnlineApproximation<4>>("OptimalOnlineApproximation 0.04 C", Role::Step),
     ours::<OptimalOnlineApproximation<8>>("OptimalOnlineApproximation 0.08 C", Role::Step),
     ours::<OptimalOnlineApproximation<16>>("OptimalOnlineApproximation 0.16 C", Role::Step),
