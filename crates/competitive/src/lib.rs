@@ -3,6 +3,7 @@
 mod bomb;
 mod condvar;
 mod event_count;
+mod list;
 mod lot;
 mod mutex;
 mod once;

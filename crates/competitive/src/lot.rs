@@ -19,7 +19,7 @@
 //!
 //! # Invariants
 //!
-//! 1. A queue, and the places of the nodes in it, are touched under the bucket's lock only.
+//! 1. A queue, and what its nodes say of their place in it (`link`, `delegate`), are touched under the bucket's lock only.
 //! 2. A node's `release` is written by its waker, under the bucket's lock, before it stores `WOKEN` or `GIVEN`; then it is its own thread's.
 //! 3. A node is in the queue from the first [`Waiter::sleep`] that did not refuse until [`Waiter`] is dropped; so the lock that it names is alive.
 //! 4. Of the nodes of one lock exactly one is the delegate, if there are any.
@@ -52,6 +52,7 @@ use machine::{park, topology};
 use stanchion_spin::TestAndSet;
 
 use crate::cost::Mode;
+use crate::list::{Link, Linked, List};
 use crate::owner::Owner;
 
 /// Asleep, or about to be.
@@ -73,8 +74,7 @@ struct Bucket {
 }
 
 struct Queue {
-    first: *const Node,
-    last: *const Node,
+    nodes: List<Node>,
     /// When no sleeper is handed its lock out of turn. A moment before its beginning is one after it, too: the clock has begun anew (a suspended machine).
     no_hand_over: Option<Range<Ticks>>,
 }
@@ -93,11 +93,7 @@ impl Bucket {
         Self {
             attention: AtomicU32::new(0),
             lock: TestAndSet::new(),
-            queue: UnsafeCell::new(Queue {
-                first: ptr::null(),
-                last: ptr::null(),
-                no_hand_over: None,
-            }),
+            queue: UnsafeCell::new(Queue { nodes: List::new(), no_hand_over: None }),
         }
     }
 
@@ -128,15 +124,16 @@ pub(crate) struct Node {
     state: AtomicU32,
     /// When its thread came to the lock.
     arrived: Ticks,
-    place: UnsafeCell<Place>,
+    link: Link<Self>,
+    delegate: UnsafeCell<bool>,
     release: UnsafeCell<Release>,
 }
 
-/// Where a node stands in its queue.
-struct Place {
-    next: *const Node,
-    previous: *const Node,
-    delegate: bool,
+// SAFETY: its own link, which only the list uses.
+unsafe impl Linked for Node {
+    fn link(&self) -> &Link<Self> {
+        &self.link
+    }
 }
 
 /// The release that woke a node.
@@ -150,13 +147,13 @@ struct Release {
 impl Node {
     /// A node of `owner`'s, who came to the lock with that word at `arrived`.
     pub(crate) fn new(word: &AtomicU32, owner: Owner, arrived: Ticks) -> Self {
-        let place = Place { next: ptr::null(), previous: ptr::null(), delegate: false };
         Self {
             word,
             owner,
             state: AtomicU32::fresh(ASLEEP),
             arrived,
-            place: UnsafeCell::new(place),
+            link: Link::new(),
+            delegate: UnsafeCell::new(false),
             release: UnsafeCell::new(Release { at: arrived, on: None }),
         }
     }
@@ -164,63 +161,29 @@ impl Node {
     /// # Safety
     ///
     /// The bucket must be locked (Invariant 1).
-    unsafe fn place<R>(&self, body: impl FnOnce(&mut Place) -> R) -> R {
-        // SAFETY: the caller's promise; no two borrows overlap, since no `body` calls this.
-        self.place.with_mut(|place| body(unsafe { &mut *place }))
+    unsafe fn is_delegate(&self) -> bool {
+        // SAFETY: the caller's promise.
+        self.delegate.with(|delegate| unsafe { *delegate })
+    }
+
+    /// # Safety
+    ///
+    /// The bucket must be locked (Invariant 1).
+    unsafe fn set_delegate(&self, is: bool) {
+        // SAFETY: the caller's promise.
+        self.delegate.with_mut(|delegate| unsafe { *delegate = is });
     }
 }
 
 impl Queue {
-    /// The nodes from `node` on that wait for the lock with that word.
+    /// The nodes that wait for the lock with that word.
     fn of(&self, word: *const AtomicU32) -> impl Iterator<Item = &Node> {
-        let mut next = self.first;
-        core::iter::from_fn(move || {
-            // SAFETY: a node in the queue is alive (Invariant 3).
-            let node = unsafe { next.as_ref() }?;
-            // SAFETY: whoever has the queue has locked the bucket.
-            next = unsafe { node.place(|place| place.next) };
-            Some(node)
-        })
-        .filter(move |node| ptr::eq(node.word, word))
+        self.nodes.iter().filter(move |node| ptr::eq(node.word, word))
     }
 
     fn delegate(&self, word: *const AtomicU32) -> Option<&Node> {
         // SAFETY: the bucket is locked.
-        self.of(word).find(|node| unsafe { node.place(|place| place.delegate) })
-    }
-
-    fn push(&mut self, node: &Node) {
-        // SAFETY: the bucket is locked.
-        unsafe {
-            node.place(|place| {
-                place.next = ptr::null();
-                place.previous = self.last;
-            });
-        }
-        // SAFETY: a node in the queue is alive.
-        match unsafe { self.last.as_ref() } {
-            // SAFETY: the bucket is locked.
-            Some(last) => unsafe { last.place(|place| place.next = node) },
-            None => self.first = node,
-        }
-        self.last = node;
-    }
-
-    fn remove(&mut self, node: &Node) {
-        // SAFETY: the bucket is locked.
-        let (previous, next) = unsafe { node.place(|place| (place.previous, place.next)) };
-        // SAFETY: a node in the queue is alive.
-        match unsafe { previous.as_ref() } {
-            // SAFETY: the bucket is locked.
-            Some(previous) => unsafe { previous.place(|place| place.next = next) },
-            None => self.first = next,
-        }
-        // SAFETY: a node in the queue is alive.
-        match unsafe { next.as_ref() } {
-            // SAFETY: the bucket is locked.
-            Some(next) => unsafe { next.place(|place| place.previous = previous) },
-            None => self.last = previous,
-        }
+        self.of(word).find(|node| unsafe { node.is_delegate() })
     }
 }
 
@@ -268,12 +231,13 @@ impl<'n> Waiter<'n> {
             let delegate = if self.queued {
                 // Woken in vain: what it held before, it holds again.
                 // SAFETY: the bucket is locked.
-                unsafe { node.place(|place| place.delegate) }
+                unsafe { node.is_delegate() }
             } else {
                 let first = queue.delegate(node.word).is_none();
                 // SAFETY: the bucket is locked.
-                unsafe { node.place(|place| place.delegate = first) };
-                queue.push(node);
+                unsafe { node.set_delegate(first) };
+                // SAFETY: not queued until now, and the thread does not go on before it has left (Invariant 3).
+                unsafe { queue.nodes.push(node) };
                 first
             };
             if !delegate {
@@ -306,7 +270,8 @@ impl<'n> Waiter<'n> {
             // Relaxed: wakers store under the lock that is held here.
             let asleep = self.node.state.load(Ordering::Relaxed) == ASLEEP;
             if asleep {
-                leave(self.bucket, queue, self.node);
+                // SAFETY: the bucket is locked, and this thread, which is queued, has not left.
+                unsafe { leave(self.bucket, queue, self.node) };
             }
             asleep
         });
@@ -353,7 +318,8 @@ impl<'n> Waiter<'n> {
             // and will release it.
             // Relaxed: nobody but this thread, or who holds the bucket, makes it the owner.
             let holds = self.node.owner.is(self.word().load(Ordering::Relaxed));
-            let next = leave(self.bucket, queue, self.node)?;
+            // SAFETY: the bucket is locked, and the thread was queued.
+            let next = unsafe { leave(self.bucket, queue, self.node) }?;
             (!holds).then(|| wake(self.bucket, next, clock::now(), WOKEN))
         });
         if let Some(state) = on_its_way {
@@ -379,10 +345,15 @@ impl Drop for Waiter<'_> {
 }
 
 /// Takes `node` out of its queue; says who speaks for the lock now, if that has changed.
-fn leave<'q>(bucket: &Bucket, queue: &'q mut Queue, node: &Node) -> Option<&'q Node> {
-    queue.remove(node);
-    // SAFETY: the bucket is locked, by who calls.
-    if !unsafe { node.place(|place| place.delegate) } {
+///
+/// # Safety
+///
+/// The bucket must be locked, and `node` be in its queue.
+unsafe fn leave<'q>(bucket: &Bucket, queue: &'q mut Queue, node: &Node) -> Option<&'q Node> {
+    // SAFETY: the caller's promise; so below.
+    unsafe { queue.nodes.remove(node) };
+    // SAFETY: as above.
+    if !unsafe { node.is_delegate() } {
         return None;
     }
     // Relaxed: stored under the lock that is held here.
@@ -390,7 +361,7 @@ fn leave<'q>(bucket: &Bucket, queue: &'q mut Queue, node: &Node) -> Option<&'q N
     let next = queue.of(node.word).next();
     if let Some(next) = next {
         // SAFETY: as above.
-        unsafe { next.place(|place| place.delegate = true) };
+        unsafe { next.set_delegate(true) };
     }
     // From one sleeper to the next the count passes in one step, which is none: a release that found it lower in between would wake nobody.
     match (counted, next.is_some()) {
@@ -507,8 +478,7 @@ pub unsafe fn after_fork() {
             unsafe { bucket.lock.unlock(lock_api::GuardSend::new()) };
         }
         bucket.with(|queue| {
-            queue.first = ptr::null();
-            queue.last = ptr::null();
+            queue.nodes = List::new();
             queue.no_hand_over = None;
         });
         // Relaxed: no other thread is there to see it.

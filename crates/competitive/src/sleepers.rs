@@ -11,7 +11,7 @@
 //!
 //! # Invariants
 //!
-//! 1. The queue, and the places of the sleepers in it, are touched under its lock only.
+//! 1. The queue, and the links of the sleepers in it, are touched under its lock only.
 //! 2. `state` becomes woken under the lock, in the step that takes the sleeper out. So at its deadline a thread that has the lock knows for certain: it
 //!    is still in the queue, and goes, or it was woken. No wake-up is given to a thread that says it has timed out.
 //! 3. A sleeper lies on its thread's stack, and the thread does not go on before it is out of the queue.
@@ -31,6 +31,7 @@ use machine::park;
 use stanchion_spin::TestAndSet;
 
 use crate::bomb::AbortOnUnwind;
+use crate::list::{Link, Linked, List};
 
 const ASLEEP: u32 = 0;
 const WOKEN: u32 = 1;
@@ -56,19 +57,20 @@ pub(crate) struct Sleepers {
 }
 
 struct Queue {
-    first: *const Sleeper,
-    last: *const Sleeper,
+    sleepers: List<Sleeper>,
     length: usize,
 }
 
 struct Sleeper {
     state: AtomicU32,
-    place: UnsafeCell<Place>,
+    link: Link<Self>,
 }
 
-struct Place {
-    next: *const Sleeper,
-    previous: *const Sleeper,
+// SAFETY: its own link, which only the list uses.
+unsafe impl Linked for Sleeper {
+    fn link(&self) -> &Link<Self> {
+        &self.link
+    }
 }
 
 // SAFETY: the queue is touched under the lock only (Invariant 1), and its pointers are to sleepers that live as long as they are in it (Invariant 3).
@@ -78,7 +80,7 @@ unsafe impl Sync for Sleepers {}
 
 impl Sleepers {
     pub(crate) const fn new() -> Self {
-        let queue = Queue { first: ptr::null(), last: ptr::null(), length: 0 };
+        let queue = Queue { sleepers: List::new(), length: 0 };
         Self { lock: TestAndSet::new(), queue: UnsafeCell::new(queue) }
     }
 
@@ -106,7 +108,8 @@ impl Sleepers {
         let joined = self.with(|queue| {
             let joins = joins();
             if joins {
-                queue.push(&sleeper);
+                // SAFETY: not in the queue until now; the bomb keeps the thread from going on before it is out (Invariant 3).
+                unsafe { queue.push(&sleeper) };
             }
             joins
         });
@@ -137,7 +140,8 @@ impl Sleepers {
             if sleeper.state.load(Ordering::Relaxed) == WOKEN {
                 return Slept::Woken;
             }
-            queue.remove(sleeper);
+            // SAFETY: not woken, so still in the queue (Invariant 2).
+            unsafe { queue.remove(sleeper) };
             Slept::TimedOut
         })
     }
@@ -174,56 +178,34 @@ impl Sleepers {
 
 impl Sleeper {
     fn new() -> Self {
-        let place = Place { next: ptr::null(), previous: ptr::null() };
-        Self { state: AtomicU32::fresh(ASLEEP), place: UnsafeCell::new(place) }
-    }
-
-    /// # Safety
-    ///
-    /// The queue must be locked (Invariant 1).
-    unsafe fn place<R>(&self, body: impl FnOnce(&mut Place) -> R) -> R {
-        // SAFETY: the caller's promise; no two borrows overlap, since no `body` calls this.
-        self.place.with_mut(|place| body(unsafe { &mut *place }))
+        Self { state: AtomicU32::fresh(ASLEEP), link: Link::new() }
     }
 }
 
 impl Queue {
-    fn push(&mut self, sleeper: &Sleeper) {
-        // SAFETY: whoever has the queue has locked it; so in all of this `impl`.
-        unsafe { sleeper.place(|place| place.previous = self.last) };
-        // SAFETY: a sleeper in the queue is alive (Invariant 3).
-        match unsafe { self.last.as_ref() } {
-            // SAFETY: the queue is locked.
-            Some(last) => unsafe { last.place(|place| place.next = sleeper) },
-            None => self.first = sleeper,
-        }
-        self.last = sleeper;
+    /// # Safety
+    ///
+    /// `sleeper` must not be in the queue, and stay where it is until it is out of it.
+    unsafe fn push(&mut self, sleeper: &Sleeper) {
+        // SAFETY: the caller's promise.
+        unsafe { self.sleepers.push(sleeper) };
         self.length += 1;
     }
 
-    fn remove(&mut self, sleeper: &Sleeper) {
-        // SAFETY: the queue is locked.
-        let (previous, next) = unsafe { sleeper.place(|place| (place.previous, place.next)) };
-        // SAFETY: a sleeper in the queue is alive.
-        match unsafe { previous.as_ref() } {
-            // SAFETY: the queue is locked.
-            Some(previous) => unsafe { previous.place(|place| place.next = next) },
-            None => self.first = next,
-        }
-        // SAFETY: a sleeper in the queue is alive.
-        match unsafe { next.as_ref() } {
-            // SAFETY: the queue is locked.
-            Some(next) => unsafe { next.place(|place| place.previous = previous) },
-            None => self.last = previous,
-        }
+    /// # Safety
+    ///
+    /// `sleeper` must be in the queue.
+    unsafe fn remove(&mut self, sleeper: &Sleeper) {
+        // SAFETY: the caller's promise.
+        unsafe { self.sleepers.remove(sleeper) };
         self.length -= 1;
     }
 
     /// Takes the first sleeper out and marks it as woken; says which word its thread sleeps on, null if there is none.
     fn pop(&mut self) -> *const AtomicU32 {
-        // SAFETY: a sleeper in the queue is alive.
-        let Some(first) = (unsafe { self.first.as_ref() }) else { return ptr::null() };
-        self.remove(first);
+        // SAFETY: taken out, but not told yet, so it is still there.
+        let Some(first) = (unsafe { self.sleepers.pop().as_ref() }) else { return ptr::null() };
+        self.length -= 1;
         let state = &raw const first.state;
         // Release: pairs with the sleeper's Acquire. From here on it may be gone (Invariant 4).
         first.state.store(WOKEN, Ordering::Release);

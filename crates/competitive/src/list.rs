@@ -1,0 +1,194 @@
+//! A list of nodes that lie elsewhere, on the stacks of threads that wait: first come, first out, and out from anywhere.
+//!
+//! Why not `VecDeque`: a thread that gives up leaves from the middle, in a time that does not depend on how many wait; and to wait must not allocate. Why not
+//! a list from a crate: those hold what is pinned or owned for ever, not what a thread takes back when it has waited enough.
+//!
+//! ```text
+//! List { first, last }
+//!         |      '---------------------------.
+//!         v                                  v
+//!        node { link } <----> … <----> node { link }      null at both ends
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. A node in a list is alive and stays where it is: whoever put it there sees to that ([`List::push`]).
+//! 2. A node is in one list at most.
+//! 3. The links of the nodes in a list are read by who borrows the list, and written by who borrows it mutably. So whatever guards the list guards them,
+//!    and an iterator's nodes do not leave while it walks. The links of other nodes mean nothing, and nobody reads them.
+
+use core::iter;
+use core::ptr;
+
+use machine::cell::UnsafeCell;
+
+/// What a node has in it to be linked.
+pub(crate) struct Link<N>(UnsafeCell<Place<N>>);
+
+/// Where a node stands.
+struct Place<N> {
+    next: *const N,
+    previous: *const N,
+}
+
+impl<N> Link<N> {
+    pub(crate) fn new() -> Self {
+        Self(UnsafeCell::new(Place { next: ptr::null(), previous: ptr::null() }))
+    }
+
+    /// # Safety
+    ///
+    /// The list in which it is must be borrowed mutably (Invariant 3).
+    unsafe fn write<R>(&self, body: impl FnOnce(&mut Place<N>) -> R) -> R {
+        // SAFETY: the caller's promise; no two borrows overlap, since no `body` calls this.
+        self.0.with_mut(|place| body(unsafe { &mut *place }))
+    }
+
+    /// # Safety
+    ///
+    /// The list in which it is must be borrowed (Invariant 3).
+    unsafe fn next(&self) -> *const N {
+        // SAFETY: the caller's promise.
+        self.0.with(|place| unsafe { (*place).next })
+    }
+}
+
+/// A node of a [`List`].
+///
+/// # Safety
+///
+/// `link` is the same link at each call, the node's own, and nothing but a list uses it.
+pub(crate) unsafe trait Linked: Sized {
+    fn link(&self) -> &Link<Self>;
+}
+
+pub(crate) struct List<N> {
+    first: *const N,
+    last: *const N,
+}
+
+impl<N> List<N> {
+    pub(crate) const fn new() -> Self {
+        Self { first: ptr::null(), last: ptr::null() }
+    }
+}
+
+impl<N: Linked> List<N> {
+    /// The nodes, first come first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &N> {
+        let mut next = self.first;
+        iter::from_fn(move || {
+            // SAFETY: a node in the list is alive (Invariant 1), and none leaves while the iterator borrows the list.
+            let node = unsafe { next.as_ref() }?;
+            // SAFETY: the iterator borrows the list.
+            next = unsafe { node.link().next() };
+            Some(node)
+        })
+    }
+
+    /// Puts `node` at the end.
+    ///
+    /// # Safety
+    ///
+    /// `node` must be in no list, and stay alive and where it is for as long as it is in this one.
+    pub(crate) unsafe fn push(&mut self, node: &N) {
+        // SAFETY: in no list until now; from now on in this one, which is borrowed mutably.
+        unsafe {
+            node.link().write(|place| *place = Place { next: ptr::null(), previous: self.last });
+        }
+        // SAFETY: a node in the list is alive.
+        match unsafe { self.last.as_ref() } {
+            // SAFETY: the list is borrowed mutably.
+            Some(last) => unsafe { last.link().write(|place| place.next = node) },
+            None => self.first = node,
+        }
+        self.last = node;
+    }
+
+    /// Takes `node` out, wherever it stands.
+    ///
+    /// # Safety
+    ///
+    /// `node` must be in this list.
+    pub(crate) unsafe fn remove(&mut self, node: &N) {
+        // SAFETY: the list is borrowed mutably; so below.
+        let (next, previous) = unsafe { node.link().write(|place| (place.next, place.previous)) };
+        // SAFETY: a node in the list is alive.
+        match unsafe { previous.as_ref() } {
+            // SAFETY: as above.
+            Some(previous) => unsafe { previous.link().write(|place| place.next = next) },
+            None => self.first = next,
+        }
+        // SAFETY: a node in the list is alive.
+        match unsafe { next.as_ref() } {
+            // SAFETY: as above.
+            Some(next) => unsafe { next.link().write(|place| place.previous = previous) },
+            None => self.last = previous,
+        }
+    }
+
+    /// Takes the first node out; null if there is none. From here on only the caller's protocol keeps it alive.
+    pub(crate) fn pop(&mut self) -> *const N {
+        let first = self.first;
+        // SAFETY: a node in the list is alive.
+        if let Some(node) = unsafe { first.as_ref() } {
+            // SAFETY: the first node is in the list.
+            unsafe { self.remove(node) };
+        }
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    struct Numbered {
+        link: Link<Self>,
+        number: usize,
+    }
+
+    // SAFETY: its own link, which only lists use.
+    unsafe impl Linked for Numbered {
+        fn link(&self) -> &Link<Self> {
+            &self.link
+        }
+    }
+
+    const NODES: usize = 6;
+
+    proptest! {
+        #[test]
+        fn as_a_vector_that_nodes_leave_from_anywhere(steps in prop::collection::vec(0..2 * NODES, 0..60)) {
+            let nodes: Vec<Numbered> =
+                (0..NODES).map(|number| Numbered { link: Link::new(), number }).collect();
+            let mut list = List::<Numbered>::new();
+            let mut vector = Vec::new();
+            for step in steps {
+                let node = &nodes[step % NODES];
+                let place = vector.iter().position(|&number| number == node.number);
+                match place {
+                    _ if step >= NODES => {
+                        // SAFETY: null or one of the nodes above.
+                        let first = unsafe { list.pop().as_ref() }.map(|node| node.number);
+                        prop_assert_eq!(first, (!vector.is_empty()).then(|| vector.remove(0)));
+                    }
+                    Some(place) => {
+                        vector.remove(place);
+                        // SAFETY: the vector says that it is in the list.
+                        unsafe { list.remove(node) };
+                    }
+                    None => {
+                        vector.push(node.number);
+                        // SAFETY: the vector says that it is in no list; the nodes outlive it.
+                        unsafe { list.push(node) };
+                    }
+                }
+                let listed: Vec<usize> = list.iter().map(|node| node.number).collect();
+                prop_assert_eq!(&listed, &vector);
+            }
+        }
+    }
+}
