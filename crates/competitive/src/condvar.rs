@@ -29,10 +29,10 @@ use core::time::Duration;
 
 use lock_api::{RawCondvarTimed, RawMutex, RawMutexTimed};
 use machine::atomic::{AtomicU32, Ordering};
+use machine::bomb::AbortOnUnwind;
 use machine::clock::{Deadline, Instant, moment_after};
 use machine::thread;
 
-use crate::bomb::AbortOnUnwind;
 use crate::mutex::RawPolicyMutex;
 use crate::sleepers::{Sleepers, Slept};
 

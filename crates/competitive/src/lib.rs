@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod bomb;
 mod condvar;
 mod event_count;
 mod list;

@@ -25,12 +25,12 @@ use core::ptr;
 
 use lock_api::RawMutex as _;
 use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::park;
 use stanchion_spin::TestAndSet;
 
-use crate::bomb::AbortOnUnwind;
 use crate::list::{Link, Linked, List};
 
 const ASLEEP: u32 = 0;

@@ -21,6 +21,8 @@ mod macros;
 
 pub mod asymmetric;
 pub mod atomic;
+#[doc(hidden)]
+pub mod bomb;
 pub mod cell;
 pub mod clock;
 pub mod hint;

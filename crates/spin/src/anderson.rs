@@ -34,7 +34,7 @@ use lock_api::RawMutex;
 use machine::atomic::{AtomicU32, Ordering};
 use machine::wait::{Patient, WaitPolicy, wait_for_turn};
 
-use crate::bomb::AbortOnUnwind;
+use crate::bomb;
 
 /// An array lock with `N` slots, `N` a power of two, whose waiters pass the time as `W` says.
 ///
@@ -113,7 +113,7 @@ impl<const N: usize, W: WaitPolicy> Anderson<N, W> {
     #[cold]
     fn lock_contended(&self, ticket: u32) {
         // A ticket that is drawn must be served: unwinding would lose it, and with it the lock.
-        let bomb = AbortOnUnwind::armed();
+        let bomb = bomb::armed();
         // Acquire: pairs with the Release store of `unlock`.
         wait_for_turn::<_, W>(self.slot(ticket), Ordering::Acquire, |served| {
             // A slot only shows whole rounds of N tickets: in the last round, all it says is that somebody is ahead.

@@ -50,7 +50,7 @@ use machine::atomic::{AtomicPtr, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::wait::{Patient, WaitPolicy, wait_until_deadline};
 
-use crate::bomb::AbortOnUnwind;
+use crate::bomb;
 
 /// A CLH lock whose waiters pass the time as `W` says.
 ///
@@ -133,7 +133,7 @@ impl<W: WaitPolicy> Clh<W> {
     #[cold]
     fn lock_until(&self, deadline: Deadline) -> Option<Held> {
         let me = node::take();
-        let bomb = AbortOnUnwind::armed();
+        let bomb = bomb::armed();
         let mut policy = W::start();
 
         // Release: publishes our null word to the next arrival. Acquire: pairs with the last arrival's Release, whose word we watch,

@@ -43,7 +43,7 @@ use lock_api::{GuardSend, RawMutex};
 use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering};
 use machine::wait::{Patient, WaitPolicy, wait_until};
 
-use crate::bomb::AbortOnUnwind;
+use crate::bomb;
 
 /// An MCS lock whose waiters pass the time as `W` says.
 ///
@@ -107,7 +107,7 @@ impl<W: WaitPolicy> Mcs<W> {
         let node =
             Node { next: AtomicPtr::fresh(ptr::null_mut()), first: AtomicBool::fresh(false) };
         let me = ptr::from_ref(&node).cast_mut();
-        let bomb = AbortOnUnwind::armed();
+        let bomb = bomb::armed();
 
         // Release: publishes the node to the next arrival. Acquire: pairs with the last arrival's Release; we link to its node.
         let last = self.tail.swap(me, Ordering::AcqRel);

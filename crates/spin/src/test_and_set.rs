@@ -27,7 +27,7 @@ use machine::atomic::{AtomicBool, Ordering};
 use machine::clock::Deadline;
 use machine::wait::{Patient, WaitPolicy};
 
-use crate::bomb::AbortOnUnwind;
+use crate::bomb;
 use crate::contention::{Contention, Ethernet, try_acquire};
 
 /// A test-and-set lock whose waiters contend as `C` says and pass the time as `W` says.
@@ -76,7 +76,7 @@ impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
     #[cold]
     fn lock_contended(&self, deadline: Deadline) -> Option<GuardSend> {
         // A policy must not unwind out of here: it might do so with the lock just taken.
-        let bomb = AbortOnUnwind::armed();
+        let bomb = bomb::armed();
         let acquired = C::acquire::<W>(&self.locked, deadline);
         bomb.defuse();
         acquired.then(GuardSend::new)

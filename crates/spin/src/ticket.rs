@@ -28,7 +28,7 @@ use lock_api::{GuardSend, RawMutex};
 use machine::atomic::{AtomicU32, Ordering};
 use machine::wait::{Patient, WaitPolicy, wait_for_turn};
 
-use crate::bomb::AbortOnUnwind;
+use crate::bomb;
 
 /// A ticket lock whose waiters pass the time as `W` says.
 ///
@@ -83,7 +83,7 @@ impl<W: WaitPolicy> Ticket<W> {
     #[cold]
     fn lock_contended(&self, ticket: u32) {
         // A ticket that is drawn must be served: unwinding would lose it, and with it the lock.
-        let bomb = AbortOnUnwind::armed();
+        let bomb = bomb::armed();
         // Acquire: pairs with the Release store of `unlock`.
         wait_for_turn::<_, W>(&self.serving, Ordering::Acquire, |serving| {
             ticket.wrapping_sub(serving)

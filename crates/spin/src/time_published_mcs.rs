@@ -58,7 +58,7 @@ use machine::atomic::{AtomicPtr, AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::clock::{self, Ticks};
 use machine::wait::{Patient, WaitPolicy, wait_until};
 
-use crate::bomb::AbortOnUnwind;
+use crate::bomb;
 
 /// A time-published MCS lock whose waiters pass the time as `W` says, and are passed over at most `STRIKES` times in a row.
 ///
@@ -161,7 +161,7 @@ impl<W: WaitPolicy, const STRIKES: u32> TimePublishedMcs<W, STRIKES> {
             state: AtomicU32::fresh(WAITING),
             seen: AtomicU64::fresh(clock::now().to_bits()),
         };
-        let bomb = AbortOnUnwind::armed();
+        let bomb = bomb::armed();
         // One policy for all queueings: who was struck has waited already, and need not begin by spinning.
         let mut policy = Publishing { policy: W::start(), seen: Some(&node.seen) };
         let mut strikes = 0;
@@ -249,7 +249,7 @@ impl<W: WaitPolicy, const STRIKES: u32> TimePublishedMcs<W, STRIKES> {
             return None;
         }
         // A release, or a queue, must not end half-way.
-        let bomb = AbortOnUnwind::armed();
+        let bomb = bomb::armed();
         // Acquire: pairs with the link's Release.
         let successor =
             wait_until(link, Ordering::Acquire, |next| !next.is_null(), &mut W::start());
