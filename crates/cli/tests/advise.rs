@@ -1,9 +1,12 @@
 //! `stanchion advise` as a user runs it.
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
+use common::Place;
 use stanchion_competitive::waits::{Distribution, Observation, Recording, Thresholds};
 
 fn advise(arguments: &[&str]) -> Output {
@@ -14,36 +17,16 @@ fn advise(arguments: &[&str]) -> Output {
         .expect("it can be started")
 }
 
+/// With ordinary spaces: numbers and their units are not parted.
 fn text(bytes: &[u8]) -> String {
-    // Numbers and their units are not parted.
-    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8").replace('\u{a0}', " ")
+    common::text(bytes).replace('\u{a0}', " ")
 }
 
-/// A directory of its own for each test, removed at its end.
-struct Place(PathBuf);
-
 impl Place {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("stanchion-advise-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a directory for the test");
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-
     fn file(&self, name: &str, content: &[u8]) -> String {
         let path = self.path(name);
         fs::write(&path, content).expect("a file for the test");
         path
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,9 +1,12 @@
 //! The experiments of Karlin and others, as a user runs them.
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
+use common::{Place, text};
 use serde_json::Value;
 use stanchion_competitive::waits::{Distribution, Observation, Recording};
 
@@ -14,32 +17,6 @@ fn study(arguments: &[&str], path: Option<&str>) -> Output {
         command.env("PATH", path);
     }
     command.output().expect("it can be started")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
-}
-
-/// A directory of its own for each test, removed at its end.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("stanchion-klmo91-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a directory for the test");
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 fn experiments(out: &str) -> Vec<Value> {

@@ -1,12 +1,15 @@
 //! `stanchion record` as a user runs it, before the program of `crates/preload/examples`.
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
+mod common;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+use common::{Place, text};
 use stanchion_competitive::waits::Recording;
 
 /// Where cargo put the command: the shim lies beside it.
@@ -30,21 +33,7 @@ fn pthreads() -> String {
     built().join("examples/pthreads").to_string_lossy().into_owned()
 }
 
-/// A directory of its own for each test, removed at its end.
-struct Place(PathBuf);
-
 impl Place {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("stanchion-record-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a directory for the test");
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-
     /// Runs `stanchion record` in it.
     fn record(&self, arguments: &[&str]) -> Output {
         built();
@@ -59,16 +48,6 @@ impl Place {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
 }
 
 fn read(path: &str) -> Recording {

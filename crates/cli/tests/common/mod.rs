@@ -1,0 +1,32 @@
+//! What the tests of the command share.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// What was printed.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
+}
+
+/// A directory of its own for each test, removed at its end.
+pub(crate) struct Place(pub(crate) PathBuf);
+
+impl Place {
+    /// `name` is the test's, among those of its file.
+    pub(crate) fn new(name: &str) -> Self {
+        let (file, process) = (env!("CARGO_CRATE_NAME"), std::process::id());
+        let path = std::env::temp_dir().join(format!("stanchion-{file}-{name}-{process}"));
+        fs::create_dir_all(&path).expect("a directory for the test");
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
