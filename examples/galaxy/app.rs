@@ -3,14 +3,13 @@
 use crate::frames::Frames;
 use crate::report::Report;
 use clap::{Parser, value_parser};
-use examples::{Choice, Program, at_least_one};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use examples::{Choice, Program, at_least_one, bar};
 use lock_api::RawMutex;
 use stanchion_applications::galaxy::{
     self, MAX_THREADS, Options, Refused, Run, STARS, Scene, sequential,
 };
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -99,18 +98,9 @@ pub(crate) fn run(
     err: &mut dyn Write,
     progress: bool,
 ) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments: Arguments = match examples::parse(arguments, out, err) {
         Ok(arguments) => arguments,
-        Err(message) => {
-            // `--help` and `--version` come this way too.
-            // Nobody is left to be told if this fails.
-            if message.use_stderr() {
-                let _ = write!(err, "{message}");
-                return 2;
-            }
-            let _ = write!(out, "{message}");
-            return 0;
-        }
+        Err(code) => return code,
     };
     match work(&arguments, out, err, progress) {
         Ok(code) => code,
@@ -138,7 +128,7 @@ fn work(
     };
     let locks = arguments.lock.open()?;
     let mut frames = arguments.frames.as_deref().map(Frames::new).transpose()?;
-    let bar = bar(progress, options.steps);
+    let bar = bar(progress, Some(options.steps), "steps");
     // Without frames often enough for the bar.
     let every = if frames.is_some() { arguments.every } else { (options.steps / 100).max(1) };
     let every = if frames.is_some() || progress { every } else { 0 };
@@ -168,12 +158,7 @@ fn work(
         by_lock: arguments.by_lock,
         histogram: arguments.histogram,
     };
-    let written = report.write(out).and_then(|()| out.flush());
-    if let Err(error) = written
-        && error.kind() != ErrorKind::BrokenPipe
-    {
-        let _ = writeln!(err, "galaxy: cannot write the report: {error}");
-    }
+    examples::report::end("galaxy", report.write(out), out, err);
     let finished = locks.finish(out);
     let Some(what) = wrong(&run, reference) else {
         finished?;
@@ -197,13 +182,4 @@ pub(crate) fn wrong(run: &Run, reference: Option<sequential::Outcome>) -> Option
     }
     let reference = reference.filter(|reference| reference.checksum != run.checksum)?;
     Some(format!("checksum {:016x}, but {:016x} sequentially", run.checksum, reference.checksum))
-}
-
-fn bar(shown: bool, steps: u64) -> ProgressBar {
-    if !shown {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} steps, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr()).with_style(style)
 }

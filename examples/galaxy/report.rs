@@ -1,6 +1,6 @@
 //! What a run looks like on the terminal.
 
-use examples::table;
+use examples::{report, table};
 use stanchion_applications::galaxy::{Options, Run, sequential};
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,33 +38,18 @@ impl Report<'_> {
             run.centres.distance(),
             run.shown,
         )?;
-        write!(out, "checksum     {:016x}", run.checksum)?;
-        match self.reference {
-            None => writeln!(out)?,
-            Some(reference) if reference.checksum == run.checksum => {
-                writeln!(out, ", the same as sequentially")?;
-            }
-            Some(reference) => writeln!(out, ", but {:016x} sequentially", reference.checksum)?,
-        }
+        let reference = self.reference;
+        report::write_checksum(out, run.checksum, reference.map(|reference| reference.checksum))?;
         if let Some(fault) = run.fault {
             writeln!(out, "fault        {fault}")?;
         }
-        write!(out, "elapsed      {:.3} s", run.elapsed.as_secs_f64())?;
-        match self.reference {
-            None => writeln!(out)?,
-            Some(reference) => {
-                writeln!(out, ", {:.3} s sequentially", reference.elapsed.as_secs_f64())?;
-            }
-        }
+        report::write_elapsed(out, run.elapsed, reference.map(|reference| reference.elapsed))?;
         if let Some((frames, directory)) = self.frames {
             writeln!(out, "frames       {frames} in {}", directory.display())?;
         }
         for (who, share) in run.threads.iter().enumerate() {
-            write!(out, "thread {who:<5} {} times {} stars", share.chunks, options.chunk)?;
-            match share.processor {
-                Some(processor) => writeln!(out, ", on processor {processor}")?,
-                None => writeln!(out)?,
-            }
+            let done = format!("{} times {} stars", share.chunks, options.chunk);
+            report::write_thread(out, who, &done, share.processor)?;
         }
         writeln!(out)?;
         table::write_locks(out, &run.locks, self.by_lock, ("barrier", &run.barrier), self.histogram)

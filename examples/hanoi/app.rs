@@ -2,12 +2,11 @@
 
 use crate::report::{self, Report};
 use clap::{Parser, value_parser};
-use examples::{Choice, Program};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use examples::{Choice, Program, bar};
 use lock_api::RawMutex;
 use stanchion_applications::hanoi::{self, DISKS, MAX_THREADS, Options, PEGS, Refused, Run, Scene};
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 
 /// Moves the disks of Hanoi from peg to peg on many threads, with locks of your choice, and says how long they waited.
 ///
@@ -89,18 +88,9 @@ impl Program for Play<'_> {
 /// Does what `arguments` say and returns the exit code.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Streams<'_>) -> u8 {
     let Streams { out, err, out_is_terminal, err_is_terminal } = streams;
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments: Arguments = match examples::parse(arguments, out, err) {
         Ok(arguments) => arguments,
-        Err(message) => {
-            // `--help` and `--version` come this way too.
-            // Nobody is left to be told if this fails.
-            if message.use_stderr() {
-                let _ = write!(err, "{message}");
-                return 2;
-            }
-            let _ = write!(out, "{message}");
-            return 0;
-        }
+        Err(code) => return code,
     };
     let options = Options {
         disks: arguments.disks.into(),
@@ -118,7 +108,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
             return 2;
         }
     };
-    let bar = bar(err_is_terminal && !arguments.show);
+    let bar = bar(err_is_terminal && !arguments.show, None, "moves");
     let mut board = arguments.show.then_some(Board { live: out_is_terminal, shown: 0 });
     let mut unwritten = Ok(());
     let mut watch = |scene: &Scene| {
@@ -149,12 +139,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
         by_lock: arguments.by_lock,
         histogram: arguments.histogram,
     };
-    let written = unwritten.and_then(|()| report.write(out)).and_then(|()| out.flush());
-    if let Err(error) = written
-        && error.kind() != ErrorKind::BrokenPipe
-    {
-        let _ = writeln!(err, "hanoi: cannot write the report: {error}");
-    }
+    examples::report::end("hanoi", unwritten.and_then(|()| report.write(out)), out, err);
     let finished = locks.finish(out);
     if let Err(refused) = &finished {
         let _ = writeln!(err, "hanoi: {refused}");
@@ -184,15 +169,6 @@ pub(crate) fn wrong(run: &Run, options: &Options) -> Option<String> {
         ));
     }
     run.fault.as_ref().map(ToString::to_string)
-}
-
-fn bar(shown: bool) -> ProgressBar {
-    if !shown {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} moves, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style)
 }
 
 /// The pegs on the terminal, one below the other.

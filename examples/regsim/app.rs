@@ -9,7 +9,7 @@ use stanchion_applications::regsim::{
 };
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The largest file read. s38417, the largest ISCAS'89 circuit but one, has half a megabyte.
@@ -93,6 +93,13 @@ impl Verdict {
         }
     }
 
+    pub(crate) fn reference(self) -> Option<sequential::Outcome> {
+        match self {
+            Self::Unchecked => None,
+            Self::Same(reference) | Self::Other(reference) => Some(reference),
+        }
+    }
+
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Unchecked | Self::Same(_) => 0,
@@ -120,18 +127,9 @@ pub(crate) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments: Arguments = match examples::parse(arguments, out, err) {
         Ok(arguments) => arguments,
-        Err(message) => {
-            // `--help` and `--version` come this way too.
-            // Nobody is left to be told if this fails.
-            if message.use_stderr() {
-                let _ = write!(err, "{message}");
-                return 2;
-            }
-            let _ = write!(out, "{message}");
-            return 0;
-        }
+        Err(code) => return code,
     };
     let netlist = match read(&arguments.file) {
         Ok(netlist) => netlist,
@@ -169,12 +167,7 @@ pub(crate) fn run(
         verdict,
         histogram: arguments.histogram,
     };
-    let written = report.write(out).and_then(|()| out.flush());
-    if let Err(error) = written
-        && error.kind() != ErrorKind::BrokenPipe
-    {
-        let _ = writeln!(err, "regsim: cannot write the report: {error}");
-    }
+    examples::report::end("regsim", report.write(out), out, err);
     let finished = locks.finish(out);
     if let Err(refused) = &finished {
         let _ = writeln!(err, "{refused}");

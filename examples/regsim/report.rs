@@ -1,7 +1,7 @@
 //! What a run looks like on the terminal.
 
 use crate::app::Verdict;
-use examples::table;
+use examples::{report, table};
 use stanchion_applications::regsim::{Netlist, Options, Run};
 use std::io::{self, Write};
 use std::path::Path;
@@ -35,21 +35,9 @@ impl Report<'_> {
             "run          {} cycles, {} threads, {}, {} buckets, seed {}",
             options.cycles, options.threads, self.lock, options.buckets, options.seed,
         )?;
-        write!(out, "checksum     {:016x}", run.checksum)?;
-        match self.verdict {
-            Verdict::Unchecked => writeln!(out)?,
-            Verdict::Same(_) => writeln!(out, ", the same as sequentially")?,
-            Verdict::Other(reference) => {
-                writeln!(out, ", but {:016x} sequentially", reference.checksum)?;
-            }
-        }
-        write!(out, "elapsed      {:.3} s", run.elapsed.as_secs_f64())?;
-        match self.verdict {
-            Verdict::Unchecked => writeln!(out)?,
-            Verdict::Same(reference) | Verdict::Other(reference) => {
-                writeln!(out, ", {:.3} s sequentially", reference.elapsed.as_secs_f64())?;
-            }
-        }
+        let reference = self.verdict.reference();
+        report::write_checksum(out, run.checksum, reference.map(|reference| reference.checksum))?;
+        report::write_elapsed(out, run.elapsed, reference.map(|reference| reference.elapsed))?;
         writeln!(
             out,
             "work         {} phases, {} gates evaluated, {} objects given away",
@@ -58,15 +46,11 @@ impl Report<'_> {
             run.given,
         )?;
         for (who, share) in run.threads.iter().enumerate() {
-            write!(
-                out,
-                "thread {who:<5} {} gates evaluated, {} objects in the end",
+            let done = format!(
+                "{} gates evaluated, {} objects in the end",
                 share.evaluations, share.objects,
-            )?;
-            match share.processor {
-                Some(processor) => writeln!(out, ", on processor {processor}")?,
-                None => writeln!(out)?,
-            }
+            );
+            report::write_thread(out, who, &done, share.processor)?;
         }
         writeln!(out)?;
         self.write_waits(out)

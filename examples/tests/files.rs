@@ -2,12 +2,15 @@
 //!
 //! A program of its own, and one test records at a time: waits are counted for the whole process.
 
+#[path = "common/scratch.rs"]
+mod scratch;
+
 use clap::Parser;
 use examples::{Choice, Program};
 use lock_api::{Mutex, RawMutex};
+use scratch::Scratch;
 use stanchion_competitive::waits::{Recording, Thresholds};
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -21,27 +24,6 @@ struct Arguments {
 fn choice(arguments: &[&str]) -> Choice {
     let arguments = ["test"].iter().chain(arguments);
     Arguments::try_parse_from(arguments).expect("good arguments").lock
-}
-
-/// A path of its own for a test; removed when it is done.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let name = format!("files-{name}-{}", std::process::id());
-        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path of text")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It lies in the target directory: if it stays, nothing is lost.
-        let _ = fs::remove_file(&self.0);
-    }
 }
 
 /// Two threads meet at two locks; for a third nobody waits.

@@ -2,58 +2,32 @@
 
 #[path = "../galaxy/app.rs"]
 mod app;
+#[path = "common/done.rs"]
+mod done;
 #[path = "../galaxy/frames.rs"]
 mod frames;
 #[path = "../galaxy/report.rs"]
 mod report;
+#[path = "common/scratch.rs"]
+mod scratch;
 
+use done::{Done, assert_bad_files_are_refused};
 use examples::{locks, policies};
+use scratch::Scratch;
 use stanchion_applications::galaxy::{self, Fault, HEIGHT, Options, Scene, WIDTH, sequential};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-struct Done {
-    code: u8,
-    out: String,
-    err: String,
-}
-
 fn run(arguments: &[&str]) -> Done {
-    let arguments = ["galaxy"].iter().chain(arguments).map(OsString::from);
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = app::run(arguments, &mut out, &mut err, false);
-    let text = |bytes| String::from_utf8(bytes).expect("messages are text");
-    Done { code, out: text(out), err: text(err) }
+    Done::of("galaxy", arguments, |arguments, out, err| app::run(arguments, out, err, false))
 }
 
 const SMALL: [&str; 4] = ["--stars", "500", "--steps", "40"];
 
 fn small(more: &[&str]) -> Done {
     run(&[&SMALL[..], more].concat())
-}
-
-/// A directory of its own for a test, which is not there yet; removed when it is done.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let name = format!("galaxy-{name}-{}", std::process::id());
-        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path of text")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It lies in the target directory: if it stays, nothing is lost.
-        let _ = fs::remove_dir_all(&self.0);
-        let _ = fs::remove_file(&self.0);
-    }
 }
 
 #[test]
@@ -219,13 +193,8 @@ fn nonsense_in_the_arguments_is_refused() {
 
 #[test]
 fn files_that_are_no_good_are_refused() {
-    for more in [["--policy", "optimal-online=/nowhere/t.json"], ["--waits", "/nowhere/w.json"]] {
-        let policy: &[&str] = if more[0] == "--waits" { &["--policy", "default"] } else { &[] };
-        let done = run(&[&["--stars", "50", "--steps", "2"], &more[..], policy].concat());
-        assert_eq!((done.code, done.out.as_str()), (2, ""), "{more:?}");
-        assert!(done.err.starts_with("galaxy: /nowhere/"), "{}", done.err);
-        assert_eq!(done.err.lines().count(), 1, "{}", done.err);
-    }
+    let short: &[&str] = &["--stars", "50", "--steps", "2"];
+    assert_bad_files_are_refused("galaxy: ", |more| run(&[short, more].concat()));
 }
 
 #[test]

@@ -2,27 +2,20 @@
 
 #[path = "../hanoi/app.rs"]
 mod app;
+#[path = "common/done.rs"]
+mod done;
 #[path = "../hanoi/report.rs"]
 mod report;
 
 use app::Streams;
+use done::{Done, assert_bad_files_are_refused};
 use examples::{locks, policies};
 use stanchion_applications::hanoi::{self, Fault, Options, Scene};
-use std::ffi::OsString;
-
-struct Done {
-    code: u8,
-    out: String,
-    err: String,
-}
 
 fn run_on(arguments: &[&str], out_is_terminal: bool) -> Done {
-    let arguments = ["hanoi"].iter().chain(arguments).map(OsString::from);
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let streams = Streams { out: &mut out, err: &mut err, out_is_terminal, err_is_terminal: false };
-    let code = app::run(arguments, streams);
-    let text = |bytes| String::from_utf8(bytes).expect("messages are text");
-    Done { code, out: text(out), err: text(err) }
+    Done::of("hanoi", arguments, |arguments, out, err| {
+        app::run(arguments, Streams { out, err, out_is_terminal, err_is_terminal: false })
+    })
 }
 
 fn run(arguments: &[&str]) -> Done {
@@ -150,15 +143,8 @@ fn nonsense_in_the_arguments_is_refused() {
 
 #[test]
 fn files_that_are_no_good_are_refused() {
-    for more in [["--policy", "optimal-online=/nowhere/t.json"], ["--waits", "/nowhere/w.json"]] {
-        let policy: &[&str] = if more[0] == "--waits" { &["--policy", "default"] } else { &[] };
-        let done = run(
-            &[&["--disks", "5", "--threads", "2", "--rounds", "1"], &more[..], policy].concat()
-        );
-        assert_eq!((done.code, done.out.as_str()), (2, ""), "{more:?}");
-        assert!(done.err.starts_with("hanoi: /nowhere/"), "{}", done.err);
-        assert_eq!(done.err.lines().count(), 1, "{}", done.err);
-    }
+    let short: &[&str] = &["--disks", "5", "--threads", "2", "--rounds", "1"];
+    assert_bad_files_are_refused("hanoi: ", |more| run(&[short, more].concat()));
 }
 
 #[test]

@@ -2,56 +2,26 @@
 
 #[path = "../regsim/app.rs"]
 mod app;
+#[path = "common/done.rs"]
+mod done;
 #[path = "../regsim/report.rs"]
 mod report;
+#[path = "common/scratch.rs"]
+mod scratch;
 
 use app::Verdict;
+use done::{Done, assert_bad_files_are_refused};
 use examples::{Std, locks, policies};
+use scratch::Scratch;
 use stanchion_applications::regsim::{self, Netlist, Options, circuits, sequential};
-use std::ffi::OsString;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 fn data(file: &str) -> String {
     format!("{}/data/{file}", env!("CARGO_MANIFEST_DIR"))
 }
 
-struct Done {
-    code: u8,
-    out: String,
-    err: String,
-}
-
 fn run(arguments: &[&str]) -> Done {
-    let arguments = ["regsim"].iter().chain(arguments).map(OsString::from);
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let code = app::run(arguments, &mut out, &mut err);
-    let text = |bytes| String::from_utf8(bytes).expect("messages are text");
-    Done { code, out: text(out), err: text(err) }
-}
-
-/// A file of its own for a test, removed when it is done.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str, contents: &[u8]) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("{name}-{}.bench", std::process::id()));
-        let mut file = std::fs::File::create(&path).expect("a scratch file");
-        file.write_all(contents).expect("room for a scratch file");
-        Self(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path of text")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It lies in the target directory: if it stays, nothing is lost.
-        let _ = std::fs::remove_file(&self.0);
-    }
+    Done::of("regsim", arguments, |arguments, out, err| app::run(arguments, out, err))
 }
 
 #[test]
@@ -196,7 +166,8 @@ fn a_malformed_file_is_named_with_line_and_reason() {
         ("long", &long, "2: the line has 10485760 bytes, the limit is 65536"),
     ];
     for (name, contents, expected) in cases {
-        let file = Scratch::new(name, contents);
+        let file = Scratch::new(&format!("{name}.bench"));
+        std::fs::write(file.path(), contents).expect("a scratch file");
         let done = run(&[file.path()]);
         assert_eq!((done.code, done.out.as_str()), (2, ""), "{name}");
         let expected = format!("{}:{expected}", file.path());
@@ -228,14 +199,7 @@ fn an_unknown_lock_gets_the_nearest_and_all() {
 #[test]
 fn files_beside_the_policy_that_are_no_good_are_refused() {
     let file = data("s27.bench");
-    for more in [
-        &["--policy", "optimal-online=/nowhere/t.json"][..],
-        &["--policy", "default", "--waits", "/nowhere/w.json"],
-    ] {
-        let done = run(&[&[file.as_str()], more].concat());
-        assert_eq!((done.code, done.out.as_str()), (2, ""), "{more:?}");
-        assert!(done.err.starts_with("/nowhere/"), "{}", done.err);
-    }
+    assert_bad_files_are_refused("", |more| run(&[&[file.as_str()], more].concat()));
 }
 
 #[test]

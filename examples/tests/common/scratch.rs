@@ -1,0 +1,27 @@
+//! A place in the target directory for the files of a test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A path of its own for a test, where nothing is yet; what comes there is removed when the test is done.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    /// `name` is the test's, among those of its file.
+    pub(crate) fn new(name: &str) -> Self {
+        let name = format!("{}-{name}-{}", env!("CARGO_CRATE_NAME"), std::process::id());
+        Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().expect("a path of text")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It lies in the target directory: if it stays, nothing is lost.
+        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_file(&self.0);
+    }
+}
