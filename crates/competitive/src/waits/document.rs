@@ -76,6 +76,24 @@ struct Locks<'t> {
 }
 
 impl Kind {
+    /// The text of a file: after its kind what it says at its top, then its locks, each on one line as `write` adds it.
+    pub(super) fn write<T>(
+        &self,
+        head: &str,
+        locks: &[T],
+        mut write: impl FnMut(&mut String, &T),
+    ) -> String {
+        let Self { format, version, .. } = self;
+        let mut text =
+            format!("{{\"format\": \"{format}\", \"version\": {version},\n{head},\n\"locks\": [");
+        for (index, lock) in locks.iter().enumerate() {
+            text.push_str(if index == 0 { "\n" } else { ",\n" });
+            write(&mut text, lock);
+        }
+        text.push_str("\n]}\n");
+        text
+    }
+
     /// Reads as far as this can tell without knowing what a lock looks like.
     pub(super) fn open<'t, H: DeserializeOwned>(
         &self,

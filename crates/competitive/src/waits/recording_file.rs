@@ -72,25 +72,15 @@ impl Recording {
     /// ```
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = write!(
-            text,
-            "{{\"format\": \"{}\", \"version\": {},\n\"program\": {}, \"cost_ns\": {}, \"unit_ns\": {}, \"elapsed_ns\": {}, \"overflow\": {},\n\"locks\": [",
-            KIND.format,
-            KIND.version,
+        let head = format!(
+            "\"program\": {}, \"cost_ns\": {}, \"unit_ns\": {}, \"elapsed_ns\": {}, \"overflow\": {}",
             quoted(&self.program),
             self.cost_ns,
             self.unit_ns,
             self.elapsed_ns,
             self.overflow
         );
-        for (index, (name, waits)) in self.locks.iter().enumerate() {
-            text.push_str(if index == 0 { "\n" } else { ",\n" });
-            write_lock(&mut text, name, &waits.counts);
-        }
-        text.push_str("\n]}\n");
-        text
+        KIND.write(&head, &self.locks, |text, (name, waits)| write_lock(text, name, &waits.counts))
     }
 
     /// Reads what [`to_json`](Self::to_json) wrote.
@@ -136,6 +126,7 @@ impl Recording {
 
 fn write_lock(text: &mut String, name: &str, counts: &Counts) {
     let arrivals = counts.arrivals.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+    // Writing to a string does not fail.
     let _ = write!(
         text,
         "{{\"name\": {}, \"waits\": {}, \"total_ns\": {}, \"spun_ns\": {}, \"max_ns\": {}, \"holder_changes\": {}, \"arrivals\": {:?}",

@@ -77,23 +77,11 @@ impl Thresholds {
     /// The thresholds as text, one lock on a line.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = write!(
-            text,
-            "{{\"format\": \"{}\", \"version\": {},\n\"program\": {}, \"cost_ns\": {},\n\"locks\": [",
-            KIND.format,
-            KIND.version,
-            quoted(&self.program),
-            self.cost_ns
-        );
-        for (index, (name, nanos)) in self.locks.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let _ =
-                write!(text, "{comma}\n{{\"name\": {}, \"threshold_ns\": {nanos}}}", quoted(name));
-        }
-        text.push_str("\n]}\n");
-        text
+        let head = format!("\"program\": {}, \"cost_ns\": {}", quoted(&self.program), self.cost_ns);
+        KIND.write(&head, &self.locks, |text, (name, nanos)| {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{{\"name\": {}, \"threshold_ns\": {nanos}}}", quoted(name));
+        })
     }
 
     /// Reads what [`to_json`](Self::to_json) wrote.
