@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::{Context, Stop};
+use super::outcome::{Outcome, Verdict};
 use crate::advise::pool::Pool;
 use recorded::{Recorded, Source};
 
@@ -48,6 +49,26 @@ fn recordings(context: &Context) -> Result<(Vec<Arc<Recorded>>, Vec<String>), St
         }
     }
     Ok((recorded, left_out))
+}
+
+/// The outcome of a table with a row for each recorded program: `of` makes the rows, `outcome` all that follows from them but the notes, of which
+/// `remark` is the last. Not judged if no program has enough waits.
+fn table_of_waits<R>(
+    context: &Context,
+    of: impl Fn(&Recorded) -> Result<R, Stop>,
+    remark: &str,
+    outcome: impl FnOnce(&[R]) -> Outcome,
+) -> Result<Outcome, Stop> {
+    let (recorded, left_out) = recordings(context)?;
+    let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
+    if programs.is_empty() {
+        return Ok(Outcome::new(Verdict::NotJudged(left_out.join("; "))));
+    }
+    let rows: Vec<R> = programs.iter().map(|program| of(program)).collect::<Result<_, _>>()?;
+    let mut notes = show::notes(&programs);
+    notes.extend(left_out.iter().map(|why| format!("Left out: {why}.")));
+    notes.push(remark.to_owned());
+    Ok(Outcome { notes, ..outcome(&rows) })
 }
 
 /// The recordings in files that were named on the command line.

@@ -11,7 +11,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::recorded::{LONGEST_SPIN, Recorded, unsound};
-use super::{paper, recordings, show};
+use super::{paper, table_of_waits};
 use crate::advise::judge::{BLOCK, COLUMNS, COMPETITIVE, Costs, FACTORS, Judged, ONLINE, POLICIES};
 use crate::units::significant;
 
@@ -75,29 +75,21 @@ fn broke(what: &str, how: &str) -> Stop {
     Stop::Failed(format!("{what}: {how}: a mistake of this program"))
 }
 
+/// What the notes say beside what ran.
+const REMARK: &str = "\
+    Random-walk and last-three-samples are computed for the long run, the approximation with its learning is simulated; all take waits to be \
+    independent of those before, as the paper does. “Spin, cut” counts waits beyond 5.04 C as 5.04 C, as the paper's recorder did: compare it, not \
+    “Spin”, with the paper's.";
+
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let (recorded, left_out) = recordings(context)?;
-    let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
-    if programs.is_empty() {
-        return Ok(Outcome::new(Verdict::NotJudged(left_out.join("; "))));
-    }
-    let rows: Vec<Row> =
-        programs.iter().map(|program| Row::of(program)).collect::<Result<_, _>>()?;
-    let figures: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.relative())).collect();
-    let mut notes = show::notes(&programs);
-    notes.extend(left_out.iter().map(|why| format!("Left out: {why}.")));
-    notes.push(
-        "Random-walk and last-three-samples are computed for the long run, the approximation with its learning is simulated; all take waits to be \
-         independent of those before, as the paper does. “Spin, cut” counts waits beyond 5.04 C as 5.04 C, as the paper's recorder did: compare it, not \
-         “Spin”, with the paper's."
-            .to_owned(),
-    );
-    Ok(Outcome {
-        comparisons: comparisons(&rows),
-        pictures: vec![picture(&rows)],
-        tables: vec![beside_the_paper(&rows), other_costs(&rows)],
-        notes,
-        ..Outcome::new(verdict(&figures))
+    table_of_waits(context, Row::of, REMARK, |rows| {
+        let figures: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.relative())).collect();
+        Outcome {
+            comparisons: comparisons(rows),
+            pictures: vec![picture(rows)],
+            tables: vec![beside_the_paper(rows), other_costs(rows)],
+            ..Outcome::new(verdict(&figures))
+        }
     })
 }
 

@@ -10,7 +10,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Body, Experiment, Kind, Paper};
 use super::super::outcome::{Comparison, Outcome, Table, Verdict};
 use super::recorded::{Recorded, unsound};
-use super::{paper, recordings, show};
+use super::{paper, table_of_waits};
 use crate::units::{nanos, percent, significant};
 use stanchion_model::competitive::optimal_offline;
 
@@ -64,27 +64,17 @@ impl Row {
     }
 }
 
+/// What the notes say beside what ran.
+const REMARK: &str = "\
+    The optimum's share is its cost over all waits divided by the elapsed time and by the number of processors; the paper does not say whether it \
+    divides by the latter. The paper's row for Hanoi does not go with its table 1: 16.5 % blocked would make always-block cost 3.77 times the \
+    optimum, and table 1 has 2.997.";
+
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    let (recorded, left_out) = recordings(context)?;
-    let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
-    if programs.is_empty() {
-        return Ok(Outcome::new(Verdict::NotJudged(left_out.join("; "))));
-    }
-    let rows: Vec<Row> =
-        programs.iter().map(|program| Row::of(program)).collect::<Result<_, _>>()?;
-    let mut notes = show::notes(&programs);
-    notes.extend(left_out.iter().map(|why| format!("Left out: {why}.")));
-    notes.push(
-        "The optimum's share is its cost over all waits divided by the elapsed time and by the number of processors; the paper does not say whether it \
-         divides by the latter. The paper's row for Hanoi does not go with its table 1: 16.5 % blocked would make always-block cost 3.77 times the \
-         optimum, and table 1 has 2.997."
-            .to_owned(),
-    );
-    Ok(Outcome {
-        comparisons: contenders(&rows),
-        tables: vec![table(&rows)],
-        notes,
-        ..Outcome::new(verdict(&rows))
+    table_of_waits(context, Row::of, REMARK, |rows| Outcome {
+        comparisons: contenders(rows),
+        tables: vec![table(rows)],
+        ..Outcome::new(verdict(rows))
     })
 }
 
