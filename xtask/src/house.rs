@@ -2,8 +2,8 @@
 //!
 //! 1. An algorithm names no real primitive: in the crates of [`ALGORITHMS`] no path through `std` or `core` leads to one, tests apart.
 //!    Clippy cannot say this, because on the real machine `machine`'s atomics are core's.
-//! 2. An algorithm reads no clock but `machine::clock`'s: nowhere in these crates stands `Instant::now`, tests apart. `Instant` itself may be named, and
-//!    `machine` re-exports it: `lock_api` wants deadlines of that type.
+//! 2. An algorithm reads no clock but `machine::clock`'s: nowhere in these crates stands `Instant::now`, tests apart. `Instant` itself may be
+//!    named, and `machine` re-exports it: `lock_api` wants deadlines of that type.
 //! 3. No file has more than [`LONGEST`] lines.
 //! 4. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
 

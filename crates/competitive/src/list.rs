@@ -1,7 +1,7 @@
 //! A list of nodes that lie elsewhere, on the stacks of threads that wait: first come, first out, and out from anywhere.
 //!
-//! Why not `VecDeque`: a thread that gives up leaves from the middle, in a time that does not depend on how many wait; and to wait must not allocate. Why not
-//! a list from a crate: those hold what is pinned or owned for ever, not what a thread takes back when it has waited enough.
+//! Why not `VecDeque`: a thread that gives up leaves from the middle, in a time that does not depend on how many wait; and to wait must not
+//! allocate. Why not a list from a crate: those hold what is pinned or owned for ever, not what a thread takes back when it has waited enough.
 //!
 //! ```text
 //! List { first, last }
@@ -14,8 +14,8 @@
 //!
 //! 1. A node in a list is alive and stays where it is: whoever put it there sees to that ([`List::push`]).
 //! 2. A node is in one list at most.
-//! 3. The links of the nodes in a list are read by who borrows the list, and written by who borrows it mutably. So whatever guards the list guards them,
-//!    and an iterator's nodes do not leave while it walks. The links of other nodes mean nothing, and nobody reads them.
+//! 3. The links of the nodes in a list are read by who borrows the list, and written by who borrows it mutably. So whatever guards the list guards
+//!    them, and an iterator's nodes do not leave while it walks. The links of other nodes mean nothing, and nobody reads them.
 
 use core::iter;
 use core::ptr;

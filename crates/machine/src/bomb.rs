@@ -1,5 +1,5 @@
-//! What ends the process if a thread unwinds where it must not: out of a queue, in which its place would vanish under its neighbours; out of a wait for a
-//! lock, whose ticket would never be served, or which would be left held by nobody.
+//! What ends the process if a thread unwinds where it must not: out of a queue, in which its place would vanish under its neighbours; out of a wait
+//! for a lock, whose ticket would never be served, or which would be left held by nobody.
 //!
 //! Not part of the interface: it is here because the crates above this one need the same one.
 

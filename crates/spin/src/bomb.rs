@@ -3,7 +3,8 @@
 
 use machine::bomb::AbortOnUnwind;
 
-/// For the length of a wait. A user's [`WaitPolicy`](crate::WaitPolicy) is safe to write and may panic; this keeps that from becoming a dangling node.
+/// For the length of a wait. A user's [`WaitPolicy`](crate::WaitPolicy) is safe to write and may panic; this keeps that from becoming a dangling
+/// node.
 #[inline]
 pub(crate) const fn armed() -> AbortOnUnwind {
     AbortOnUnwind::armed("a wait policy panicked while its thread waited for a spin lock")

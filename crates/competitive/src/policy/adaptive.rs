@@ -11,12 +11,13 @@
 //! | does not spin on one processor | the holder could not run meanwhile |
 //! | spins for C at most where processor time is rationed | a quota is spent by spinning as by work |
 //!
-//! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`; [`HolderAware`](super::HolderAware), which asks whether the holder
-//! runs, always does, and is level.
+//! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`; [`HolderAware`](super::HolderAware), which asks whether the
+//! holder runs, always does, and is level.
 //!
-//! Tried while it was made, and left out; these are not in the repository, so there are no figures: no spinning while another thread sleeps, which lost in
-//! sections of 10 µs; no second spin after a wake-up, and several spinners, whose mean regret was higher; and spinning on while the kernel counts no more
-//! runnable threads than processors, the paper's condition (a), for which a file is read at each wait, and which lost where the holder sleeps.
+//! Tried while it was made, and left out; these are not in the repository, so there are no figures: no spinning while another thread sleeps, which
+//! lost in sections of 10 µs; no second spin after a wake-up, and several spinners, whose mean regret was higher; and spinning on while the kernel
+//! counts no more runnable threads than processors, the paper's condition (a), for which a file is read at each wait, and which lost where the
+//! holder sleeps.
 //!
 //! # Orderings
 //!
