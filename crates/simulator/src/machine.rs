@@ -1,0 +1,175 @@
+//! The description of a machine: what the papers say of theirs, in numbers.
+
+use crate::Time;
+use serde::{Deserialize, Serialize};
+
+/// The most processors that a machine can have.
+pub const PROCESSORS: usize = 1_024;
+
+/// A multiprocessor: processors, memory system, scheduler. Plain data; [`machines`](crate::machines) has the papers' own.
+///
+/// A run refuses a description that [`check`](Self::check) does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// What reports call it.
+    pub name: String,
+    /// How many processors there are, 1 to [`PROCESSORS`].
+    pub processors: usize,
+    /// How a processor reaches a word that others use too.
+    pub memory: Memory,
+    /// Who runs when, and what a switch costs.
+    pub scheduling: Scheduling,
+    /// How many of this machine's nanoseconds one nanosecond of the *code's* clock is: code whose constants are meant for a processor
+    /// of today (a lock that spins for 4 µs) keeps its proportions on a machine that is so many times slower. 1 on a machine of today.
+    pub scale: f64,
+    /// Whether a lock is released by an exchange, because the machine has no other way that orders (Symmetry).
+    pub release_by_exchange: bool,
+}
+
+/// A memory system and its times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
+pub enum Memory {
+    /// Caches that write through to memory and invalidate one another over one bus: Symmetry Model A.
+    WriteThrough(WriteThrough),
+    /// Caches that own what they write (MESI), over one bus: Symmetry Model B, Challenge.
+    WriteBack(WriteBack),
+    /// Caches that are updated by the writes of others, over one bus: Firefly.
+    Update(Update),
+    /// No caches for shared words; each is at home at one processor: Makbilan.
+    Uncached(Uncached),
+    /// Caches that own what they write, lines at home in a directory, processors in sockets: servers of today.
+    Directory(Directory),
+}
+
+/// The times of [`Memory::WriteThrough`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteThrough {
+    /// Bytes of a cache line.
+    pub line: usize,
+    /// Reading a word that is in the cache.
+    pub hit: Time,
+    /// Reading one that is not, on an idle bus, from the processor's view.
+    pub miss: Time,
+    /// How long that miss occupies the bus.
+    pub miss_bus: Time,
+    /// Writing a word, on an idle bus; the processor waits until its write is on the bus.
+    pub write: Time,
+    /// How long a write occupies the bus.
+    pub write_bus: Time,
+    /// An atomic read-modify-write, on an idle bus.
+    pub exchange: Time,
+    /// How long it occupies the bus.
+    pub exchange_bus: Time,
+}
+
+/// The times of [`Memory::WriteBack`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteBack {
+    /// Bytes of a cache line.
+    pub line: usize,
+    /// Reading or writing a word in the cache.
+    pub hit: Time,
+    /// What an atomic read-modify-write takes beyond a write.
+    pub exchange: Time,
+    /// Fetching a line from memory, on an idle bus.
+    pub miss: Time,
+    /// How long that occupies the bus.
+    pub miss_bus: Time,
+    /// Fetching a line that another cache has written, on an idle bus.
+    pub transfer: Time,
+    /// How long that occupies the bus.
+    pub transfer_bus: Time,
+    /// Invalidating the copies of others, to write a line that is here already.
+    pub upgrade: Time,
+    /// How long that occupies the bus.
+    pub upgrade_bus: Time,
+}
+
+/// The times of [`Memory::Update`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Update {
+    /// Bytes of a cache line.
+    pub line: usize,
+    /// Reading a word in the cache, or writing one that no other cache has.
+    pub hit: Time,
+    /// What an atomic read-modify-write takes beyond a write.
+    pub exchange: Time,
+    /// Fetching a line, on an idle bus.
+    pub miss: Time,
+    /// How long that occupies the bus.
+    pub miss_bus: Time,
+    /// Writing a word that other caches have, which are updated, on an idle bus.
+    pub write: Time,
+    /// How long that occupies the bus.
+    pub write_bus: Time,
+}
+
+/// The times of [`Memory::Uncached`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Uncached {
+    /// Bytes that have the same home.
+    pub line: usize,
+    /// An access to a word at home here, nobody else being at it.
+    pub local: Time,
+    /// An access to a word at home elsewhere.
+    pub remote: Time,
+    /// How long an access occupies the memory of its home.
+    pub module: Time,
+    /// What an atomic read-modify-write takes beyond that, all of it at the home's memory.
+    pub exchange: Time,
+}
+
+/// The times of [`Memory::Directory`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Directory {
+    /// Bytes of a cache line.
+    pub line: usize,
+    /// Sockets; processors are divided among them evenly.
+    pub sockets: usize,
+    /// Reading or writing a word in the processor's own cache.
+    pub hit: Time,
+    /// What an atomic read-modify-write takes beyond a write.
+    pub exchange: Time,
+    /// Fetching a line nobody has written, or that nobody has, from the socket's shared cache or memory.
+    pub memory: Time,
+    /// Fetching a line that a processor of the same socket has.
+    pub near: Time,
+    /// Fetching a line that a processor of another socket has.
+    pub far: Time,
+    /// Invalidating the copies of others on the same socket, to write a line that is here already.
+    pub upgrade: Time,
+    /// The same with copies on another socket.
+    pub far_upgrade: Time,
+    /// How long one request occupies its line: the next one waits so long at least.
+    pub line_busy: Time,
+    /// How long a request across sockets occupies the link between them.
+    pub link_busy: Time,
+}
+
+/// Who runs when, and what that costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheduling {
+    /// How long a thread runs when others are ready.
+    pub quantum: Time,
+    /// Taking one thread off a processor and putting another on.
+    pub switch: Time,
+    /// What a thread spends on going to sleep, before its processor is free. Half of the papers' C.
+    pub park: Time,
+    /// What a thread spends on waking another.
+    pub wake: Time,
+    /// From there until the woken thread can run. With `park` and a switch, the papers' C.
+    pub wakeup: Time,
+    /// What the thread that makes another spends on it.
+    pub spawn: Time,
+    /// How many applications share the processors, this one among them: each processor runs the others for so many quanta less one after
+    /// each of ours.
+    pub applications: usize,
+}
