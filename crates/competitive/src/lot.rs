@@ -100,7 +100,7 @@ impl Bucket {
     /// Of the lock whose word is there.
     #[inline]
     fn of(word: *const AtomicU32) -> &'static Self {
-        let address = word.addr();
+        let address = park::place_of(word);
         // Words are aligned to 4, locks mostly to 8; the upper bits tell apart what lies a power of two apart.
         #[allow(clippy::modulo_one, reason = "a model has one bucket")]
         let place = ((address >> 3) ^ (address >> 13)) % park::BUCKETS;

@@ -8,9 +8,11 @@
 //! [`Fresh::fresh`]: the same as `new` on the real machine, and under loom an object whose creation is an event of its
 //! own, so that a thread which reaches it without synchronizing with its creator is reported.
 //!
+//! On a simulated machine they are the core types too, each of whose accesses the memory system charges.
+//!
 //! [`AtomicU64`] is missing on the real machine where the processor has none of that width (`thumbv7em`, `riscv32imac`).
 
-#[cfg(any(stanchion_loom, target_has_atomic = "64"))]
+#[cfg(any(stanchion_loom, stanchion_simulated, target_has_atomic = "64"))]
 pub use crate::backend::atomic::AtomicU64;
 pub use crate::backend::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, fence};
 pub use core::sync::atomic::Ordering;
@@ -61,7 +63,7 @@ macro_rules! word {
 }
 
 word!(AtomicBool => bool, AtomicU8 => u8, AtomicU32 => u32, AtomicUsize => usize);
-#[cfg(any(stanchion_loom, target_has_atomic = "64"))]
+#[cfg(any(stanchion_loom, stanchion_simulated, target_has_atomic = "64"))]
 word!(AtomicU64 => u64);
 
 impl<T> sealed::Sealed for AtomicPtr<T> {}

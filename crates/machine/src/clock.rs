@@ -29,6 +29,8 @@ use crate::backend;
 use core::{fmt, time::Duration};
 
 /// The moments that deadlines are given in: the standard library's, under every machine.
+///
+/// Get one from [`moment_after`], which knows the machine: a simulated one refuses what was read from the real clock.
 #[cfg(feature = "std")]
 pub use std::time::Instant;
 
@@ -107,6 +109,12 @@ impl Span {
         self.is_over_at(backend::clock::now())
     }
 
+    /// Nanoseconds that are left of it.
+    pub(crate) fn left(self) -> u64 {
+        let passed = backend::clock::now().wrapping_sub(self.start);
+        backend::clock::to_nanos(self.ticks.saturating_sub(passed))
+    }
+
     /// A jump backwards wraps around to more than any span.
     #[inline]
     fn is_over_at(self, now: u64) -> bool {
@@ -148,6 +156,8 @@ pub enum Source {
     Monotonic(Distrust),
     /// The time of a model, which passes when the model says so.
     Modelled,
+    /// The virtual time of a simulated machine.
+    Virtual,
 }
 
 /// Why the processor's counter is not read directly.
@@ -173,6 +183,7 @@ impl fmt::Display for Source {
             Self::Counter { instruction } => write!(f, "processor counter ({instruction})"),
             Self::Monotonic(why) => write!(f, "monotonic clock ({why})"),
             Self::Modelled => f.write_str("modelled time"),
+            Self::Virtual => f.write_str("virtual time"),
         }
     }
 }
@@ -204,7 +215,7 @@ impl fmt::Display for Distrust {
 #[cfg(feature = "std")]
 #[must_use]
 pub fn moment_after(timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(timeout)
+    backend::clock::instant().checked_add(timeout)
 }
 
 /// When a wait gives up: a moment of the monotonic clock, or never.
@@ -281,7 +292,7 @@ impl Deadline {
     }
 }
 
-#[cfg(all(test, feature = "std", not(stanchion_loom)))]
+#[cfg(all(test, feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
 mod tests {
     use super::*;
 

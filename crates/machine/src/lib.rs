@@ -1,19 +1,22 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
-#![cfg_attr(stanchion_loom, allow(dead_code, unused_imports))]
+#![cfg_attr(any(stanchion_loom, stanchion_simulated), allow(dead_code, unused_imports))]
 
-#[cfg(any(feature = "std", stanchion_loom, test))]
+#[cfg(any(feature = "std", stanchion_loom, stanchion_simulated, test))]
 extern crate std;
 
 #[cfg(not(stanchion_loom))]
 extern crate alloc;
 
 // The one place where the machine is chosen. Everything below asks `backend`; nothing above this crate asks which it is.
-#[cfg(not(stanchion_loom))]
+#[cfg(not(any(stanchion_loom, stanchion_simulated)))]
 #[path = "real/mod.rs"]
 mod backend;
 #[cfg(stanchion_loom)]
 #[path = "loom/mod.rs"]
+mod backend;
+#[cfg(all(stanchion_simulated, not(stanchion_loom)))]
+#[path = "simulated/mod.rs"]
 mod backend;
 
 #[macro_use]
@@ -25,12 +28,13 @@ pub mod atomic;
 pub mod bomb;
 pub mod cell;
 pub mod clock;
+mod data;
 pub mod hint;
 mod model;
 pub mod sync;
 pub mod wait;
 
-#[cfg(all(feature = "std", not(stanchion_loom)))]
+#[cfg(all(feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
 pub mod kernel;
 #[cfg(feature = "std")]
 pub mod park;
@@ -38,7 +42,7 @@ pub mod park;
 pub mod presence;
 #[cfg(feature = "std")]
 mod refused;
-#[cfg(all(feature = "std", not(stanchion_loom)))]
+#[cfg(all(feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
 pub mod switches;
 #[cfg(feature = "std")]
 pub mod thread;
@@ -46,6 +50,7 @@ pub mod thread;
 pub mod topology;
 
 pub use backend::choice;
+pub use data::{burn, read, work, write};
 pub use model::{Explored, Model, model};
 #[cfg(feature = "std")]
 pub use refused::Refused;

@@ -26,6 +26,14 @@ use crate::clock::Deadline;
 /// order of things must not.
 pub const BUCKETS: usize = backend::park::BUCKETS;
 
+/// What a table hashed by address is to hash: the address, or under simulation, where addresses differ from run to run and the order of things must
+/// not, the run's own number of the place, which keeps its alignment.
+#[inline]
+#[must_use]
+pub fn place_of<T>(address: *const T) -> usize {
+    backend::park::place_of(address.cast())
+}
+
 /// Why [`wait`] came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Woken {

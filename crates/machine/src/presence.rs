@@ -157,7 +157,7 @@ pub fn status() -> Result<(), Refused> {
     backend::presence::status()
 }
 
-#[cfg(all(test, not(stanchion_loom)))]
+#[cfg(all(test, not(any(stanchion_loom, stanchion_simulated))))]
 mod tests {
     use super::*;
 

@@ -172,7 +172,7 @@ pub enum PinError {
     },
 }
 
-#[cfg(all(test, not(stanchion_loom)))]
+#[cfg(all(test, not(any(stanchion_loom, stanchion_simulated))))]
 mod tests {
     use super::*;
 

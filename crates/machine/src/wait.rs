@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | real | what the [`WaitPolicy`] says: pause, yield the processor, sleep |
 //! | loom | prune this branch of the exploration: a look that changed nothing leads nowhere new |
-//! | simulated | sleep in virtual time until the word is written |
+//! | simulated | the same in virtual time; for as long as the policy only pauses, stand still until the word is written |
 //!
 //! | function | the wait | under loom |
 //! | --- | --- | --- |
@@ -30,7 +30,7 @@
 //! 2. A policy never panics and never unwinds: a waiter may be linked into a queue while it waits.
 
 use crate::atomic::{Ordering, Word};
-use crate::backend;
+use crate::backend::{self, wait::Waiting};
 use crate::clock::Deadline;
 
 mod policy;
@@ -56,12 +56,13 @@ pub fn wait_until<W: Word>(
     mut done: impl FnMut(W::Value) -> bool,
     policy: &mut impl WaitPolicy,
 ) -> W::Value {
+    let mut waiting = Waiting::on(word);
     loop {
         let value = word.look(order);
         if done(value) {
             return value;
         }
-        backend::wait::between_looks(policy);
+        waiting.between_looks(policy);
     }
 }
 
@@ -83,13 +84,14 @@ pub fn wait_for_turn<A: Word, P: WaitPolicy>(
     order: Ordering,
     mut ahead: impl FnMut(A::Value) -> u32,
 ) {
+    let mut waiting = Waiting::on(word);
     let mut policy = Behind { policy: P::start(), ahead: 0 };
     loop {
         policy.ahead = ahead(word.look(order));
         if policy.ahead == 0 {
             return;
         }
-        backend::wait::between_looks(&mut policy);
+        waiting.between_looks(&mut policy);
     }
 }
 
@@ -113,6 +115,15 @@ impl<P: WaitPolicy> WaitPolicy for Behind<P> {
     fn leaves(&self) -> bool {
         self.policy.leaves()
     }
+
+    /// One that is not the next stays away for a while first.
+    fn pausing(&self) -> u64 {
+        if self.ahead > 1 { 0 } else { self.policy.pausing() }
+    }
+
+    fn paused(&mut self, nanos: u64) {
+        self.policy.paused(nanos);
+    }
 }
 
 /// [`wait_until`], but gives up with `None` once `deadline` has passed. Looks at least once.
@@ -133,6 +144,7 @@ pub fn wait_until_deadline<W: Word>(
     policy: &mut impl WaitPolicy,
     deadline: Deadline,
 ) -> Option<W::Value> {
+    let mut waiting = Waiting::on_until(word, deadline);
     let mut timeout = backend::wait::Timeout::new(deadline);
     loop {
         let value = word.look(order);
@@ -142,7 +154,7 @@ pub fn wait_until_deadline<W: Word>(
         if timeout.is_over() {
             return None;
         }
-        backend::wait::between_looks(policy);
+        waiting.between_looks(policy);
     }
 }
 
@@ -160,11 +172,12 @@ pub fn wait_until_deadline<W: Word>(
 /// ```
 #[inline]
 pub fn retry_until<R>(mut attempt: impl FnMut() -> Option<R>, policy: &mut impl WaitPolicy) -> R {
+    let mut waiting = Waiting::in_attempts();
     loop {
         if let Some(outcome) = attempt() {
             return outcome;
         }
-        backend::wait::between_looks(policy);
+        waiting.between_looks(policy);
     }
 }
 
@@ -183,6 +196,7 @@ pub fn retry_until_deadline<R>(
     policy: &mut impl WaitPolicy,
     deadline: Deadline,
 ) -> Option<R> {
+    let mut waiting = Waiting::in_attempts();
     let mut timeout = backend::wait::Timeout::new(deadline);
     loop {
         if let Some(outcome) = attempt() {
@@ -191,7 +205,7 @@ pub fn retry_until_deadline<R>(
         if timeout.is_over() {
             return None;
         }
-        backend::wait::between_looks(policy);
+        waiting.between_looks(policy);
     }
 }
 
@@ -211,13 +225,14 @@ pub fn spin_for<W: Word>(
     mut done: impl FnMut(W::Value) -> bool,
     nanos: u64,
 ) -> Option<W::Value> {
+    let mut waiting = Waiting::on(word);
     let mut budget = Pauses::within(nanos);
     loop {
         let value = word.look(order);
         if done(value) {
             return Some(value);
         }
-        if !backend::wait::SPINS || !budget.pause() {
+        if !backend::wait::SPINS || !waiting.within(&mut budget) {
             return None;
         }
     }
@@ -264,10 +279,7 @@ pub fn retry_for<R>(
 /// ```
 #[inline]
 pub fn delay(nanos: u64) {
-    if backend::wait::SPINS {
-        let mut budget = Pauses::within(nanos);
-        while budget.pause() {}
-    }
+    backend::wait::delay(nanos);
 }
 
 /// A budget of pauses. With a clock it is kept in time; without one, in pauses of [`NOMINAL_PAUSE_NS`].
@@ -284,9 +296,9 @@ pub(crate) struct Pauses {
 /// ten years do (5 ns to 45 ns).
 pub const NOMINAL_PAUSE_NS: u64 = 15;
 
-/// Pauses between two readings of the clock, which costs about as much as one pause.
+/// Pauses between two readings of the clock.
 #[cfg(feature = "std")]
-const PAUSES_PER_LOOK: u32 = 4;
+const PAUSES_PER_LOOK: u32 = backend::wait::PAUSES_PER_LOOK;
 
 impl Pauses {
     #[inline]
@@ -295,6 +307,14 @@ impl Pauses {
         return Self { span: crate::clock::Span::from_now(nanos), until_look: PAUSES_PER_LOOK };
         #[cfg(not(feature = "std"))]
         return Self { left: nanos.div_ceil(NOMINAL_PAUSE_NS) };
+    }
+
+    /// How many nanoseconds of it are left.
+    pub(crate) fn left(&self) -> u64 {
+        #[cfg(feature = "std")]
+        return self.span.left();
+        #[cfg(not(feature = "std"))]
+        return self.left.saturating_mul(NOMINAL_PAUSE_NS);
     }
 
     /// Pauses once, or says that the budget is spent.
@@ -321,7 +341,7 @@ impl Pauses {
     }
 }
 
-#[cfg(all(test, not(stanchion_loom)))]
+#[cfg(all(test, not(any(stanchion_loom, stanchion_simulated))))]
 mod tests {
     use super::*;
     use crate::atomic::AtomicU32;

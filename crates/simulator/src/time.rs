@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Time::micros(2).as_nanos(), 2_000);
 /// assert_eq!(Time::nanos(5).to_string(), "5 ns");
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Time(u64);
 

@@ -205,29 +205,27 @@ mod source {
         pub(super) static SEED: Cell<u64> = Cell::new(0);
     }
 
-    /// The next number of this thread's source; during the thread's destruction, one from the stack's address.
+    /// The next number of this thread's source; during the thread's destruction, one from nowhere.
     pub(super) fn next() -> u64 {
         SEED.try_with(|source| {
-            let state = if source.get() == 0 { from_stack() } else { source.get() };
+            let state = if source.get() == 0 { fresh() } else { source.get() };
             source.set(super::step(state));
             source.get()
         })
-        .unwrap_or_else(|_| from_stack())
+        .unwrap_or_else(|_| fresh())
     }
 
-    /// Differs between threads, which is what counts: their stacks lie apart.
-    fn from_stack() -> u64 {
-        let here = 0_u8;
-        super::scramble((&raw const here).addr() as u64)
+    /// Differs between threads, which is what counts.
+    fn fresh() -> u64 {
+        super::scramble(machine::hint::entropy())
     }
 }
 
 #[cfg(not(feature = "std"))]
 mod source {
-    /// There are no thread-locals here; the address of the stack tells the waiters apart.
+    /// There are no thread-locals here; the machine tells the waiters apart.
     pub(super) fn next() -> u64 {
-        let here = 0_u8;
-        super::scramble((&raw const here).addr() as u64)
+        super::scramble(machine::hint::entropy())
     }
 }
 

@@ -25,6 +25,10 @@ pub(crate) fn monotonic_at(instant: Instant) -> u64 {
     instant.checked_duration_since(Instant::now()).map_or(0, |ahead| ahead.as_nanos() as u64)
 }
 
+pub(crate) fn instant() -> Instant {
+    Instant::now()
+}
+
 pub(crate) fn pause_ns() -> f64 {
     1.0
 }

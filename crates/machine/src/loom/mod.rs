@@ -8,6 +8,7 @@
 //! | [`model`] | runs a body under every script of choices, counts executions |
 //! | [`clock`] | no time passes; a deadline passes by choice, once, before the wait that has it |
 //! | [`presence`], [`topology`] | threads are seen, or not, by choice; there are two processors |
+//! | [`data`] | nothing is computed; who guards data puts it into a [`cell`] |
 //! | [`park`] | a futex: one table, made of loom's mutex and condition variables |
 //! | [`thread`] | spawn with a label that is the same in every interleaving |
 
@@ -16,6 +17,7 @@ pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]
 pub(crate) mod clock;
+pub(crate) mod data;
 pub(crate) mod model;
 pub(crate) mod park;
 #[cfg(feature = "std")]
@@ -53,18 +55,55 @@ pub(crate) fn processors() -> usize {
     2
 }
 
-pub(crate) mod wait {
-    use crate::clock::Deadline;
-    use crate::wait::WaitPolicy;
+/// The same for all: no delay in a model takes time.
+pub(crate) fn entropy() -> u64 {
+    1
+}
 
-    /// A look that found nothing leads nowhere new: stop exploring here, let the others run.
-    pub(crate) fn between_looks(_policy: &mut impl WaitPolicy) {
-        loom::skip_branch();
-        loom::thread::yield_now();
+pub(crate) mod wait {
+    use crate::atomic::Word;
+    use crate::clock::Deadline;
+    use crate::wait::{Pauses, WaitPolicy};
+
+    /// Between two looks there is nothing to explore, whatever is looked at.
+    pub(crate) struct Waiting;
+
+    impl Waiting {
+        pub(crate) fn on<W: Word>(_word: &W) -> Self {
+            Self
+        }
+
+        pub(crate) fn on_until<W: Word>(_word: &W, _deadline: Deadline) -> Self {
+            Self
+        }
+
+        pub(crate) fn in_attempts() -> Self {
+            Self
+        }
+
+        /// A look that found nothing leads nowhere new: stop exploring here, let the others run.
+        pub(crate) fn between_looks(&mut self, _policy: &mut impl WaitPolicy) {
+            loom::skip_branch();
+            loom::thread::yield_now();
+        }
+
+        /// A bounded wait looks once.
+        pub(crate) fn within(&mut self, _budget: &mut Pauses) -> bool {
+            false
+        }
     }
+
+    /// No time passes.
+    pub(crate) fn delay(_nanos: u64) {}
 
     /// Whether bounded spinning looks more than once: no, a budget of 0 covers "gave up just before" and "saw it just in time".
     pub(crate) const SPINS: bool = false;
+
+    /// How long a policy takes a pause to last that it did not time.
+    pub(crate) const PAUSE_NS: u64 = crate::wait::NOMINAL_PAUSE_NS;
+
+    /// Time is asked at each pause, of which there are none.
+    pub(crate) const PAUSES_PER_LOOK: u32 = 1;
 
     /// Decided in advance: a wait that times out gives up after its first look, which may come at any time.
     pub(crate) struct Timeout(bool);

@@ -34,6 +34,10 @@ impl Parked {
     }
 }
 
+pub(crate) fn place_of(address: *const ()) -> usize {
+    address.addr()
+}
+
 pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {
     let world = World::current();
     let parked = &world.parked;

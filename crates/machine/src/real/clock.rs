@@ -38,7 +38,7 @@ mod counter;
 mod monotonic;
 mod once;
 
-pub(crate) use monotonic::{monotonic, monotonic_at};
+pub(crate) use monotonic::{instant, monotonic, monotonic_at};
 use once::Once;
 
 /// Nanoseconds per tick times 2^32; 0 while unknown. Relaxed everywhere: the number is all there is to see.

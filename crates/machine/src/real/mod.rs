@@ -5,6 +5,7 @@ pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]
 pub(crate) mod clock;
+pub(crate) mod data;
 #[cfg(feature = "std")]
 pub(crate) mod kernel;
 pub(crate) mod model;
@@ -68,18 +69,64 @@ pub(crate) fn processors() -> usize {
     }
 }
 
-pub(crate) mod wait {
-    use crate::clock::Deadline;
-    use crate::wait::WaitPolicy;
+/// Differs between threads, which is what counts: their stacks lie apart.
+pub(crate) fn entropy() -> u64 {
+    let here = 0_u8;
+    (&raw const here).addr() as u64
+}
 
-    /// What happens between two looks that found nothing: as the policy says.
+pub(crate) mod wait {
+    use crate::atomic::Word;
+    use crate::clock::Deadline;
+    use crate::wait::{Pauses, WaitPolicy};
+
+    /// Between two looks it is as the policy says, whatever is looked at.
+    pub(crate) struct Waiting;
+
+    impl Waiting {
+        #[inline]
+        pub(crate) fn on<W: Word>(_word: &W) -> Self {
+            Self
+        }
+
+        #[inline]
+        pub(crate) fn on_until<W: Word>(_word: &W, _deadline: Deadline) -> Self {
+            Self
+        }
+
+        #[inline]
+        pub(crate) fn in_attempts() -> Self {
+            Self
+        }
+
+        /// The last look found nothing.
+        #[inline]
+        pub(crate) fn between_looks(&mut self, policy: &mut impl WaitPolicy) {
+            policy.pause();
+        }
+
+        /// The last look of a bounded wait found nothing; whether there is another one.
+        #[inline]
+        pub(crate) fn within(&mut self, budget: &mut Pauses) -> bool {
+            budget.pause()
+        }
+    }
+
     #[inline]
-    pub(crate) fn between_looks(policy: &mut impl WaitPolicy) {
-        policy.pause();
+    pub(crate) fn delay(nanos: u64) {
+        let mut budget = Pauses::within(nanos);
+        while budget.pause() {}
     }
 
     /// Whether bounded spinning looks more than once.
     pub(crate) const SPINS: bool = true;
+
+    /// How long a policy takes a pause to last that it did not time.
+    pub(crate) const PAUSE_NS: u64 = crate::wait::NOMINAL_PAUSE_NS;
+
+    /// Reading the clock costs about as much as one pause.
+    #[cfg(feature = "std")]
+    pub(crate) const PAUSES_PER_LOOK: u32 = 4;
 
     /// A look costs less than reading the clock, but the policy may sleep between two looks: so the clock is read at each.
     pub(crate) struct Timeout(Deadline);

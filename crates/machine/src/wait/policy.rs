@@ -5,6 +5,7 @@
 //! everywhere, pauses while waiting is likely to be short, then yields, and at last sleeps in growing steps.
 
 use super::Pauses;
+use crate::backend;
 
 /// How a waiter passes the time between two looks. One value lives for one wait.
 ///
@@ -34,6 +35,20 @@ pub trait WaitPolicy {
     fn leaves(&self) -> bool {
         false
     }
+
+    /// For how many nanoseconds from now on it would only pause and look again, by the pauses of [`hint::spin_loop`](crate::hint::spin_loop):
+    /// `u64::MAX` if for ever, 0 (the default) if that is not known.
+    ///
+    /// A simulated machine asks it before each pause. Unless the answer is 0, it lets so much time pass, or until the word is written, without calling
+    /// [`pause`](Self::pause), and reports the time by [`paused`](Self::paused). Other machines do not ask.
+    fn pausing(&self) -> u64 {
+        0
+    }
+
+    /// So many nanoseconds, at most what [`pausing`](Self::pausing) said, have passed without a [`pause`](Self::pause).
+    fn paused(&mut self, nanos: u64) {
+        let _ = nanos;
+    }
 }
 
 /// What a turn at a short critical section is taken to last, in nanoseconds.
@@ -60,7 +75,11 @@ impl WaitPolicy for Spin {
 
     #[inline]
     fn pause(&mut self) {
-        crate::backend::spin_loop();
+        backend::spin_loop();
+    }
+
+    fn pausing(&self) -> u64 {
+        u64::MAX
     }
 }
 
@@ -121,7 +140,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
             && *left > 0
         {
             *left -= 1;
-            return crate::backend::spin_loop();
+            return backend::spin_loop();
         }
         self.pause_longer();
     }
@@ -131,7 +150,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
         if ahead > 1 {
             // With a processor's worth of threads ahead of it, one of them is waiting for a processor: give it this one.
             #[cfg(feature = "std")]
-            if ahead as usize >= crate::backend::processors() {
+            if ahead as usize >= backend::processors() {
                 if !self.leaves() {
                     self.stage = Self::TIRED;
                 }
@@ -149,6 +168,23 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
         #[cfg(not(feature = "std"))]
         false
     }
+
+    fn pausing(&self) -> u64 {
+        match &self.stage {
+            Stage::Brief { left } => u64::from(*left) * backend::wait::PAUSE_NS,
+            Stage::Spinning(Budget(budget)) => budget.left(),
+            #[cfg(feature = "std")]
+            Stage::Yielding { .. } | Stage::Sleeping { .. } => 0,
+        }
+    }
+
+    fn paused(&mut self, nanos: u64) {
+        // The others read the clock.
+        if let Stage::Brief { left } = &mut self.stage {
+            let pauses = nanos.div_ceil(backend::wait::PAUSE_NS);
+            *left = left.saturating_sub(u32::try_from(pauses).unwrap_or(u32::MAX));
+        }
+    }
 }
 
 impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
@@ -164,13 +200,13 @@ impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
         match &mut self.stage {
             // On a single processor nobody else makes progress while this thread pauses.
             #[cfg(feature = "std")]
-            Stage::Brief { .. } if crate::backend::processors() == 1 => {
+            Stage::Brief { .. } if backend::processors() == 1 => {
                 self.stage = Self::TIRED;
                 crate::thread::yield_now();
             }
             Stage::Brief { .. } => {
                 self.stage = Stage::Spinning(Budget(Pauses::within(SPIN_NS)));
-                crate::backend::spin_loop();
+                backend::spin_loop();
             }
             Stage::Spinning(Budget(budget)) => {
                 // A last look before the processor is given away.

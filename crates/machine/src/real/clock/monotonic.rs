@@ -21,6 +21,12 @@ pub(crate) fn monotonic() -> u64 {
     nanos(Instant::now().saturating_duration_since(anchor().0))
 }
 
+/// The moment it is now.
+#[inline]
+pub(crate) fn instant() -> Instant {
+    Instant::now()
+}
+
 /// The moment on [`monotonic`] of an instant; never before it, at most a few hundred nanoseconds after. The start of the clock for one
 /// that lies before it, `u64::MAX` for one beyond its end.
 pub(crate) fn monotonic_at(instant: Instant) -> u64 {

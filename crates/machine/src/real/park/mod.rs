@@ -19,5 +19,10 @@ pub(crate) use portable::{wait, wake};
 /// 64 KiB of untouched memory; with a hundred locks in use, about one in ten shares its bucket with another.
 pub(crate) const BUCKETS: usize = 1024;
 
+#[inline]
+pub(crate) fn place_of(address: *const ()) -> usize {
+    address.addr()
+}
+
 #[cfg(test)]
 mod tests;

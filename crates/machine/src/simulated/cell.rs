@@ -1,0 +1,62 @@
+//! A cell that charges its line: what a lock guards moves between caches too.
+//!
+//! Each [`with`](UnsafeCell::with) counts as one read, each [`with_mut`](UnsafeCell::with_mut) as one write of the line in which the value
+//! begins, before the closure runs. A closure that goes through more of a large value says so by [`read`](crate::read) and
+//! [`write`](crate::write). Races are loom's business: here only one thread runs at a time.
+
+use core::fmt;
+
+use stanchion_simulator::inside::{self, Kind};
+
+/// A cell that hands out raw pointers for the extent of a closure.
+#[repr(transparent)]
+pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// A cell holding `value`.
+    pub const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    /// Takes the value out.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    fn charge(&self, kind: Kind) {
+        if size_of_val(self) > 0 {
+            inside::access(self.0.get().cast_const().cast(), kind);
+        }
+    }
+
+    /// Reads through a pointer that is good until `read` returns.
+    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        self.charge(Kind::Read);
+        read(self.0.get())
+    }
+
+    /// Writes through a pointer that is good until `write` returns.
+    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        self.charge(Kind::Write);
+        write(self.0.get())
+    }
+
+    /// The value itself, for the sole owner; not charged.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+}
+
+impl<T: Default> Default for UnsafeCell<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for UnsafeCell<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UnsafeCell")
+    }
+}

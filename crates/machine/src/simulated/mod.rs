@@ -1,0 +1,64 @@
+//! The simulated machine: every shared access is charged by a memory system, and time is virtual.
+//!
+//! The virtual threads are coroutines of one thread of the operating system, which runs them in the order of their virtual time. An access is
+//! first charged, then done by the plain operation: nothing else can run in between, so the results are sequentially consistent
+//! whatever the orderings say, and weak orders are loom's business.
+//!
+//! | file | what it makes of the interface |
+//! | --- | --- |
+//! | [`atomic`], [`cell`], [`data`] | core's types, each access charged to the line that the address lies in |
+//! | [`clock`] | virtual time, in nanoseconds of the code's clock |
+//! | [`wait`] | between two looks a thread stands still until its word is written, or its policy would do something else than pause |
+//! | [`park`] | the scheduler's own queue of a word |
+//! | [`thread`], [`topology`], [`presence`] | virtual threads and processors, known exactly |
+//! | [`private`] | statics of one run, or of one virtual thread |
+//! | [`asymmetric`] | nothing on the one side, a fence on the other |
+//! | [`model`] | a body, run a few times with different seeds |
+//!
+//! Outside a run atomics and cells are plain memory, free of charge: a test may read its results when the run is over. Everything that waits, asks for the time
+//! or starts a thread panics there, and names the call.
+
+pub(crate) mod asymmetric;
+pub(crate) mod atomic;
+pub(crate) mod cell;
+#[cfg(feature = "std")]
+pub(crate) mod clock;
+pub(crate) mod data;
+pub(crate) mod model;
+#[cfg(feature = "std")]
+pub(crate) mod park;
+#[cfg(feature = "std")]
+pub(crate) mod presence;
+pub(crate) mod private;
+#[cfg(feature = "std")]
+pub(crate) mod thread;
+#[cfg(feature = "std")]
+pub(crate) mod topology;
+pub(crate) mod wait;
+
+use stanchion_simulator::inside;
+
+pub(crate) mod sync {
+    pub use alloc::sync::Arc;
+}
+
+/// A nondeterministic choice: a branch of the exploration under loom, always `false` here.
+#[must_use]
+#[inline]
+pub fn choice() -> bool {
+    false
+}
+
+pub(crate) fn spin_loop() {
+    inside::pause(wait::PAUSE_NS);
+}
+
+pub(crate) fn entropy() -> u64 {
+    inside::entropy()
+}
+
+/// How many processors the machine of this run has.
+#[cfg(feature = "std")]
+pub(crate) fn processors() -> usize {
+    inside::processors()
+}

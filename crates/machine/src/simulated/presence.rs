@@ -1,0 +1,46 @@
+//! Presence, exactly: the scheduler knows who is on a processor.
+//!
+//! Every virtual thread is seen from its start to its end, registered or not.
+
+use crate::Refused;
+use crate::presence::Presence;
+use stanchion_simulator::inside;
+
+/// The registration of one thread.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    index: usize,
+}
+
+impl Ticket {
+    pub(crate) fn refused(&self) -> Option<&Refused> {
+        None
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+}
+
+pub(crate) fn register() -> Result<Ticket, Refused> {
+    super::thread::index().map(|index| Ticket { index }).ok_or(Refused::NoIndex)
+}
+
+pub(crate) fn unregister(_ticket: &Ticket) {}
+
+pub(crate) fn of(index: usize) -> Presence {
+    match inside::presence(index) {
+        inside::Presence::Running => Presence::Running,
+        inside::Presence::Preempted => Presence::Preempted,
+        inside::Presence::Blocked => Presence::Blocked,
+        inside::Presence::Ended => Presence::Unknown,
+    }
+}
+
+pub(crate) fn runs(index: usize) -> Option<bool> {
+    of(index).runs()
+}
+
+pub(crate) fn status() -> Result<(), Refused> {
+    Ok(())
+}

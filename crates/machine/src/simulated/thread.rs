@@ -1,0 +1,134 @@
+//! The run's virtual threads, in the shape of the standard library's.
+
+use core::fmt;
+use core::time::Duration;
+use std::boxed::Box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::string::String;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::topology;
+use crate::thread::INDICES;
+use stanchion_simulator::inside::{self, ThreadId};
+
+/// What a thread leaves for who joins it. Its lock is free whenever it is asked for: no thread is switched while one has it.
+type Packet<T> = Arc<Mutex<Option<std::thread::Result<T>>>>;
+
+/// The right to join a virtual thread. Dropping it detaches the thread; a run ends when all threads have.
+pub struct JoinHandle<T> {
+    thread: ThreadId,
+    packet: Packet<T>,
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits for the end of the thread.
+    ///
+    /// # Errors
+    ///
+    /// What it panicked with.
+    pub fn join(self) -> std::thread::Result<T> {
+        inside::join(self.thread);
+        let mut packet = self.packet.lock().unwrap_or_else(PoisonError::into_inner);
+        packet.take().expect("a thread that has ended has left its result")
+    }
+
+    /// Whether the thread has ended.
+    pub fn is_finished(&self) -> bool {
+        inside::has_ended(self.thread)
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("thread", &self.thread.index()).finish_non_exhaustive()
+    }
+}
+
+/// Starts a virtual thread, which is kept where the caller is kept.
+///
+/// # Panics
+///
+/// Outside a run.
+pub fn spawn<F, T>(body: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    spawn_named(None, body)
+}
+
+fn spawn_named<F, T>(name: Option<String>, body: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let packet = Packet::<T>::default();
+    let pinned = topology::pinned();
+    let ends = Arc::clone(&packet);
+    let thread = inside::spawn(
+        name,
+        pinned,
+        Box::new(move || {
+            topology::inherit(pinned);
+            let result = catch_unwind(AssertUnwindSafe(body));
+            *ends.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        }),
+    );
+    JoinHandle { thread, packet }
+}
+
+/// A thread to be started. Its name is what reports of the run call it; all stacks are of one size.
+#[derive(Debug, Default)]
+pub struct Builder {
+    name: Option<String>,
+}
+
+impl Builder {
+    /// A thread without a name.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names it.
+    #[must_use]
+    pub fn name(mut self, name: String) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Would size its stack, in bytes: ignored.
+    #[must_use]
+    pub fn stack_size(self, _bytes: usize) -> Self {
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    ///
+    /// Never: a run that has no room for another thread fails.
+    pub fn spawn<F, T>(self, body: F) -> std::io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Ok(spawn_named(self.name, body))
+    }
+}
+
+/// Sleeps for so long by the code's clock.
+pub fn sleep(duration: Duration) {
+    inside::sleep(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+}
+
+/// Gives the processor to another thread that is ready, if there is one.
+pub fn yield_now() {
+    inside::yield_now();
+}
+
+/// Virtual threads are numbered as they start, and their numbers are not used again in a run.
+pub(crate) fn index() -> Option<usize> {
+    let index = inside::current().index();
+    (index < INDICES).then_some(index)
+}
