@@ -49,9 +49,9 @@ impl Results {
         let mut machines: Vec<Machine> = Vec::new();
         for task in tasks {
             if let Ok(Call::On(_, machine)) = &task.call
-                && !machines.contains(machine)
+                && !machines.contains(&**machine)
             {
-                machines.push(machine.clone());
+                machines.push((**machine).clone());
             }
         }
         Self {

@@ -76,7 +76,7 @@ pub(crate) struct Task<'a> {
 /// What is called.
 pub(crate) enum Call {
     Here(Run),
-    On(Simulated, Machine),
+    On(Simulated, Box<Machine>),
 }
 
 /// Why nothing is called.
@@ -141,9 +141,9 @@ fn runnable<F: Copy>(body: &Body<F>) -> Result<F, Missing> {
 /// The calls of one simulated experiment.
 fn on(simulated: Simulated, target: &Target) -> Result<Vec<Call>, Error> {
     if let Target::Named(machine) = target {
-        return Ok(vec![Call::On(simulated, machine.clone())]);
+        return Ok(vec![Call::On(simulated, Box::new(machine.clone()))]);
     }
-    let paper = |name: &&'static str| Ok(Call::On(simulated, paper_machine(name)?));
+    let paper = |name: &&'static str| Ok(Call::On(simulated, Box::new(paper_machine(name)?)));
     simulated.machines.iter().map(paper).collect()
 }
 
