@@ -139,9 +139,9 @@ mod write_back {
             (exchange.at.as_nanos(), exchange.transfer, exchange.invalidated),
             (38, false, 1)
         );
-        // 1 writes at 31: bus 31..35, but the line is 0's until 38; 15 from there.
+        // 1 writes at 31: bus 31..35, but the line is on its way to 0 until 36; 15 from there.
         let write = issue(&mut system, 31, 1, Write, LOCK);
-        assert_eq!((write.at.as_nanos(), write.queued.as_nanos(), write.invalidated), (53, 7, 1));
+        assert_eq!((write.at.as_nanos(), write.queued.as_nanos(), write.invalidated), (51, 5, 1));
         assert!(!system.holds(0, LOCK));
         // Bus: 3 + 4 + 1 + 4.
         let totals = system.totals();
@@ -152,9 +152,9 @@ mod write_back {
     #[test]
     fn a_modified_line_goes_from_one_to_the_next() {
         let mut system = small(4);
-        // The first fetches it from memory, 10 + 2; each other takes a transfer and the exchange from the one before.
+        // The first has it from memory at 10; each other 15 after the one before. All take 2 more.
         let ends: Vec<_> = (0..4).map(|p| done(&mut system, 0, p, Exchange, LOCK)).collect();
-        assert_eq!(ends, [12, 29, 46, 63]);
+        assert_eq!(ends, [12, 27, 42, 57]);
         // The bus was free from 3 + 3 * 4 on: another line need not wait for this one.
         assert_eq!(done(&mut system, 16, 0, Read, COUNT), 26);
     }
@@ -341,9 +341,9 @@ mod directory {
     fn requests_for_a_line_queue_and_those_for_others_do_not() {
         let mut system = small();
         done(&mut system, 0, 0, Exchange, LOCK);
-        // From 0 to 1, to 2, to 3: 40 + 5, 100 + 5, 40 + 5.
+        // From 0 to 1, to 2, to 3: 140, 240, 280, and each takes 5 more.
         let ends: Vec<_> = (1..4).map(|p| done(&mut system, 100, p, Exchange, LOCK)).collect();
-        assert_eq!(ends, [145, 250, 295]);
+        assert_eq!(ends, [145, 245, 285]);
         assert_eq!(done(&mut system, 100, 1, Read, COUNT), 120);
     }
 
