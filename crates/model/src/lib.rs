@@ -2,6 +2,7 @@
 
 pub mod competitive;
 mod estimate;
+pub mod mva;
 mod random;
 pub mod scan;
 

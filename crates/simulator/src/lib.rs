@@ -3,6 +3,7 @@
 #[allow(dead_code, unused_imports)] // until the run uses it
 mod arena;
 pub mod machine;
+pub mod machines;
 #[allow(dead_code)] // until the run uses it
 mod memory;
 mod time;
