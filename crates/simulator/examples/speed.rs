@@ -42,7 +42,10 @@ fn program(threads: usize, additions: u64, own: bool) {
 }
 
 fn main() -> Result<(), stanchion_simulator::Failure> {
-    println!("{:<12} {:>10} {:>8} {:>20}", "machine", "processors", "program", "million accesses/s");
+    println!(
+        "{:<12} {:>10} {:>8} {:>20}",
+        "machine", "processors", "program", "million accesses/s"
+    );
     for name in machines::NAMES {
         let machine = machines::by_name(name).expect("its own name");
         for (program_name, own) in [("own", true), ("one", false)] {

@@ -1,10 +1,10 @@
 //! Why a run did not come to its end, in words that name who, where and what to do.
 
+use crate::Time;
 use crate::arena;
 use crate::machine::Invalid;
 use crate::state::State;
 use crate::thread::{Status, Thread, Wait};
-use crate::Time;
 use core::fmt::Write;
 
 /// Why a run did not come to its end.
@@ -17,7 +17,9 @@ pub enum Failure {
     #[error("the machine cannot be built: {0}")]
     Machine(#[from] Invalid),
     /// A simulation was begun inside another.
-    #[error("a simulation was begun inside a simulation: run one after the other, each from the program itself")]
+    #[error(
+        "a simulation was begun inside a simulation: run one after the other, each from the program itself"
+    )]
     Nested,
     /// The body panicked.
     #[error("the body panicked at {at}: {message}")]
@@ -58,7 +60,9 @@ pub enum Failure {
         doing: String,
     },
     /// The program made too many threads.
-    #[error("the program made more than {limit} threads: join some first, or raise the limit with `Simulation::threads`")]
+    #[error(
+        "the program made more than {limit} threads: join some first, or raise the limit with `Simulation::threads`"
+    )]
     Threads {
         /// The limit.
         limit: usize,
@@ -99,13 +103,13 @@ impl Failure {
 /// A line for each thread that has not ended.
 fn describe(state: &State) -> String {
     let mut lines = String::new();
-    let left = || {
-        state.threads.iter().enumerate().filter(|(_, thread)| thread.status != Status::Ended)
-    };
+    let left =
+        || state.threads.iter().enumerate().filter(|(_, thread)| thread.status != Status::Ended);
     for (index, thread) in left().take(NAMED) {
         let name = thread.name.as_deref().map(|name| format!(" '{name}'")).unwrap_or_default();
         let doing = doing(thread, state);
-        writeln!(lines, "  thread {index}{name} {doing}, since {}", thread.since).expect("a string takes all");
+        writeln!(lines, "  thread {index}{name} {doing}, since {}", thread.since)
+            .expect("a string takes all");
     }
     let more = left().count().saturating_sub(NAMED);
     if more > 0 {

@@ -9,7 +9,7 @@
 use crate::statistics::Activity;
 use crate::thread::{Outcome, Status, Wait};
 use crate::world::{self, outside, suspend, synchronize, with};
-use crate::{Time, ThreadId};
+use crate::{ThreadId, Time};
 
 pub use crate::local::{Global, Local};
 pub use crate::memory::Kind;
@@ -136,7 +136,7 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
     let begin = time();
     let gap = with(|world, id| {
         let state = &mut world.state;
-        match state.machine.memory.poll() {
+        match state.memory.poll() {
             Some(gap) => Some(gap.min(span)),
             None if state.watch(id, address, begin + span) => None,
             None => Some(Time::ZERO),
@@ -154,7 +154,8 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
 /// Gives the processor to another thread that is ready, if there is one. Costs a switch.
 pub fn yield_now() {
     synchronize();
-    let cost = with(|world, _| world.state.machine.scheduling.switch).unwrap_or_else(|| outside("thread::yield_now"));
+    let cost = with(|world, _| world.state.machine.scheduling.switch)
+        .unwrap_or_else(|| outside("thread::yield_now"));
     // Never for nothing: a loop around it would not end.
     world::spend(cost.max(Time::nanos(1)), Activity::Switching);
     synchronize();
@@ -231,7 +232,8 @@ fn fall_asleep(cost: Time, until: Time) -> Parked {
 /// Wakes up to `count` of those who sleep on the word at `address`, the first who came first; says how many. The word is not read.
 pub fn wake(address: *const (), count: usize) -> usize {
     synchronize();
-    with(|world, id| world.state.wake(id, address, count)).unwrap_or_else(|| outside("machine::park::wake"))
+    with(|world, id| world.state.wake(id, address, count))
+        .unwrap_or_else(|| outside("machine::park::wake"))
 }
 
 /// Makes a thread that runs `body`, on any processor or on one. `body` must not unwind.
@@ -240,7 +242,11 @@ pub fn wake(address: *const (), count: usize) -> usize {
 ///
 /// With the text of [`Failure::Threads`](crate::Failure::Threads) or [`Failure::Memory`](crate::Failure::Memory) if there is no room for it, and if
 /// the machine has no such processor.
-pub fn spawn(name: Option<String>, pinned: Option<usize>, body: Box<dyn FnOnce() + 'static>) -> ThreadId {
+pub fn spawn(
+    name: Option<String>,
+    pinned: Option<usize>,
+    body: Box<dyn FnOnce() + 'static>,
+) -> ThreadId {
     synchronize();
     let made = with(|world, id| {
         if let Some(processor) = pinned {
@@ -306,7 +312,8 @@ pub fn processors() -> usize {
 /// The processor of the running thread.
 #[must_use]
 pub fn processor() -> usize {
-    with(|world, id| world.state.thread(id).processor).unwrap_or_else(|| outside("machine::topology"))
+    with(|world, id| world.state.thread(id).processor)
+        .unwrap_or_else(|| outside("machine::topology"))
 }
 
 /// Keeps the running thread on one processor from now on, or frees it; returns what was in force before.

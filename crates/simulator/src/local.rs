@@ -75,7 +75,9 @@ impl<T: 'static> Local<T> {
     ///
     /// Outside a run, when the thread has dropped its value already, and when `init` uses the value that it is to make.
     pub fn with<R>(&'static self, body: impl FnOnce(&T) -> R) -> R {
-        self.try_with(body).expect("a thread-local value was used after it was dropped, or while it was being made")
+        self.try_with(body).expect(
+            "a thread-local value was used after it was dropped, or while it was being made",
+        )
     }
 
     /// [`with`](Self::with), but `None` where that finds the value gone or not made yet.

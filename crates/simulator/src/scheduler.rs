@@ -77,8 +77,7 @@ impl State {
     fn put_on(&mut self, id: ThreadId, at: usize, now: Time) {
         let scheduling = &self.machine.scheduling;
         let processor = &mut self.processors[at];
-        let switch =
-            if processor.last == Some(id) { Time::ZERO } else { scheduling.switch };
+        let switch = if processor.last == Some(id) { Time::ZERO } else { scheduling.switch };
         processor.current = Some(id);
         processor.last = Some(id);
         processor.since = now;
@@ -108,10 +107,7 @@ impl State {
         if !self.processors[processor].is_idle(at) {
             return;
         }
-        let first = self
-            .ready
-            .iter()
-            .position(|id| self.threads[id.index()].may_run_on(processor));
+        let first = self.ready.iter().position(|id| self.threads[id.index()].may_run_on(processor));
         if let Some(id) = first.and_then(|place| self.ready.remove(place)) {
             self.put_on(id, processor, at);
         }

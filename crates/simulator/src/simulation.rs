@@ -53,7 +53,11 @@ impl Simulation {
             seed: 0,
             stack_size: 64 << 10,
             timeline: false,
-            limits: Limits { time: Time::millis(1_000_000), accesses: 1_000_000_000, threads: 16_384 },
+            limits: Limits {
+                time: Time::millis(1_000_000),
+                accesses: 1_000_000_000,
+                threads: 16_384,
+            },
         }
     }
 
@@ -117,7 +121,13 @@ impl Simulation {
         // Relaxed: only uniqueness matters.
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let identities = Identities::new(&slot);
-        let state = State::new(self.machine.clone(), identities, (self.seed, number), self.limits, self.timeline);
+        let state = State::new(
+            self.machine.clone(),
+            identities,
+            (self.seed, number),
+            self.limits,
+            self.timeline,
+        );
         let mut world = World::new(state, slot, self.stack_size);
 
         let result = RefCell::new(None);
@@ -134,13 +144,13 @@ impl Simulation {
             }
         };
         // SAFETY: `result` outlives the run, and what `body` borrows outlives this call.
-        let first = unsafe { world.create((Some("main".to_owned()), None), Time::ZERO, Box::new(body)) }?;
+        let first =
+            unsafe { world.create((Some("main".to_owned()), None), Time::ZERO, Box::new(body)) }?;
         world.state.announce_ready(first, Time::ZERO);
         let state = world.run()?;
         let result = result.take().expect("the body has ended, and did not panic");
-        let mut statistics = state.statistics;
-        statistics.threads = state.threads.into_iter().map(|thread| thread.statistics).collect();
-        Ok(Run { result, statistics, timeline: state.timeline })
+        let (statistics, timeline) = state.sum_up();
+        Ok(Run { result, statistics, timeline })
     }
 }
 

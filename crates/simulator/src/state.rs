@@ -18,7 +18,7 @@ use crate::local::Locals;
 use crate::memory::{Access, Kind, Line, System};
 use crate::random::Random;
 use crate::scheduler::Processor;
-use crate::statistics::{Accesses, Activity, Statistics};
+use crate::statistics::{Activity, Statistics};
 use crate::thread::{Outcome, Status, Thread, ThreadId, Wait};
 use crate::timeline::Timeline;
 use crate::{Machine, Time};
@@ -107,18 +107,8 @@ impl State {
         let (at, processor) = (self.thread(id).time, self.thread(id).processor);
         let done = self.memory.access(Access { at, processor, line, kind });
 
-        let count = |accesses: &mut Accesses| {
-            accesses.all += 1;
-            accesses.misses += u64::from(!done.hit);
-            accesses.transfers += u64::from(done.transfer);
-            accesses.exchanges += u64::from(kind == Kind::Exchange);
-            accesses.invalidations += u64::from(done.invalidated);
-            accesses.queued += done.queued;
-            accesses.occupied += done.occupied;
-        };
-        count(&mut self.statistics.accesses);
-        count(&mut self.threads[id.index()].statistics.accesses);
-        let seen = self.statistics.accesses.all;
+        self.threads[id.index()].statistics.accesses.add(kind, &done);
+        let seen = self.memory.totals().all;
         self.threads[id.index()].looked = seen;
         if kind != Kind::Read {
             self.written[group(line)] = seen;
@@ -278,7 +268,12 @@ impl State {
     }
 
     /// A new thread, which can run once its maker has spent the time to make it.
-    pub(crate) fn create(&mut self, name: Option<String>, pinned: Option<usize>, now: Time) -> ThreadId {
+    pub(crate) fn create(
+        &mut self,
+        name: Option<String>,
+        pinned: Option<usize>,
+        now: Time,
+    ) -> ThreadId {
         let id = ThreadId::new(self.threads.len());
         let mut thread = Thread::new(name.clone(), pinned, now);
         thread.statistics.name = name;
@@ -312,6 +307,15 @@ impl State {
         for joiner in core::mem::take(&mut self.thread_mut(id).joiners) {
             self.rouse(joiner, at);
         }
+    }
+
+    /// Sums up, when all threads have ended.
+    pub(crate) fn sum_up(mut self) -> (Statistics, Option<Timeline>) {
+        self.memory.check();
+        let threads = self.threads.into_iter().map(|thread| thread.statistics);
+        self.statistics.threads = threads.collect();
+        self.statistics.accesses = *self.memory.totals();
+        (self.statistics, self.timeline)
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What a run has counted.
 
 use crate::Time;
+use crate::memory::{Done, Kind};
 use serde::{Deserialize, Serialize};
 
 /// What a thread, or a processor, spends its time on.
@@ -61,6 +62,19 @@ pub struct Accesses {
     pub queued: Time,
     /// How long they occupied the bus, a link or a memory.
     pub occupied: Time,
+}
+
+impl Accesses {
+    #[inline]
+    pub(crate) fn add(&mut self, kind: Kind, done: &Done) {
+        self.all += 1;
+        self.misses += u64::from(!done.hit);
+        self.transfers += u64::from(done.transfer);
+        self.exchanges += u64::from(kind == Kind::Exchange);
+        self.invalidations += u64::from(done.invalidated);
+        self.queued += done.queued;
+        self.occupied += done.occupied;
+    }
 }
 
 /// What one thread did.

@@ -1,7 +1,7 @@
 //! Who ran, and who waited, where and when.
 
 use crate::statistics::Activity;
-use crate::{Time, ThreadId};
+use crate::{ThreadId, Time};
 use serde::Serialize;
 
 /// A stretch of a thread's life in which it did one thing in one place.

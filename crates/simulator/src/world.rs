@@ -9,6 +9,7 @@
 //! 3. A yielder is used only by the coroutine that it was given to, and only while that runs.
 //! 4. A coroutine that did not end is leaked, never unwound: what its stack owns or borrows is not touched again.
 
+use crate::Time;
 use crate::arena::{self, ArenaStack, Slot};
 use crate::event::What;
 use crate::failure::Failure;
@@ -16,7 +17,6 @@ use crate::local::{self, Locals};
 use crate::state::State;
 use crate::statistics::Activity;
 use crate::thread::{Status, ThreadId};
-use crate::Time;
 use core::cell::Cell;
 use core::ptr;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -55,11 +55,13 @@ pub(crate) fn with<R>(body: impl FnOnce(&mut World, ThreadId) -> R) -> Option<R>
 }
 
 pub(crate) fn with_locals(body: &mut dyn FnMut(&mut Locals)) {
-    with(|world, id| body(&mut world.state.thread_mut(id).locals)).unwrap_or_else(|| outside("a thread-local value"));
+    with(|world, id| body(&mut world.state.thread_mut(id).locals))
+        .unwrap_or_else(|| outside("a thread-local value"));
 }
 
 pub(crate) fn with_globals(body: &mut dyn FnMut(&mut Locals)) {
-    with(|world, _| body(&mut world.state.globals)).unwrap_or_else(|| outside("a static of the run"));
+    with(|world, _| body(&mut world.state.globals))
+        .unwrap_or_else(|| outside("a static of the run"));
 }
 
 /// The panic of a call that needs a run.

@@ -3,9 +3,9 @@
 mod common;
 
 use common::Word;
-use std::rc::Rc;
 use stanchion_simulator::inside::{self, Parked, Presence};
 use stanchion_simulator::{Activity, Failure, Machine, Simulation, ThreadId, Time, machines};
+use std::rc::Rc;
 
 fn machine(processors: usize) -> Machine {
     machines::modern(processors)
@@ -51,6 +51,7 @@ fn increments_are_not_lost_and_plain_reads_and_writes_lose_some() {
                                 word.add(1);
                             } else {
                                 let seen = word.load();
+                                inside::work(50);
                                 word.store(seen + 1);
                             }
                         }
@@ -174,8 +175,10 @@ fn a_deadlock_names_who_waits_for_what() {
             };
             let spinner = {
                 let word = Rc::clone(&word);
-                spawn(move || while word.load() == 0 {
-                    inside::watch(word.address(), u64::MAX);
+                spawn(move || {
+                    while word.load() == 0 {
+                        inside::watch(word.address(), u64::MAX);
+                    }
                 })
             };
             inside::join(sleeper);
@@ -184,14 +187,22 @@ fn a_deadlock_names_who_waits_for_what() {
         .unwrap_err();
     assert!(matches!(failure, Failure::Deadlock { count: 3, .. }), "{failure}");
     let text = failure.to_string();
-    for part in ["thread 0 'main' waits for the end of thread 1 'sleeper'", "thread 1 'sleeper' is parked on", "thread 2 spins on processor"] {
+    for part in [
+        "thread 0 'main' waits for the end of thread 1 'sleeper'",
+        "thread 1 'sleeper' is parked on",
+        "thread 2 spins on processor",
+    ] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
 }
 
 #[test]
 fn a_program_that_spins_for_ever_is_stopped() {
-    let failure = Simulation::new(machine(1)).time(Time::millis(5)).run(|| loop { inside::pause(100) });
+    let failure = Simulation::new(machine(1)).time(Time::millis(5)).run(|| {
+        loop {
+            inside::pause(100)
+        }
+    });
     let failure = failure.map(|run| run.statistics).unwrap_err();
     assert!(matches!(failure, Failure::Time { .. }), "{failure}");
     let failure = Simulation::new(machine(1)).accesses(1_000).run(|| {
@@ -206,7 +217,9 @@ fn a_program_that_spins_for_ever_is_stopped() {
 
 #[test]
 fn a_panic_is_reported_and_a_simulation_inside_another_refused() {
-    let failure = Simulation::new(machine(1)).run(|| panic!("no {}", 7)).map(|run: stanchion_simulator::Run<()>| run.statistics);
+    let failure = Simulation::new(machine(1))
+        .run(|| panic!("no {}", 7))
+        .map(|run: stanchion_simulator::Run<()>| run.statistics);
     assert_eq!(failure.unwrap_err().to_string(), "the body panicked at 0 ns: no 7");
     let run = Simulation::new(machine(1)).run(|| Simulation::new(machine(1)).run(|| ()).is_err());
     assert!(run.unwrap().result);
@@ -220,8 +233,10 @@ fn threads_take_turns_where_processors_are_few() {
         let spinners: Vec<_> = (0..4)
             .map(|_| {
                 let word = Rc::clone(&word);
-                spawn(move || while word.load() == 0 {
-                    inside::watch(word.address(), u64::MAX);
+                spawn(move || {
+                    while word.load() == 0 {
+                        inside::watch(word.address(), u64::MAX);
+                    }
                 })
             })
             .collect();
@@ -337,7 +352,8 @@ fn ten_thousand_threads_are_made_and_one_too_many_is_refused() {
 
 #[test]
 fn statics_are_each_threads_or_each_runs_own() {
-    static MINE: inside::Local<std::cell::Cell<u32>> = inside::Local::new(|| std::cell::Cell::new(0));
+    static MINE: inside::Local<std::cell::Cell<u32>> =
+        inside::Local::new(|| std::cell::Cell::new(0));
     // SAFETY: a static; no reference is kept.
     static OURS: inside::Global<Word> = unsafe { inside::Global::new(|| Word::new(0)) };
     for _ in 0..2 {

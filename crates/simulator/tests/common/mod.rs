@@ -1,41 +1,41 @@
 //! A shared word, as a backend would make it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use stanchion_simulator::inside::{self, Kind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub struct Word(AtomicU64);
+pub(crate) struct Word(AtomicU64);
 
 #[allow(dead_code)] // Each test binary uses some of it.
 impl Word {
-    pub fn new(value: u64) -> Self {
+    pub(crate) fn new(value: u64) -> Self {
         Self(AtomicU64::new(value))
     }
 
-    pub fn address(&self) -> *const () {
+    pub(crate) fn address(&self) -> *const () {
         core::ptr::from_ref(&self.0).cast()
     }
 
     /// Not an access.
-    pub fn raw(&self) -> u64 {
+    pub(crate) fn raw(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
-    pub fn load(&self) -> u64 {
+    pub(crate) fn load(&self) -> u64 {
         inside::access(self.address(), Kind::Read);
         self.0.load(Relaxed)
     }
 
-    pub fn store(&self, value: u64) {
+    pub(crate) fn store(&self, value: u64) {
         inside::access(self.address(), Kind::Write);
         self.0.store(value, Relaxed);
     }
 
-    pub fn add(&self, value: u64) -> u64 {
+    pub(crate) fn add(&self, value: u64) -> u64 {
         inside::access(self.address(), Kind::Exchange);
         self.0.fetch_add(value, Relaxed)
     }
 
-    pub fn swap(&self, value: u64) -> u64 {
+    pub(crate) fn swap(&self, value: u64) -> u64 {
         inside::access(self.address(), Kind::Exchange);
         self.0.swap(value, Relaxed)
     }
