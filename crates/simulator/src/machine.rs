@@ -106,7 +106,7 @@ pub struct WriteBack {
     pub line: usize,
     /// Reading or writing a word in the cache.
     pub hit: Time,
-    /// What an atomic read-modify-write takes beyond a write.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
     pub exchange: Time,
     /// Fetching a line from memory, on an idle bus.
     pub miss: Time,
@@ -130,7 +130,7 @@ pub struct Update {
     pub line: usize,
     /// Reading a word in the cache, or writing one that no other cache has.
     pub hit: Time,
-    /// What an atomic read-modify-write takes beyond a write.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
     pub exchange: Time,
     /// Fetching a line, on an idle bus.
     pub miss: Time,
@@ -170,7 +170,7 @@ pub struct Directory {
     pub sockets: usize,
     /// Reading or writing a word in the processor's own cache.
     pub hit: Time,
-    /// What an atomic read-modify-write takes beyond a write.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
     pub exchange: Time,
     /// Fetching a line that several have to read, or that nobody has, from the socket's shared cache or memory.
     pub memory: Time,
@@ -182,7 +182,7 @@ pub struct Directory {
     pub upgrade: Time,
     /// The same with copies on another socket.
     pub far_upgrade: Time,
-    /// How long a fetch that only adds a copy occupies its line. One that moves the line occupies it until it is done.
+    /// How long a fetch that only adds a copy occupies its line. One that moves the line occupies it until it arrives.
     pub line_busy: Time,
     /// How long a request across sockets occupies the link between them.
     pub link_busy: Time,

@@ -17,6 +17,8 @@ mod write_back;
 mod write_through;
 
 #[cfg(test)]
+mod contention;
+#[cfg(test)]
 mod tests;
 
 use crate::statistics::Accesses;

@@ -7,16 +7,16 @@
 //! | --- | --- | --- | --- |
 //! | read | own copy | `hit` | |
 //! | write, exchange | own copy, the only one | `hit` | |
-//! | any | owned by a processor of this socket | `near` | until done |
-//! | any | owned by a processor of another socket | `far`, over their link | until done |
+//! | any | owned by a processor of this socket | `near` | until it arrives |
+//! | any | owned by a processor of another socket | `far`, over their link | until it arrives |
 //! | read | shared or nobody's | `memory` | `line_busy` |
-//! | write, exchange | own copy, others too | `upgrade`, or `far_upgrade` over the link | until done |
-//! | write, exchange | shared by others, or nobody's | the longer of `memory` and the upgrade | until done |
+//! | write, exchange | own copy, others too | `upgrade`, or `far_upgrade` over the link | until it arrives |
+//! | write, exchange | shared by others, or nobody's | the longer of `memory` and the upgrade | until it arrives |
 //!
 //! # Stores
 //!
 //! A plain store goes to the processor's store buffer: the processor goes on after `hit`, and the line comes meanwhile. An exchange waits
-//! until the processor's own stores before it are done, as on x86; there, and not at the store, a processor pays for one. The buffer has no bound.
+//! until the processor's own stores before it have their lines, as on x86; there, and not at the store, a processor pays for one. The buffer has no bound.
 
 use super::lines::Lines;
 use super::mesi::Entry;
@@ -33,7 +33,7 @@ pub(crate) struct Caches {
     socket: usize,
     /// One for each two sockets: the smaller's number times their count, and the larger's.
     links: Vec<Queue>,
-    /// When the stores of each processor so far are done.
+    /// When the stores of each processor so far have their lines.
     drained: Vec<Time>,
     pub(crate) lines: Lines<Entry>,
 }
@@ -76,14 +76,14 @@ impl Caches {
             occupied = times.link_busy;
             begins = begins.max(link.enter(at, occupied));
         }
-        let done = begins + takes + beyond;
+        let arrives = begins + takes;
         let reads = kind == Kind::Read && !transfer;
-        entry.free = if reads { begins + times.line_busy } else { done };
+        entry.free = if reads { begins + times.line_busy } else { arrives };
         let (done, queued) = if kind == Kind::Write {
-            self.drained[processor] = self.drained[processor].max(done);
+            self.drained[processor] = self.drained[processor].max(arrives);
             (at + times.hit, Time::ZERO)
         } else {
-            (done, begins - at)
+            (arrives + beyond, begins - at)
         };
         Done { at: done, hit: false, transfer, invalidated, queued, occupied }
     }

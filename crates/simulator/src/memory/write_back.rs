@@ -50,11 +50,17 @@ impl Caches {
         let moves = transfer || kind != Kind::Read;
         let invalidated = entry.moved(processor, kind);
         let begins = self.bus.enter(at, occupied).max(entry.free);
-        let done = begins + takes + beyond;
         if moves {
-            entry.free = done;
+            entry.free = begins + takes;
         }
-        Done { at: done, hit: false, transfer, invalidated, queued: begins - at, occupied }
+        Done {
+            at: begins + takes + beyond,
+            hit: false,
+            transfer,
+            invalidated,
+            queued: begins - at,
+            occupied,
+        }
     }
 
     pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {
