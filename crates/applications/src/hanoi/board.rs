@@ -21,7 +21,6 @@
 use super::schedule::{Disk, Move};
 use crate::named::{Ledger, Locksmith, Named};
 use lock_api::RawMutex;
-use machine::wait;
 
 /// What the lock of a peg guards.
 #[derive(Debug, Default)]
@@ -198,7 +197,7 @@ impl<L: RawMutex> Board<L> {
     /// What drawing takes, while the lock of what is drawn is held.
     fn draw(&self) {
         if self.draw_ns > 0 {
-            wait::delay(self.draw_ns);
+            machine::burn(self.draw_ns);
         }
     }
 

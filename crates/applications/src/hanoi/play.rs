@@ -15,8 +15,8 @@ use crate::named::{Ledger, Locksmith};
 use crate::waits::Waits;
 use core::time::Duration;
 use lock_api::RawMutex;
+use machine::clock;
 use machine::sync::Arc;
-use machine::{clock, wait};
 
 /// How often the display is read for who watches, in nanoseconds.
 const WATCH_NS: u64 = 100_000_000;
@@ -230,7 +230,7 @@ impl Worker {
         for peg in columns(made) {
             game.board.pass(peg, &mut self.ledger, || {
                 if each > 0 {
-                    wait::delay(each);
+                    machine::burn(each);
                 }
             });
         }
