@@ -21,6 +21,7 @@ mod contention;
 #[cfg(test)]
 mod tests;
 
+use crate::statistics::Accesses;
 use crate::{Machine, Time, machine};
 
 /// A line of memory: a number that is the same on every run.
@@ -29,8 +30,10 @@ pub(crate) struct Line(pub(crate) u64);
 
 /// What an access does to its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A load.
     Read,
+    /// A store.
     Write,
     /// An atomic read-modify-write, also one that fails.
     Exchange,
@@ -75,42 +78,13 @@ impl Done {
     }
 }
 
-/// Sums over all accesses so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
-    pub(crate) accesses: u64,
-    pub(crate) exchanges: u64,
-    /// Accesses that were no hit.
-    pub(crate) misses: u64,
-    pub(crate) transfers: u64,
-    pub(crate) invalidations: u64,
-    /// Accesses that occupied a bus, link or module.
-    pub(crate) transactions: u64,
-    /// How long those occupied it; of all links and modules together, if there are several.
-    pub(crate) busy: Time,
-    pub(crate) queued: Time,
-}
-
-impl Totals {
-    fn add(&mut self, kind: Kind, done: &Done) {
-        self.accesses += 1;
-        self.exchanges += u64::from(kind == Kind::Exchange);
-        self.misses += u64::from(!done.hit);
-        self.transfers += u64::from(done.transfer);
-        self.invalidations += u64::from(done.invalidated);
-        self.transactions += u64::from(done.occupied > Time::ZERO);
-        self.busy += done.occupied;
-        self.queued += done.queued;
-    }
-}
-
 /// The memory system of a machine.
 #[derive(Debug)]
 pub(crate) struct System {
     protocol: Protocol,
     /// The logarithm of the bytes of a line.
     shift: u32,
-    totals: Totals,
+    totals: Accesses,
 }
 
 #[derive(Debug)]
@@ -142,7 +116,7 @@ impl System {
             }
         };
         let shift = machine.memory.line().trailing_zeros();
-        Self { protocol, shift, totals: Totals::default() }
+        Self { protocol, shift, totals: Accesses::default() }
     }
 
     /// Issues an access, no earlier than the one before. Some ten nanoseconds if it is a hit.
@@ -161,9 +135,12 @@ impl System {
         done
     }
 
-    /// Whether a processor can look at a word again and again without anybody noticing. If not, a spinner must poll.
-    pub(crate) fn caches(&self) -> bool {
-        !matches!(self.protocol, Protocol::Uncached(_))
+    /// How long a spinner leaves between two looks where it has no cache in which it can look unnoticed; `None` where it has one.
+    pub(crate) fn poll(&self) -> Option<Time> {
+        match &self.protocol {
+            Protocol::Uncached(modules) => Some(modules.local()),
+            _ => None,
+        }
     }
 
     /// Whether a read would be a hit.
@@ -182,13 +159,9 @@ impl System {
         Line(offset >> self.shift)
     }
 
-    /// Bytes of a line.
-    pub(crate) fn line_bytes(&self) -> usize {
-        1 << self.shift
-    }
-
-    pub(crate) fn totals(&self) -> Totals {
-        self.totals
+    /// Sums over all accesses so far.
+    pub(crate) fn totals(&self) -> &Accesses {
+        &self.totals
     }
 
     /// Looks at the invariants of all lines (those of [`mesi`]; the other protocols have none that their types do not have).

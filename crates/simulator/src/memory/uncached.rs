@@ -29,6 +29,11 @@ impl Modules {
         }
     }
 
+    /// An access to a word at home.
+    pub(crate) fn local(&self) -> Time {
+        self.times.local
+    }
+
     pub(crate) fn access(&mut self, Access { at, processor, line, kind }: Access) -> Done {
         let times = &self.times;
         let beyond = if kind == Kind::Exchange { times.exchange } else { Time::ZERO };
