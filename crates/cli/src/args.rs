@@ -43,18 +43,23 @@ Examples:
   stanchion study --quick          the same, coarsely: under 5 minutes
   stanchion study all89 regsim     one paper's, and the circuit
   stanchion study fig4.1 'fig3.*'  by part of an id, or with * and ?
+  stanchion study --machine simulated
+                                   on the papers' machines in virtual time: the same figures on every computer
+  stanchion study fig4.1 --machine modern-2s
+                                   on a simulated server of 128 processors
   stanchion study regret           which mutex is never far from the best: ten minutes
   stanchion study regret --full    the same over the whole grid: an hour
   stanchion study regret --cells 8t-hogs,phases --contestants ours,parking_lot --rounds 3
 
-Writes DIR/report.html (one file, no network needed) and DIR/results.json. Ctrl-C once stops after \
+Writes DIR/report.html (one file, no network needed) and DIR/results.json, or DIR/simulated.json for simulated machines; the report shows what \
+either of them has of the chosen experiments, side by side. Ctrl-C once stops after \
 the running measurement and writes what is finished; twice stops at once.
 
 Exit codes:
   0    all chosen experiments ran, whatever their verdicts
   1    one failed, or the report could not be written
-  2    wrong command line, nothing chosen is built, or DIR or FILE cannot be
-       written; nothing was run
+  2    wrong command line, nothing chosen is built or runs on MACHINE, or DIR
+       or FILE cannot be written; nothing was run
   130  interrupted";
 
 const ADVISE_HELP: &str = "\
@@ -175,6 +180,10 @@ pub(crate) struct StudyOptions {
     /// Take regret's whole grid of 102 cells in five rounds: about an hour.
     #[arg(long, conflicts_with = "quick")]
     pub(crate) full: bool,
+
+    /// Run them on this computer (`real`), on the machines of their papers in virtual time (`simulated`), or all on one simulated machine, by name.
+    #[arg(long, value_name = "MACHINE", default_value = "real")]
+    pub(crate) machine: String,
 
     /// Print the experiments (those that match the filters) and stop.
     #[arg(long)]

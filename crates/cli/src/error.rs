@@ -29,6 +29,20 @@ pub(crate) enum Error {
     )]
     NothingBuilt { what: String, needs: String },
 
+    #[error("there is no machine `{name}`{}; there are {}", nearest(.near), .all.join(", "))]
+    UnknownMachine {
+        name: String,
+        /// Names that it may be a slip of the pen for.
+        near: Vec<&'static str>,
+        all: Vec<&'static str>,
+    },
+
+    #[error("{what}: nothing of it runs on {machine}: {why}. Nothing was run and nothing written")]
+    NothingRuns { what: String, machine: String, why: String },
+
+    #[error("{0} is for experiments on this computer: leave it out, or leave out --machine")]
+    OnlyOnReal(&'static str),
+
     #[error(
         "no cell has all tokens of `{0}`. A cell is named THREADS-SECTION-OUTSIDE-COMPANY, of 1t 2t 4t \
          8t 32t, 0ns 100ns 1us 10us 200us, tight 4x, quiet hogs, as in 8t-1us-4x-hogs; two more \
@@ -95,6 +109,9 @@ impl Error {
             Self::UnknownExperiment { .. }
             | Self::EmptyFilter
             | Self::NothingBuilt { .. }
+            | Self::UnknownMachine { .. }
+            | Self::NothingRuns { .. }
+            | Self::OnlyOnReal(_)
             | Self::UnknownCell(_)
             | Self::UnknownContestant { .. }
             | Self::OnlyForRegret(_)

@@ -217,6 +217,92 @@ fn machine_prints_text_and_json() {
     }
 }
 
+#[test]
+fn a_machine_that_is_not_there_is_refused_with_the_nearest() {
+    let place = Place::new("machine");
+    let out = place.path("out");
+    let cases: [(&[&str], &str); 6] = [
+        (&["--machine", "symetry-a"], "nearest: symmetry-a"),
+        (&["--machine", ""], "there are real, simulated"),
+        (&["--machine"], "--machine"),
+        (
+            &["regret", "--machine", "simulated"],
+            "regret: nothing of it runs on a simulated machine",
+        ),
+        (&["fig3.5", "--machine", "firefly"], "leave out --machine"),
+        (
+            &["fig3.5", "--machine", "simulated", "--rounds", "3"],
+            "--rounds is for experiments on this computer",
+        ),
+    ];
+    for (arguments, part) in cases {
+        let refused = stanchion(&[&["study", "--quick", "--out", &out], arguments].concat());
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        let said = text(&refused.stderr);
+        assert!(said.contains(part), "{part} is missing: {said}");
+    }
+    assert!(!Path::new(&out).exists(), "nothing is made for a wrong command line");
+}
+
+#[test]
+fn simulated_results_stand_beside_the_real_ones() {
+    let place = Place::new("beside");
+    let out = place.path("out");
+    let study = |more: &[&str]| {
+        let done = stanchion(&[&["study", "--quick", "--out", &out], more].concat());
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        text(&done.stdout)
+    };
+    let page = || fs::read_to_string(Path::new(&out).join("report.html")).unwrap();
+    study(&["table3.1"]);
+    assert!(page().contains("this computer") && !page().contains("Not run"), "{}", page());
+    let real = fs::read(Path::new(&out).join("results.json")).unwrap();
+
+    let said = study(&["table3.1", "fig3.5", "regret", "--machine", "simulated"]);
+    assert!(said.contains("regret"), "what does not run there is named: {said}");
+    assert_eq!(fs::read(Path::new(&out).join("results.json")).unwrap(), real);
+    let simulated = json(&Path::new(&out).join("simulated.json"));
+    assert_eq!(simulated["schema"], "stanchion-simulated/1");
+    for host in ["written", "machine"] {
+        assert_eq!(simulated.get(host), None, "{host} is of the host");
+    }
+    for entry in simulated["experiments"].as_array().unwrap() {
+        assert!(entry["seconds"].is_null(), "wall time: {entry}");
+    }
+    for part in ["from results.json of 20", "this computer", "Not run", "all89/fig3.5", "regret"] {
+        assert!(page().contains(part), "{part} is missing");
+    }
+
+    fs::write(Path::new(&out).join("results.json"), "{}").unwrap();
+    let done = stanchion(&["study", "fig3.5", "--quick", "--machine", "simulated", "--out", &out]);
+    assert_eq!(done.status.code(), Some(0));
+    assert!(text(&done.stderr).contains("results.json is not of this version"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let place = Place::new("bytes");
+    let bytes = |name: &str, seed: &str| {
+        let out = place.path(name);
+        let done = stanchion(&[
+            "study",
+            "fig3.5",
+            "--quick",
+            "--machine",
+            "simulated",
+            "--seed",
+            seed,
+            "--out",
+            &out,
+        ]);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        fs::read(Path::new(&out).join("simulated.json")).unwrap()
+    };
+    let first = bytes("a", "1");
+    assert!(first == bytes("b", "1"), "two runs of one seed differ");
+    assert!(first != bytes("c", "2"), "the seed has no effect");
+}
+
 /// Interrupted while it runs: what was finished is written, the rest says why not.
 #[cfg(unix)]
 #[test]

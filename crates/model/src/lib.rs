@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
 pub mod competitive;
+pub mod contention;
 mod estimate;
+pub mod mva;
 mod random;
 pub mod scan;
 

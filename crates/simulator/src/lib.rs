@@ -1,12 +1,28 @@
 #![doc = include_str!("../README.md")]
 
-#[allow(dead_code, unused_imports)] // until the run uses it
 mod arena;
+mod event;
+mod failure;
+pub mod inside;
+mod local;
 pub mod machine;
-#[allow(dead_code)] // until the run uses it
+pub mod machines;
 mod memory;
+mod random;
+mod scheduler;
+mod simulation;
+mod state;
+mod statistics;
+mod thread;
 mod time;
+mod timeline;
+mod world;
 
 pub use arena::Arena;
+pub use failure::Failure;
 pub use machine::Machine;
+pub use simulation::{Run, Simulation};
+pub use statistics::{Accesses, Activity, Statistics, ThreadStatistics, Times};
+pub use thread::ThreadId;
 pub use time::Time;
+pub use timeline::{Span, Timeline};

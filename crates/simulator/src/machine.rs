@@ -1,5 +1,11 @@
 //! The description of a machine: what the papers say of theirs, in numbers.
 
+mod check;
+#[cfg(test)]
+mod tests;
+
+pub use check::{Invalid, Unreadable};
+
 use crate::Time;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +14,7 @@ pub const PROCESSORS: usize = 1_024;
 
 /// A multiprocessor: processors, memory system, scheduler. Plain data; [`machines`](crate::machines) has the papers' own.
 ///
-/// A run refuses a description that [`check`](Self::check) does.
+/// A run refuses a description that [`check`](Self::check) refuses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -27,9 +33,36 @@ pub struct Machine {
     pub release_by_exchange: bool,
 }
 
+impl Machine {
+    /// The description as JSON, to be edited and read back. Times are whole picoseconds.
+    ///
+    /// ```
+    /// use stanchion_simulator::{Machine, machines};
+    /// let machine = machines::challenge();
+    /// assert_eq!(Machine::from_json(&machine.to_json())?, machine);
+    /// # Ok::<(), stanchion_simulator::machine::Unreadable>(())
+    /// ```
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("plain data with text for keys")
+    }
+
+    /// Reads and checks a description.
+    ///
+    /// # Errors
+    ///
+    /// [`Unreadable::Json`] with line and column, if it is not JSON or not of this shape: a field that is missing or unknown is named.
+    /// [`Unreadable::Invalid`] if [`check`](Self::check) refuses it.
+    pub fn from_json(text: &str) -> Result<Self, Unreadable> {
+        let machine: Self = serde_json::from_str(text)?;
+        machine.check()?;
+        Ok(machine)
+    }
+}
+
 /// A memory system and its times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, tag = "kind", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Memory {
     /// Caches that write through to memory and invalidate one another over one bus: Symmetry Model A.
     WriteThrough(WriteThrough),
@@ -61,7 +94,7 @@ pub struct WriteThrough {
     pub write_bus: Time,
     /// An atomic read-modify-write, on an idle bus.
     pub exchange: Time,
-    /// How long it occupies the bus.
+    /// How long it occupies the bus, and keeps its location locked.
     pub exchange_bus: Time,
 }
 
@@ -73,7 +106,7 @@ pub struct WriteBack {
     pub line: usize,
     /// Reading or writing a word in the cache.
     pub hit: Time,
-    /// What an atomic read-modify-write takes beyond a write.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
     pub exchange: Time,
     /// Fetching a line from memory, on an idle bus.
     pub miss: Time,
@@ -97,7 +130,7 @@ pub struct Update {
     pub line: usize,
     /// Reading a word in the cache, or writing one that no other cache has.
     pub hit: Time,
-    /// What an atomic read-modify-write takes beyond a write.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
     pub exchange: Time,
     /// Fetching a line, on an idle bus.
     pub miss: Time,
@@ -119,7 +152,9 @@ pub struct Uncached {
     pub local: Time,
     /// An access to a word at home elsewhere.
     pub remote: Time,
-    /// How long an access occupies the memory of its home.
+    /// How long such an access occupies the bus.
+    pub bus: Time,
+    /// How long any access occupies the memory of its home.
     pub module: Time,
     /// What an atomic read-modify-write takes beyond that, all of it at the home's memory.
     pub exchange: Time,
@@ -135,19 +170,19 @@ pub struct Directory {
     pub sockets: usize,
     /// Reading or writing a word in the processor's own cache.
     pub hit: Time,
-    /// What an atomic read-modify-write takes beyond a write.
+    /// What an atomic read-modify-write takes the processor beyond a write; its line is free before that.
     pub exchange: Time,
-    /// Fetching a line nobody has written, or that nobody has, from the socket's shared cache or memory.
+    /// Fetching a line that several have to read, or that nobody has, from the socket's shared cache or memory.
     pub memory: Time,
-    /// Fetching a line that a processor of the same socket has.
+    /// Fetching a line that a processor of the same socket has alone.
     pub near: Time,
-    /// Fetching a line that a processor of another socket has.
+    /// Fetching a line that a processor of another socket has alone.
     pub far: Time,
     /// Invalidating the copies of others on the same socket, to write a line that is here already.
     pub upgrade: Time,
     /// The same with copies on another socket.
     pub far_upgrade: Time,
-    /// How long one request occupies its line: the next one waits so long at least.
+    /// How long a fetch that only adds a copy occupies its line. One that moves the line occupies it until it arrives.
     pub line_busy: Time,
     /// How long a request across sockets occupies the link between them.
     pub link_busy: Time,

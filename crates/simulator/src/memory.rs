@@ -3,8 +3,26 @@
 //! A memory system is a plain state machine. The run hands it the accesses of all processors in the order in which they are *issued* (their
 //! `at` never decreases), and an access takes effect in that order: what it invalidates is invalid for every access issued later. Its
 //! time may lie far in the future, when it had to queue for the bus or its line. So contention is nowhere put in: it is what queueing makes of it.
+//!
+//! Each protocol is a file with a table of what every access does in every state.
 
-use crate::Time;
+mod directory;
+mod lines;
+mod mesi;
+mod processors;
+mod queue;
+mod uncached;
+mod update;
+mod write_back;
+mod write_through;
+
+#[cfg(test)]
+mod contention;
+#[cfg(test)]
+mod tests;
+
+use crate::statistics::Accesses;
+use crate::{Machine, Time, machine};
 
 /// A line of memory: a number that is the same on every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,8 +30,10 @@ pub(crate) struct Line(pub(crate) u64);
 
 /// What an access does to its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A load.
     Read,
+    /// A store.
     Write,
     /// An atomic read-modify-write, also one that fails.
     Exchange,
@@ -43,4 +63,129 @@ pub(crate) struct Done {
     pub(crate) queued: Time,
     /// How long it occupied the bus, link or module.
     pub(crate) occupied: Time,
+}
+
+impl Done {
+    fn hit(at: Time) -> Self {
+        Self {
+            at,
+            hit: true,
+            transfer: false,
+            invalidated: 0,
+            queued: Time::ZERO,
+            occupied: Time::ZERO,
+        }
+    }
+}
+
+/// The memory system of a machine.
+#[derive(Debug)]
+pub(crate) struct System {
+    protocol: Protocol,
+    /// The logarithm of the bytes of a line.
+    shift: u32,
+    totals: Accesses,
+}
+
+#[derive(Debug)]
+enum Protocol {
+    WriteThrough(write_through::Caches),
+    WriteBack(write_back::Caches),
+    Update(update::Caches),
+    Uncached(uncached::Modules),
+    Directory(directory::Caches),
+}
+
+impl System {
+    /// An idle one with empty caches. The description has passed [`Machine::check`].
+    pub(crate) fn new(machine: &Machine) -> Self {
+        let processors = machine.processors;
+        let protocol = match &machine.memory {
+            machine::Memory::WriteThrough(times) => {
+                Protocol::WriteThrough(write_through::Caches::new(times))
+            }
+            machine::Memory::WriteBack(times) => {
+                Protocol::WriteBack(write_back::Caches::new(times))
+            }
+            machine::Memory::Update(times) => Protocol::Update(update::Caches::new(times)),
+            machine::Memory::Uncached(times) => {
+                Protocol::Uncached(uncached::Modules::new(times, processors))
+            }
+            machine::Memory::Directory(times) => {
+                Protocol::Directory(directory::Caches::new(times, processors))
+            }
+        };
+        let shift = machine.memory.line().trailing_zeros();
+        Self { protocol, shift, totals: Accesses::default() }
+    }
+
+    /// Issues an access, no earlier than the one before. Some ten nanoseconds if it is a hit.
+    pub(crate) fn access(&mut self, access: Access) -> Done {
+        let done = match &mut self.protocol {
+            Protocol::WriteThrough(caches) => caches.access(access),
+            Protocol::WriteBack(caches) => caches.access(access),
+            Protocol::Update(caches) => caches.access(access),
+            Protocol::Uncached(modules) => modules.access(access),
+            Protocol::Directory(caches) => caches.access(access),
+        };
+        self.totals.add(access.kind, &done);
+        if cfg!(debug_assertions) {
+            self.check_line(access.line);
+        }
+        done
+    }
+
+    /// How long a spinner leaves between two looks where it has no cache in which it can look unnoticed; `None` where it has one.
+    pub(crate) fn poll(&self) -> Option<Time> {
+        match &self.protocol {
+            Protocol::Uncached(modules) => Some(modules.local()),
+            _ => None,
+        }
+    }
+
+    /// Whether a read would be a hit.
+    pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {
+        match &self.protocol {
+            Protocol::WriteThrough(caches) => caches.holds(processor, line),
+            Protocol::WriteBack(caches) => caches.holds(processor, line),
+            Protocol::Update(caches) => caches.holds(processor, line),
+            Protocol::Uncached(_) => false,
+            Protocol::Directory(caches) => caches.holds(processor, line),
+        }
+    }
+
+    /// The line of the byte at an offset.
+    pub(crate) fn line_of(&self, offset: u64) -> Line {
+        Line(offset >> self.shift)
+    }
+
+    /// Sums over all accesses so far.
+    pub(crate) fn totals(&self) -> &Accesses {
+        &self.totals
+    }
+
+    /// Looks at the invariants of all lines (those of [`mesi`]; the other protocols have none that their types do not have).
+    ///
+    /// # Panics
+    ///
+    /// If one is broken.
+    pub(crate) fn check(&self) {
+        if let Some(lines) = self.owned() {
+            lines.all().for_each(|(line, entry)| entry.check(line));
+        }
+    }
+
+    fn check_line(&self, line: Line) {
+        if let Some(entry) = self.owned().and_then(|lines| lines.get(line)) {
+            entry.check(line);
+        }
+    }
+
+    fn owned(&self) -> Option<&lines::Lines<mesi::Entry>> {
+        match &self.protocol {
+            Protocol::WriteBack(caches) => Some(&caches.lines),
+            Protocol::Directory(caches) => Some(&caches.lines),
+            Protocol::WriteThrough(_) | Protocol::Update(_) | Protocol::Uncached(_) => None,
+        }
+    }
 }

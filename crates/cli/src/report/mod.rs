@@ -8,13 +8,15 @@ mod chart;
 mod map;
 mod markup;
 mod page;
+mod section;
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::study::Results;
+use crate::output::Output;
+use crate::study::{Earlier, Results};
 
 /// Where a study is written to; known to be writable before anything runs.
 #[derive(Debug)]
@@ -23,16 +25,23 @@ pub(crate) struct Destination {
     results: PathBuf,
     /// A further copy of the results; "-" is standard output.
     json: Option<PathBuf>,
+    /// What is there of the other kind of machine, for the page.
+    earlier: Option<Earlier>,
 }
+
+/// Of a study of this computer, and of simulated machines.
+const NAMES: [&str; 2] = ["results.json", "simulated.json"];
 
 impl Destination {
     /// Makes the directory and tries to write in it and beside `json`.
-    pub(crate) fn open(out: &Path, json: Option<&Path>) -> Result<Self, Error> {
+    pub(crate) fn open(out: &Path, json: Option<&Path>, real: bool) -> Result<Self, Error> {
         make_directory(out, "--out DIR")?;
+        let [own, other] = if real { NAMES } else { [NAMES[1], NAMES[0]] };
         let destination = Self {
             page: out.join("report.html"),
-            results: out.join("results.json"),
+            results: out.join(own),
             json: json.map(Path::to_owned),
+            earlier: earlier(&out.join(other), real),
         };
         for path in [&destination.page, &destination.results] {
             probe_for(path, "--out DIR")?;
@@ -60,7 +69,7 @@ impl Destination {
     /// Writes everything known so far; the copy on standard output only when the study is over.
     pub(crate) fn write(&self, results: &Results, over: bool) -> Result<(), Error> {
         let json = serde_json::to_string_pretty(results)? + "\n";
-        replace(&self.page, page::page(results)?.as_bytes())?;
+        replace(&self.page, page::page(results, self.earlier.as_ref())?.as_bytes())?;
         replace(&self.results, json.as_bytes())?;
         match (self.json_file(), &self.json) {
             (Some(path), _) => replace(path, json.as_bytes()),
@@ -68,6 +77,22 @@ impl Destination {
                 .write_all(json.as_bytes())
                 .map_err(|source| Error::Write { path: stdout.clone(), source }),
             _ => Ok(()),
+        }
+    }
+}
+
+/// The results at `path`, of simulated machines if the study is `real`; nothing if there are none. What cannot be read is said and left out.
+fn earlier(path: &Path, real: bool) -> Option<Earlier> {
+    let schema = if real { Results::SIMULATED } else { Results::SCHEMA };
+    let text = fs::read_to_string(path).ok()?;
+    match serde_json::from_str::<Earlier>(&text) {
+        Ok(earlier) if earlier.schema == schema => Some(earlier),
+        Ok(_) | Err(_) => {
+            Output::Stderr.line(format_args!(
+                "stanchion: {} is not of this version, so the report leaves it out",
+                path.display()
+            ));
+            None
         }
     }
 }

@@ -1,26 +1,28 @@
-//! The page: summary first, then each experiment that ran, then those that did not.
+//! The page: summary first, then each experiment that ran anywhere, then those that did not.
 
 use super::chart::{COLOURS, chart, columns, tick};
 use super::map;
 use super::markup::Markup;
+use super::section::{self, Section};
 use crate::error::Error;
 use crate::study::outcome::{Picture, Shape, Verdict};
-use crate::study::{Entry, Results};
+use crate::study::{Earlier, Entry, Results};
 use crate::units::significant;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The whole document.
-pub(crate) fn page(results: &Results) -> Result<String, Error> {
+/// The whole document: what this study found, beside what is known of the same experiments on the other kind of machine.
+pub(crate) fn page(results: &Results, earlier: Option<&Earlier>) -> Result<String, Error> {
     let mut page = Markup::default();
     start(&mut page, "Stanchion study");
-    head(&mut page, results);
-    let (ran, waiting): (Vec<_>, Vec<_>) =
-        results.entries.iter().partition(|entry| entry.seconds.is_some());
-    summary(&mut page, &ran);
-    for entry in &ran {
-        experiment(&mut page, entry)?;
+    head(&mut page, results, earlier);
+    let sections = section::sections(results, earlier);
+    summary(&mut page, &sections);
+    for section in &sections {
+        section.write(&mut page)?;
     }
+    let shown = |entry: &&Entry| sections.iter().any(|section| section.shows(entry));
+    let waiting: Vec<_> = results.entries.iter().filter(|entry| !shown(entry)).collect();
     not_run(&mut page, &waiting);
     finish(&mut page);
     Ok(page.finish())
@@ -42,45 +44,67 @@ pub(super) fn finish(page: &mut Markup) {
     page.raw("</main></body></html>\n");
 }
 
-fn head(page: &mut Markup, results: &Results) {
+fn head(page: &mut Markup, results: &Results, earlier: Option<&Earlier>) {
     page.element("h1", "Stanchion study");
     let pace = if results.quick { "quick" } else { "full" };
-    page.element(
-        "p class=\"lead\"",
-        "How each way of waiting for a lock behaves on this computer, beside what five papers \
-         measured on theirs.",
-    );
+    let lead = match &results.here {
+        Some(_) => {
+            "How each way of waiting for a lock behaves on this computer, beside what five papers \
+             measured on theirs."
+        }
+        None => {
+            "How each way of waiting for a lock behaves on the machines of five papers, simulated \
+             in virtual time, beside what the papers measured on them."
+        }
+    };
+    page.element("p class=\"lead\"", lead);
     page.raw("<dl class=\"machine\">");
-    let mut lines =
-        vec![("written", date(results.written)), ("run", format!("{pace}, seed {}", results.seed))];
+    let mut lines = vec![("run", format!("{pace}, seed {}", results.seed))];
+    if let Some(here) = &results.here {
+        lines.insert(0, ("written", date(here.written)));
+    }
     if !results.complete {
         lines.push(("complete", "no: more was to be run when this was written".to_owned()));
     }
-    lines.extend(results.machine.lines());
+    for machine in &results.machines {
+        lines.push(("simulated", format!("{}, {} processors", machine.name, machine.processors)));
+    }
+    match earlier.map(|earlier| earlier.written) {
+        Some(Some(written)) => {
+            lines.push(("real", format!("from results.json of {}", date(written))));
+        }
+        Some(None) => lines.push(("simulated", "from simulated.json".to_owned())),
+        None => {}
+    }
+    lines.extend(results.here.iter().flat_map(|here| here.machine.lines()));
     for (what, value) in lines {
         page.raw("<div>").element("dt", what).element("dd", &value).raw("</div>");
     }
     page.raw("</dl>\n");
-    if let Some(warning) = results.machine.warning() {
+    if let Some(warning) = results.here.as_ref().and_then(|here| here.machine.warning()) {
         page.raw("<p class=\"warning\"><strong>Read with care:</strong> ")
             .text(&warning)
             .raw(".</p>\n");
     }
 }
 
-fn summary(page: &mut Markup, ran: &[&Entry]) {
-    if ran.is_empty() {
+fn summary(page: &mut Markup, sections: &[Section<'_>]) {
+    if sections.is_empty() {
         return;
     }
     page.raw("<h2>What was found</h2>\n<ul class=\"summary\">");
-    for entry in ran {
-        page.raw("<li>");
-        badge(page, &entry.outcome.verdict);
-        page.line(format_args!("<a href=\"#{}\">", anchor(entry.id)))
-            .text(entry.id)
-            .raw("</a> ")
-            .element("span", &entry.title)
-            .raw("</li>\n");
+    for section in sections {
+        for entry in section.sides() {
+            page.raw("<li>");
+            badge(page, &entry.outcome.verdict);
+            page.line(format_args!("<a href=\"#{}\">", anchor(&entry.id)))
+                .text(&entry.id)
+                .raw("</a> ")
+                .element("span", &entry.title)
+                .raw(" ")
+                .element("span class=\"place\"", &entry.place())
+                .raw("</li>\n");
+        }
     }
     page.raw("</ul>\n");
 }
@@ -95,47 +119,8 @@ pub(super) fn badge(page: &mut Markup, verdict: &Verdict) {
     page.line(format_args!("<span class=\"badge {class}\">{mark} {}</span> ", verdict.name()));
 }
 
-fn anchor(id: &str) -> String {
+pub(super) fn anchor(id: &str) -> String {
     id.replace(['/', '.'], "-")
-}
-
-fn experiment(page: &mut Markup, entry: &Entry) -> Result<(), Error> {
-    let outcome = &entry.outcome;
-    page.line(format_args!("<section id=\"{}\">", anchor(entry.id)));
-    page.raw("<h2><code>").text(entry.id).raw("</code> ").text(&entry.title).raw("</h2>\n");
-    let seconds = entry.seconds.unwrap_or(0.0);
-    let source = format!("{} · {} · took {seconds:.1} s", entry.source, entry.kind.name());
-    page.element("p class=\"source\"", &source);
-    page.raw("<p><strong>Claim.</strong> ").text(entry.claim).raw("</p>\n<p class=\"verdict\">");
-    badge(page, &outcome.verdict);
-    page.text(outcome.verdict.because()).raw("</p>\n");
-    if !outcome.comparisons.is_empty() {
-        let columns = ["", "paper", "here"].map(str::to_owned);
-        let row = |c: &crate::study::outcome::Comparison| {
-            vec![c.what.clone(), c.paper.clone(), c.here.clone()]
-        };
-        let rows: Vec<_> = outcome.comparisons.iter().map(row).collect();
-        page.raw("<div class=\"beside\">").table(&columns, &rows).raw("</div>");
-    }
-    for picture in &outcome.pictures {
-        figure(page, entry.id, picture)?;
-    }
-    for table in &outcome.tables {
-        page.element("h3", &table.title).table(&table.columns, &table.rows);
-    }
-    for table in &outcome.folded {
-        page.raw("<details>").element("summary", &table.title);
-        page.table(&table.columns, &table.rows).raw("</details>");
-    }
-    if !outcome.notes.is_empty() {
-        page.raw("<ul class=\"notes\">");
-        for note in &outcome.notes {
-            page.element("li", note);
-        }
-        page.raw("</ul>\n");
-    }
-    page.raw("</section>\n");
-    Ok(())
 }
 
 /// The picture at the width that fits, its legend, and its numbers.
@@ -259,9 +244,9 @@ fn not_run(page: &mut Markup, waiting: &[&Entry]) {
     let columns = ["experiment", "what it shows", "claim to check", "why not"].map(str::to_owned);
     let row = |entry: &&Entry| {
         vec![
-            entry.id.to_owned(),
+            entry.id.clone(),
             entry.title.clone(),
-            entry.claim.to_owned(),
+            entry.claim.clone(),
             entry.outcome.verdict.because().to_owned(),
         ]
     };

@@ -3,12 +3,11 @@
 //! This is the whole list from the first day. An entry is either run by its own file or says which part of
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
-use super::experiment::Kind::{self, Real, Simulated};
 use super::experiment::Paper::{self, All89, Fr92, Ms97, Sa92};
 use super::experiment::Part::{
-    self, Activations, Applications, Gang, Lockfree, QueueingModel, Simulator, Threadpool,
+    self, Activations, Applications, Gang, Lockfree, QueueingModel, Threadpool,
 };
-use super::experiment::{Body, Experiment};
+use super::experiment::{Bodies, Body, Experiment};
 use super::{all89, klmo91, regret, regsim};
 
 /// How many results the papers have; `regsim` and `regret` stand beside them.
@@ -28,18 +27,25 @@ pub(crate) fn catalogue() -> Vec<Experiment> {
     all
 }
 
+/// One of which nothing is built; it will run on this computer and on simulated machines.
 const fn waits(
     id: &'static str,
-    (paper, kind): (Paper, Kind),
+    paper: Paper,
     title: &'static str,
     claim: &'static str,
     needs: &'static [Part],
 ) -> Experiment {
-    Experiment { id, paper, title, claim, kind, body: Body::Needs(needs) }
+    Experiment { id, paper, title, claim, bodies: Bodies::waits(needs) }
+}
+
+/// A projection by the queueing model, not built.
+const fn projection(id: &'static str, title: &'static str, claim: &'static str) -> Experiment {
+    let bodies = Bodies::Formula(Body::Needs(&[QueueingModel]));
+    Experiment { id, paper: All89, title, claim, bodies }
 }
 
 fn all89_list() -> Vec<Experiment> {
-    let on = (All89, Simulated);
+    let on = All89;
     vec![
         all89::table3_1::EXPERIMENT,
         waits(
@@ -49,7 +55,7 @@ fn all89_list() -> Vec<Experiment> {
             "On one processor multiple locks are slower than a single lock, a local free list \
              is faster than multiple locks, an idle queue slower than a local free \
              list.",
-            &[Threadpool, Simulator],
+            &[Threadpool],
         ),
         waits(
             "all89/fig3.2",
@@ -58,14 +64,14 @@ fn all89_list() -> Vec<Experiment> {
             "Only local ready queues keep rising; a central ready queue stops at a few \
              concurrent operations; local ready queues level off when the bus is \
              full.",
-            &[Threadpool, Simulator],
+            &[Threadpool],
         ),
         waits(
             "all89/fig3.3",
             on,
             "Rate with user work, mean 300 µs",
             "Differences appear only as processors are added.",
-            &[Threadpool, Simulator],
+            &[Threadpool],
         ),
         waits(
             "all89/fig3.4",
@@ -73,7 +79,7 @@ fn all89_list() -> Vec<Experiment> {
             "Thread cost against runnable threads, 18 processors",
             "An idle queue is fastest while processors idle and slower once threads outnumber \
              them; local ready queues spike near 18.",
-            &[Threadpool, Simulator],
+            &[Threadpool],
         ),
         all89::fig3_5::EXPERIMENT,
         all89::fig4_1::EXPERIMENT,
@@ -84,28 +90,22 @@ fn all89_list() -> Vec<Experiment> {
             on,
             "Queueing model against measurement",
             "Within 5 % except the central ready queue at 18 processors.",
-            &[QueueingModel, Threadpool, Simulator],
+            &[QueueingModel, Threadpool],
         ),
-        waits(
+        projection(
             "all89/fig5.2",
-            on,
             "Model projection: grain of parallelism",
             "The central ready queue is the bottleneck at fine grain.",
-            &[QueueingModel],
         ),
-        waits(
+        projection(
             "all89/fig5.3",
-            on,
             "Model projection: bus load",
             "The bus limits both a central and local ready queues.",
-            &[QueueingModel],
         ),
-        waits(
+        projection(
             "all89/fig5.4",
-            on,
             "Model projection: processors, at 2 ms grain",
             "A central ready queue drops sharply once it saturates.",
-            &[QueueingModel],
         ),
     ]
 }
@@ -124,8 +124,7 @@ fn klmo91_list() -> Vec<Experiment> {
 }
 
 fn sa92_list() -> Vec<Experiment> {
-    let on = (Sa92, Real);
-    let on_simulated = (Sa92, Simulated);
+    let on = Sa92;
     vec![
         waits(
             "sa92/table4",
@@ -144,32 +143,32 @@ fn sa92_list() -> Vec<Experiment> {
         ),
         waits(
             "sa92/fig2",
-            on_simulated,
+            on,
             "N-body speed-up against processors, enough memory",
             "User threads scale, kernel threads flatten.",
-            &[Activations, Applications, Simulator],
+            &[Activations, Applications],
         ),
         waits(
             "sa92/fig3",
-            on_simulated,
+            on,
             "N-body time against available memory",
             "User threads on kernel threads lose a processor for each miss; activations overlap \
              misses with work.",
-            &[Activations, Applications, Simulator],
+            &[Activations, Applications],
         ),
         waits(
             "sa92/table5",
-            on_simulated,
+            on,
             "Two copies at once, 6 processors, speed-up",
             "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of \
              at most 3.0.",
-            &[Activations, Applications, Simulator],
+            &[Activations, Applications],
         ),
     ]
 }
 
 fn fr92_list() -> Vec<Experiment> {
-    let on = (Fr92, Real);
+    let on = Fr92;
     let gang: &[Part] = &[Gang];
     vec![
         waits(
@@ -228,9 +227,9 @@ fn fr92_list() -> Vec<Experiment> {
 }
 
 fn ms97_list() -> Vec<Experiment> {
-    let on = (Ms97, Simulated);
-    let structures: &[Part] = &[Lockfree, Simulator];
-    let programs: &[Part] = &[Lockfree, Applications, Simulator];
+    let on = Ms97;
+    let structures: &[Part] = &[Lockfree];
+    let programs: &[Part] = &[Lockfree, Applications];
     vec![
         waits(
             "ms97/fig1",
@@ -352,8 +351,9 @@ mod tests {
         for experiment in catalogue() {
             assert!(experiment.claim.ends_with('.'), "{}", experiment.id);
             assert!(!experiment.title.is_empty(), "{}", experiment.id);
-            if let Some(missing) = experiment.body.missing() {
-                assert!(missing.contains("stanchion-"), "{}: {missing}", experiment.id);
+            if !experiment.bodies.is_built() {
+                let state = experiment.bodies.state();
+                assert!(state.contains("stanchion-"), "{}: {state}", experiment.id);
             }
             let paper = format!("{:?}/", experiment.paper).to_lowercase();
             assert!(

@@ -1,6 +1,22 @@
-//! An experiment as a value: what the paper claims, and how to try it here.
+//! An experiment as a value: what the paper claims, and how to try it on each kind of machine.
+//!
+//! An experiment is a formula, or it has a body for this computer, one for simulated machines, or both. What it lacks it says: a
+//! part of Stanchion that is not built ([`Body::Needs`]), or that such a run has no sense ([`Body::Never`]).
+//!
+//! # To give an experiment its simulated run
+//!
+//! In the experiment's file, replace the `simulated` of its [`Bodies::Machines`] by a [`Simulated`]: the names of the machines
+//! (`stanchion_simulator::machines`), the paper's own first, and a function that is handed the study's [`Context`] and one
+//! [`Machine`], and returns an [`Outcome`] as the real one does. It must depend on nothing but those two (the seed is
+//! `context.seed`): no clock, no host, no order of a hash map, since its outcome goes into `simulated.json`, which is the same
+//! to the byte on every computer. It should run on any machine that it is given, since `--machine modern-2s` hands it that one: thread
+//! counts come from `machine.processors`, and a claim about the paper's own machine is judged on that only. Comparisons that
+//! should stand in one row of the report with those of the real run have the same `what`.
+//!
+//! With several names the experiment runs on each, an entry for each, when the study is asked for `--machine simulated`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use stanchion_simulator::Machine;
 
 use super::context::{Context, Stop};
 use super::outcome::Outcome;
@@ -13,25 +29,118 @@ pub(crate) struct Experiment {
     pub(crate) title: &'static str,
     /// What is to be checked, in one sentence.
     pub(crate) claim: &'static str,
-    pub(crate) kind: Kind,
-    pub(crate) body: Body,
+    pub(crate) bodies: Bodies,
 }
 
-/// How it is run, or what is missing to run it.
-pub(crate) enum Body {
-    Run(fn(&Context) -> Result<Outcome, Stop>),
+/// How an experiment is run.
+pub(crate) enum Bodies {
+    /// On no machine: a formula, beside a count or a random simulation of what it describes.
+    Formula(Body<Run>),
+    Machines {
+        real: Body<Run>,
+        simulated: Body<Simulated>,
+    },
+}
+
+/// On this computer, or a formula.
+pub(crate) type Run = fn(&Context) -> Result<Outcome, Stop>;
+
+/// On a machine in virtual time.
+#[derive(Clone, Copy)]
+pub(crate) struct Simulated {
+    /// The paper's own machine, then others that the experiment is about; names of `stanchion_simulator::machines`.
+    pub(crate) machines: &'static [&'static str],
+    pub(crate) run: fn(&Context, &Machine) -> Result<Outcome, Stop>,
+}
+
+/// A way to run it, or why there is none.
+pub(crate) enum Body<F> {
+    Run(F),
+    /// Not built yet: what it waits for.
     Needs(&'static [Part]),
+    /// It will not be built; the reason.
+    Never(&'static str),
 }
 
-/// Which machine an experiment runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+impl Bodies {
+    pub(crate) const fn formula(run: Run) -> Self {
+        Self::Formula(Body::Run(run))
+    }
+
+    /// On this computer only, and why.
+    pub(crate) const fn real(run: Run, why: &'static str) -> Self {
+        Self::Machines { real: Body::Run(run), simulated: Body::Never(why) }
+    }
+
+    /// Nothing is built: what either run waits for.
+    pub(crate) const fn waits(needs: &'static [Part]) -> Self {
+        Self::Machines { real: Body::Needs(needs), simulated: Body::Needs(needs) }
+    }
+
+    /// On which kinds of machines, as the list of experiments says it.
+    pub(crate) fn kinds(&self) -> &'static str {
+        match self {
+            Self::Formula(_) => "formula",
+            Self::Machines { real, simulated } => match (real.never(), simulated.never()) {
+                (false, false) => "both",
+                (false, true) => "real",
+                (true, _) => "simulated",
+            },
+        }
+    }
+
+    /// Whether some run of it is built.
+    pub(crate) fn is_built(&self) -> bool {
+        match self {
+            Self::Formula(body) => body.missing().is_none(),
+            Self::Machines { real, simulated } => {
+                real.missing().is_none() || simulated.missing().is_none()
+            }
+        }
+    }
+
+    /// What is built of it and what is not, as the list of experiments says it.
+    pub(crate) fn state(&self) -> String {
+        let (real, simulated) = match self {
+            Self::Formula(body) => return body.missing().unwrap_or_else(|| "built".to_owned()),
+            Self::Machines { real, simulated } => (real.missing(), simulated.missing()),
+        };
+        match (real, simulated) {
+            (None, None) => "built".to_owned(),
+            (None, Some(why)) => format!("built; simulated: {why}"),
+            (Some(why), None) => format!("built; real: {why}"),
+            (Some(real), Some(_)) => real,
+        }
+    }
+}
+
+impl<F> Body<F> {
+    /// Why it cannot be run, if it cannot.
+    pub(crate) fn missing(&self) -> Option<String> {
+        match self {
+            Self::Run(_) => None,
+            Self::Needs(parts) => {
+                let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+                Some(format!("not built yet: needs {}", names.join(" and ")))
+            }
+            Self::Never(why) => Some((*why).to_owned()),
+        }
+    }
+
+    fn never(&self) -> bool {
+        matches!(self, Self::Never(_))
+    }
+}
+
+/// What an experiment ran on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     /// This computer, with its own processors.
     Real,
-    /// The paper's machine, in virtual time.
+    /// A machine in virtual time.
     Simulated,
-    /// A formula, beside a count or a random simulation of what it describes.
+    /// None.
     Formula,
 }
 
@@ -46,7 +155,7 @@ impl Kind {
 }
 
 /// The papers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Paper {
     All89,
@@ -89,7 +198,8 @@ pub(crate) enum Part {
     Gang,
     Lockfree,
     QueueingModel,
-    Simulator,
+    /// The experiment's own body for simulated machines.
+    Simulated,
     Threadpool,
 }
 
@@ -101,21 +211,8 @@ impl Part {
             Self::Gang => "stanchion-gang (threads that run together)",
             Self::Lockfree => "stanchion-lockfree (structures that need no lock)",
             Self::QueueingModel => "the queueing network in stanchion-model",
-            Self::Simulator => "stanchion-simulator (the paper's machine in virtual time)",
+            Self::Simulated => "its run in virtual time",
             Self::Threadpool => "stanchion-threadpool (five ways to manage ready threads)",
-        }
-    }
-}
-
-impl Body {
-    /// Why it cannot be run, if it cannot.
-    pub(crate) fn missing(&self) -> Option<String> {
-        match self {
-            Self::Run(_) => None,
-            Self::Needs(parts) => {
-                let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
-                Some(format!("not built yet: needs {}", names.join(" and ")))
-            }
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What an experiment returns: plain data, the same for the page and for `results.json`.
+//! What an experiment returns: plain data, the same for the page and for the JSON document.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether the paper's claim held here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", content = "because", rename_all = "snake_case")]
 pub(crate) enum Verdict {
     /// The rule in the experiment's file was met; the figures that met it.
@@ -42,7 +42,7 @@ impl Verdict {
 }
 
 /// What one experiment found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     /// A title that says what was run here, in place of the experiment's own.
     #[serde(skip)]
@@ -53,12 +53,12 @@ pub(crate) struct Outcome {
     pub(crate) pictures: Vec<Picture>,
     pub(crate) tables: Vec<Table>,
     /// Tables that most readers pass over, shown folded.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) folded: Vec<Table>,
     /// What a reader must know to read the figures: how it was measured, what it leaves out.
     pub(crate) notes: Vec<String>,
     /// All figures, for programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<serde_json::Value>,
     /// What the terminal shows below the verdict.
     #[serde(skip)]
@@ -81,11 +81,13 @@ impl Outcome {
     }
 }
 
-/// One figure, the paper's and ours.
-#[derive(Clone, Debug, Serialize)]
+/// One figure, the paper's, a model's if there is one, and ours.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Comparison {
     pub(crate) what: String,
     pub(crate) paper: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
     pub(crate) here: String,
 }
 
@@ -95,12 +97,12 @@ impl Comparison {
         paper: impl Into<String>,
         here: impl Into<String>,
     ) -> Self {
-        Self { what: what.into(), paper: paper.into(), here: here.into() }
+        Self { what: what.into(), paper: paper.into(), model: None, here: here.into() }
     }
 }
 
 /// A picture: its data are its series, and the report prints them as a table too.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Picture {
     pub(crate) title: String,
     pub(crate) shape: Shape,
@@ -110,7 +112,7 @@ pub(crate) struct Picture {
 }
 
 /// How a picture shows its series.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Shape {
     /// One line for each series, over a numeric x.
@@ -129,17 +131,17 @@ pub(crate) enum Shape {
 }
 
 /// What is measured along an axis.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Axis {
     /// What, with its unit.
     pub(crate) label: String,
     pub(crate) scale: Scale,
     /// What x = 0, 1, … stand for, where they are names.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) names: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scale {
     Linear,
@@ -161,12 +163,12 @@ impl Axis {
 }
 
 /// Named points, by rising x.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
     /// Shown as dots without a line: what was sampled, beside what was computed.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) dots: bool,
 }
 
@@ -185,7 +187,7 @@ impl Series {
 }
 
 /// A table beyond those that pictures bring.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Table {
     pub(crate) title: String,
     pub(crate) columns: Vec<String>,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use stanchion_applications::regsim::{Netlist, Options, Run, circuits, sequential};
 
 use super::context::{Context, Stop};
-use super::experiment::{Body, Experiment, Kind, Paper};
+use super::experiment::{Bodies, Experiment, Paper};
 use super::locks::registry::{LOCKS, Lock, Way, of_way};
 use super::locks::sweep::{Grid, median, steps, sweep};
 use super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
@@ -25,8 +25,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "A register-level simulator on the circuit s5378",
     claim: "Every lock gives the outputs of the sequential simulator, and very few waits are \
      long enough for blocking to pay.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::real(run, "klmo91/table3 is Regsim on the paper's machine"),
 };
 
 /// Medians of one cell.

@@ -1,6 +1,6 @@
 //! Which experiments a filter means.
 
-use super::experiment::{Body, Experiment};
+use super::experiment::Experiment;
 use crate::error::Error;
 
 /// The experiments that match any of `filters`, in the order of the catalogue; all if there is no filter.
@@ -76,24 +76,6 @@ fn near(catalogue: &[Experiment], filter: &str) -> Vec<&'static str> {
     ids.into_iter().map(|(_, id)| id).take(3).collect()
 }
 
-/// Refuses a choice of which nothing can be run.
-pub(crate) fn some_built(chosen: &[&Experiment]) -> Result<(), Error> {
-    let mut needs: Vec<&'static str> = Vec::new();
-    for experiment in chosen {
-        match experiment.body {
-            Body::Run(_) => return Ok(()),
-            Body::Needs(parts) => needs.extend(parts.iter().map(|part| part.name())),
-        }
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    needs.retain(|part| seen.insert(*part));
-    let what = match chosen {
-        [one] => one.id.to_owned(),
-        several => format!("the {} chosen experiments", several.len()),
-    };
-    Err(Error::NothingBuilt { what, needs: needs.join(" and ") })
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::catalogue::catalogue;
@@ -145,15 +127,5 @@ mod tests {
         };
         assert!(matches!(error, Error::EmptyFilter), "{error}");
         assert_eq!(error.exit_code(), 2);
-    }
-
-    #[test]
-    fn a_choice_needs_one_that_is_built() {
-        let all = catalogue();
-        let chosen = |filter: &str| select(&all, &[filter.to_owned()]).unwrap();
-        assert!(some_built(&chosen("fig4")).is_ok());
-        let said = some_built(&chosen("fr92")).unwrap_err().to_string();
-        assert!(said.contains("the 7 chosen experiments"), "{said}");
-        assert_eq!(said.matches("stanchion-gang").count(), 1, "{said}");
     }
 }

@@ -55,6 +55,15 @@ impl Identities {
     }
 }
 
+/// The word in words, for a report.
+pub(crate) fn name(identity: u64) -> String {
+    if identity & FOREIGN == 0 {
+        return format!("the word at {identity:#x} of the run's memory");
+    }
+    let (block, byte) = ((identity & !FOREIGN) >> APART, identity & ((1 << APART) - 1));
+    format!("the static (or what was made before the run) at byte {byte} of block {block}")
+}
+
 /// Numbers of blocks need no keyed hash: nobody chooses them to collide, and the map is never walked.
 #[derive(Default)]
 struct Spread(u64);

@@ -8,7 +8,7 @@ use stanchion_model::scan::simulate::{self, Estimate};
 use stanchion_model::{Random, scan};
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Experiment, Paper};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use crate::units::{grouped, percent, significant};
 
@@ -18,8 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Queues examined to find a ready thread, 18 processors (equation 3.1)",
     claim: "The closed form equals an exhaustive count for small r and q, and a Monte-Carlo \
      scan within 1 %.",
-    kind: Kind::Formula,
-    body: Body::Run(run),
+    bodies: Bodies::formula(run),
 };
 
 const QUEUES: u32 = 18;

@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::locks::contest::{Contest, Standing, run_unlocked};
 use super::super::locks::registry::{LOCKS, Way, of_way};
 use super::super::locks::start::Placement;
@@ -28,8 +28,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "1,000,000 increments under one lock",
     claim: "Spinning on the exchange and spinning on reads degrade badly as processors are \
      added; backoff only slightly below ten waiters.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 /// Medians of one cell unless said otherwise.

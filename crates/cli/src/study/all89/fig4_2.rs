@@ -9,7 +9,7 @@
 //! spinning on the exchange by less than half as much; else *differs*. One processor: not judged.
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::locks::contender::Shared;
 use super::super::locks::contest::Contest;
 use super::super::locks::latency::least;
@@ -25,8 +25,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Relative speed, several processors to 1 (the paper: 8), against critical-section size",
     claim: "Spinning on reads degrades less as the critical section grows; spinning on the \
      exchange degrades evenly throughout.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 /// Steps of work in the section; each is about a nanosecond, and is measured below.

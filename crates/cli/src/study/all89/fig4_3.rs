@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::locks::pass::{Pass, Passed, run_unlocked};
 use super::super::locks::registry::{LOCKS, Way, of_way};
 use super::super::locks::start::Placement;
@@ -26,8 +26,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: Paper::All89,
     title: "Time to pass once through the lock, for each processor",
     claim: "Spinning on the exchange is best for few processors and is overtaken as they grow.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 /// Processors from which on "as they grow" can be tried.

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::locks::latency::least;
 use super::super::locks::registry::{LOCKS, Way, of_way};
 use super::super::locks::sweep::{median, steps, sweep};
@@ -21,8 +21,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Cost of primitive operations",
     claim: "Lock+unlock 5.6 µs, procedure call 3.6 µs, each argument 1 µs, null loop 2.5 µs: a \
      lock costs about one and a half calls.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 /// The paper's lock and unlock, in procedure calls.

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Experiment, Paper};
 use super::super::outcome::{Outcome, Verdict};
 use super::foreign::Foreign;
 use super::recorded::Source;
@@ -23,8 +23,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Lock waits of an operating system: here, of a parallel build",
     claim: "A large percentage of the waits require only a few spins, another large percentage \
             require blocking.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::real(
+        run,
+        "it records a program that this project did not write, which runs on a real machine only",
+    ),
 };
 
 pub(crate) static BUILD: Foreign = Foreign {

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Experiment, Paper};
 use super::super::outcome::{Outcome, Verdict};
 use super::foreign::Foreign;
 use super::recorded::Source;
@@ -24,8 +24,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: Paper::Klmo91,
     title: "Lock waits of an editor: here, of a server",
     claim: "Only a small percentage of the waits led to blocking.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::real(
+        run,
+        "it records a program that this project did not write, which runs on a real machine only",
+    ),
 };
 
 pub(crate) static SERVER: Foreign = Foreign {

@@ -4,7 +4,7 @@
 //! spinning through them costs less than blocking. *not judged* if a program had fewer than 100 waits, as on one processor.
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::outcome::{Comparison, Outcome, Verdict};
 use super::paper;
 use super::recorded::{self, Recorded, Source};
@@ -16,8 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: Paper::Klmo91,
     title: "Lock waits of Galaxy and Hanoi",
     claim: "Most waits are short.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 fn run(context: &Context) -> Result<Outcome, Stop> {

@@ -4,7 +4,7 @@
 //! which the off-line optimum blocks 8.3 % (table 2). *not judged* if there were fewer than 100 waits, as on one processor.
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::outcome::{Outcome, Verdict};
 use super::recorded::Source;
 use super::show;
@@ -15,8 +15,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: Paper::Klmo91,
     title: "Lock waits of Regsim",
     claim: "Very few waits require blocking.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 /// The paper's share of waits for which blocking is right.

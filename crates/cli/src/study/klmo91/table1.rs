@@ -8,7 +8,7 @@
 //! with fewer than 100 waits is left out; *not judged* if that leaves none.
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::recorded::{LONGEST_SPIN, Recorded, unsound};
 use super::{paper, table_of_waits};
@@ -21,8 +21,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Cost of each strategy relative to the optimal off-line one",
     claim: "Every competitive strategy costs less than 1.8 times the optimum in every program, \
             the optimal on-line one at most 1.24 times.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 /// The most that the paper saw of a competitive strategy, and of the best threshold.

@@ -7,7 +7,7 @@
 //! Beside it stands, for each program, whether more than 90 % of its contended waits had two contenders, the paper's assumption of section 7.
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::outcome::{Comparison, Outcome, Table, Verdict};
 use super::recorded::{Recorded, unsound};
 use super::{paper, table_of_waits};
@@ -19,8 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: Paper::Klmo91,
     title: "How often the off-line optimum blocks, and its mean spin",
     claim: "Where the off-line optimum spins, its mean spin is considerably less than C.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 /// The paper's assumption about contenders.

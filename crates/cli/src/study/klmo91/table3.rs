@@ -4,7 +4,7 @@
 //! paper's, give or take the noise; else *differs*. *not judged* on one processor, or if the noise is above 5 %.
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::outcome::{Outcome, Verdict};
 use super::paper::TABLE_3;
 use super::programs::{Program, Regsim};
@@ -17,8 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: Paper::Klmo91,
     title: "Regsim, elapsed time",
     claim: "Every competitive strategy takes 13.5 to 25.1 % less time than always blocking.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 /// The paper's least improvement.

@@ -6,7 +6,7 @@
 //! (section 5).
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Body, Experiment, Kind, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
 use super::super::outcome::{Outcome, Verdict};
 use super::paper::TABLE_4;
 use super::programs::{Hanoi, Program};
@@ -20,8 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Hanoi, elapsed time",
     claim: "Always spinning is worse than always blocking, fixed spinning better, the adaptive \
             strategies and the known optimum better still.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
 };
 
 fn run(context: &Context) -> Result<Outcome, Stop> {

@@ -25,7 +25,7 @@ mod waits;
 mod work;
 
 use super::context::{Context, Stop};
-use super::experiment::{Body, Experiment, Kind, Paper};
+use super::experiment::{Bodies, Experiment, Paper};
 use super::outcome::Outcome;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -35,8 +35,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     claim: "Over thread counts, section lengths, work outside and other programs on the machine, \
             the default mutex loses at most a fifth to the best lock of any cell and a twentieth \
             in the mean, less than any other mutex.",
-    kind: Kind::Real,
-    body: Body::Run(run),
+    bodies: Bodies::real(
+        run,
+        "it asks which mutex to choose on this computer, beside other programs of it",
+    ),
 };
 
 fn run(context: &Context) -> Result<Outcome, Stop> {

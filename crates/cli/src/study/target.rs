@@ -1,0 +1,249 @@
+//! Which machine a study is asked for, and which of the chosen experiments run on it.
+
+use stanchion_simulator::{Machine, machines};
+
+use super::experiment::{Bodies, Body, Experiment, Kind, Part, Run, Simulated};
+use crate::error::Error;
+
+/// What `--machine` names.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// This computer.
+    Real,
+    /// The machines that each experiment names, the paper's own first.
+    Papers,
+    /// One machine in virtual time, for all experiments.
+    Named(Machine),
+}
+
+const REAL: &str = "real";
+const PAPERS: &str = "simulated";
+
+impl Target {
+    /// The target that `name` stands for; else an error with the names that it resembles.
+    pub(crate) fn of(name: &str) -> Result<Self, Error> {
+        match name {
+            REAL => Ok(Self::Real),
+            PAPERS => Ok(Self::Papers),
+            _ => machines::by_name(name).map(Self::Named).map_err(|_| Error::UnknownMachine {
+                name: name.to_owned(),
+                near: near(name),
+                all: names().collect(),
+            }),
+        }
+    }
+
+    pub(crate) fn is_real(&self) -> bool {
+        matches!(self, Self::Real)
+    }
+
+    /// As it stands in a sentence.
+    fn words(&self) -> String {
+        match self {
+            Self::Real => "this computer".to_owned(),
+            Self::Papers => "a simulated machine".to_owned(),
+            Self::Named(machine) => format!("the simulated {}", machine.name),
+        }
+    }
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    [REAL, PAPERS].into_iter().chain(machines::NAMES.iter().copied())
+}
+
+/// Up to three names that `name` may be a slip of the pen for, or the beginning of.
+fn near(name: &str) -> Vec<&'static str> {
+    let name = name.to_lowercase();
+    let most = (name.chars().count() / 3).max(1);
+    let mut found: Vec<(usize, &'static str)> = names()
+        .map(|known| {
+            let begun = name.len() >= 3 && known.starts_with(&name);
+            (if begun { 0 } else { strsim::damerau_levenshtein(&name, known) }, known)
+        })
+        .filter(|&(distance, _)| distance <= most)
+        .collect();
+    found.sort_by_key(|&(distance, _)| distance);
+    found.into_iter().map(|(_, known)| known).take(3).collect()
+}
+
+/// One run of one experiment, or why there is none.
+pub(crate) struct Task<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) kind: Kind,
+    pub(crate) call: Result<Call, Missing>,
+}
+
+/// What is called.
+pub(crate) enum Call {
+    Here(Run),
+    On(Simulated, Box<Machine>),
+}
+
+/// Why nothing is called.
+pub(crate) enum Missing {
+    Needs {
+        parts: &'static [Part],
+        why: String,
+    },
+    /// It does not run on this kind of machine.
+    NotThere(&'static str),
+}
+
+impl Missing {
+    pub(crate) fn why(&self) -> &str {
+        match self {
+            Self::Needs { why, .. } => why,
+            Self::NotThere(why) => why,
+        }
+    }
+}
+
+/// The runs of `chosen` on `target`, in order; refused if there is none.
+pub(crate) fn plan<'a>(chosen: &[&'a Experiment], target: &Target) -> Result<Vec<Task<'a>>, Error> {
+    let mut tasks = Vec::new();
+    for experiment in chosen {
+        let task = |kind, call| Task { experiment, kind, call };
+        match (&experiment.bodies, target) {
+            (Bodies::Formula(_), Target::Named(_)) => {
+                let why = "it is a formula, which no machine changes: leave out --machine";
+                tasks.push(task(Kind::Formula, Err(Missing::NotThere(why))));
+            }
+            (Bodies::Formula(body), _) => {
+                tasks.push(task(Kind::Formula, runnable(body).map(Call::Here)));
+            }
+            (Bodies::Machines { real, .. }, Target::Real) => {
+                tasks.push(task(Kind::Real, runnable(real).map(Call::Here)));
+            }
+            (Bodies::Machines { simulated, .. }, _) => match runnable(simulated) {
+                Err(missing) => tasks.push(task(Kind::Simulated, Err(missing))),
+                Ok(simulated) => {
+                    let calls = on(simulated, target)?;
+                    tasks.extend(calls.into_iter().map(|call| task(Kind::Simulated, Ok(call))));
+                }
+            },
+        }
+    }
+    if tasks.iter().all(|task| task.call.is_err()) {
+        return Err(refusal(&tasks, target));
+    }
+    Ok(tasks)
+}
+
+fn runnable<F: Copy>(body: &Body<F>) -> Result<F, Missing> {
+    let why = body.missing().unwrap_or_default();
+    match *body {
+        Body::Run(run) => Ok(run),
+        Body::Needs(parts) => Err(Missing::Needs { parts, why }),
+        Body::Never(why) => Err(Missing::NotThere(why)),
+    }
+}
+
+/// The calls of one simulated experiment.
+fn on(simulated: Simulated, target: &Target) -> Result<Vec<Call>, Error> {
+    if let Target::Named(machine) = target {
+        return Ok(vec![Call::On(simulated, Box::new(machine.clone()))]);
+    }
+    let paper = |name: &&'static str| Ok(Call::On(simulated, Box::new(paper_machine(name)?)));
+    simulated.machines.iter().map(paper).collect()
+}
+
+fn paper_machine(name: &str) -> Result<Machine, Error> {
+    match Target::of(name)? {
+        Target::Named(machine) => Ok(machine),
+        Target::Real | Target::Papers => {
+            unreachable!("an experiment names machines in virtual time")
+        }
+    }
+}
+
+/// Why nothing at all would run.
+fn refusal(tasks: &[Task<'_>], target: &Target) -> Error {
+    let what = match tasks {
+        [one] => one.experiment.id.to_owned(),
+        several => format!("the {} chosen experiments", several.len()),
+    };
+    let missing = || tasks.iter().filter_map(|task| task.call.as_ref().err());
+    let mut needs: Vec<&'static str> = Vec::new();
+    for missing in missing() {
+        match missing {
+            Missing::Needs { parts, .. } => needs.extend(parts.iter().map(|part| part.name())),
+            Missing::NotThere(why) => {
+                let (machine, why) = (target.words(), (*why).to_owned());
+                return Error::NothingRuns { what, machine, why };
+            }
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    needs.retain(|part| seen.insert(*part));
+    Error::NothingBuilt { what, needs: needs.join(" and ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalogue::catalogue;
+    use super::super::select::select;
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_target_and_every_experiment_names_machines() {
+        for name in machines::NAMES {
+            assert!(matches!(Target::of(name), Ok(Target::Named(_))), "{name}");
+        }
+        for experiment in catalogue() {
+            if let Bodies::Machines { simulated: Body::Run(simulated), .. } = experiment.bodies {
+                assert!(!simulated.machines.is_empty(), "{}", experiment.id);
+                for name in simulated.machines {
+                    assert!(machines::NAMES.contains(name), "{}: {name}", experiment.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_machine_is_refused_with_the_nearest() {
+        for (name, nearest) in [
+            ("symetry-a", "symmetry-a"),
+            ("firefy", "firefly"),
+            ("reel", "real"),
+            ("sim", "simulated"),
+        ] {
+            let error = Target::of(name).unwrap_err();
+            assert!(error.to_string().contains(&format!("nearest: {nearest}")), "{error}");
+            assert_eq!(error.exit_code(), 2);
+        }
+        let said = Target::of("cray").unwrap_err().to_string();
+        assert!(!said.contains("nearest") && said.contains("symmetry-a"), "{said}");
+    }
+
+    fn refused(filter: &str, target: &Target) -> String {
+        let all = catalogue();
+        let chosen = select(&all, &[filter.to_owned()]).unwrap();
+        match plan(&chosen, target) {
+            Err(error) => error.to_string(),
+            Ok(tasks) => panic!("{} tasks", tasks.len()),
+        }
+    }
+
+    #[test]
+    fn a_choice_of_nothing_that_runs_is_refused() {
+        let said = refused("fr92", &Target::Real);
+        assert!(said.contains("the 7 chosen experiments"), "{said}");
+        assert_eq!(said.matches("stanchion-gang").count(), 1, "{said}");
+        let said = refused("regret", &Target::Papers);
+        assert!(said.contains("regret") && said.contains("a simulated machine"), "{said}");
+        let said = refused("fig3.5", &Target::of("firefly").unwrap());
+        assert!(said.contains("formula"), "{said}");
+    }
+
+    #[test]
+    fn an_experiment_runs_on_each_machine_that_it_names_or_on_the_one_asked_for() {
+        let all = catalogue();
+        let chosen = select(&all, &["fig3.5".to_owned(), "regret".to_owned()]).unwrap();
+        let kinds = |target: &Target| -> Vec<(Kind, bool)> {
+            let tasks = plan(&chosen, target).unwrap();
+            tasks.iter().map(|task| (task.kind, task.call.is_ok())).collect()
+        };
+        assert_eq!(kinds(&Target::Real), [(Kind::Formula, true), (Kind::Real, true)]);
+        assert_eq!(kinds(&Target::Papers), [(Kind::Formula, true), (Kind::Simulated, false)]);
+    }
+}

@@ -1,0 +1,49 @@
+//! What is to happen, in the order of virtual time.
+//!
+//! Events of the same moment happen in the order in which they were announced, so a run has one order only.
+
+use crate::{Time, thread::ThreadId};
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Something that is to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    /// A thread goes on, if it is still the same stretch of its life.
+    Run(ThreadId, Stretch),
+    /// The time is up for which a thread wanted to sleep, park or spin.
+    TimeOut(ThreadId, Stretch),
+    /// A woken thread can run.
+    Ready(ThreadId, Stretch),
+    /// The slice of a thread that spins is over.
+    Slice(ThreadId, Stretch),
+    /// The other applications give a processor back.
+    Back(usize),
+}
+
+/// Counts the changes of what a thread does: an event that was announced for an earlier one is stale.
+pub(crate) type Stretch = u64;
+
+/// The events to come.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    heap: BinaryHeap<Reverse<(Time, u64, What)>>,
+    announced: u64,
+}
+
+impl Events {
+    pub(crate) fn announce(&mut self, at: Time, what: What) {
+        self.announced += 1;
+        self.heap.push(Reverse((at, self.announced, what)));
+    }
+
+    /// When the next one is; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub(crate) fn next_at(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(Time, What)> {
+        self.heap.pop().map(|Reverse((at, _, what))| (at, what))
+    }
+}

@@ -1,0 +1,140 @@
+//! Why a run did not come to its end, in words that name who, where and what to do.
+
+use crate::Time;
+use crate::arena;
+use crate::machine::Invalid;
+use crate::state::State;
+use crate::thread::{Status, Thread, Wait};
+use core::fmt::Write;
+
+/// Why a run did not come to its end.
+///
+/// What the run's threads owned is leaked, except where a panic has unwound it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The description of the machine is impossible.
+    #[error("the machine cannot be built: {0}")]
+    Machine(#[from] Invalid),
+    /// A simulation was begun inside another.
+    #[error(
+        "a simulation was begun inside a simulation: run one after the other, each from the program itself"
+    )]
+    Nested,
+    /// The body panicked.
+    #[error("the body panicked at {at}: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+        /// When, in virtual time.
+        at: Time,
+    },
+    /// Nothing can happen any more, and some threads have not ended.
+    #[error("deadlock at {at}: nothing can happen any more, and {} not ended\n{waiting}", threads(*.count))]
+    Deadlock {
+        /// How many threads wait.
+        count: usize,
+        /// Who waits for what, a line each.
+        waiting: String,
+        /// When the last thing happened.
+        at: Time,
+    },
+    /// The run went beyond its time.
+    #[error(
+        "the run is at {limit} of virtual time and has not ended: if it does not spin for ever, raise the limit with `Simulation::time`\n{doing}"
+    )]
+    Time {
+        /// The limit.
+        limit: Time,
+        /// What the threads do, a line each.
+        doing: String,
+    },
+    /// The run made too many shared accesses.
+    #[error(
+        "the run has made {limit} shared accesses and has not ended: if it does not spin for ever, raise the limit with `Simulation::accesses`\n{doing}"
+    )]
+    Accesses {
+        /// The limit.
+        limit: u64,
+        /// What the threads do, a line each.
+        doing: String,
+    },
+    /// The program made too many threads.
+    #[error(
+        "the program made more than {limit} threads: join some first, or raise the limit with `Simulation::threads`"
+    )]
+    Threads {
+        /// The limit.
+        limit: usize,
+    },
+    /// There is no memory for the run or for another thread's stack.
+    #[error("no memory for thread {threads} of the run: {error}; lower `Simulation::stack_size`")]
+    Memory {
+        /// How many threads there were.
+        threads: usize,
+        /// What the system said.
+        error: String,
+    },
+}
+
+fn threads(count: usize) -> String {
+    if count == 1 { "1 thread has".to_owned() } else { format!("{count} threads have") }
+}
+
+/// Threads that a report names one by one.
+const NAMED: usize = 24;
+
+impl Failure {
+    pub(crate) fn deadlock(state: &State) -> Self {
+        let count = state.threads.iter().filter(|thread| thread.status != Status::Ended).count();
+        let at = state.threads.iter().map(|thread| thread.since).max().unwrap_or_default();
+        Self::Deadlock { count, waiting: describe(state), at }
+    }
+
+    pub(crate) fn time(state: &State) -> Self {
+        Self::Time { limit: state.limits.time, doing: describe(state) }
+    }
+
+    pub(crate) fn accesses(state: &State) -> Self {
+        Self::Accesses { limit: state.limits.accesses, doing: describe(state) }
+    }
+}
+
+/// A line for each thread that has not ended.
+fn describe(state: &State) -> String {
+    let mut lines = String::new();
+    let left =
+        || state.threads.iter().enumerate().filter(|(_, thread)| thread.status != Status::Ended);
+    for (index, thread) in left().take(NAMED) {
+        let name = thread.name.as_deref().map(|name| format!(" '{name}'")).unwrap_or_default();
+        let doing = doing(thread, state);
+        writeln!(lines, "  thread {index}{name} {doing}, since {}", thread.since)
+            .expect("a string takes all");
+    }
+    let more = left().count().saturating_sub(NAMED);
+    if more > 0 {
+        writeln!(lines, "  and {more} more").expect("a string takes all");
+    }
+    lines.truncate(lines.trim_end().len());
+    lines
+}
+
+fn doing(thread: &Thread, state: &State) -> String {
+    let place = thread.processor;
+    match (thread.status, thread.wait) {
+        (Status::Spinning, Wait::Word(word)) => {
+            format!("spins on processor {place} until {} changes", arena::name(word))
+        }
+        (Status::Running | Status::Spinning, _) => format!("runs on processor {place}"),
+        (Status::Ready, _) => "waits for a processor".to_owned(),
+        (_, Wait::Parked(word)) => format!("is parked on {}", arena::name(word)),
+        (_, Wait::Join(other)) => {
+            let other = other.index();
+            let name = state.threads[other].name.as_deref();
+            let name = name.map(|name| format!(" '{name}'")).unwrap_or_default();
+            format!("waits for the end of thread {other}{name}")
+        }
+        (_, Wait::Sleep) => "sleeps".to_owned(),
+        (_, Wait::Nothing | Wait::Word(_)) => "waits".to_owned(),
+    }
+}

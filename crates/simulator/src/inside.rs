@@ -1,0 +1,378 @@
+//! What the code of a virtual thread can ask of its machine: for those who write a backend.
+//!
+//! Each function that needs a run panics outside one, naming itself. The exception is [`access`]: a word may be read and written before a run and after
+//! it, which costs nothing and is not counted.
+//!
+//! An access **takes effect when it is issued**: [`access`] returns to a thread that is the earliest of all, and nothing else runs until it calls the
+//! simulator again. So the caller does the plain operation right after it, and a run is sequentially consistent.
+
+use crate::statistics::Activity;
+use crate::thread::{Outcome, Status, Wait};
+use crate::world::{self, outside, suspend, synchronize, with};
+use crate::{ThreadId, Time};
+
+pub use crate::local::{Global, Local};
+pub use crate::memory::Kind;
+
+/// Where the code's clock stands when a run begins, in nanoseconds: not 0, which some code takes for "never".
+const EPOCH_NS: u64 = 1_000_000_000;
+
+/// Why [`park`] came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parked {
+    /// Somebody woke the word.
+    Woken,
+    /// The word had changed already: nothing was waited for.
+    Changed,
+    /// The time is up.
+    TimedOut,
+}
+
+/// Where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// On a processor.
+    Running,
+    /// It could run, and has no processor.
+    Preempted,
+    /// It waits for something else than a processor.
+    Blocked,
+    /// It has ended.
+    Ended,
+}
+
+/// Whether a virtual thread runs on this thread of the operating system.
+#[inline]
+#[must_use]
+pub fn is_running() -> bool {
+    world::is_running()
+}
+
+/// Charges an access of the word at `address`, and lets all that is earlier happen before it. Nothing outside a run.
+#[inline]
+pub fn access(address: *const (), kind: Kind) {
+    let alone = with(|world, id| {
+        let alone = !world.state.must_wait(id);
+        if alone {
+            world.state.access(id, address, kind);
+        }
+        alone
+    });
+    if alone == Some(false) {
+        synchronize();
+        with(|world, id| world.state.access(id, address, kind));
+    }
+}
+
+/// Whether this machine releases by an exchange, so that a store that releases is one. `false` outside a run.
+#[must_use]
+pub fn releases_by_exchange() -> bool {
+    with(|world, _| world.state.machine.release_by_exchange).unwrap_or(false)
+}
+
+/// Lets all that is earlier happen first. A fence costs nothing on these machines: their accesses are in order.
+pub fn fence() {
+    if is_running() {
+        synchronize();
+    }
+}
+
+/// The code's clock, in nanoseconds. See [`Machine::scale`](crate::Machine::scale).
+#[must_use]
+pub fn now() -> u64 {
+    with(|world, id| {
+        let nanos = world.state.thread(id).time.as_picos() as f64 / 1e3 / world.state.machine.scale;
+        EPOCH_NS + nanos as u64
+    })
+    .unwrap_or_else(|| outside("the clock"))
+}
+
+/// A length on the code's clock, on the machine's.
+fn scaled(nanos: u64) -> Time {
+    let scale = with(|world, _| world.state.machine.scale).unwrap_or_else(|| outside("the clock"));
+    if nanos == u64::MAX {
+        return Time::NEVER;
+    }
+    // Rounded up: a wait is never shorter than it should be.
+    let picos = (nanos as f64 * 1e3 * scale).ceil();
+    if picos >= u64::MAX as f64 { Time::NEVER } else { Time::picos(picos as u64) }
+}
+
+/// A moment on the code's clock, on the machine's.
+fn moment(until: u64) -> Time {
+    if until == u64::MAX { Time::NEVER } else { scaled(until.saturating_sub(EPOCH_NS)) }
+}
+
+fn time() -> Time {
+    with(|world, id| world.state.thread(id).time).unwrap_or_else(|| outside("the clock"))
+}
+
+/// Computes for `nanos` nanoseconds of the machine: no scale.
+pub fn work(nanos: u64) {
+    if !is_running() {
+        outside("machine::work");
+    }
+    world::spend(Time::nanos(nanos), Activity::Useful);
+}
+
+/// Spins for `nanos` nanoseconds of the code's clock without looking at anything.
+pub fn pause(nanos: u64) {
+    if !is_running() {
+        outside("a pause");
+    }
+    world::spend(scaled(nanos), Activity::Spinning);
+}
+
+/// Looks at the word until another processor has written on its line, or until `nanos` of the code's clock have passed (`u64::MAX`: for ever); returns
+/// how many have. The caller then looks for itself; it may find nothing new.
+///
+/// On a machine without caches this is a pause between two looks.
+pub fn watch(address: *const (), nanos: u64) -> u64 {
+    if !is_running() {
+        outside("a wait");
+    }
+    synchronize();
+    let span = scaled(nanos);
+    let begin = time();
+    let gap = with(|world, id| {
+        let state = &mut world.state;
+        match state.memory.poll() {
+            Some(gap) => Some(gap.min(span)),
+            None if state.watch(id, address, begin + span) => None,
+            None => Some(Time::ZERO),
+        }
+    })
+    .unwrap_or_else(|| outside("a wait"));
+    match gap {
+        Some(gap) => world::spend(gap, Activity::Spinning),
+        None => suspend(),
+    }
+    let scale = with(|world, _| world.state.machine.scale).unwrap_or(1.0);
+    ((time() - begin).as_picos() as f64 / 1e3 / scale) as u64
+}
+
+/// Gives the processor to another thread that is ready, if there is one. Costs a switch.
+pub fn yield_now() {
+    synchronize();
+    let cost = with(|world, _| world.state.machine.scheduling.switch)
+        .unwrap_or_else(|| outside("thread::yield_now"));
+    // Never for nothing: a loop around it would not end.
+    world::spend(cost.max(Time::nanos(1)), Activity::Switching);
+    synchronize();
+    if with(|world, id| world.state.yield_processor(id)) == Some(true) {
+        suspend();
+    }
+}
+
+/// Gives the processor away for `nanos` of the code's clock.
+pub fn sleep(nanos: u64) {
+    if !is_running() {
+        outside("thread::sleep");
+    }
+    synchronize();
+    let span = scaled(nanos);
+    with(|world, id| {
+        let until = world.state.thread(id).time + span;
+        let thread = world.state.thread_mut(id);
+        (thread.wait, thread.outcome) = (Wait::Sleep, Outcome::Open);
+        world.state.block(id, until);
+    })
+    .unwrap_or_else(|| outside("thread::sleep"));
+    suspend();
+}
+
+/// Sleeps on the word at `address` unless `changed` says that it is not as expected, until it is woken or `until` on the code's clock (`u64::MAX`: never).
+///
+/// `changed` is asked once, and going to sleep is one step with it as seen from every [`wake`].
+pub fn park(address: *const (), changed: impl FnOnce() -> bool, until: u64) -> Parked {
+    if !is_running() {
+        outside("machine::park::wait");
+    }
+    access(address, Kind::Read);
+    if changed() {
+        return Parked::Changed;
+    }
+    let until = moment(until);
+    if until <= time() {
+        return Parked::TimedOut;
+    }
+    let cost = with(|world, id| {
+        world.state.enqueue(id, address);
+        world.state.machine.scheduling.park
+    })
+    .unwrap_or(Time::ZERO);
+    fall_asleep(cost, until)
+}
+
+/// Spends what it takes to go to sleep, and sleeps unless it was woken meanwhile.
+fn fall_asleep(cost: Time, until: Time) -> Parked {
+    world::spend(cost, Activity::Switching);
+    synchronize();
+    let sleeps = with(|world, id| {
+        let sleeps = world.state.thread(id).outcome == Outcome::Open;
+        if sleeps {
+            world.state.block(id, until);
+        }
+        sleeps
+    });
+    if sleeps == Some(true) {
+        suspend();
+    }
+    with(|world, id| {
+        let thread = world.state.thread_mut(id);
+        thread.wait = Wait::Nothing;
+        match thread.outcome {
+            Outcome::TimedOut => Parked::TimedOut,
+            Outcome::Open | Outcome::Woken => Parked::Woken,
+        }
+    })
+    .unwrap_or(Parked::Woken)
+}
+
+/// Wakes up to `count` of those who sleep on the word at `address`, the first who came first; says how many. The word is not read.
+pub fn wake(address: *const (), count: usize) -> usize {
+    synchronize();
+    with(|world, id| world.state.wake(id, address, count))
+        .unwrap_or_else(|| outside("machine::park::wake"))
+}
+
+/// Makes a thread that runs `body`, on any processor or on one. `body` must not unwind.
+///
+/// # Panics
+///
+/// With the text of [`Failure::Threads`](crate::Failure::Threads) or [`Failure::Memory`](crate::Failure::Memory) if there is no room for it, and if
+/// the machine has no such processor.
+pub fn spawn(
+    name: Option<String>,
+    pinned: Option<usize>,
+    body: Box<dyn FnOnce() + 'static>,
+) -> ThreadId {
+    synchronize();
+    let made = with(|world, id| {
+        if let Some(processor) = pinned {
+            world.state.assert_processor(processor);
+        }
+        let cost = world.state.machine.scheduling.spawn;
+        let end = world.state.thread(id).time + cost;
+        world.state.spend(id, Activity::Switching, end);
+        // SAFETY: it borrows nothing.
+        let made = unsafe { world.create((name, pinned), end, body) };
+        made.inspect(|&made| world.state.announce_ready(made, end))
+    });
+    match made {
+        Some(Ok(id)) => id,
+        Some(Err(failure)) => panic!("{failure}"),
+        None => outside("thread::spawn"),
+    }
+}
+
+/// Waits for the end of `thread`.
+pub fn join(thread: ThreadId) {
+    synchronize();
+    let cost = with(|world, id| {
+        let state = &mut world.state;
+        if state.thread(thread).status == Status::Ended {
+            return None;
+        }
+        state.thread_mut(thread).joiners.push(id);
+        let me = state.thread_mut(id);
+        (me.wait, me.outcome) = (Wait::Join(thread), Outcome::Open);
+        Some(state.machine.scheduling.park)
+    })
+    .unwrap_or_else(|| outside("JoinHandle::join"));
+    if let Some(cost) = cost {
+        fall_asleep(cost, Time::NEVER);
+    }
+}
+
+/// Whether `thread` has ended.
+#[must_use]
+pub fn has_ended(thread: ThreadId) -> bool {
+    presence(thread.index()) == Presence::Ended
+}
+
+/// The running thread.
+#[must_use]
+pub fn current() -> ThreadId {
+    with(|_, id| id).unwrap_or_else(|| outside("the current thread"))
+}
+
+/// A number of the run that no other run of this process has.
+#[must_use]
+pub fn run_number() -> u64 {
+    with(|world, _| world.state.number).unwrap_or_else(|| outside("the run's number"))
+}
+
+/// How many processors the machine has.
+#[must_use]
+pub fn processors() -> usize {
+    with(|world, _| world.state.machine.processors).unwrap_or_else(|| outside("machine::topology"))
+}
+
+/// The processor of the running thread.
+#[must_use]
+pub fn processor() -> usize {
+    with(|world, id| world.state.thread(id).processor)
+        .unwrap_or_else(|| outside("machine::topology"))
+}
+
+/// Keeps the running thread on one processor from now on, or frees it; returns what was in force before.
+///
+/// # Panics
+///
+/// If the machine has no such processor.
+pub fn pin(processor: Option<usize>) -> Option<usize> {
+    synchronize();
+    let (before, moves) = with(|world, id| {
+        if let Some(processor) = processor {
+            world.state.assert_processor(processor);
+        }
+        let before = core::mem::replace(&mut world.state.thread_mut(id).pinned, processor);
+        let here = world.state.thread(id).processor;
+        (before, processor.is_some_and(|processor| processor != here))
+    })
+    .unwrap_or_else(|| outside("machine::topology::pin"));
+    if moves && with(|world, id| world.state.yield_processor(id)) == Some(true) {
+        suspend();
+    }
+    before
+}
+
+/// Where the thread of that number is; one that there is not, has ended.
+#[must_use]
+pub fn presence(thread: usize) -> Presence {
+    synchronize();
+    with(|world, _| match world.state.threads.get(thread).map(|thread| thread.status) {
+        Some(Status::Running | Status::Spinning) => Presence::Running,
+        Some(Status::Ready) => Presence::Preempted,
+        Some(Status::Blocked) => Presence::Blocked,
+        Some(Status::Ended) | None => Presence::Ended,
+    })
+    .unwrap_or_else(|| outside("machine::presence"))
+}
+
+/// A number from the seed: another one at each call, the same ones in each run.
+#[must_use]
+pub fn entropy() -> u64 {
+    with(|world, _| world.state.random.next()).unwrap_or_else(|| outside("machine::hint::entropy"))
+}
+
+/// A number for the word at `address` that is the same on every run: what a table hashed by address must hash instead.
+#[must_use]
+pub fn identity(address: *const ()) -> u64 {
+    with(|world, _| world.state.identities.of(address)).unwrap_or_else(|| outside("an address"))
+}
+
+/// The panic of a call that would leave the simulation.
+///
+/// # Panics
+///
+/// Always.
+#[cold]
+#[track_caller]
+pub fn forbidden(call: &str) -> ! {
+    panic!(
+        "{call} would reach the real machine from inside a simulation, which has none: \
+         use what `machine` has for it, or keep it out of the simulated code"
+    )
+}

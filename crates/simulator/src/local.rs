@@ -1,0 +1,174 @@
+//! Statics that every run has anew: one value a thread, or one for all.
+//!
+//! The code under simulation runs on one thread of the operating system, so its `thread_local!` would be one for all virtual threads, and its
+//! statics would carry state from one run into the next. A backend gives it these instead.
+//!
+//! # Invariants
+//!
+//! 1. A value is boxed and stays where it is until its thread (its run) ends: references to it are handed out only to that thread (run).
+//! 2. The key is the address of a static: no other type's value is ever found under it.
+
+use crate::world;
+use core::any::Any;
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+/// The values of one thread, or of one run, in the order in which they were made.
+#[derive(Default)]
+pub(crate) struct Locals {
+    values: Vec<(usize, Value)>,
+}
+
+enum Value {
+    /// Being made.
+    Pending,
+    Made(NonNull<dyn Any>),
+    Dropped,
+}
+
+impl Locals {
+    fn find(&self, key: usize) -> Option<&Value> {
+        self.values.iter().find(|(other, _)| *other == key).map(|(_, value)| value)
+    }
+
+    fn set(&mut self, key: usize, value: Value) {
+        match self.values.iter_mut().find(|(other, _)| *other == key) {
+            Some(place) => place.1 = value,
+            None => self.values.push((key, value)),
+        }
+    }
+
+    /// Drops all values, the first made first. What their destructors make of other statics is lost: there is no run any more.
+    pub(crate) fn drop_all(&mut self) {
+        while self.retire().is_some() {}
+    }
+
+    /// Takes out the next value to be dropped, the first made first; what is asked for afterwards is told that it is gone.
+    fn retire(&mut self) -> Option<Box<dyn Any>> {
+        self.values.iter_mut().find_map(|(_, value)| match value {
+            Value::Made(_) => match core::mem::replace(value, Value::Dropped) {
+                // SAFETY: it came from `Box::into_raw` in `made`, and is taken out once: its place says `Dropped` now.
+                Value::Made(made) => Some(unsafe { Box::from_raw(made.as_ptr()) }),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+/// A static of which every virtual thread has its own, made at its first use and dropped when the thread ends.
+pub struct Local<T: 'static> {
+    init: fn() -> T,
+}
+
+impl<T: 'static> Local<T> {
+    /// Made by `init` in each thread that uses it.
+    #[must_use]
+    pub const fn new(init: fn() -> T) -> Self {
+        Self { init }
+    }
+
+    /// Calls `body` with the running thread's value.
+    ///
+    /// # Panics
+    ///
+    /// Outside a run, when the thread has dropped its value already, and when `init` uses the value that it is to make.
+    pub fn with<R>(&'static self, body: impl FnOnce(&T) -> R) -> R {
+        self.try_with(body).expect(
+            "a thread-local value was used after it was dropped, or while it was being made",
+        )
+    }
+
+    /// [`with`](Self::with), but `None` where that finds the value gone or not made yet.
+    ///
+    /// # Panics
+    ///
+    /// Outside a run.
+    pub fn try_with<R>(&'static self, body: impl FnOnce(&T) -> R) -> Option<R> {
+        let key = core::ptr::from_ref(self).addr();
+        let found = made(key, self.init, |access| world::with_locals(access))?;
+        // SAFETY: Invariant 1: the box lives until the thread ends, and `body` runs on that thread.
+        Some(body(unsafe { found.as_ref() }))
+    }
+}
+
+impl<T> fmt::Debug for Local<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Local")
+    }
+}
+
+/// A static that all threads of a run share, made at its first use and dropped when the run ends.
+pub struct Global<T: 'static> {
+    init: fn() -> T,
+}
+
+impl<T: 'static> Global<T> {
+    /// Made by `init` in each run that uses it.
+    ///
+    /// # Safety
+    ///
+    /// It must be in a static, and whoever reads it may not keep a reference to the value beyond the end of the run.
+    #[must_use]
+    pub const unsafe fn new(init: fn() -> T) -> Self {
+        Self { init }
+    }
+}
+
+impl<T: 'static> Deref for Global<T> {
+    type Target = T;
+
+    /// # Panics
+    ///
+    /// Outside a run, and when `init` uses the value that it is to make.
+    fn deref(&self) -> &T {
+        let key = core::ptr::from_ref(self).addr();
+        let found = made(key, self.init, |access| world::with_globals(access))
+            .expect("a static of the run was used while it was being made");
+        // SAFETY: Invariants 1 and 2: the box lives until the run ends, and nobody keeps the reference for longer (`new`'s contract).
+        unsafe { found.as_ref() }
+    }
+}
+
+impl<T> fmt::Debug for Global<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Global")
+    }
+}
+
+/// Finds or makes the value of `key`.
+fn made<T: 'static>(
+    key: usize,
+    init: fn() -> T,
+    access: impl Fn(&mut dyn FnMut(&mut Locals)),
+) -> Option<NonNull<T>> {
+    let mut found = None;
+    let mut missing = false;
+    access(&mut |locals| match locals.find(key) {
+        Some(Value::Made(value)) => found = Some(value.cast::<T>()),
+        Some(Value::Pending | Value::Dropped) => {}
+        None => {
+            locals.set(key, Value::Pending);
+            missing = true;
+        }
+    });
+    if missing {
+        let value: Box<T> = Box::new(init());
+        let value = NonNull::from(Box::leak(value));
+        found = Some(value);
+        access(&mut |locals| locals.set(key, Value::Made(value)));
+    }
+    found
+}
+
+/// Drops all values, those too that the dropping makes. Runs on the thread whose values they are.
+pub(crate) fn drop_all(access: impl Fn(&mut dyn FnMut(&mut Locals))) {
+    loop {
+        let mut next = None;
+        access(&mut |locals| next = locals.retire());
+        if next.is_none() {
+            break;
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What no machine can be: said by field, value and mend, before a run would divide by it.
+
+use super::{Directory, Machine, Memory, PROCESSORS, Scheduling};
+use super::{Uncached, Update, WriteBack, WriteThrough};
+use crate::Time;
+use core::fmt::Display;
+
+/// The longest line, in bytes: a page.
+const LINE: usize = 4_096;
+
+/// The most applications that share the processors.
+const APPLICATIONS: usize = 1_000;
+
+/// An access or a switch that takes longer is a slip in the unit.
+const LONGEST: Time = Time::millis(1_000);
+
+/// Why a description is of no machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("machine {machine:?}: {field} is {value}: {mend}")]
+pub struct Invalid {
+    /// The machine's name.
+    pub machine: String,
+    /// The field, as `memory.write-back.line`.
+    pub field: String,
+    /// What it is.
+    pub value: String,
+    /// What it can be, and why.
+    pub mend: String,
+}
+
+/// Why a text is no description.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It has not the shape of one.
+    #[error("the description of a machine cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It has, but no machine is like that.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+/// A field that is wrong; the machine's name comes later.
+struct Wrong {
+    field: String,
+    value: String,
+    mend: String,
+}
+
+fn require(holds: bool, field: &str, value: impl Display, mend: &str) -> Result<(), Wrong> {
+    if holds {
+        return Ok(());
+    }
+    Err(Wrong { field: field.into(), value: value.to_string(), mend: mend.into() })
+}
+
+impl Machine {
+    /// Whether there can be such a machine.
+    ///
+    /// ```
+    /// use stanchion_simulator::machines;
+    /// let mut machine = machines::firefly();
+    /// assert_eq!(machine.check(), Ok(()));
+    /// machine.processors = 0;
+    /// let why = machine.check().unwrap_err().to_string();
+    /// assert_eq!(why, r#"machine "firefly": processors is 0: give it 1 to 1024"#);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] for the first field that is impossible.
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.wrong().map_err(|Wrong { field, value, mend }| Invalid {
+            machine: self.name.clone(),
+            field,
+            value,
+            mend,
+        })
+    }
+
+    fn wrong(&self) -> Result<(), Wrong> {
+        let named = !self.name.trim().is_empty();
+        require(named, "name", format!("{:?}", self.name), "reports must call it something")?;
+        let count = self.processors;
+        let possible = (1..=PROCESSORS).contains(&count);
+        require(possible, "processors", count, &format!("give it 1 to {PROCESSORS}"))?;
+        let proper = self.scale.is_finite() && self.scale > 0.0;
+        require(
+            proper,
+            "scale",
+            self.scale,
+            "it must be a number above 0; 1 is a machine of today",
+        )?;
+        self.scheduling.wrong()?;
+        self.memory.wrong(count)
+    }
+}
+
+impl Scheduling {
+    fn wrong(&self) -> Result<(), Wrong> {
+        let Self { quantum, switch, park, wake, wakeup, spawn, applications } = self;
+        let positive = *quantum > Time::ZERO;
+        require(positive, "scheduling.quantum", quantum, "a thread must run for some time")?;
+        let times = [("switch", switch), ("park", park), ("wake", wake)];
+        for (field, time) in times.into_iter().chain([("wakeup", wakeup), ("spawn", spawn)]) {
+            let field = format!("scheduling.{field}");
+            require(*time <= LONGEST, &field, time, &format!("give it at most {LONGEST}"))?;
+        }
+        let possible = (1..=APPLICATIONS).contains(applications);
+        let mend = format!("give it 1, for this application alone, to {APPLICATIONS}");
+        require(possible, "scheduling.applications", applications, &mend)
+    }
+}
+
+/// The fields of one memory system, with the name that JSON has for it.
+struct Fields<'a> {
+    kind: &'static str,
+    line: usize,
+    /// Times that an access takes by itself.
+    takes: &'a [(&'static str, Time)],
+    /// Times that come on top, and may be nothing.
+    beyond: &'a [(&'static str, Time)],
+    /// Occupancies, each with what contains it.
+    occupies: &'a [(&'static str, &'static str)],
+    /// What cannot be faster than what.
+    slower: &'a [(&'static str, &'static str)],
+}
+
+impl Fields<'_> {
+    fn time(&self, name: &str) -> Time {
+        let mut all = self.takes.iter().chain(self.beyond);
+        all.find(|(field, _)| *field == name).expect("a field of this memory system").1
+    }
+
+    fn wrong(&self) -> Result<(), Wrong> {
+        let path = |field: &str| format!("memory.{}.{field}", self.kind);
+        let possible = self.line.is_power_of_two() && self.line <= LINE;
+        let mend = format!("give it a power of two of bytes, at most {LINE}");
+        require(possible, &path("line"), self.line, &mend)?;
+        for (field, time) in self.takes.iter().chain(self.beyond) {
+            let mend = format!("give it at most {LONGEST}");
+            require(*time <= LONGEST, &path(field), time, &mend)?;
+        }
+        for (field, time) in self.takes {
+            let mend = "an access must take some time, or spinning would take none";
+            require(*time > Time::ZERO, &path(field), time, mend)?;
+        }
+        for (part, whole) in self.occupies {
+            let mend = format!("it is a part of `{whole}`, which is {}", self.time(whole));
+            let (time, whole) = (self.time(part), self.time(whole));
+            require(time <= whole, &path(part), time, &mend)?;
+        }
+        for (slow, fast) in self.slower {
+            let mend = format!("it cannot be faster than `{fast}`, which is {}", self.time(fast));
+            let (time, fast) = (self.time(slow), self.time(fast));
+            require(time >= fast, &path(slow), time, &mend)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names fields and their values: `named!(self: hit, miss)`.
+macro_rules! named {
+    ($of:ident: $($field:ident),*) => { &[$((stringify!($field), $of.$field)),*] };
+}
+
+impl Memory {
+    /// Bytes of a line.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        match self {
+            Self::WriteThrough(WriteThrough { line, .. })
+            | Self::WriteBack(WriteBack { line, .. })
+            | Self::Update(Update { line, .. })
+            | Self::Uncached(Uncached { line, .. })
+            | Self::Directory(Directory { line, .. }) => *line,
+        }
+    }
+
+    fn wrong(&self, processors: usize) -> Result<(), Wrong> {
+        let line = self.line();
+        match self {
+            Self::WriteThrough(own) => Fields {
+                kind: "write-through",
+                line,
+                takes: named!(own: hit, miss, write, exchange),
+                beyond: named!(own: miss_bus, write_bus, exchange_bus),
+                occupies: &[
+                    ("miss_bus", "miss"),
+                    ("write_bus", "write"),
+                    ("exchange_bus", "exchange"),
+                ],
+                slower: &[("miss", "hit"), ("exchange", "write")],
+            }
+            .wrong(),
+            Self::WriteBack(own) => Fields {
+                kind: "write-back",
+                line,
+                takes: named!(own: hit, miss, transfer, upgrade),
+                beyond: named!(own: exchange, miss_bus, transfer_bus, upgrade_bus),
+                occupies: &[
+                    ("miss_bus", "miss"),
+                    ("transfer_bus", "transfer"),
+                    ("upgrade_bus", "upgrade"),
+                ],
+                slower: &[("miss", "hit"), ("transfer", "hit"), ("upgrade", "hit")],
+            }
+            .wrong(),
+            Self::Update(own) => Fields {
+                kind: "update",
+                line,
+                takes: named!(own: hit, miss, write),
+                beyond: named!(own: exchange, miss_bus, write_bus),
+                occupies: &[("miss_bus", "miss"), ("write_bus", "write")],
+                slower: &[("miss", "hit"), ("write", "hit")],
+            }
+            .wrong(),
+            Self::Uncached(own) => Fields {
+                kind: "uncached",
+                line,
+                takes: named!(own: local, remote),
+                beyond: named!(own: bus, module, exchange),
+                occupies: &[("bus", "remote"), ("module", "local")],
+                slower: &[("remote", "local")],
+            }
+            .wrong(),
+            Self::Directory(own) => {
+                let sockets = own.sockets;
+                let divides = sockets > 0 && processors.is_multiple_of(sockets);
+                let mend = format!("{processors} processors must be divided among them evenly");
+                require(divides, "memory.directory.sockets", sockets, &mend)?;
+                Fields {
+                    kind: "directory",
+                    line,
+                    takes: named!(own: hit, memory, near, far, upgrade, far_upgrade),
+                    beyond: named!(own: exchange, line_busy, link_busy),
+                    occupies: &[
+                        ("line_busy", "memory"),
+                        ("link_busy", "far"),
+                        ("link_busy", "far_upgrade"),
+                    ],
+                    slower: &[
+                        ("memory", "hit"),
+                        ("near", "hit"),
+                        ("far", "near"),
+                        ("upgrade", "hit"),
+                        ("far_upgrade", "upgrade"),
+                    ],
+                }
+                .wrong()
+            }
+        }
+    }
+}

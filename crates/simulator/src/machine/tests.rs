@@ -1,0 +1,139 @@
+use super::*;
+use crate::machines;
+
+fn refused(machine: &Machine) -> String {
+    machine.check().unwrap_err().to_string()
+}
+
+fn with(change: impl FnOnce(&mut Machine)) -> Machine {
+    let mut machine = machines::modern(4);
+    change(&mut machine);
+    machine
+}
+
+fn directory(change: impl FnOnce(&mut Directory)) -> Machine {
+    with(|machine| {
+        let Memory::Directory(times) = &mut machine.memory else { unreachable!("modern has one") };
+        change(times);
+    })
+}
+
+#[test]
+fn impossible_machines_are_refused_by_field() {
+    let cases = [
+        (
+            with(|m| m.name = " ".into()),
+            r#"machine " ": name is " ": reports must call it something"#,
+        ),
+        (with(|m| m.processors = 0), "processors is 0: give it 1 to 1024"),
+        (with(|m| m.processors = 4_096), "processors is 4096: give it 1 to 1024"),
+        (with(|m| m.scale = 0.0), "scale is 0: it must be a number above 0"),
+        (with(|m| m.scale = f64::NAN), "scale is NaN: it must be a number above 0"),
+        (with(|m| m.scale = f64::INFINITY), "scale is inf: it must be a number above 0"),
+        (
+            with(|m| m.scheduling.quantum = Time::ZERO),
+            "scheduling.quantum is 0 ns: a thread must run",
+        ),
+        (
+            with(|m| m.scheduling.park = Time::NEVER),
+            "scheduling.park is never: give it at most 1 s",
+        ),
+        (
+            with(|m| m.scheduling.applications = 0),
+            "scheduling.applications is 0: give it 1, for this",
+        ),
+        (directory(|d| d.line = 0), "memory.directory.line is 0: give it a power of two"),
+        (directory(|d| d.line = 48), "memory.directory.line is 48: give it a power of two"),
+        (directory(|d| d.line = 8_192), "memory.directory.line is 8192: give it a power of two"),
+        (
+            directory(|d| d.sockets = 0),
+            "memory.directory.sockets is 0: 4 processors must be divided",
+        ),
+        (
+            directory(|d| d.sockets = 3),
+            "memory.directory.sockets is 3: 4 processors must be divided",
+        ),
+        (
+            directory(|d| d.hit = Time::ZERO),
+            "memory.directory.hit is 0 ns: an access must take some time",
+        ),
+        (
+            directory(|d| d.far = Time::nanos(1)),
+            "memory.directory.far is 1 ns: it cannot be faster than `near`",
+        ),
+        (
+            directory(|d| d.near = Time::picos(1)),
+            "memory.directory.near is 1 ps: it cannot be faster than `hit`",
+        ),
+        (
+            directory(|d| d.link_busy = Time::micros(9)),
+            "memory.directory.link_busy is 9 us: it is a part of `far`",
+        ),
+        (
+            directory(|d| d.exchange = Time::millis(2_000)),
+            "memory.directory.exchange is 2 s: give it at most 1 s",
+        ),
+    ];
+    for (machine, expected) in cases {
+        let said = refused(&machine);
+        assert!(said.contains(expected), "{said:?} does not say {expected:?}");
+    }
+}
+
+#[test]
+fn impossible_times_of_each_memory_system_are_refused() {
+    let mut machine = machines::symmetry_a(20);
+    let Memory::WriteThrough(times) = &mut machine.memory else { unreachable!("symmetry-a") };
+    times.exchange_bus = times.exchange + Time::nanos(1);
+    assert!(
+        refused(&machine)
+            .contains("memory.write-through.exchange_bus is 2.801 us: it is a part of")
+    );
+
+    let mut machine = machines::symmetry_b(20);
+    let Memory::WriteBack(times) = &mut machine.memory else { unreachable!("symmetry-b") };
+    times.miss = Time::nanos(1);
+    times.miss_bus = Time::ZERO;
+    assert!(
+        refused(&machine)
+            .contains("memory.write-back.miss is 1 ns: it cannot be faster than `hit`")
+    );
+
+    let mut machine = machines::firefly();
+    let Memory::Update(times) = &mut machine.memory else { unreachable!("firefly") };
+    times.write_bus = times.write * 2;
+    assert!(refused(&machine).contains("memory.update.write_bus is"));
+
+    let mut machine = machines::makbilan();
+    let Memory::Uncached(times) = &mut machine.memory else { unreachable!("makbilan") };
+    times.module = times.local * 2;
+    assert!(refused(&machine).contains("memory.uncached.module is"));
+}
+
+#[test]
+fn every_machine_comes_back_from_json() {
+    for name in machines::NAMES {
+        let machine = machines::by_name(name).unwrap();
+        assert_eq!(Machine::from_json(&machine.to_json()).unwrap(), machine);
+    }
+}
+
+#[test]
+fn json_that_is_no_description_is_refused_with_its_place() {
+    let good = machines::firefly().to_json();
+    let unknown = good.replace("\"hit\"", "\"hitt\"");
+    let said = Machine::from_json(&unknown).unwrap_err().to_string();
+    assert!(said.contains("unknown field `hitt`") && said.contains("line 7"), "{said}");
+
+    let missing = good.replace("\"quantum\": 100000000000,", "");
+    let said = Machine::from_json(&missing).unwrap_err().to_string();
+    assert!(said.contains("missing field `quantum`") && said.contains("line"), "{said}");
+
+    let kind = good.replace("\"update\"", "\"updating\"");
+    let said = Machine::from_json(&kind).unwrap_err().to_string();
+    assert!(said.contains("unknown variant `updating`, expected one of `write-through`"), "{said}");
+
+    let impossible = good.replace("\"processors\": 6", "\"processors\": 0");
+    let said = Machine::from_json(&impossible).unwrap_err().to_string();
+    assert_eq!(said, "machine \"firefly\": processors is 0: give it 1 to 1024");
+}

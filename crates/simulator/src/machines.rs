@@ -1,0 +1,88 @@
+//! Machines of the papers, and of today.
+//!
+//! | name | machine | from | processors | memory | context switch | quantum |
+//! | --- | --- | --- | --- | --- | --- | --- |
+//! | `symmetry-a` | Sequent Symmetry Model A, 16 MHz Intel 386 | Anderson, Lazowska and Levy 1989 | 20 | write-through, one bus | 200 us | 100 ms |
+//! | `symmetry-b` | Sequent Symmetry Model B | the same, section 4.6 | 20 | write-back, one bus | 200 us | 100 ms |
+//! | `challenge` | SGI Challenge, 100 MHz MIPS R4400 | Michael and Scott 1997 | 12 | write-back, one bus | 30 us | 10 ms |
+//! | `firefly` | DEC Firefly, CVAX | Karlin, Li, Manasse and Owicki 1991 | 6 | updated, one bus | 200 us | 100 ms |
+//! | `makbilan` | Makbilan, 20 MHz Intel 386 | Feitelson and Rudolph 1992 | 10 | uncached, one bus | 300 us | 50 ms |
+//! | `modern` | a server of today, one socket | measured by `stanchion machine` | 16 | directory | 32 us | 2.8 ms |
+//! | `modern-2s` | a server with two sockets | David, Guerraoui and Trigonakis 2013 | 128 | directory | 5 us | 2.8 ms |
+//!
+//! The context switch is the papers' C: going to sleep, a switch, and the time from the wake until the thread can run.
+//!
+//! A paper never gives all that a description needs. In the source of each machine every constant says where it is from: a section of a paper, a sum
+//! from figures of the paper, or that it was estimated, and how. So of what a simulation shows the *shape* can be held against a paper, and the
+//! figures only as far as the constants behind them come from there.
+
+mod challenge;
+mod firefly;
+mod makbilan;
+mod modern;
+mod symmetry;
+
+#[cfg(test)]
+mod tests;
+
+pub use challenge::challenge;
+pub use firefly::firefly;
+pub use makbilan::makbilan;
+pub use modern::{Measured, modern, modern_2s, modern_measured};
+pub use symmetry::{symmetry_a, symmetry_b};
+
+use crate::Machine;
+
+/// The names that [`by_name`] knows.
+pub const NAMES: [&str; 7] =
+    ["symmetry-a", "symmetry-b", "challenge", "firefly", "makbilan", "modern", "modern-2s"];
+
+/// There is no machine of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no machine {name:?}; {}", advice(.like))]
+pub struct Unknown {
+    /// What was asked for.
+    pub name: String,
+    /// What was probably meant.
+    pub like: Option<&'static str>,
+}
+
+fn advice(like: &Option<&'static str>) -> String {
+    match like {
+        Some(like) => format!("did you mean {like:?}?"),
+        None => format!("there are {}", NAMES.join(", ")),
+    }
+}
+
+/// The machine of that name, with as many processors as its paper had.
+///
+/// ```
+/// use stanchion_simulator::machines;
+/// assert_eq!(machines::by_name("symmetry-a")?.processors, 20);
+/// let why = machines::by_name("symetry-a").unwrap_err();
+/// assert_eq!(why.to_string(), r#"there is no machine "symetry-a"; did you mean "symmetry-a"?"#);
+/// # Ok::<(), machines::Unknown>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Unknown`] if the name is not in [`NAMES`]; it says which of them is like it.
+pub fn by_name(name: &str) -> Result<Machine, Unknown> {
+    match name {
+        "symmetry-a" => Ok(symmetry_a(20)),
+        "symmetry-b" => Ok(symmetry_b(20)),
+        "challenge" => Ok(challenge()),
+        "firefly" => Ok(firefly()),
+        "makbilan" => Ok(makbilan()),
+        "modern" => Ok(modern(16)),
+        "modern-2s" => Ok(modern_2s()),
+        _ => Err(Unknown { name: name.into(), like: alike(name) }),
+    }
+}
+
+fn alike(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let likeness = |known: &&str| strsim::jaro_winkler(&lower, known);
+    let best = NAMES.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(&best) > 0.8).then_some(best)
+}

@@ -1,0 +1,47 @@
+//! SGI Challenge: Michael and Scott 1997, section 4.
+
+use crate::Time;
+use crate::machine::{Machine, Memory, Scheduling, WriteBack};
+
+/// Twelve 100 MHz MIPS R4400. One of the paper's processors ran its scheduler, so its programs had 11.
+#[must_use]
+pub fn challenge() -> Machine {
+    Machine {
+        name: "challenge".into(),
+        // Section 4.
+        processors: 12,
+        memory: Memory::WriteBack(WriteBack {
+            // The line of the second-level cache.
+            line: 128,
+            // A cycle.
+            hit: Time::nanos(10),
+            // Estimated: LL, SC and the branch between them, without a miss.
+            exchange: Time::nanos(100),
+            // Estimated: about a microsecond, as measured on machines of this family.
+            miss: Time::nanos(1_000),
+            // 128 bytes at the bus's 1.2 GB/s.
+            miss_bus: Time::nanos(107),
+            // Estimated: memory, and the owner's cache before it.
+            transfer: Time::nanos(1_200),
+            transfer_bus: Time::nanos(107),
+            // Estimated: half a miss, with nothing to move.
+            upgrade: Time::nanos(500),
+            // A transaction's five cycles of 47.6 MHz are its least.
+            upgrade_bus: Time::nanos(105),
+        }),
+        scheduling: Scheduling {
+            // Section 4.
+            quantum: Time::millis(10),
+            // The paper's preemption was a signal to the process; these are estimated from a system call of some microseconds.
+            switch: Time::micros(10),
+            park: Time::micros(10),
+            wake: Time::micros(10),
+            wakeup: Time::micros(10),
+            spawn: Time::micros(200),
+            applications: 1,
+        },
+        // Estimated: a clock 35 times as fast today, and a half more for each cycle.
+        scale: 50.0,
+        release_by_exchange: false,
+    }
+}

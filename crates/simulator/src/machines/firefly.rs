@@ -1,0 +1,46 @@
+//! DEC Firefly: Karlin, Li, Manasse and Owicki 1991, section 3; its bus by Thacker, Stewart and Satterthwaite 1988.
+
+use crate::Time;
+use crate::machine::{Machine, Memory, Scheduling, Update};
+
+/// Six CVAX processors; the seventh, a MicroVAX, does input and output only (section 3).
+///
+/// C, the paper's context switch, is 200 us (section 4): what a thread spends on going to sleep, the switch, and what passes until it runs again.
+#[must_use]
+pub fn firefly() -> Machine {
+    Machine {
+        name: "firefly".into(),
+        // Section 3.
+        processors: 6,
+        memory: Memory::Update(Update {
+            // A longword.
+            line: 4,
+            // Estimated: two cycles of 100 ns.
+            hit: Time::nanos(200),
+            // Estimated: interlocked instructions of a VAX, without the bus.
+            exchange: Time::nanos(1_000),
+            // Four cycles of a 10 MHz bus, after as many for the cache and its arbitration (estimated).
+            miss: Time::nanos(800),
+            miss_bus: Time::nanos(400),
+            // The same bus, with less to wait for (estimated).
+            write: Time::nanos(600),
+            write_bus: Time::nanos(400),
+        }),
+        scheduling: Scheduling {
+            // Estimated: the paper gives none.
+            quantum: Time::millis(100),
+            // With `park` and `wakeup` C = 200 us (section 4); how it divides is estimated.
+            switch: Time::micros(50),
+            park: Time::micros(100),
+            wakeup: Time::micros(50),
+            // Estimated: half of `park`.
+            wake: Time::micros(50),
+            // Topaz's Null Fork on this machine, less its switch: Anderson, Bershad, Lazowska and Levy 1992, table I, 948 us.
+            spawn: Time::micros(900),
+            applications: 1,
+        },
+        // So that C is the 5 us of a machine of today, in proportion to which code of today chooses its limits.
+        scale: 40.0,
+        release_by_exchange: false,
+    }
+}

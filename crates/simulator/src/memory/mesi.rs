@@ -1,0 +1,95 @@
+//! The states of a line in caches that own what they write, which a bus and a directory have in common.
+//!
+//! # States
+//!
+//! | state | copies | who answers a read |
+//! | --- | --- | --- |
+//! | untouched | none | memory |
+//! | shared | any number | memory |
+//! | exclusive | one, as memory has it | memory on a bus; its owner under a directory, which cannot know that it is unwritten |
+//! | modified | one, newer than memory | its owner |
+//!
+//! # Invariants
+//!
+//! 1. A line that is exclusive or modified has exactly one copy, the owner's.
+//! 2. A line that is untouched has none.
+//! 3. After a write or an exchange the line is modified, and its copy is the writer's.
+//!
+//! Caches have no bound, so a copy goes only when another processor writes.
+
+use super::processors::Processors;
+use super::{Kind, Line};
+use crate::Time;
+
+/// What a line is to the caches together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    #[default]
+    Untouched,
+    Shared,
+    Exclusive,
+    Modified,
+}
+
+/// One line.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) state: State,
+    pub(crate) copies: Processors,
+    /// When the transaction that last moved it is over: the next one finds it no earlier.
+    pub(crate) free: Time,
+}
+
+impl Entry {
+    /// Whether this access needs no transaction; a write makes the line modified.
+    pub(crate) fn hit(&mut self, processor: usize, kind: Kind) -> bool {
+        let present = self.copies.contains(processor);
+        match (kind, self.state) {
+            (Kind::Read, _) => present,
+            (Kind::Write | Kind::Exchange, State::Exclusive | State::Modified) if present => {
+                self.state = State::Modified;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whose it is alone.
+    pub(crate) fn owner(&self) -> Option<usize> {
+        match self.state {
+            State::Exclusive | State::Modified => self.copies.first(),
+            State::Untouched | State::Shared => None,
+        }
+    }
+
+    /// Makes of the line what an access does that is not a hit. How many copies it invalidated.
+    pub(crate) fn moved(&mut self, processor: usize, kind: Kind) -> u32 {
+        let invalidated = match kind {
+            Kind::Read => {
+                let alone = self.copies.is_empty();
+                self.state = if alone { State::Exclusive } else { State::Shared };
+                0
+            }
+            Kind::Write | Kind::Exchange => {
+                self.state = State::Modified;
+                self.copies.drop_others(processor)
+            }
+        };
+        self.copies.insert(processor);
+        invalidated
+    }
+
+    /// # Panics
+    ///
+    /// If an invariant is broken.
+    pub(crate) fn check(&self, line: Line) {
+        let copies = self.copies.len();
+        let sound = match self.state {
+            State::Untouched => copies == 0,
+            State::Shared => copies > 0,
+            State::Exclusive | State::Modified => copies == 1,
+        };
+        let holders = || self.copies.iter().collect::<Vec<_>>();
+        assert!(sound, "{line:?} is {:?}, and these have copies: {:?}", self.state, holders());
+    }
+}

@@ -1,0 +1,69 @@
+//! Caches that own what they write (MESI), over one bus: Sequent Symmetry Model B, SGI Challenge.
+//!
+//! The states are those of [`mesi`](super::mesi). An access that needs the bus takes it in the order of issue. Then it waits for its line, if that
+//! is still on its way to somebody else: a modified line is in one place at a time, and each that wants it gets it after the one before.
+//!
+//! | access | line | transaction |
+//! | --- | --- | --- |
+//! | read | own copy | none |
+//! | write, exchange | own copy, the only one | none |
+//! | write, exchange | own copy, others too | upgrade |
+//! | any | modified by another | transfer |
+//! | any | otherwise | miss |
+//!
+//! A miss to read takes a copy from memory and moves nothing, so such misses follow one another as fast as the bus lets them.
+//! Source: Archibald and Baer 1986, the Illinois protocol, but that clean lines come from memory here.
+
+use super::lines::Lines;
+use super::mesi::{Entry, State};
+use super::queue::Queue;
+use super::{Access, Done, Kind, Line};
+use crate::Time;
+use crate::machine::WriteBack;
+
+/// The caches and the bus.
+#[derive(Debug)]
+pub(crate) struct Caches {
+    times: WriteBack,
+    bus: Queue,
+    pub(crate) lines: Lines<Entry>,
+}
+
+impl Caches {
+    pub(crate) fn new(times: &WriteBack) -> Self {
+        Self { times: times.clone(), bus: Queue::default(), lines: Lines::default() }
+    }
+
+    pub(crate) fn access(&mut self, Access { at, processor, line, kind }: Access) -> Done {
+        let times = &self.times;
+        let entry = self.lines.entry(line);
+        let beyond = if kind == Kind::Exchange { times.exchange } else { Time::ZERO };
+        if entry.hit(processor, kind) {
+            return Done::hit(at + times.hit + beyond);
+        }
+        let transfer = entry.state == State::Modified;
+        let (takes, occupied) = match (transfer, entry.copies.contains(processor)) {
+            (true, _) => (times.transfer, times.transfer_bus),
+            (false, true) => (times.upgrade, times.upgrade_bus),
+            (false, false) => (times.miss, times.miss_bus),
+        };
+        let moves = transfer || kind != Kind::Read;
+        let invalidated = entry.moved(processor, kind);
+        let begins = self.bus.enter(at, occupied).max(entry.free);
+        if moves {
+            entry.free = begins + takes;
+        }
+        Done {
+            at: begins + takes + beyond,
+            hit: false,
+            transfer,
+            invalidated,
+            queued: begins - at,
+            occupied,
+        }
+    }
+
+    pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {
+        self.lines.get(line).is_some_and(|entry| entry.copies.contains(processor))
+    }
+}

@@ -1,0 +1,269 @@
+//! Who gets a processor: threads in turn, for a quantum each, beside other applications.
+//!
+//! There is one queue of ready threads, first come first served, from which an idle processor takes the first that may run on it; a woken
+//! thread takes an idle processor at once, its last one if that is among them. A slice ends when its thread notices, at its next shared access or
+//! in a stretch of computation, and only if somebody else wants the processor. A spinning thread notices nothing: for it an event is announced
+//! when somebody begins to want its processor.
+//!
+//! # Invariants
+//!
+//! 1. A thread is `Running` or `Spinning` if and only if it is the `current` of exactly one processor, which is its `processor`.
+//! 2. A thread is in `ready` if and only if its status is `Ready`; no processor is idle that could run one of them.
+//! 3. Each change of a thread's status begins a new stretch, so events announced before are stale.
+
+use crate::Time;
+use crate::event::What;
+use crate::state::State;
+use crate::statistics::Activity;
+use crate::thread::{Status, ThreadId, Wait};
+
+/// One processor, as the scheduler sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Processor {
+    pub(crate) current: Option<ThreadId>,
+    /// The thread that ran here last: putting it back on costs nothing.
+    last: Option<ThreadId>,
+    /// When `current` may be taken off.
+    pub(crate) slice_end: Time,
+    /// Until when the other applications have it.
+    away_until: Time,
+    since: Time,
+}
+
+impl Processor {
+    /// The first processor begins with the first thread on it.
+    pub(crate) fn new(number: usize) -> Self {
+        Self {
+            current: None,
+            last: (number == 0).then(|| ThreadId::new(0)),
+            slice_end: Time::ZERO,
+            away_until: Time::ZERO,
+            since: Time::ZERO,
+        }
+    }
+
+    fn is_idle(&self, at: Time) -> bool {
+        self.current.is_none() && self.away_until <= at
+    }
+}
+
+impl State {
+    /// `id` can run from now on.
+    pub(crate) fn make_ready(&mut self, id: ThreadId, at: Time) {
+        self.enter(id, Status::Ready, at);
+        self.threads[id.index()].wait = Wait::Nothing;
+        match self.idle_for(id, at) {
+            Some(processor) => self.put_on(id, processor, at),
+            None => {
+                self.ready.push_back(id);
+                self.announce_slices(at);
+            }
+        }
+    }
+
+    /// An idle processor for `id`: its last one, or the first.
+    fn idle_for(&self, id: ThreadId, at: Time) -> Option<usize> {
+        let thread = &self.threads[id.index()];
+        if let Some(pinned) = thread.pinned {
+            return self.processors[pinned].is_idle(at).then_some(pinned);
+        }
+        if self.processors[thread.processor].is_idle(at) {
+            return Some(thread.processor);
+        }
+        self.processors.iter().position(|processor| processor.is_idle(at))
+    }
+
+    /// Takes `id` onto the processor `at`, which is idle.
+    fn put_on(&mut self, id: ThreadId, at: usize, now: Time) {
+        let scheduling = &self.machine.scheduling;
+        let processor = &mut self.processors[at];
+        let switch = if processor.last == Some(id) { Time::ZERO } else { scheduling.switch };
+        processor.current = Some(id);
+        processor.last = Some(id);
+        processor.since = now;
+        let begin = now + switch;
+        processor.slice_end = begin + scheduling.quantum;
+        if core::mem::take(&mut self.first_slice[at]) {
+            // The processors' slices do not end together.
+            let part = self.random.below(scheduling.quantum.as_picos().max(1));
+            if scheduling.applications > 1 {
+                self.processors[at].slice_end = begin + Time::picos(part);
+            }
+        }
+        self.enter(id, Status::Running, now);
+        let thread = &mut self.threads[id.index()];
+        if thread.processor != at {
+            thread.statistics.migrations += 1;
+        }
+        thread.processor = at;
+        thread.time = now;
+        self.spend(id, Activity::Switching, begin);
+        let stretch = self.threads[id.index()].stretch;
+        self.events.announce(begin, What::Run(id, stretch));
+    }
+
+    /// Takes the first ready thread that may run there onto an idle processor.
+    pub(crate) fn dispatch(&mut self, processor: usize, at: Time) {
+        if !self.processors[processor].is_idle(at) {
+            return;
+        }
+        let first = self.ready.iter().position(|id| self.threads[id.index()].may_run_on(processor));
+        if let Some(id) = first.and_then(|place| self.ready.remove(place)) {
+            self.put_on(id, processor, at);
+        }
+    }
+
+    /// Takes `id` off its processor, into `status`, and gives the processor to another.
+    pub(crate) fn take_off(&mut self, id: ThreadId, status: Status, at: Time) {
+        let processor = self.threads[id.index()].processor;
+        let place = &mut self.processors[processor];
+        debug_assert_eq!(place.current, Some(id), "only a current thread can be taken off");
+        place.current = None;
+        self.statistics.processors[processor] += at - place.since;
+        self.enter(id, status, at);
+        if status == Status::Ready {
+            self.ready.push_back(id);
+        }
+        self.dispatch(processor, at);
+    }
+
+    /// Whether somebody else wants the processor of `id`.
+    fn is_wanted(&self, id: ThreadId) -> bool {
+        let processor = self.threads[id.index()].processor;
+        self.machine.scheduling.applications > 1
+            || !self.threads[id.index()].may_run_on(processor)
+            || self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor))
+    }
+
+    /// The slice of `id` has ended at its own time: says whether it had to leave its processor.
+    pub(crate) fn end_slice(&mut self, id: ThreadId) -> bool {
+        let at = self.threads[id.index()].time;
+        if self.is_wanted(id) {
+            self.preempt(id, at);
+            return true;
+        }
+        let processor = self.threads[id.index()].processor;
+        self.processors[processor].slice_end = at + self.machine.scheduling.quantum;
+        false
+    }
+
+    fn preempt(&mut self, id: ThreadId, at: Time) {
+        let processor = self.threads[id.index()].processor;
+        self.threads[id.index()].statistics.preemptions += 1;
+        let others = self.machine.scheduling.applications.saturating_sub(1);
+        if others > 0 {
+            let back = at + self.machine.scheduling.quantum * others as u64;
+            self.processors[processor].away_until = back;
+            self.processors[processor].last = None;
+            self.events.announce(back, What::Back(processor));
+        }
+        self.take_off(id, Status::Ready, at);
+        if others > 0 {
+            // An idle processor may take it meanwhile.
+            self.settle(id, at);
+        }
+    }
+
+    /// Gives `id`, which is ready, an idle processor if there is one.
+    fn settle(&mut self, id: ThreadId, at: Time) {
+        if let Some(processor) = self.idle_for(id, at) {
+            self.ready.retain(|other| *other != id);
+            self.put_on(id, processor, at);
+        }
+    }
+
+    /// Gives the processor away if somebody wants it; says whether it did.
+    pub(crate) fn yield_processor(&mut self, id: ThreadId) -> bool {
+        let thread = &self.threads[id.index()];
+        let (at, processor) = (thread.time, thread.processor);
+        let moves = !thread.may_run_on(processor);
+        let wanted =
+            self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor));
+        if moves || wanted {
+            self.take_off(id, Status::Ready, at);
+            if moves {
+                self.settle(id, at);
+            }
+        }
+        moves || wanted
+    }
+
+    /// Somebody waits for a processor: those whose threads spin hear of the end of their slices.
+    fn announce_slices(&mut self, at: Time) {
+        for processor in &self.processors {
+            if let Some(id) = processor.current
+                && self.threads[id.index()].status == Status::Spinning
+            {
+                let stretch = self.threads[id.index()].stretch;
+                self.events.announce(processor.slice_end.max(at), What::Slice(id, stretch));
+            }
+        }
+    }
+
+    /// `id` begins to spin: somebody may want its processor already.
+    pub(crate) fn announce_slice(&mut self, id: ThreadId) {
+        if self.is_wanted(id) {
+            let thread = &self.threads[id.index()];
+            let end = self.processors[thread.processor].slice_end.max(thread.time);
+            self.events.announce(end, What::Slice(id, thread.stretch));
+        }
+    }
+
+    /// The slice of a spinning thread is over.
+    pub(crate) fn end_spinning_slice(&mut self, id: ThreadId, at: Time) {
+        let processor = self.threads[id.index()].processor;
+        let end = self.processors[processor].slice_end;
+        if end > at {
+            let stretch = self.threads[id.index()].stretch;
+            self.events.announce(end, What::Slice(id, stretch));
+        } else if self.is_wanted(id) {
+            self.stop_spinning(id, at);
+            self.preempt(id, at);
+        } else {
+            self.processors[processor].slice_end = at + self.machine.scheduling.quantum;
+        }
+    }
+
+    /// The other applications give `processor` back.
+    pub(crate) fn back(&mut self, processor: usize, at: Time) {
+        self.dispatch(processor, at);
+    }
+
+    /// A new stretch of `id`'s life begins.
+    pub(crate) fn enter(&mut self, id: ThreadId, status: Status, at: Time) {
+        let thread = &mut self.threads[id.index()];
+        let waited = match thread.status {
+            Status::Ready => Some(Activity::Ready),
+            Status::Blocked => Some(Activity::Blocked),
+            Status::Running | Status::Spinning | Status::Ended => None,
+        };
+        if let Some(activity) = waited {
+            self.record(id, None, activity, at);
+        }
+        let thread = &mut self.threads[id.index()];
+        thread.status = status;
+        thread.since = at;
+        thread.stretch += 1;
+    }
+
+    /// `id` did `activity` on its processor from its own time until `end`, which is its own time now.
+    #[inline]
+    pub(crate) fn spend(&mut self, id: ThreadId, activity: Activity, end: Time) {
+        let thread = &mut self.threads[id.index()];
+        let start = thread.time;
+        thread.time = end;
+        thread.statistics.times.add(activity, end - start);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(id, Some(thread.processor), activity, (start, end));
+        }
+    }
+
+    fn record(&mut self, id: ThreadId, processor: Option<usize>, activity: Activity, end: Time) {
+        let thread = &mut self.threads[id.index()];
+        let start = thread.since;
+        thread.statistics.times.add(activity, end - start);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(id, processor, activity, (start, end));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! A run: a machine, a seed, a body.
+
+use crate::arena::{Identities, Slot};
+use crate::failure::Failure;
+use crate::state::{Limits, State};
+use crate::statistics::Statistics;
+use crate::timeline::Timeline;
+use crate::world::{self, World};
+use crate::{Machine, Time, inside};
+use core::cell::RefCell;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A simulation to be run.
+///
+/// ```
+/// use stanchion_simulator::{Simulation, inside, machines};
+///
+/// let run = Simulation::new(machines::symmetry_a(20)).run(|| {
+///     inside::work(1_000);
+///     42
+/// })?;
+/// assert_eq!(run.result, 42);
+/// assert!(run.statistics.elapsed.as_nanos() >= 1_000);
+/// # Ok::<(), stanchion_simulator::Failure>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    machine: Machine,
+    seed: u64,
+    stack_size: usize,
+    timeline: bool,
+    limits: Limits,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Run<R> {
+    /// What the body returned.
+    pub result: R,
+    /// What was counted.
+    pub statistics: Statistics,
+    /// Who ran and who waited where, if [`Simulation::timeline`] asked for it.
+    pub timeline: Option<Timeline>,
+}
+
+impl Simulation {
+    /// A run on `machine`: seed 0, stacks of 64 KiB, no timeline, at most 1,000 seconds of virtual time, 10^9 shared accesses and 16,384 threads.
+    #[must_use]
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            seed: 0,
+            stack_size: 64 << 10,
+            timeline: false,
+            limits: Limits {
+                time: Time::millis(1_000_000),
+                accesses: 1_000_000_000,
+                threads: 16_384,
+            },
+        }
+    }
+
+    /// What the run's randomness comes from: when the processors' slices end, and what [`inside::entropy`] says.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Bytes of each thread's stack, rounded up to 64 KiB. A thread that needs more ends the process, as on a real machine.
+    #[must_use]
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = bytes;
+        self
+    }
+
+    /// Records who ran and who waited where: memory for each change, and a tenth of the speed or so.
+    #[must_use]
+    pub fn timeline(mut self) -> Self {
+        self.timeline = true;
+        self
+    }
+
+    /// How long the run may take, in virtual time.
+    #[must_use]
+    pub fn time(mut self, limit: Time) -> Self {
+        self.limits.time = limit;
+        self
+    }
+
+    /// How many shared accesses the run may make.
+    #[must_use]
+    pub fn accesses(mut self, limit: u64) -> Self {
+        self.limits.accesses = limit;
+        self
+    }
+
+    /// How many threads the run may make.
+    #[must_use]
+    pub fn threads(mut self, limit: usize) -> Self {
+        self.limits.threads = limit;
+        self
+    }
+
+    /// Runs `body` as the first thread, and all that it spawns, to the end.
+    ///
+    /// The calling thread does all the work: several simulations can run at the same time, one on each thread of the program.
+    ///
+    /// # Errors
+    ///
+    /// The machine is impossible, the body panics, nothing can happen any more, or a limit is reached: see [`Failure`].
+    pub fn run<R>(&self, body: impl FnOnce() -> R) -> Result<Run<R>, Failure> {
+        static RUNS: AtomicU64 = AtomicU64::new(1);
+        if inside::is_running() {
+            return Err(Failure::Nested);
+        }
+        self.machine.check()?;
+        let slot = Slot::take()
+            .map_err(|error| Failure::Memory { threads: 0, error: error.to_string() })?;
+        // Relaxed: only uniqueness matters.
+        let number = RUNS.fetch_add(1, Ordering::Relaxed);
+        let identities = Identities::new(&slot);
+        let state = State::new(
+            self.machine.clone(),
+            identities,
+            (self.seed, number),
+            self.limits,
+            self.timeline,
+        );
+        let mut world = World::new(state, slot, self.stack_size);
+
+        let result = RefCell::new(None);
+        let body = || {
+            // A panic ends the run, and nothing of it is used any more but the message.
+            match catch_unwind(AssertUnwindSafe(body)) {
+                Ok(value) => *result.borrow_mut() = Some(value),
+                Err(payload) => world::with(|world, id| {
+                    let message = message(&*payload);
+                    let at = world.state.thread(id).time;
+                    world.state.failure = Some(Failure::Panicked { message, at });
+                })
+                .unwrap_or_default(),
+            }
+        };
+        // SAFETY: `result` outlives the run, and what `body` borrows outlives this call.
+        let first =
+            unsafe { world.create((Some("main".to_owned()), None), Time::ZERO, Box::new(body)) }?;
+        world.state.announce_ready(first, Time::ZERO);
+        let state = world.run()?;
+        let result = result.take().expect("the body has ended, and did not panic");
+        let (statistics, timeline) = state.sum_up();
+        Ok(Run { result, statistics, timeline })
+    }
+}
+
+fn message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}

@@ -1,0 +1,334 @@
+//! All that a run knows: who is where, what is to happen, what the memory holds.
+//!
+//! Nothing here switches threads; the functions change the state and say whether the calling thread must now be suspended.
+//!
+//! # Spinning costs nothing
+//!
+//! A thread that looks at a word in its own cache until it changes does nothing that another processor could notice. So it is taken out of the
+//! events, and comes back when a write or an exchange of another processor on the *line* is done (its value may be the same: an exchange that
+//! fails invalidates copies too, and the paper's figures live on that), when its time is up, or when it loses its processor.
+//!
+//! Between its look and its going to sleep other threads may have written: `written` keeps, for each line (more exactly, for each of a few
+//! thousand groups of lines), how many accesses the run had seen at the last write, and the thread keeps when it looked.
+
+use crate::arena::Identities;
+use crate::event::{Events, What};
+use crate::failure::Failure;
+use crate::local::Locals;
+use crate::memory::{Access, Kind, Line, System};
+use crate::random::Random;
+use crate::scheduler::Processor;
+use crate::statistics::{Activity, Statistics};
+use crate::thread::{Outcome, Status, Thread, ThreadId, Wait};
+use crate::timeline::Timeline;
+use crate::{Machine, Time};
+use std::collections::{HashMap, VecDeque};
+
+/// Groups of lines whose last write is remembered together. A collision makes a waiter look once too often.
+const GROUPS: usize = 4_096;
+
+/// How far a run may go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) time: Time,
+    pub(crate) accesses: u64,
+    pub(crate) threads: usize,
+}
+
+pub(crate) struct State {
+    pub(crate) machine: Machine,
+    pub(crate) memory: System,
+    pub(crate) identities: Identities,
+    pub(crate) events: Events,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) processors: Vec<Processor>,
+    pub(crate) first_slice: Vec<bool>,
+    pub(crate) ready: VecDeque<ThreadId>,
+    /// By the identity of the word, in the order in which they came.
+    parked: HashMap<u64, VecDeque<(ThreadId, u64)>>,
+    spinning: HashMap<Line, Vec<(ThreadId, u64)>>,
+    written: Box<[u64]>,
+    pub(crate) globals: Locals,
+    pub(crate) random: Random,
+    pub(crate) limits: Limits,
+    pub(crate) statistics: Statistics,
+    pub(crate) timeline: Option<Timeline>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) number: u64,
+}
+
+impl State {
+    pub(crate) fn new(
+        machine: Machine,
+        identities: Identities,
+        (seed, number): (u64, u64),
+        limits: Limits,
+        timeline: bool,
+    ) -> Self {
+        let count = machine.processors;
+        Self {
+            memory: System::new(&machine),
+            identities,
+            events: Events::default(),
+            threads: Vec::new(),
+            processors: (0..count).map(Processor::new).collect(),
+            first_slice: vec![true; count],
+            ready: VecDeque::new(),
+            parked: HashMap::new(),
+            spinning: HashMap::new(),
+            written: vec![0; GROUPS].into_boxed_slice(),
+            globals: Locals::default(),
+            random: Random::new(seed),
+            limits,
+            statistics: Statistics { processors: vec![Time::ZERO; count], ..Statistics::default() },
+            timeline: timeline.then(Timeline::default),
+            failure: None,
+            number,
+            machine,
+        }
+    }
+
+    pub(crate) fn thread(&self, id: ThreadId) -> &Thread {
+        &self.threads[id.index()]
+    }
+
+    pub(crate) fn thread_mut(&mut self, id: ThreadId) -> &mut Thread {
+        &mut self.threads[id.index()]
+    }
+
+    fn line(&mut self, address: *const ()) -> Line {
+        let identity = self.identities.of(address);
+        self.memory.line_of(identity)
+    }
+
+    /// Charges an access of `id`, which is the earliest thing to happen.
+    pub(crate) fn access(&mut self, id: ThreadId, address: *const (), kind: Kind) {
+        let line = self.line(address);
+        let (at, processor) = (self.thread(id).time, self.thread(id).processor);
+        let done = self.memory.access(Access { at, processor, line, kind });
+
+        self.threads[id.index()].statistics.accesses.add(kind, &done);
+        let seen = self.memory.totals().all;
+        self.threads[id.index()].looked = seen;
+        if kind != Kind::Read {
+            self.written[group(line)] = seen;
+            if !self.spinning.is_empty() {
+                self.wake_spinners(line, processor, done.at);
+            }
+        }
+        self.spend(id, if done.hit { Activity::Useful } else { Activity::Stalled }, done.at);
+        if seen >= self.limits.accesses {
+            self.failure = Some(Failure::accesses(self));
+        }
+    }
+
+    /// A write on `line` reaches the caches at `at`.
+    fn wake_spinners(&mut self, line: Line, writer: usize, at: Time) {
+        let Some(spinners) = self.spinning.remove(&line) else { return };
+        for (id, stretch) in spinners {
+            let thread = self.thread(id);
+            if thread.stretch == stretch {
+                debug_assert_ne!(thread.processor, writer, "a processor runs one thread");
+                self.stop_spinning(id, at);
+                self.enter(id, Status::Running, at);
+                let stretch = self.thread(id).stretch;
+                self.events.announce(at, What::Run(id, stretch));
+            }
+        }
+    }
+
+    /// Accounts for the spinning of `id`, which ends at `at`.
+    pub(crate) fn stop_spinning(&mut self, id: ThreadId, at: Time) {
+        self.spend(id, Activity::Spinning, at.max(self.thread(id).time));
+        self.thread_mut(id).wait = Wait::Nothing;
+    }
+
+    /// `id` begins to watch a word until `until`; `false` if its line has been written since it looked: it must look again.
+    pub(crate) fn watch(&mut self, id: ThreadId, address: *const (), until: Time) -> bool {
+        let identity = self.identities.of(address);
+        let line = self.memory.line_of(identity);
+        if self.written[group(line)] > self.thread(id).looked
+            || !self.memory.holds(self.thread(id).processor, line)
+        {
+            return false;
+        }
+        let now = self.thread(id).time;
+        self.enter(id, Status::Spinning, now);
+        let thread = self.thread_mut(id);
+        thread.wait = Wait::Word(identity);
+        let stretch = thread.stretch;
+        self.spinning.entry(line).or_default().push((id, stretch));
+        if until != Time::NEVER {
+            self.events.announce(until, What::TimeOut(id, stretch));
+        }
+        self.announce_slice(id);
+        true
+    }
+
+    /// Announces that `id` is going to sleep on a word; from now on a wake-up finds it.
+    pub(crate) fn enqueue(&mut self, id: ThreadId, address: *const ()) {
+        let identity = self.identities.of(address);
+        let thread = self.thread_mut(id);
+        thread.wait = Wait::Parked(identity);
+        thread.outcome = Outcome::Open;
+        // The number of its sleeps tells this one from the next on the same word.
+        thread.sleeps += 1;
+        let sleep = thread.sleeps;
+        self.parked.entry(identity).or_default().push_back((id, sleep));
+    }
+
+    /// Takes `id` out of whatever queue it sleeps in: later wake-ups pass it by.
+    fn forget(&mut self, id: ThreadId) {
+        if let Wait::Parked(identity) = self.thread(id).wait
+            && let Some(queue) = self.parked.get_mut(&identity)
+        {
+            queue.retain(|(other, _)| *other != id);
+            if queue.is_empty() {
+                self.parked.remove(&identity);
+            }
+        }
+    }
+
+    /// Gives the processor of `id` away until it is woken, or until `until`.
+    pub(crate) fn block(&mut self, id: ThreadId, until: Time) {
+        let at = self.thread(id).time;
+        self.take_off(id, Status::Blocked, at);
+        if until != Time::NEVER {
+            let stretch = self.thread(id).stretch;
+            self.events.announce(until.max(at), What::TimeOut(id, stretch));
+        }
+    }
+
+    /// Wakes up to `count` sleepers of a word; says how many.
+    pub(crate) fn wake(&mut self, waker: ThreadId, address: *const (), count: usize) -> usize {
+        let identity = self.identities.of(address);
+        let mut woken = 0;
+        while woken < count {
+            let Some(queue) = self.parked.get_mut(&identity) else { break };
+            let Some((id, sleep)) = queue.pop_front() else { break };
+            if queue.is_empty() {
+                self.parked.remove(&identity);
+            }
+            if self.thread(id).sleeps != sleep || self.thread(id).outcome != Outcome::Open {
+                continue;
+            }
+            woken += 1;
+            let end = self.thread(waker).time + self.machine.scheduling.wake;
+            self.spend(waker, Activity::Switching, end);
+            self.rouse(id, end);
+        }
+        if woken == 0 {
+            // The way into the kernel and out again, taken to be a quarter of it.
+            let wake = self.machine.scheduling.wake;
+            let end = self.thread(waker).time + Time::picos(wake.as_picos() / 4);
+            self.spend(waker, Activity::Switching, end);
+        }
+        woken
+    }
+
+    /// Ends the wait of `id`, which may still be on its way to sleep.
+    pub(crate) fn rouse(&mut self, id: ThreadId, at: Time) {
+        let thread = self.thread_mut(id);
+        thread.outcome = Outcome::Woken;
+        if thread.status == Status::Blocked {
+            // A deadline that passes from now on is too late.
+            self.enter(id, Status::Blocked, at);
+            let stretch = self.thread(id).stretch;
+            let ready = at + self.machine.scheduling.wakeup;
+            self.events.announce(ready, What::Ready(id, stretch));
+        }
+    }
+
+    /// Something happens, other than that a thread runs.
+    pub(crate) fn happen(&mut self, at: Time, what: What) {
+        match what {
+            What::Run(..) => unreachable!("the world runs threads"),
+            What::TimeOut(id, _) => match self.thread(id).status {
+                Status::Spinning => {
+                    self.stop_spinning(id, at);
+                    self.enter(id, Status::Running, at);
+                    let stretch = self.thread(id).stretch;
+                    self.events.announce(at, What::Run(id, stretch));
+                }
+                _ => {
+                    self.forget(id);
+                    self.thread_mut(id).outcome = Outcome::TimedOut;
+                    self.make_ready(id, at);
+                }
+            },
+            What::Ready(id, _) => self.make_ready(id, at),
+            What::Slice(id, _) => self.end_spinning_slice(id, at),
+            What::Back(processor) => self.back(processor, at),
+        }
+    }
+
+    /// Whether an event is about something that is over.
+    pub(crate) fn is_stale(&self, what: What) -> bool {
+        match what {
+            What::Run(id, stretch)
+            | What::TimeOut(id, stretch)
+            | What::Ready(id, stretch)
+            | What::Slice(id, stretch) => self.thread(id).stretch != stretch,
+            What::Back(_) => false,
+        }
+    }
+
+    /// A new thread, which can run once its maker has spent the time to make it.
+    pub(crate) fn create(
+        &mut self,
+        name: Option<String>,
+        pinned: Option<usize>,
+        now: Time,
+    ) -> ThreadId {
+        let id = ThreadId::new(self.threads.len());
+        let mut thread = Thread::new(name.clone(), pinned, now);
+        thread.statistics.name = name;
+        thread.statistics.life.0 = now;
+        self.threads.push(thread);
+        id
+    }
+
+    /// `id`, which is new, can run at `at`.
+    pub(crate) fn announce_ready(&mut self, id: ThreadId, at: Time) {
+        let stretch = self.thread(id).stretch;
+        self.events.announce(at, What::Ready(id, stretch));
+    }
+
+    /// Panics if the machine has no such processor.
+    pub(crate) fn assert_processor(&self, processor: usize) {
+        let count = self.machine.processors;
+        assert!(
+            processor < count,
+            "processor {processor} was asked for, and {} has {count}, numbered from 0",
+            self.machine.name
+        );
+    }
+
+    /// `id` has ended: those who wait for that go on.
+    pub(crate) fn end(&mut self, id: ThreadId) {
+        let at = self.thread(id).time;
+        self.take_off(id, Status::Ended, at);
+        self.thread_mut(id).statistics.life.1 = at;
+        self.statistics.elapsed = self.statistics.elapsed.max(at);
+        for joiner in core::mem::take(&mut self.thread_mut(id).joiners) {
+            self.rouse(joiner, at);
+        }
+    }
+
+    /// Sums up, when all threads have ended.
+    pub(crate) fn sum_up(mut self) -> (Statistics, Option<Timeline>) {
+        self.memory.check();
+        let threads = self.threads.into_iter().map(|thread| thread.statistics);
+        self.statistics.threads = threads.collect();
+        self.statistics.accesses = *self.memory.totals();
+        (self.statistics, self.timeline)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.threads.iter().all(|thread| thread.status == Status::Ended)
+    }
+}
+
+fn group(line: Line) -> usize {
+    (line.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - GROUPS.trailing_zeros())) as usize
+}

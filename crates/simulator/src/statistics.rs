@@ -1,0 +1,108 @@
+//! What a run has counted.
+
+use crate::Time;
+use crate::memory::{Done, Kind};
+use serde::{Deserialize, Serialize};
+
+/// What a thread, or a processor, spends its time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activity {
+    /// Computing, and reading what is in its cache.
+    Useful,
+    /// Waiting for the memory: a miss, a write that must be on the bus, an exchange.
+    Stalled,
+    /// Waiting for a word to change, on a processor.
+    Spinning,
+    /// Going to sleep, waking others, being put on a processor.
+    Switching,
+    /// Ready, but not on a processor.
+    Ready,
+    /// Parked, asleep, or waiting for another thread's end.
+    Blocked,
+}
+
+impl Activity {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Useful, Self::Stalled, Self::Spinning, Self::Switching, Self::Ready, Self::Blocked];
+}
+
+/// The time spent on each [`Activity`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times([Time; Activity::ALL.len()]);
+
+impl Times {
+    /// The time spent on `activity`.
+    #[must_use]
+    pub fn of(&self, activity: Activity) -> Time {
+        self.0[activity as usize]
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, activity: Activity, time: Time) {
+        self.0[activity as usize] += time;
+    }
+}
+
+/// The accesses of a thread, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accesses {
+    /// Shared accesses, of every kind.
+    pub all: u64,
+    /// Those that the processor's own cache could not satisfy: transactions.
+    pub misses: u64,
+    /// Those whose line came from another processor's cache.
+    pub transfers: u64,
+    /// Atomic read-modify-writes, also those that failed.
+    pub exchanges: u64,
+    /// Copies in other caches that were invalidated.
+    pub invalidations: u64,
+    /// How long they queued for the bus, their line or their memory.
+    pub queued: Time,
+    /// How long they occupied the bus, a link or a memory.
+    pub occupied: Time,
+}
+
+impl Accesses {
+    #[inline]
+    pub(crate) fn add(&mut self, kind: Kind, done: &Done) {
+        self.all += 1;
+        self.misses += u64::from(!done.hit);
+        self.transfers += u64::from(done.transfer);
+        self.exchanges += u64::from(kind == Kind::Exchange);
+        self.invalidations += u64::from(done.invalidated);
+        self.queued += done.queued;
+        self.occupied += done.occupied;
+    }
+}
+
+/// What one thread did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadStatistics {
+    /// Its name, if it was given one.
+    pub name: Option<String>,
+    /// What it spent its life on.
+    pub times: Times,
+    /// What it asked of the memory.
+    pub accesses: Accesses,
+    /// How often it was taken off its processor while it could have gone on.
+    pub preemptions: u64,
+    /// How often it was put on another processor than the last.
+    pub migrations: u64,
+    /// When it began and ended.
+    pub life: (Time, Time),
+}
+
+/// What a run has counted. The same on every run of the same seed, and on every computer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// How long the run took, in virtual time.
+    pub elapsed: Time,
+    /// What all threads asked of the memory.
+    pub accesses: Accesses,
+    /// One entry for each thread, in the order in which they were made.
+    pub threads: Vec<ThreadStatistics>,
+    /// How long each processor had a thread of the program on it.
+    pub processors: Vec<Time>,
+}

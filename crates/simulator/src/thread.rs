@@ -1,0 +1,112 @@
+//! A virtual thread: what it does, where, since when.
+
+use crate::Time;
+use crate::event::Stretch;
+use crate::local::Locals;
+use crate::statistics::ThreadStatistics;
+use core::fmt;
+
+/// A thread of a run: a small number, 0 for the one that runs the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(u32);
+
+impl ThreadId {
+    pub(crate) fn new(index: usize) -> Self {
+        Self(u32::try_from(index).expect("fewer threads than that fit into a run's memory"))
+    }
+
+    /// Its place in the order in which the run's threads were made.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "thread {}", self.0)
+    }
+}
+
+/// Where a thread is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// On its processor.
+    Running,
+    /// On its processor, looking at a word that does not change. No event runs it.
+    Spinning,
+    /// Waits for a processor.
+    Ready,
+    /// Waits for something else; see [`Wait`].
+    Blocked,
+    Ended,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Nothing,
+    /// Spins on the word of this identity.
+    Word(u64),
+    /// Is parked on it.
+    Parked(u64),
+    /// For the end of another thread.
+    Join(ThreadId),
+    /// For a time to pass.
+    Sleep,
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Open,
+    Woken,
+    TimedOut,
+}
+
+pub(crate) struct Thread {
+    pub(crate) name: Option<String>,
+    pub(crate) status: Status,
+    /// Its own moment: how far it has run ahead of the events. Meaningless while it is not on a processor.
+    pub(crate) time: Time,
+    /// Since when it has been in `status`.
+    pub(crate) since: Time,
+    pub(crate) wait: Wait,
+    pub(crate) outcome: Outcome,
+    pub(crate) stretch: Stretch,
+    /// Where it runs, or ran last.
+    pub(crate) processor: usize,
+    pub(crate) pinned: Option<usize>,
+    pub(crate) joiners: Vec<ThreadId>,
+    /// How often it has gone to sleep on a word.
+    pub(crate) sleeps: u64,
+    /// How many accesses the run had seen when it looked last; see `State::watch`.
+    pub(crate) looked: u64,
+    pub(crate) locals: Locals,
+    pub(crate) statistics: ThreadStatistics,
+}
+
+impl Thread {
+    pub(crate) fn new(name: Option<String>, pinned: Option<usize>, now: Time) -> Self {
+        Self {
+            name,
+            status: Status::Blocked,
+            time: now,
+            since: now,
+            wait: Wait::Nothing,
+            outcome: Outcome::Open,
+            stretch: 0,
+            processor: pinned.unwrap_or(0),
+            pinned,
+            joiners: Vec::new(),
+            sleeps: 0,
+            looked: 0,
+            locals: Locals::default(),
+            statistics: ThreadStatistics::default(),
+        }
+    }
+
+    pub(crate) fn may_run_on(&self, processor: usize) -> bool {
+        self.pinned.is_none_or(|pinned| pinned == processor)
+    }
+}

@@ -1,0 +1,263 @@
+//! A run as its threads see it: coroutines that run ahead of the events, and the loop that brings them together.
+//!
+//! # Invariants
+//!
+//! 1. `CURRENT` points to the world of the run whose virtual thread runs on this thread of the operating system, and is null at all other times; the
+//!    world is on the stack of `World::run`, below the coroutine's caller, so it outlives every coroutine that runs.
+//! 2. No reference to the world exists while a coroutine runs user code: `with` ends before its caller goes on, and the loop
+//!    reaches the world through a raw pointer, between two resumptions only. What is called inside `with` calls no user code.
+//! 3. A yielder is used only by the coroutine that it was given to, and only while that runs.
+//! 4. A coroutine that did not end is leaked, never unwound: what its stack owns or borrows is not touched again.
+
+use crate::Time;
+use crate::arena::{self, ArenaStack, Slot};
+use crate::event::What;
+use crate::failure::Failure;
+use crate::local::{self, Locals};
+use crate::state::State;
+use crate::statistics::Activity;
+use crate::thread::{Status, ThreadId};
+use core::cell::Cell;
+use core::ptr;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+type Fiber = Coroutine<(), (), (), ArenaStack>;
+
+pub(crate) struct World {
+    pub(crate) state: State,
+    slot: Slot,
+    stack_size: usize,
+    fibers: Vec<Option<Fiber>>,
+    yielders: Vec<*const Yielder<(), ()>>,
+    current: ThreadId,
+}
+
+std::thread_local! {
+    static CURRENT: Cell<*mut World> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Whether a virtual thread runs on this thread of the operating system.
+#[inline]
+pub(crate) fn is_running() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// Calls `body` with the world of the running virtual thread, and with that thread. `None` outside a run.
+#[inline]
+pub(crate) fn with<R>(body: impl FnOnce(&mut World, ThreadId) -> R) -> Option<R> {
+    let world = CURRENT.get();
+    // SAFETY: Invariants 1 and 2: it is null or points to a live world, to which no other reference exists.
+    let world = unsafe { world.as_mut() }?;
+    let current = world.current;
+    // What the simulator itself allocates is none of the program's memory.
+    let _outside = arena::outside();
+    Some(body(world, current))
+}
+
+pub(crate) fn with_locals(body: &mut dyn FnMut(&mut Locals)) {
+    with(|world, id| body(&mut world.state.thread_mut(id).locals))
+        .unwrap_or_else(|| outside("a thread-local value"));
+}
+
+pub(crate) fn with_globals(body: &mut dyn FnMut(&mut Locals)) {
+    with(|world, _| body(&mut world.state.globals))
+        .unwrap_or_else(|| outside("a static of the run"));
+}
+
+/// The panic of a call that needs a run.
+#[cold]
+#[track_caller]
+pub(crate) fn outside(what: &str) -> ! {
+    panic!(
+        "{what} was used outside a simulation: \
+         wrap the code in `machine::model(|| ...)` or in `stanchion_simulator::Simulation::run`"
+    )
+}
+
+/// Lets all that is earlier happen first. On return the running thread is the earliest of all, and within its slice.
+#[inline]
+pub(crate) fn synchronize() {
+    let ahead = with(|world, id| {
+        let state = &mut world.state;
+        let ahead = state.is_ahead(id);
+        if ahead {
+            state.queue_up(id);
+        }
+        ahead
+    });
+    if ahead == Some(true) {
+        suspend();
+    }
+    // Being taken off its processor, it comes back at the beginning of a slice, and as the earliest.
+    if with(|world, id| world.state.is_out_of_time(id) && world.state.end_slice(id)) == Some(true) {
+        suspend();
+    }
+}
+
+/// Leaves the coroutine; comes back when an event says that the thread runs.
+pub(crate) fn suspend() {
+    // A destructor that runs while its thread unwinds may wait; the standard library's count of panics is the operating system thread's, and
+    // the others see it. They only make their guards believe in a poisoned lock.
+    let yielder = with(|world, id| world.yielders[id.index()]).unwrap_or_else(|| outside("a wait"));
+    // SAFETY: Invariant 3.
+    let yielder = unsafe { &*yielder };
+    yielder.suspend(());
+}
+
+/// The running thread spends `time` on `activity`, which its slice may interrupt.
+pub(crate) fn spend(time: Time, activity: Activity) {
+    let mut left = time;
+    loop {
+        let over = with(|world, id| {
+            let state = &mut world.state;
+            let begin = state.thread(id).time;
+            let slice_end = state.processors[state.thread(id).processor].slice_end;
+            let end = begin + left;
+            if end < slice_end {
+                state.spend(id, activity, end);
+                left = Time::ZERO;
+                return true;
+            }
+            let end = slice_end.max(begin);
+            left = left - (end - begin);
+            state.spend(id, activity, end);
+            left == Time::ZERO
+        });
+        match over {
+            Some(true) | None => return,
+            Some(false) => synchronize(),
+        }
+    }
+}
+
+impl State {
+    /// Whether something is to happen before what `id` does next, or the run is over.
+    #[inline]
+    fn is_ahead(&self, id: ThreadId) -> bool {
+        let time = self.thread(id).time;
+        self.events.next_at() <= time || self.failure.is_some() || time >= self.limits.time
+    }
+
+    #[inline]
+    fn is_out_of_time(&self, id: ThreadId) -> bool {
+        let thread = self.thread(id);
+        thread.time >= self.processors[thread.processor].slice_end
+    }
+
+    /// Whether `id` cannot simply go on.
+    #[inline]
+    pub(crate) fn must_wait(&self, id: ThreadId) -> bool {
+        self.is_ahead(id) || self.is_out_of_time(id)
+    }
+
+    /// The thread goes on when all that is earlier has happened.
+    fn queue_up(&mut self, id: ThreadId) {
+        let thread = self.thread(id);
+        let (at, stretch) = (thread.time, thread.stretch);
+        self.events.announce(at, What::Run(id, stretch));
+    }
+}
+
+impl World {
+    pub(crate) fn new(state: State, slot: Slot, stack_size: usize) -> Self {
+        Self {
+            state,
+            slot,
+            stack_size,
+            fibers: Vec::new(),
+            yielders: Vec::new(),
+            current: ThreadId::new(0),
+        }
+    }
+
+    /// Makes a thread that runs `body`, which does not unwind.
+    ///
+    /// # Safety
+    ///
+    /// What `body` borrows must live until the run ends.
+    pub(crate) unsafe fn create<'a>(
+        &mut self,
+        (name, pinned): (Option<String>, Option<usize>),
+        at: Time,
+        body: Box<dyn FnOnce() + 'a>,
+    ) -> Result<ThreadId, Failure> {
+        if self.state.threads.len() >= self.state.limits.threads {
+            return Err(Failure::Threads { limit: self.state.limits.threads });
+        }
+        let stack = self.slot.stack(self.stack_size).map_err(|error| Failure::Memory {
+            threads: self.state.threads.len(),
+            error: error.to_string(),
+        })?;
+        // SAFETY: the caller's promise; a coroutine that has not ended when the run does is leaked (Invariant 4).
+        let body: Box<dyn FnOnce() + 'static> = unsafe { core::mem::transmute(body) };
+        let id = self.state.create(name, pinned, at);
+        let fiber = Fiber::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+            let yielder = ptr::from_ref(yielder);
+            with(|world, id| world.yielders[id.index()] = yielder);
+            body();
+            local::drop_all(with_locals);
+            // The last access may lie ahead of what others do.
+            with(|world, id| world.state.queue_up(id));
+            suspend();
+        });
+        self.fibers.push(Some(fiber));
+        self.yielders.push(ptr::null());
+        Ok(id)
+    }
+
+    /// Runs until all threads have ended, or nothing can happen any more.
+    pub(crate) fn run(mut self) -> Result<State, Failure> {
+        let outcome = self.turn();
+        if outcome.is_err() {
+            for fiber in &mut self.fibers {
+                // Invariant 4.
+                core::mem::forget(fiber.take());
+            }
+        }
+        outcome.map(|()| {
+            let mut globals = core::mem::take(&mut self.state.globals);
+            globals.drop_all();
+            self.state
+        })
+    }
+
+    fn turn(&mut self) -> Result<(), Failure> {
+        while let Some((at, what)) = self.state.events.pop() {
+            if self.state.is_stale(what) {
+                continue;
+            }
+            if at >= self.state.limits.time {
+                return Err(Failure::time(&self.state));
+            }
+            match what {
+                What::Run(id, _) => self.resume(id),
+                other => self.state.happen(at, other),
+            }
+            if let Some(failure) = self.state.failure.take() {
+                return Err(failure);
+            }
+        }
+        if self.state.has_ended() { Ok(()) } else { Err(Failure::deadlock(&self.state)) }
+    }
+
+    fn resume(&mut self, id: ThreadId) {
+        self.current = id;
+        let Some(mut fiber) = self.fibers[id.index()].take() else { return };
+        let inside = self.slot.enter();
+        CURRENT.set(self);
+        let result = fiber.resume(());
+        CURRENT.set(ptr::null_mut());
+        drop(inside);
+        match result {
+            CoroutineResult::Yield(()) => self.fibers[id.index()] = Some(fiber),
+            CoroutineResult::Return(()) => self.state.end(id),
+        }
+        debug_assert!(
+            self.state.threads.iter().all(|thread| {
+                !matches!(thread.status, Status::Running | Status::Spinning)
+                    || self.state.processors[thread.processor].current.is_some()
+            }),
+            "a thread on a processor is its current one"
+        );
+    }
+}
