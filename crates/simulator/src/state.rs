@@ -217,6 +217,12 @@ impl State {
             self.spend(waker, Activity::Switching, end);
             self.rouse(id, end);
         }
+        if woken == 0 {
+            // The way into the kernel and out again, taken to be a quarter of it.
+            let wake = self.machine.scheduling.wake;
+            let end = self.thread(waker).time + Time::picos(wake.as_picos() / 4);
+            self.spend(waker, Activity::Switching, end);
+        }
         woken
     }
 

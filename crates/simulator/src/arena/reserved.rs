@@ -116,8 +116,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Takes the first free slot. A few microseconds the first time, then as many nanoseconds as there are slots in use, and the
-    /// kernel's work for each page that is touched.
+    /// Takes the first free slot. Linear in the slots that are in use; the pages are the kernel's work when they are first touched.
     pub(crate) fn take() -> Result<Self, ArenaError> {
         static RESERVED: OnceLock<Result<(), Refusal>> = OnceLock::new();
         // What the standard library keeps for ever must not be made in a slot: the buffer of the output, the thread's handle.

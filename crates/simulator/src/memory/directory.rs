@@ -16,7 +16,8 @@
 //! # Stores
 //!
 //! A plain store goes to the processor's store buffer: the processor goes on after `hit`, and the line comes meanwhile. An exchange waits
-//! until the processor's own stores before it have their lines, as on x86; there, and not at the store, a processor pays for one. The buffer has no bound.
+//! until the processor's own stores before it have their lines, as on x86; there, and not at the store, a processor pays for one. The buffer
+//! has no bound.
 
 use super::lines::Lines;
 use super::mesi::Entry;
