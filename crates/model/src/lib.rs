@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod competitive;
+pub mod contention;
 mod estimate;
 pub mod mva;
 mod random;

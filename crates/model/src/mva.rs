@@ -199,24 +199,33 @@ fn check_demands(class: usize, demands: impl Iterator<Item = f64>) -> Result<(),
 /// # Ok::<(), stanchion_model::mva::MvaError>(())
 /// ```
 pub fn exact(centres: &[Centre], customers: u32) -> Result<Solution, MvaError> {
+    let single: Vec<(Centre, u32)> = centres.iter().map(|&centre| (centre, 1)).collect();
+    exact_with_copies(&single, customers)
+}
+
+/// [`exact`] where a centre stands for so many equal ones, each with its own queue: what it says of a centre holds for each copy.
+pub(crate) fn exact_with_copies(
+    centres: &[(Centre, u32)],
+    customers: u32,
+) -> Result<Solution, MvaError> {
     check_customers(0, customers)?;
-    check_demands(0, centres.iter().map(|centre| centre.demand))?;
+    check_demands(0, centres.iter().map(|(centre, _)| centre.demand))?;
     let mut stations =
         vec![Station { residence: 0.0, found: 0.0, queue: 0.0, utilization: 0.0 }; centres.len()];
     let (mut throughput, mut cycle) = (0.0, 0.0);
     for present in 1..=customers {
         cycle = 0.0;
-        for (centre, station) in centres.iter().zip(&mut stations) {
+        for (&(centre, copies), station) in centres.iter().zip(&mut stations) {
             station.found = station.queue;
             station.residence = residence(centre.kind, centre.demand, station.found);
-            cycle += station.residence;
+            cycle += station.residence * f64::from(copies);
         }
         throughput = f64::from(present) / cycle;
         for station in &mut stations {
             station.queue = throughput * station.residence;
         }
     }
-    for (centre, station) in centres.iter().zip(&mut stations) {
+    for ((centre, _), station) in centres.iter().zip(&mut stations) {
         station.utilization = throughput * centre.demand;
     }
     Ok(Solution { throughput, cycle, centres: stations })

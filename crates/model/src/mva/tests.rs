@@ -141,6 +141,15 @@ fn customers_of_two_classes_that_are_alike_are_of_one() {
 }
 
 #[test]
+fn copies_are_centres() {
+    let (lock, rest) = (Centre::queueing(3.0), Centre::delay(40.0));
+    let apart = exact(&[lock, lock, rest, lock], 12).unwrap();
+    let together = exact_with_copies(&[(lock, 3), (rest, 1)], 12).unwrap();
+    assert!(close(apart.throughput, together.throughput));
+    assert!(close(apart.centres[3].queue, together.centres[0].queue));
+}
+
+#[test]
 fn what_is_not_a_network_is_refused() {
     let bus = Centre::queueing(1.0);
     assert_eq!(exact(&[bus], 0), Err(MvaError::NoCustomers { class: 0 }));
