@@ -26,7 +26,7 @@ const ROWS: usize = 128;
 /// Characters of a row's name that are shown.
 const NAME: usize = 24;
 
-/// A [`Timeline`] to be drawn; [`Display`](fmt::Display) makes it SVG. Made by [`Timeline::drawing`].
+/// A [`Timeline`] to be drawn; [`Display`] makes it SVG. Made by [`Timeline::drawing`].
 #[derive(Clone, Debug)]
 pub struct Drawing<'run> {
     timeline: &'run Timeline,
