@@ -86,7 +86,8 @@ impl Caches {
         } else {
             (arrives + beyond, begins - at)
         };
-        Done { at: done, hit: false, transfer, invalidated, queued, occupied }
+        // Others are told when the request is served, and then wait for the line.
+        Done { at: done, reaches: begins, hit: false, transfer, invalidated, queued, occupied }
     }
 
     pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {
