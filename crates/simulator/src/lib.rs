@@ -24,5 +24,5 @@ pub use machine::Machine;
 pub use simulation::{Run, Simulation};
 pub use statistics::{Accesses, Activity, Statistics, ThreadStatistics, Times};
 pub use thread::ThreadId;
-pub use time::Time;
+pub use time::{NotATime, Time};
 pub use timeline::{Drawing, Rows, Span, Timeline};
