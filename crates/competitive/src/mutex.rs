@@ -34,7 +34,7 @@ use lock_api::{GuardNoSend, RawMutex, RawMutexFair, RawMutexTimed};
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::{self, Deadline, Instant};
 use machine::park;
-use machine::wait::{Spin, WaitPolicy, retry_for, retry_until_deadline};
+use machine::wait::{Spin, WaitPolicy, retry_for, retry_on};
 
 use crate::cost;
 use crate::lot::{self, Node, Slept, Waiter};
@@ -211,7 +211,7 @@ impl<P: Policy> RawPolicyMutex<P> {
             me.is(word).then_some(Found::Mine)
         };
         let found = if threshold == u64::MAX {
-            retry_until_deadline(attempt, &mut Spin::start(), deadline)
+            retry_on(&self.word, attempt, &mut Spin::start(), deadline)
         } else {
             let mut contention = arrival.contention;
             let began = arrival.until;

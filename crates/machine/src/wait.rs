@@ -15,7 +15,7 @@
 //! | [`wait_for_turn`] | unbounded, a word that says how many are ahead | prunes |
 //! | [`wait_until_deadline`] | until a [`Deadline`] | first [chooses](crate::choice) whether it will time out |
 //! | [`retry_until`] | unbounded, an attempt that changes nothing when it fails | prunes |
-//! | [`retry_until_deadline`] | the same, until a [`Deadline`] | first chooses whether it will time out |
+//! | [`retry_until_deadline`], [`retry_on`] | the same, until a [`Deadline`] | first chooses whether it will time out |
 //! | [`spin_for`] | bounded spinning, before something else is tried | looks once |
 //! | [`retry_for`] | attempts further and further apart, for as long as the caller says | attempts once |
 //! | [`delay`] | lets time pass, looks at nothing | nothing |
@@ -192,11 +192,41 @@ pub fn retry_until<R>(mut attempt: impl FnMut() -> Option<R>, policy: &mut impl 
 /// ```
 #[inline]
 pub fn retry_until_deadline<R>(
+    attempt: impl FnMut() -> Option<R>,
+    policy: &mut impl WaitPolicy,
+    deadline: Deadline,
+) -> Option<R> {
+    retry(Waiting::in_attempts(), attempt, policy, deadline)
+}
+
+/// [`retry_until_deadline`] for an attempt that can only succeed once `word` has been written since it failed, which a simulated machine makes use
+/// of.
+///
+/// ```
+/// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, clock::Deadline, wait::{Spin, WaitPolicy, retry_on}};
+///
+/// let word = AtomicU32::new(1);
+/// let taken = retry_on(&word, || (word.load(Relaxed) == 1).then_some("one"), &mut Spin::start(), Deadline::NEVER);
+/// assert_eq!(taken, Some("one"));
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn retry_on<W: Word, R>(
+    word: &W,
+    attempt: impl FnMut() -> Option<R>,
+    policy: &mut impl WaitPolicy,
+    deadline: Deadline,
+) -> Option<R> {
+    retry(Waiting::on_until(word, deadline), attempt, policy, deadline)
+}
+
+#[inline]
+fn retry<R>(
+    mut waiting: Waiting,
     mut attempt: impl FnMut() -> Option<R>,
     policy: &mut impl WaitPolicy,
     deadline: Deadline,
 ) -> Option<R> {
-    let mut waiting = Waiting::in_attempts();
     let mut timeout = backend::wait::Timeout::new(deadline);
     loop {
         if let Some(outcome) = attempt() {

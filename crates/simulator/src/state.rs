@@ -113,7 +113,7 @@ impl State {
         if kind != Kind::Read {
             self.written[group(line)] = seen;
             if !self.spinning.is_empty() {
-                self.wake_spinners(line, processor, done.at);
+                self.wake_spinners(line, processor, done.reaches);
             }
         }
         self.spend(id, if done.hit { Activity::Useful } else { Activity::Stalled }, done.at);
@@ -216,6 +216,12 @@ impl State {
             let end = self.thread(waker).time + self.machine.scheduling.wake;
             self.spend(waker, Activity::Switching, end);
             self.rouse(id, end);
+        }
+        if woken == 0 {
+            // The way into the kernel and out again, taken to be a quarter of it.
+            let wake = self.machine.scheduling.wake;
+            let end = self.thread(waker).time + Time::picos(wake.as_picos() / 4);
+            self.spend(waker, Activity::Switching, end);
         }
         woken
     }

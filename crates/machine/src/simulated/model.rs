@@ -1,12 +1,12 @@
-//! On the simulated machine a model is a body run with a few seeds, on few processors with short time slices.
+//! On the simulated machine a model is a body that is run a few times: on one, two and four processors, with time slices of different lengths.
 //!
-//! Why so: the seed decides the ties, so each run takes another of the orders that time allows. It is a sample of the interleavings, as on the real machine,
-//! but the same sample every time, and a run that stands still is reported with who waits for what.
+//! Why so: a run takes the one order of events that its machine's times make, and other times make other orders. So it is a sample of the
+//! interleavings, as on the real machine, but the same sample every time, and a run that stands still is reported with who waits for what.
 
 use core::fmt;
 use std::sync::Arc;
 
-use stanchion_simulator::{Machine, Simulation, machines};
+use stanchion_simulator::{Machine, Simulation, Time, machines};
 
 /// How a test body is to be checked. The bounds are loom's; here the body runs, with [`RUNS`](Self::RUNS) seeds.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +65,7 @@ impl Model {
         self
     }
 
-    /// Runs `body` on one, two and four processors of a machine of today.
+    /// Runs `body` on one, two and four processors of a machine of today, with seeds and time slices of their own.
     ///
     /// # Panics
     ///
@@ -82,7 +82,11 @@ impl Model {
         Explored { executions: Self::RUNS }
     }
 
+    /// Slices end every few microseconds, each time elsewhere in the body; threads begin at once, or one after the other.
     fn machine(seed: u64) -> Machine {
-        machines::modern([2, 1, 4][seed as usize % 3])
+        let mut machine = machines::modern([2, 1, 4][seed as usize % 3]);
+        machine.scheduling.quantum = Time::nanos(3_000 + 1_001 * seed);
+        machine.scheduling.spawn = Time::nanos(150 * seed);
+        machine
     }
 }

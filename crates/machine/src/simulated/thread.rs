@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::topology;
 use crate::thread::INDICES;
-use stanchion_simulator::inside::{self, ThreadId};
+use stanchion_simulator::{ThreadId, inside};
 
 /// What a thread leaves for who joins it. Its lock is free whenever it is asked for: no thread is switched while one has it.
 type Packet<T> = Arc<Mutex<Option<std::thread::Result<T>>>>;

@@ -11,9 +11,9 @@ use stanchion_simulator::inside;
 /// Where the calling thread is kept.
 static PINNED: inside::Local<Cell<Option<usize>>> = inside::Local::new(|| Cell::new(None));
 
-/// The processor that the calling thread is kept on, which the threads it starts inherit.
+/// The processor that the calling thread is kept on, which the threads it starts inherit. None outside a run.
 pub(super) fn pinned() -> Option<usize> {
-    PINNED.try_with(Cell::get).unwrap_or(None)
+    inside::is_running().then(|| PINNED.try_with(Cell::get))??
 }
 
 /// The calling thread, which has just begun, inherits that.

@@ -1,0 +1,509 @@
+//! The simulated machine through `machine`'s interface: what is charged, when time passes, who runs, and what is refused.
+//!
+//! What the memory systems and the scheduler themselves do is tested in `crates/simulator`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use machine::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, fence};
+use machine::cell::UnsafeCell;
+use machine::clock::{self, Deadline};
+use machine::sync::Arc;
+use machine::wait::{self, Patient, Spin, WaitPolicy, wait_until};
+use machine::{Model, park, thread, topology};
+use stanchion_machine_simulated as machine;
+use stanchion_simulator::{Arena, Failure, Run, Simulation, machines};
+
+use Ordering::{Acquire, Relaxed, Release};
+
+/// Addresses must not depend on this process.
+#[global_allocator]
+static ARENA: Arena = Arena;
+
+fn on<R>(processors: usize, body: impl FnOnce() -> R) -> Result<Run<R>, Failure> {
+    Simulation::new(machines::modern(processors)).run(body)
+}
+
+fn result_on<R>(processors: usize, body: impl FnOnce() -> R) -> R {
+    on(processors, body).unwrap().result
+}
+
+/// How `body` panics.
+fn panic_of<R>(body: impl FnOnce() -> R) -> String {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(body)) else { panic!("it did not panic") };
+    let message = panic.downcast_ref::<String>().cloned();
+    message.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
+}
+
+fn nanos_of(body: impl FnOnce()) -> u64 {
+    let start = clock::now();
+    body();
+    clock::now().nanos_since(start)
+}
+
+#[test]
+fn join_brings_the_result_or_the_panic() {
+    result_on(2, || {
+        let sum = thread::spawn(|| 40 + 2);
+        let fails =
+            thread::Builder::new().name("fails".into()).spawn(|| panic!("as it should")).unwrap();
+        assert_eq!(sum.join().unwrap(), 42);
+        let panic = fails.join().unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"as it should"));
+        let last = thread::spawn(|| ());
+        thread::sleep(Duration::from_millis(1));
+        assert!(last.is_finished());
+    });
+}
+
+#[test]
+fn a_run_ends_when_detached_threads_have() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    on(2, || {
+        drop(thread::spawn(|| {
+            thread::sleep(Duration::from_millis(5));
+            DONE.store(true, Relaxed);
+        }));
+    })
+    .unwrap();
+    assert!(DONE.load(Relaxed));
+}
+
+#[test]
+fn every_access_is_charged_once() {
+    let accesses = |body: fn(&AtomicU32)| {
+        let run = on(1, || {
+            let word = AtomicU32::new(0);
+            body(&word);
+        });
+        let accesses = run.unwrap().statistics.accesses;
+        (accesses.all, accesses.exchanges)
+    };
+    assert_eq!(accesses(|_| ()), (0, 0));
+    assert_eq!(accesses(|word| assert_eq!(word.load(Acquire), 0)), (1, 0));
+    assert_eq!(accesses(|word| word.store(1, Release)), (1, 0));
+    assert_eq!(accesses(|word| assert_eq!(word.swap(1, Relaxed), 0)), (1, 1));
+    assert_eq!(accesses(|word| assert_eq!(word.fetch_add(1, Relaxed), 0)), (1, 1));
+    let exchange_in_vain = |word: &AtomicU32| {
+        assert_eq!(word.compare_exchange(1, 2, Relaxed, Relaxed), Err(0));
+    };
+    assert_eq!(accesses(exchange_in_vain), (1, 1));
+    let update = |word: &AtomicU32| {
+        assert_eq!(word.fetch_update(Relaxed, Relaxed, |value| Some(value + 1)), Ok(0));
+    };
+    assert_eq!(accesses(update), (2, 1));
+    assert_eq!(accesses(|word| assert_eq!(format!("{word:?}"), "0")), (0, 0));
+    assert_eq!(accesses(|_| fence(Ordering::SeqCst)), (0, 0));
+}
+
+#[test]
+fn cells_and_declared_data_are_charged() {
+    let run = on(1, || {
+        let cell = UnsafeCell::new(7_u64);
+        // SAFETY: nobody else has the cell.
+        assert_eq!(cell.with(|value| unsafe { *value }), 7);
+        // SAFETY: as above.
+        cell.with_mut(|value| unsafe { *value = 8 });
+        UnsafeCell::new(()).with(|_| ());
+        let table = [0_u64; 32];
+        machine::read(&table);
+        machine::write(&table[..2]);
+        machine::read(&());
+    });
+    assert_eq!(run.unwrap().statistics.accesses.all, 2 + 32 + 2);
+}
+
+#[test]
+fn a_release_is_an_exchange_where_the_machine_has_no_other() {
+    let exchanges = |machine| {
+        let body = || {
+            let word = AtomicU32::new(0);
+            word.store(1, Relaxed);
+            word.store(2, Release);
+            word.store(3, Ordering::SeqCst);
+        };
+        Simulation::new(machine).run(body).unwrap().statistics.accesses.exchanges
+    };
+    assert_eq!(exchanges(machines::symmetry_a(1)), 2);
+    assert_eq!(exchanges(machines::modern(1)), 0);
+}
+
+#[test]
+fn words_are_plain_memory_outside_a_run() {
+    static WORD: AtomicU32 = AtomicU32::new(3);
+    WORD.store(4, Release);
+    result_on(2, || {
+        let other = thread::spawn(|| WORD.fetch_add(1, Relaxed));
+        assert_eq!(other.join().unwrap(), 4);
+    });
+    assert_eq!(WORD.swap(9, Acquire), 5);
+    let mut pointed = 1_u8;
+    let pointer = AtomicPtr::new(&raw mut pointed);
+    assert!(!pointer.load(Relaxed).is_null());
+    fence(Ordering::SeqCst);
+}
+
+#[test]
+fn what_needs_a_run_says_so() {
+    let word = AtomicU32::new(0);
+    let calls: [(&str, &dyn Fn()); 9] = [
+        ("thread::spawn", &|| drop(thread::spawn(|| ()))),
+        ("thread::yield_now", &thread::yield_now),
+        ("thread::sleep", &|| thread::sleep(Duration::from_millis(1))),
+        ("clock", &|| _ = clock::now()),
+        ("park::wait", &|| _ = park::wait(&word, 0, Deadline::NEVER)),
+        ("park::wake", &|| _ = park::wake_one(&word)),
+        ("machine::work", &|| machine::work(1)),
+        ("topology", &|| _ = topology::online()),
+        ("wait", &|| _ = wait_until(&word, Relaxed, |value| value != 0, &mut Spin::start())),
+    ];
+    for (name, call) in calls {
+        let message = panic_of(call);
+        assert!(message.contains(name), "{name}: {message}");
+        assert!(message.contains("outside a simulation"), "{name}: {message}");
+        assert!(message.contains("machine::model"), "{name}: {message}");
+    }
+}
+
+#[test]
+fn an_instant_of_the_real_clock_is_refused() {
+    let failure = on(1, || Deadline::at(Instant::now())).unwrap_err().to_string();
+    assert!(failure.contains("std::time::Instant::now"), "{failure}");
+    assert!(failure.contains("real machine"), "{failure}");
+}
+
+#[test]
+fn a_wake_up_that_is_lost_is_a_deadlock_with_names() {
+    let failure = on(2, || {
+        let word = Arc::new(AtomicU32::new(0));
+        let sleeper = {
+            let word = word.clone();
+            let sleep = move || _ = park::wait(&word, 0, Deadline::NEVER);
+            thread::Builder::new().name("sleeper".into()).spawn(sleep).unwrap()
+        };
+        thread::sleep(Duration::from_millis(1));
+        word.store(1, Release); // and nobody is woken
+        sleeper.join().unwrap();
+    });
+    let failure = failure.unwrap_err();
+    assert!(matches!(failure, Failure::Deadlock { count: 2, .. }), "{failure}");
+    let failure = failure.to_string();
+    assert!(failure.contains("thread 1 'sleeper' is parked"), "{failure}");
+    assert!(failure.contains("waits for the end of thread 1 'sleeper'"), "{failure}");
+}
+
+#[test]
+fn a_futex_wakes_in_order() {
+    result_on(4, || {
+        let word = Arc::new(AtomicU32::new(0));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let sleepers: Vec<_> = (0..3)
+            .map(|number| {
+                let (word, order) = (word.clone(), order.clone());
+                let sleeper = thread::spawn(move || {
+                    assert_eq!(park::wait(&word, 0, Deadline::NEVER), park::Woken::Woken);
+                    order.lock().unwrap().push(number);
+                });
+                thread::sleep(Duration::from_millis(1));
+                sleeper
+            })
+            .collect();
+        assert_eq!(park::wait(&word, 1, Deadline::NEVER), park::Woken::Changed);
+        assert_eq!(park::wait(&word, 1, Deadline::PAST), park::Woken::Changed);
+        assert_eq!(park::wait(&word, 0, Deadline::PAST), park::Woken::TimedOut);
+        word.store(1, Release);
+        assert!(park::wake_one(&word));
+        thread::sleep(Duration::from_millis(1));
+        assert_eq!(*order.lock().unwrap(), [0]);
+        assert_eq!(park::wake_all(&word), 2);
+        assert_eq!(park::wake_all(&word), 0);
+        for sleeper in sleepers {
+            sleeper.join().unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), [0, 1, 2]);
+    });
+}
+
+#[test]
+fn deadlines_pass_in_virtual_time() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let limit = stanchion_simulator::Time::millis(4 * HOUR.as_millis() as u64);
+    let run = Simulation::new(machines::modern(1)).time(limit);
+    run.run(|| {
+        let never = AtomicU32::new(0);
+        let waited = |deadline: Deadline| {
+            let seen = wait::wait_until_deadline(
+                &never,
+                Relaxed,
+                |v| v != 0,
+                &mut Spin::start(),
+                deadline,
+            );
+            assert_eq!(seen, None);
+        };
+        let hour = HOUR.as_nanos() as u64;
+        let late = |passed: u64| (hour..hour + 1_000).contains(&passed);
+        assert!(late(nanos_of(|| waited(Deadline::after(HOUR)))));
+        assert!(late(nanos_of(|| waited(Deadline::at(clock::moment_after(HOUR).unwrap())))));
+        let deadline = Deadline::after(HOUR);
+        assert_eq!(deadline.remaining(), Some(HOUR));
+        assert!(!deadline.passed());
+        let parked =
+            nanos_of(|| assert_eq!(park::wait(&never, 0, deadline), park::Woken::TimedOut));
+        assert!((hour..hour + 1_000_000).contains(&parked), "{parked}");
+        assert!(deadline.passed());
+        assert_eq!(clock::moment_after(Duration::MAX), None);
+        assert_eq!(clock::source().to_string(), "virtual time");
+    })
+    .unwrap();
+}
+
+#[test]
+fn waits_take_the_time_they_are_told() {
+    result_on(1, || {
+        let word = AtomicU32::new(0);
+        let none = |value| value != 0;
+        assert_eq!(nanos_of(|| wait::delay(12_345)), 12_345);
+        assert_eq!(nanos_of(|| wait::delay(0)), 0);
+        let spun = nanos_of(|| assert_eq!(wait::spin_for(&word, Relaxed, none, 5_000), None));
+        assert!((5_000..5_100).contains(&spun), "{spun}");
+        let mut left = 3;
+        let retried = nanos_of(|| {
+            let again = || {
+                left -= 1;
+                left > 0
+            };
+            assert_eq!(wait::retry_for(|| None::<()>, 100..1_000, again), None);
+        });
+        assert_eq!(retried, 100 + 200);
+        assert_eq!(nanos_of(|| machine::work(500)), 500);
+        assert_eq!(nanos_of(|| machine::burn(500)), 500);
+        let slept = nanos_of(|| thread::sleep(Duration::from_micros(70)));
+        assert!((70_000..90_000).contains(&slept), "{slept}");
+    });
+}
+
+#[test]
+fn who_spins_in_his_own_cache_makes_no_accesses() {
+    let run = on(2, || {
+        let word = Arc::new(AtomicU32::new(0));
+        let spinner = {
+            let word = word.clone();
+            thread::spawn(move || {
+                wait_until(&*word, Acquire, |value| value != 0, &mut Spin::start());
+                clock::now()
+            })
+        };
+        thread::sleep(Duration::from_millis(20));
+        word.store(1, Release);
+        let stored = clock::now();
+        let seen = spinner.join().unwrap();
+        assert!(seen.nanos_since(stored) < 2_000, "the spinner sees the store at once");
+    });
+    let accesses = run.unwrap().statistics.accesses.all;
+    assert!(accesses < 20, "{accesses} accesses in 20 ms");
+}
+
+#[test]
+fn patient_waiters_yield_to_the_thread_they_wait_for() {
+    let waits = |patient: bool| {
+        let run = on(1, move || {
+            let word = Arc::new(AtomicU32::new(0));
+            let setter = {
+                let word = word.clone();
+                thread::spawn(move || word.store(1, Release))
+            };
+            let done = |value| value != 0;
+            if patient {
+                wait_until(&*word, Acquire, done, &mut <Patient>::start());
+            } else {
+                wait_until(&*word, Acquire, done, &mut Spin::start());
+            }
+            setter.join().unwrap();
+        });
+        run.unwrap().statistics.elapsed
+    };
+    // Who only spins lets the other run when its slice ends.
+    let quantum = machines::modern(1).scheduling.quantum;
+    assert!(waits(false) >= quantum);
+    assert!(waits(true) < quantum);
+}
+
+#[test]
+fn patience_is_kept_in_virtual_time() {
+    result_on(4, || {
+        let word = AtomicU32::new(0);
+        let mut policy = Patient::<4_000, 2>::start();
+        let deadline = Deadline::after(Duration::from_micros(3));
+        let done = |value| value != 0;
+        assert_eq!(wait::wait_until_deadline(&word, Relaxed, done, &mut policy, deadline), None);
+        assert!(!policy.leaves(), "3 us are less than 4");
+        let deadline = Deadline::after(Duration::from_micros(3));
+        assert_eq!(wait::wait_until_deadline(&word, Relaxed, done, &mut policy, deadline), None);
+        assert!(policy.leaves());
+    });
+}
+
+machine::thread_local! {
+    static MINE: Leaves = Leaves(core::cell::Cell::new(0));
+}
+
+machine::global! {
+    static SHARED: AtomicU32 = AtomicU32::new(10);
+}
+
+machine::global! {
+    /// More than a thread's stack holds.
+    static TABLE: [AtomicU32; 1 << 18] = [const { AtomicU32::new(5) }; 1 << 18];
+}
+
+static LEFT: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+struct Leaves(core::cell::Cell<u32>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        assert!(MINE.try_with(|_| ()).is_err(), "it is gone for who asks now");
+        LEFT.lock().unwrap().push(self.0.get());
+    }
+}
+
+#[test]
+fn statics_belong_to_the_run_and_thread_locals_to_the_thread() {
+    for _ in 0..2 {
+        result_on(2, || {
+            MINE.with(|mine| mine.0.set(1));
+            let other = thread::spawn(|| {
+                MINE.with(|mine| assert_eq!(mine.0.replace(2), 0));
+                SHARED.fetch_add(1, Relaxed)
+            });
+            assert_eq!(other.join().unwrap(), 10);
+            assert_eq!(SHARED.load(Relaxed), 11);
+            assert_eq!(MINE.with(|mine| mine.0.get()), 1);
+            assert_eq!(TABLE[TABLE.len() - 1].fetch_add(1, Relaxed), 5);
+        });
+        assert_eq!(std::mem::take(&mut *LEFT.lock().unwrap()), [2, 1]);
+    }
+    let message = panic_of(|| SHARED.load(Relaxed));
+    assert!(message.contains("outside a simulation"), "{message}");
+}
+
+#[test]
+fn presence_is_exact() {
+    use machine::presence::{self, Presence};
+    let seen = |processors: usize, body: fn()| {
+        result_on(processors, move || {
+            let other = thread::spawn(body);
+            let me = presence::register().unwrap();
+            assert_eq!(presence::of(me.index()), Presence::Running);
+            assert!(me.refused().is_none());
+            machine::work(50_000);
+            let seen = (presence::of(1), presence::runs(1));
+            other.join().unwrap();
+            assert_eq!(presence::of(1), Presence::Unknown, "it has ended");
+            seen
+        })
+    };
+    assert_eq!(seen(2, || machine::work(1_000_000)), (Presence::Running, Some(true)));
+    assert_eq!(seen(1, || ()), (Presence::Preempted, Some(false)));
+    assert_eq!(
+        seen(2, || thread::sleep(Duration::from_millis(1))),
+        (Presence::Blocked, Some(false))
+    );
+    assert_eq!(machine::presence::status(), Ok(()));
+}
+
+#[test]
+fn a_pinned_thread_stays_and_its_children_with_it() {
+    result_on(4, || {
+        assert_eq!(topology::processors(), [0, 1, 2, 3]);
+        assert_eq!((topology::online(), topology::parallelism()), (4, 4));
+        assert_eq!(topology::quota(), None);
+        let pinned = topology::pin(2).unwrap();
+        assert_eq!((topology::processors(), topology::current()), (vec![2], Some(2)));
+        let child = thread::spawn(|| (topology::processors(), topology::current()));
+        assert_eq!(child.join().unwrap(), (vec![2], Some(2)));
+        {
+            let _again = topology::pin(3).unwrap();
+            assert_eq!(topology::current(), Some(3));
+        }
+        assert_eq!(topology::current(), Some(2), "as before");
+        drop(pinned);
+        assert_eq!(topology::processors().len(), 4);
+        let error = topology::pin(4).unwrap_err().to_string();
+        assert!(error.contains("processor 4 does not exist"), "{error}");
+    });
+}
+
+#[test]
+fn threads_are_numbered_as_they_start() {
+    result_on(2, || {
+        assert_eq!(thread::index(), Some(0));
+        for number in 1..5 {
+            assert_eq!(thread::spawn(thread::index).join().unwrap(), Some(number));
+        }
+    });
+}
+
+#[test]
+fn the_side_that_runs_often_pays_nothing() {
+    let run = on(1, || {
+        machine::asymmetric::light();
+        assert!(machine::asymmetric::is_free());
+    });
+    assert_eq!(run.unwrap().statistics.elapsed.as_nanos(), 0);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = |seed| {
+        Simulation::new(machines::modern(4))
+            .seed(seed)
+            .run(|| {
+                let word = Arc::new(AtomicU32::new(0));
+                let threads: Vec<_> = (0..6)
+                    .map(|_| {
+                        let word = word.clone();
+                        thread::spawn(move || {
+                            for _ in 0..50 {
+                                wait::delay(machine::hint::entropy() % 1_000);
+                                word.fetch_add(1, Relaxed);
+                                let boxed = Box::new(AtomicU32::new(1));
+                                boxed.fetch_add(1, Relaxed);
+                            }
+                        })
+                    })
+                    .collect();
+                for thread in threads {
+                    thread.join().unwrap();
+                }
+            })
+            .unwrap()
+            .statistics
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn a_model_is_a_few_runs() {
+    let explored =
+        Model::new().preemptions(2).branches(9).choices(1).weak_failures(1).objects(1).check(
+            || {
+                let count = Arc::new(AtomicU32::new(0));
+                let other = {
+                    let count = count.clone();
+                    thread::spawn(move || count.fetch_add(1, Relaxed))
+                };
+                count.fetch_add(1, Relaxed);
+                other.join().unwrap();
+                assert_eq!(count.load(Relaxed), 2);
+                assert!(!machine::choice());
+            },
+        );
+    assert_eq!(explored.to_string(), "8 executions");
+    let message =
+        panic_of(|| machine::model(|| assert!(topology::online() < 4, "four are too many")));
+    assert!(message.contains("four are too many"), "{message}");
+}
