@@ -1,4 +1,4 @@
-//! Threads: the operating system's on the real machine, the model's under loom.
+//! Threads: the operating system's on the real machine, the model's under loom, virtual ones in a simulation.
 
 pub use crate::backend::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
 
