@@ -23,6 +23,8 @@
 //! In a virtual machine, a thread whose *virtual* processor has been descheduled still reads as running. A page fault reads as blocked. The
 //! answer is old when it arrives: use it to choose between spinning and sleeping, never for correctness.
 //!
+//! On a simulated machine the scheduler itself answers, exactly, and for every thread, registered or not.
+//!
 //! # After a fork
 //!
 //! The child knows nothing of its parent's threads: all read as unknown, and its one thread may register afresh.

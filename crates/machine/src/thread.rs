@@ -16,6 +16,8 @@ pub const INDICES: usize = 16_384;
 /// `None` if [`INDICES`] threads have one already (a later call tries again), and while the thread is ending, when its number
 /// has been given back: code that runs in the destructor of a thread-local must be ready for that.
 ///
+/// In a simulation it is the thread's place in the order of their beginnings, and is not given to another.
+///
 /// A forked child goes on with its parent's numbers; those of threads that it does not have stay taken.
 ///
 /// The first call costs about 100 ns, later ones a nanosecond or two.
