@@ -44,7 +44,7 @@ fn picos(number: &str, unit: u64) -> Option<u64> {
     let mut place = unit;
     for digit in decimals.bytes().map(|byte| u64::from(byte - b'0')) {
         // Each digit must be whole picoseconds.
-        if place % 10 != 0 && digit != 0 {
+        if digit != 0 && !place.is_multiple_of(10) {
             return None;
         }
         place /= 10;
