@@ -5,8 +5,8 @@ use crate::machine::{Directory, Machine, Memory, Scheduling};
 
 /// What `stanchion machine` measures of a machine, and [`modern_measured`] makes a description of.
 ///
-/// The default is what it printed, optimized, on a virtual machine with two processors of an AMD EPYC (family 25, model 17). A processor
-/// that sleeps is dear to wake there.
+/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17), rounded: the transfer while
+/// nobody else wanted the processors, the rest, built with optimization, while others did. A processor that sleeps is dear to wake there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// "atomic load".
