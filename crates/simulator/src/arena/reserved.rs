@@ -5,8 +5,8 @@
 //! 1. The reservation is made once, is never given back, and begins at a multiple of [`SLOT`]. `LENGTH` is stored after `BASE`: who sees
 //!    the one sees the other.
 //! 2. Slot `n` is the bytes from `BASE + n * SLOT` on, `n` below `LENGTH / SLOT`; only `SLOTS[n]` uses them.
-//! 3. A slot's [`Space`] is touched by who holds its `busy` flag only. What is done with the flag held neither allocates through the global allocator,
-//!    nor panics, nor switches to another virtual thread.
+//! 3. A slot's [`Space`] is touched by who holds its `busy` flag only. What is done with the flag held neither allocates through the global
+//!    allocator, nor panics, nor switches to another virtual thread.
 //! 4. A number in `CURRENT` is of a slot that was taken before. If it has been given back since, a block of it makes it taken again.
 
 mod class;

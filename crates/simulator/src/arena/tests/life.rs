@@ -3,6 +3,7 @@
 use super::super::*;
 use super::child;
 use proptest::prelude::*;
+use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::thread;
 
@@ -146,6 +147,28 @@ fn blocks_are_freed_by_other_threads_while_their_run_goes_on() {
             scope.spawn(move || {
                 for round in 0..ROUNDS {
                     assert_eq!(receive.recv().unwrap(), vec![round; 1 + round % 100]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn threads_that_share_a_slot_never_get_the_same_block() {
+    const ROUNDS: u64 = 50_000;
+    let slot = Slot::take().unwrap();
+    thread::scope(|scope| {
+        for thread in 0..2_u64 {
+            let slot = &slot;
+            scope.spawn(move || {
+                let _inside = slot.enter();
+                let mut held = VecDeque::new();
+                for round in 0..ROUNDS {
+                    held.push_back((round, Box::new(black_box([round, thread]))));
+                    if held.len() == 8 {
+                        let (then, words) = held.pop_front().unwrap();
+                        assert_eq!(*words, [then, thread]);
+                    }
                 }
             });
         }
