@@ -22,9 +22,11 @@
 //!
 //! # What is not in the slot
 //!
-//! Statics, what was allocated before the run, and everything if the program has not made [`Arena`] its global allocator: *foreign*
-//! memory. It works, its lines are told apart in the order of their first touch. Statics keep their place on their lines from run
-//! to run of one build. Stacks are in the slot in any case.
+//! Foreign memory: statics, what was allocated before the run, what the run's body borrows from its caller's stack, and everything if the
+//! program has not made [`Arena`] its global allocator. Its lines are told apart in the order of their first touch; which words share one is as
+//! the process has it. Statics keep their place on their lines from run to run of one build. A caller's stack does not: the kernel moves it
+//! by multiples of 16 bytes from one process to the next. So what the threads share is best made in the body. Its own stack, and those of all virtual
+//! threads, are in the slot in any case.
 //!
 //! Where there is no `mmap`, or addresses have 32 bits, there are no slots and all memory is foreign (`elsewhere.rs`).
 //!
@@ -141,7 +143,8 @@ pub(crate) fn outside() -> Scope {
 /// may be freed by any thread.
 ///
 /// Without it a simulation works, but what its program allocates lies wherever the process's allocator happens to put it, and results
-/// that depend on which words share a line may differ from run to run.
+/// that depend on which words share a line may differ from run to run. So they may, with it, for what was made before the run: make what the
+/// virtual threads share in the body of the run, not outside.
 ///
 /// # Errors
 ///

@@ -2,13 +2,15 @@
 //!
 //! | name | machine | from | processors | memory | context switch | quantum |
 //! | --- | --- | --- | --- | --- | --- | --- |
-//! | `symmetry-a` | Sequent Symmetry Model A, 16 MHz Intel 386 | Anderson, Lazowska and Levy 1989 | 20 | write-through, one bus | 100 us | 100 ms |
-//! | `symmetry-b` | Sequent Symmetry Model B | the same, section 4.6 | 20 | write-back, one bus | 100 us | 100 ms |
-//! | `challenge` | SGI Challenge, 100 MHz MIPS R4400 | Michael and Scott 1997 | 12 | write-back, one bus | 10 us | 10 ms |
+//! | `symmetry-a` | Sequent Symmetry Model A, 16 MHz Intel 386 | Anderson, Lazowska and Levy 1989 | 20 | write-through, one bus | 200 us | 100 ms |
+//! | `symmetry-b` | Sequent Symmetry Model B | the same, section 4.6 | 20 | write-back, one bus | 200 us | 100 ms |
+//! | `challenge` | SGI Challenge, 100 MHz MIPS R4400 | Michael and Scott 1997 | 12 | write-back, one bus | 30 us | 10 ms |
 //! | `firefly` | DEC Firefly, CVAX | Karlin, Li, Manasse and Owicki 1991 | 6 | updated, one bus | 200 us | 100 ms |
-//! | `makbilan` | Makbilan, 20 MHz Intel 386 | Feitelson and Rudolph 1992 | 10 | uncached, one bus | 200 us | 50 ms |
-//! | `modern` | a server of today, one socket | measured by `stanchion machine` | 16 | directory | 5 us | 3 ms |
-//! | `modern-2s` | the same with two sockets | published measurements | 128 | directory | 5 us | 3 ms |
+//! | `makbilan` | Makbilan, 20 MHz Intel 386 | Feitelson and Rudolph 1992 | 10 | uncached, one bus | 300 us | 50 ms |
+//! | `modern` | a server of today, one socket | measured by `stanchion machine` | 16 | directory | 32 us | 2.8 ms |
+//! | `modern-2s` | a server with two sockets | David, Guerraoui and Trigonakis 2013 | 128 | directory | 5 us | 2.8 ms |
+//!
+//! The context switch is the papers' C: going to sleep, a switch, and the time from the wake until the thread can run.
 //!
 //! A paper never gives all that a description needs. In the source of each machine every constant says where it is from: a section of a paper, a sum
 //! from figures of the paper, or that it was estimated, and how. So of what a simulation shows the *shape* can be held against a paper, and the

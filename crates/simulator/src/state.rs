@@ -113,7 +113,7 @@ impl State {
         if kind != Kind::Read {
             self.written[group(line)] = seen;
             if !self.spinning.is_empty() {
-                self.wake_spinners(line, processor, done.at);
+                self.wake_spinners(line, processor, done.reaches);
             }
         }
         self.spend(id, if done.hit { Activity::Useful } else { Activity::Stalled }, done.at);

@@ -16,7 +16,8 @@
 //! # Stores
 //!
 //! A plain store goes to the processor's store buffer: the processor goes on after `hit`, and the line comes meanwhile. An exchange waits
-//! until the processor's own stores before it have their lines, as on x86; there, and not at the store, a processor pays for one. The buffer has no bound.
+//! until the processor's own stores before it have their lines, as on x86; there, and not at the store, a processor pays for one. The buffer
+//! has no bound.
 
 use super::lines::Lines;
 use super::mesi::Entry;
@@ -85,7 +86,8 @@ impl Caches {
         } else {
             (arrives + beyond, begins - at)
         };
-        Done { at: done, hit: false, transfer, invalidated, queued, occupied }
+        // Others are told when the request is served, and then wait for the line.
+        Done { at: done, reaches: begins, hit: false, transfer, invalidated, queued, occupied }
     }
 
     pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {

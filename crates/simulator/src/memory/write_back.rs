@@ -49,12 +49,15 @@ impl Caches {
         };
         let moves = transfer || kind != Kind::Read;
         let invalidated = entry.moved(processor, kind);
-        let begins = self.bus.enter(at, occupied).max(entry.free);
+        let turn = self.bus.enter(at, occupied);
+        let (told, begins) = (turn + occupied, turn.max(entry.free));
         if moves {
             entry.free = begins + takes;
         }
         Done {
             at: begins + takes + beyond,
+            // Others are told on the bus, and then wait for the line.
+            reaches: told,
             hit: false,
             transfer,
             invalidated,
