@@ -1,5 +1,6 @@
 //! The locks, a line each.
 
+use machine::wait::Patient;
 use parking_lot::{RawFairMutex, RawMutex};
 use stanchion_applications::regsim::{self, Netlist, Options, Run};
 
@@ -65,19 +66,20 @@ const fn raw<R: lock_api::RawMutex + Send + Sync + 'static>(
 pub(crate) const FIRST_COME: bool = true;
 pub(crate) const ANY_ORDER: bool = false;
 
-/// Our locks, from `$spin` (the real crate or the one for simulated machines), each made an entry by `$lock`; then `$other`.
+/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass the time as `$wait` says, with `$slots` slots where that
+/// bounds the threads; each made an entry by `$lock`; then `$other`.
 macro_rules! our_locks {
-    ($spin:ident, $lock:ident $(, $other:expr)* $(,)?) => {
+    ($spin:ident, $wait:ty, $slots:literal, $lock:ident $(, $other:expr)* $(,)?) => {
         &[
-            $lock::<$spin::TestAndSet<$spin::contention::Exchange>>("TestAndSet, exchange", Some(Way::Exchange), ANY_ORDER),
-            $lock::<$spin::TestAndSet<$spin::contention::Read>>("TestAndSet, read", Some(Way::Read), ANY_ORDER),
-            $lock::<$spin::TestAndSet<$spin::contention::Ethernet>>("TestAndSet, backoff", Some(Way::Backoff), ANY_ORDER),
-            $lock::<$spin::TestAndSet<$spin::contention::Polling>>("TestAndSet, polling", Some(Way::Polling), ANY_ORDER),
-            $lock::<$spin::Ticket>("Ticket", None, FIRST_COME),
-            $lock::<$spin::Anderson>("Anderson", None, FIRST_COME),
-            $lock::<$spin::Clh>("Clh", None, FIRST_COME),
-            $lock::<$spin::Mcs>("Mcs", None, FIRST_COME),
-            $lock::<$spin::TimePublishedMcs>("TimePublishedMcs", None, ANY_ORDER),
+            $lock::<$spin::TestAndSet<$spin::contention::Exchange, $wait>>("TestAndSet, exchange", Some(Way::Exchange), ANY_ORDER),
+            $lock::<$spin::TestAndSet<$spin::contention::Read, $wait>>("TestAndSet, read", Some(Way::Read), ANY_ORDER),
+            $lock::<$spin::TestAndSet<$spin::contention::Ethernet, $wait>>("TestAndSet, backoff", Some(Way::Backoff), ANY_ORDER),
+            $lock::<$spin::TestAndSet<$spin::contention::Polling, $wait>>("TestAndSet, polling", Some(Way::Polling), ANY_ORDER),
+            $lock::<$spin::Ticket<$wait>>("Ticket", None, FIRST_COME),
+            $lock::<$spin::Anderson<$slots, $wait>>("Anderson", None, FIRST_COME),
+            $lock::<$spin::Clh<$wait>>("Clh", None, FIRST_COME),
+            $lock::<$spin::Mcs<$wait>>("Mcs", None, FIRST_COME),
+            $lock::<$spin::TimePublishedMcs<$wait>>("TimePublishedMcs", None, ANY_ORDER),
             $($other),*
         ]
     };
@@ -87,6 +89,8 @@ pub(crate) use our_locks;
 /// All locks of the study: ours first, then those that programs use today.
 pub(crate) const LOCKS: &[Lock] = our_locks!(
     stanchion_spin,
+    Patient,
+    16,
     raw,
     usable::<std::sync::Mutex<Shared>, FromGuard<Std>>("std Mutex", None, ANY_ORDER),
     raw::<RawMutex>("parking_lot Mutex", None, ANY_ORDER),

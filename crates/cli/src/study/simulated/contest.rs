@@ -7,7 +7,7 @@ use stanchion_simulator::{Accesses, Activity, Failure, Machine, Time, inside};
 
 use super::super::locks::contest::jain;
 use super::program::together;
-use super::shared::{Shared, turn};
+use super::shared::{Private, Shared, turn};
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +105,7 @@ fn laps<R: RawMutex>(lock: &lock_api::Mutex<R, Shared>, goal: u64, turns: u32, t
     let began = inside::time();
     let mut lap =
         Lap { began, increments: 0, longest_wait: Time::ZERO, held: Time::ZERO, reached: None };
+    let turned = Private::default();
     loop {
         let asked = inside::time();
         let shared = lock.lock();
@@ -118,7 +119,7 @@ fn laps<R: RawMutex>(lock: &lock_api::Mutex<R, Shared>, goal: u64, turns: u32, t
         if before + 1 == goal {
             lap.reached = Some(inside::time());
         }
-        shared.work(turns, turn);
+        shared.work(turns, turn, &turned);
         lap.held += inside::time().since(entered);
         drop(shared);
         lap.increments += 1;

@@ -1,6 +1,7 @@
 //! Our locks on simulated machines, and the measurements, each compiled for them.
 
 use lock_api::RawMutex;
+use sim_machine::wait::Spin;
 use stanchion_simulator::{Failure, Machine};
 
 use super::super::locks::registry::{ANY_ORDER, FIRST_COME, Way, our_locks};
@@ -22,8 +23,9 @@ const fn lock<R: RawMutex + 'static>(name: &'static str, way: Option<Way>, _orde
     Lock { name, way, contest: contest::run::<R>, pass: pass::run::<R>, latency: latency::run::<R> }
 }
 
-/// Our locks, compiled against the simulated machine.
-pub(crate) const LOCKS: &[Lock] = our_locks!(sim_spin, lock);
+/// Our locks, compiled against the simulated machine. Their waiters only spin, as the papers' did: each has a processor of its own, and to yield
+/// it would cost a switch. As many slots as the largest machine has processors.
+pub(crate) const LOCKS: &[Lock] = our_locks!(sim_spin, Spin, 128, lock);
 
 /// The lock that is the paper's way of waiting `way`.
 pub(crate) fn of_way(way: Way) -> usize {
