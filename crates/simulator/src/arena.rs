@@ -28,6 +28,9 @@
 //! by multiples of 16 bytes from one process to the next. So what the threads share is best made in the body. Its own stack, and those of all virtual
 //! threads, are in the slot in any case.
 //!
+//! What a library makes once and keeps, a buffer or a cache, is a part of the first run that asks for it, and keeps that run's slot: a second
+//! run in the same process does not make it again, and may lay out its own memory otherwise. The standard library's output buffer is made beforehand.
+//!
 //! Where there is no `mmap`, or addresses have 32 bits, there are no slots and all memory is foreign (`elsewhere.rs`).
 //!
 //! # Life of a slot
@@ -61,6 +64,8 @@ pub(crate) const LINE: usize = 128;
 
 /// Why a run has no memory.
 #[derive(Debug, thiserror::Error)]
+// Where there are no slots, only the kernel refuses.
+#[cfg_attr(not(all(unix, target_pointer_width = "64", not(miri))), allow(dead_code))]
 pub(crate) enum ArenaError {
     /// The kernel grants not even the smallest reservation.
     #[error(

@@ -25,4 +25,4 @@ pub use simulation::{Run, Simulation};
 pub use statistics::{Accesses, Activity, Statistics, ThreadStatistics, Times};
 pub use thread::ThreadId;
 pub use time::Time;
-pub use timeline::{Span, Timeline};
+pub use timeline::{Drawing, Rows, Span, Timeline};

@@ -5,11 +5,10 @@ use crate::failure::Failure;
 use crate::state::{Limits, State};
 use crate::statistics::Statistics;
 use crate::timeline::Timeline;
-use crate::world::{self, World};
+use crate::world::World;
 use crate::{Machine, Time, inside};
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A simulation to be run.
 ///
@@ -131,18 +130,7 @@ impl Simulation {
         let mut world = World::new(state, slot, self.stack_size);
 
         let result = RefCell::new(None);
-        let body = || {
-            // A panic ends the run, and nothing of it is used any more but the message.
-            match catch_unwind(AssertUnwindSafe(body)) {
-                Ok(value) => *result.borrow_mut() = Some(value),
-                Err(payload) => world::with(|world, id| {
-                    let message = message(&*payload);
-                    let at = world.state.thread(id).time;
-                    world.state.failure = Some(Failure::Panicked { message, at });
-                })
-                .unwrap_or_default(),
-            }
-        };
+        let body = || *result.borrow_mut() = Some(body());
         // SAFETY: `result` outlives the run, and what `body` borrows outlives this call.
         let first =
             unsafe { world.create((Some("main".to_owned()), None), Time::ZERO, Box::new(body)) }?;
@@ -152,10 +140,4 @@ impl Simulation {
         let (statistics, timeline) = state.sum_up();
         Ok(Run { result, statistics, timeline })
     }
-}
-
-fn message(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }

@@ -26,6 +26,23 @@ impl Activity {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Useful, Self::Stalled, Self::Spinning, Self::Switching, Self::Ready, Self::Blocked];
+
+    /// Its name, a word.
+    ///
+    /// ```
+    /// assert_eq!(stanchion_simulator::Activity::Useful.name(), "useful");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Useful => "useful",
+            Self::Stalled => "stalled",
+            Self::Spinning => "spinning",
+            Self::Switching => "switching",
+            Self::Ready => "ready",
+            Self::Blocked => "blocked",
+        }
+    }
 }
 
 /// The time spent on each [`Activity`].
@@ -108,4 +125,14 @@ pub struct Statistics {
     pub threads: Vec<ThreadStatistics>,
     /// How long each processor had a thread of the program on it.
     pub processors: Vec<Time>,
+}
+
+impl Statistics {
+    /// What reports call a thread: its number, and its name if it has one.
+    pub(crate) fn thread_name(&self, thread: usize) -> String {
+        match self.threads.get(thread).and_then(|thread| thread.name.as_deref()) {
+            Some(name) => format!("{thread} {name}"),
+            None => format!("thread {thread}"),
+        }
+    }
 }

@@ -38,9 +38,10 @@ impl Caches {
         let times = &self.times;
         let entry = self.lines.entry(line);
         let beyond = if kind == Kind::Exchange { times.exchange } else { Time::ZERO };
-        if entry.hit(processor, kind) {
+        if entry.hit(at, processor, kind) {
             return Done::hit(at + times.hit + beyond);
         }
+        let owner = entry.owner();
         let transfer = entry.state == State::Modified;
         let (takes, occupied) = match (transfer, entry.copies.contains(processor)) {
             (true, _) => (times.transfer, times.transfer_bus),
@@ -53,6 +54,11 @@ impl Caches {
         let (told, begins) = (turn + occupied, turn.max(entry.free));
         if moves {
             entry.free = begins + takes;
+        }
+        if let Some(owner) = owner
+            && kind != Kind::Write
+        {
+            entry.leaves(at, owner, told.max(begins));
         }
         Done {
             at: begins + takes + beyond,

@@ -219,7 +219,7 @@ fn events_are_not_missed() {
         for _ in 0..6 {
             while !take(work) {
                 // Time for a job to come that nobody is told of.
-                compute(400);
+                compute(4_000);
                 let key = work.events.prepare();
                 if take(work) {
                     work.events.cancel(key);
@@ -233,7 +233,8 @@ fn events_are_not_missed() {
 
     fn produce(work: &Work) {
         for _ in 0..9 {
-            compute(1_800);
+            // Longer than it takes to wake up, so that consumers do sleep.
+            compute(30_000);
             *work.jobs.lock() += 1;
             work.events.notify_one();
         }
