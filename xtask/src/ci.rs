@@ -32,7 +32,7 @@ const TASKS: &[Task] = &[
     Task { name: "docs", about: "the documentation builds without a warning", run: docs },
     Task {
         name: "test",
-        about: "cargo test: unit tests, examples of the docs, all loom models; no search shrank",
+        about: "cargo test: unit tests, examples of the docs, all loom models, the simulated machines; no search shrank",
         run: test,
     },
     Task {
@@ -53,7 +53,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "downstream",
-        about: "a stranger's crate, run for real and under loom",
+        about: "a stranger's crate, run for real, under loom and simulated",
         run: downstream::downstream,
     },
     Task {
@@ -143,7 +143,7 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
     ("stanchion-machine", &["", "std"]),
     ("stanchion-spin", &["", "std", "lock_api_04"]),
     ("stanchion-competitive", &["", "serde"]),
-    ("stanchion", &["", "std", "spin", "competitive", "model", "spin,lock_api_04"]),
+    ("stanchion", &["", "std", "spin", "competitive", "model", "simulator", "spin,lock_api_04"]),
 ];
 
 fn features() -> Result {

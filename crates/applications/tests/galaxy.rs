@@ -13,8 +13,16 @@ use std::sync::Mutex;
 
 type Lock = parking_lot::RawMutex;
 
-const SMALL: Options =
-    Options { stars: 700, steps: 60, threads: 1, seed: 5, ratio: 0.5, chunk: 16, pinned: false };
+const SMALL: Options = Options {
+    stars: 700,
+    steps: 60,
+    threads: 1,
+    seed: 5,
+    ratio: 0.5,
+    chunk: 16,
+    pinned: false,
+    instruction_ns: stanchion_applications::CVAX_INSTRUCTION_NS,
+};
 
 #[track_caller]
 fn agrees(options: Options) -> Run {
@@ -205,6 +213,6 @@ proptest! {
 
     #[test]
     fn any_galaxies(stars in 1_usize..300, steps in 0_u64..40, threads in 1_usize..6, chunk in 1_usize..80, ratio in 0.0_f64..=1.0, seed: u64) {
-        agrees(Options { stars, steps, threads, seed, ratio, chunk, pinned: false });
+        agrees(Options { stars, steps, threads, seed, ratio, chunk, pinned: false, ..Options::default() });
     }
 }

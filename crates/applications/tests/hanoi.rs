@@ -193,6 +193,6 @@ proptest! {
 
     #[test]
     fn any_towers(disks in 1_usize..20, pegs in 4_usize..9, threads in 1_usize..24, rounds in 1_u32..4) {
-        arrives(Options { disks, pegs, threads, rounds, work_ns: 0, draw_ns: 0, pinned: false });
+        arrives(Options { disks, pegs, threads, rounds, work_ns: 0, draw_ns: 0, pinned: false, ..Options::default() });
     }
 }

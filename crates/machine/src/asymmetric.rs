@@ -19,6 +19,7 @@
 //! | Linux 4.14 and later | a barrier for the compiler | `membarrier`, private expedited: 0.1 µs alone, 1 to 2 µs with another thread running |
 //! | elsewhere, or where the call is filtered | `fence(SeqCst)` | `fence(SeqCst)` |
 //! | loom | `fence(SeqCst)` | `fence(SeqCst)`: what it stands for |
+//! | simulated | nothing: it reorders nothing | a fence |
 //!
 //! Which of the first two it is, is found out once, by the first call of either. In a process that has threads already that call takes as
 //! long as the kernel needs to let every processor pass through its scheduler (7 to 19 ms), once; other threads do not wait for it.

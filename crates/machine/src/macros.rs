@@ -1,6 +1,6 @@
 //! `thread_local!` and `global!`: statics that every machine can keep apart, one set per execution.
 
-/// A thread-local static: `std::thread_local!` on the real machine; under loom one value per model thread and execution.
+/// A thread-local static: `std::thread_local!` on the real machine; under loom and simulated, one value per thread and execution.
 ///
 /// ```
 /// machine::thread_local! {
@@ -18,7 +18,7 @@ macro_rules! thread_local {
     };
 }
 
-/// A static shared by all threads: an ordinary `static` on the real machine; under loom a fresh one for every execution.
+/// A static shared by all threads: an ordinary `static` on the real machine; under loom and simulated, a fresh one for every execution.
 ///
 /// Read it through `&*NAME`, which both machines understand.
 ///

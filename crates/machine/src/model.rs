@@ -1,8 +1,9 @@
-//! Running a test body on every machine: once per interleaving under loom, a number of times for real elsewhere.
+//! Running a test body on every machine: once per interleaving under loom, a number of times elsewhere.
 
 pub use crate::backend::model::{Explored, Model};
 
-/// Checks `body` with the default [`Model`]: under loom every interleaving, on the real machine a few dozen real runs.
+/// Checks `body` with the default [`Model`]: under loom every interleaving, on the real machine a few dozen real runs, simulated a few on small
+/// machines.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, sync::Arc, thread};
@@ -19,7 +20,8 @@ pub use crate::backend::model::{Explored, Model};
 ///
 /// # Panics
 ///
-/// When `body` does, on any run; under loom also on a data race in a [`cell`](crate::cell), on a deadlock and on a wait that never ends.
+/// When `body` does, on any run; under loom also on a data race in a [`cell`](crate::cell), on a deadlock and on a wait that never ends; simulated on
+/// the latter two.
 pub fn model(body: impl Fn() + Send + Sync + 'static) {
     Model::new().check(body);
 }

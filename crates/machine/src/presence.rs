@@ -23,6 +23,8 @@
 //! In a virtual machine, a thread whose *virtual* processor has been descheduled still reads as running. A page fault reads as blocked. The
 //! answer is old when it arrives: use it to choose between spinning and sleeping, never for correctness.
 //!
+//! On a simulated machine the scheduler itself answers, exactly, and for every thread, registered or not.
+//!
 //! # After a fork
 //!
 //! The child knows nothing of its parent's threads: all read as unknown, and its one thread may register afresh.
@@ -146,9 +148,9 @@ pub fn runs(index: usize) -> Option<bool> {
 
 /// Whether switch records can be had here.
 ///
-/// Asks the kernel for one ring, checks that a sleep and a yield read as what they are, and gives it back. That needs two threads which
-/// share a processor: it starts them and waits for their end, less than a millisecond on an idle machine, a few time slices on a busy one. A success is remembered, and so is a refusal that will not
-/// go away; a lack of memory or of file descriptors is looked into again.
+/// Asks the kernel for one ring, checks that a sleep and a yield read as what they are, and gives it back. That needs two threads which share a
+/// processor: it starts them and waits for their end, less than a millisecond on an idle machine, a few time slices on a busy one. A success is
+/// remembered, and so is a refusal that will not go away; a lack of memory or of file descriptors is looked into again.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Threads: the operating system's on the real machine, the model's under loom.
+//! Threads: the operating system's on the real machine, the model's under loom, virtual ones in a simulation.
 
 pub use crate::backend::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
 
@@ -15,6 +15,8 @@ pub const INDICES: usize = 16_384;
 ///
 /// `None` if [`INDICES`] threads have one already (a later call tries again), and while the thread is ending, when its number
 /// has been given back: code that runs in the destructor of a thread-local must be ready for that.
+///
+/// In a simulation it is the thread's place in the order of their beginnings, and is not given to another.
 ///
 /// A forked child goes on with its parent's numbers; those of threads that it does not have stay taken.
 ///

@@ -199,7 +199,8 @@ pub fn retry_until_deadline<R>(
     retry(Waiting::in_attempts(), attempt, policy, deadline)
 }
 
-/// [`retry_until_deadline`] for an attempt that can only succeed once `word` has been written since it failed, which a simulated machine makes use of.
+/// [`retry_until_deadline`] for an attempt that can only succeed once `word` has been written since it failed, which a simulated machine makes use
+/// of.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, clock::Deadline, wait::{Spin, WaitPolicy, retry_on}};

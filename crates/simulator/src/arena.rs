@@ -22,9 +22,14 @@
 //!
 //! # What is not in the slot
 //!
-//! Statics, what was allocated before the run, and everything if the program has not made [`Arena`] its global allocator: *foreign*
-//! memory. It works, its lines are told apart in the order of their first touch. Statics keep their place on their lines from run
-//! to run of one build. Stacks are in the slot in any case.
+//! Foreign memory: statics, what was allocated before the run, what the run's body borrows from its caller's stack, and everything if the
+//! program has not made [`Arena`] its global allocator. Its lines are told apart in the order of their first touch; which words share one is as
+//! the process has it. Statics keep their place on their lines from run to run of one build. A caller's stack does not: the kernel moves it
+//! by multiples of 16 bytes from one process to the next. So what the threads share is best made in the body. Its own stack, and those of all virtual
+//! threads, are in the slot in any case.
+//!
+//! What a library makes once and keeps, a buffer or a cache, is a part of the first run that asks for it, and keeps that run's slot: a second
+//! run in the same process does not make it again, and may lay out its own memory otherwise. The standard library's output buffer is made beforehand.
 //!
 //! Where there is no `mmap`, or addresses have 32 bits, there are no slots and all memory is foreign (`elsewhere.rs`).
 //!
@@ -51,7 +56,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::sync::OnceLock;
 
-pub(crate) use identity::{Identities, name};
+pub(crate) use identity::{Identities, name, place};
 pub(crate) use reserved::{ArenaStack, Slot};
 
 /// Bytes that never hold two separate blocks of 64 bytes or more: the longest line of the machines that are described.
@@ -59,6 +64,8 @@ pub(crate) const LINE: usize = 128;
 
 /// Why a run has no memory.
 #[derive(Debug, thiserror::Error)]
+// Where there are no slots, only the kernel refuses.
+#[cfg_attr(not(all(unix, target_pointer_width = "64", not(miri))), allow(dead_code))]
 pub(crate) enum ArenaError {
     /// The kernel grants not even the smallest reservation.
     #[error(
@@ -141,7 +148,8 @@ pub(crate) fn outside() -> Scope {
 /// may be freed by any thread.
 ///
 /// Without it a simulation works, but what its program allocates lies wherever the process's allocator happens to put it, and results
-/// that depend on which words share a line may differ from run to run.
+/// that depend on which words share a line may differ from run to run. So they may, with it, for what was made before the run: make what the
+/// virtual threads share in the body of the run, not outside.
 ///
 /// # Errors
 ///

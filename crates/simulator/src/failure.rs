@@ -4,7 +4,8 @@ use crate::Time;
 use crate::arena;
 use crate::machine::Invalid;
 use crate::state::State;
-use crate::thread::{Status, Thread, Wait};
+use crate::thread::{Status, Thread, ThreadId, Wait};
+use core::any::Any;
 use core::fmt::Write;
 
 /// Why a run did not come to its end.
@@ -21,9 +22,11 @@ pub enum Failure {
         "a simulation was begun inside a simulation: run one after the other, each from the program itself"
     )]
     Nested,
-    /// The body panicked.
-    #[error("the body panicked at {at}: {message}")]
+    /// The body panicked, or another thread whose panic nobody caught.
+    #[error("{who} panicked at {at}: {message}")]
     Panicked {
+        /// "the body", or the thread's number and name.
+        who: String,
         /// The panic's message.
         message: String,
         /// When, in virtual time.
@@ -85,6 +88,18 @@ fn threads(count: usize) -> String {
 const NAMED: usize = 24;
 
 impl Failure {
+    pub(crate) fn panicked(state: &State, id: ThreadId, payload: &dyn Any) -> Self {
+        let thread = state.thread(id);
+        let who = match id.index() {
+            0 => "the body".to_owned(),
+            index => format!("thread {index}{}", quoted(thread)),
+        };
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        let message = text.unwrap_or_else(|| "a panic without a message".to_owned());
+        Self::Panicked { who, message, at: thread.time }
+    }
+
     pub(crate) fn deadlock(state: &State) -> Self {
         let count = state.threads.iter().filter(|thread| thread.status != Status::Ended).count();
         let at = state.threads.iter().map(|thread| thread.since).max().unwrap_or_default();
@@ -100,13 +115,17 @@ impl Failure {
     }
 }
 
+fn quoted(thread: &Thread) -> String {
+    thread.name.as_deref().map(|name| format!(" '{name}'")).unwrap_or_default()
+}
+
 /// A line for each thread that has not ended.
 fn describe(state: &State) -> String {
     let mut lines = String::new();
     let left =
         || state.threads.iter().enumerate().filter(|(_, thread)| thread.status != Status::Ended);
     for (index, thread) in left().take(NAMED) {
-        let name = thread.name.as_deref().map(|name| format!(" '{name}'")).unwrap_or_default();
+        let name = quoted(thread);
         let doing = doing(thread, state);
         writeln!(lines, "  thread {index}{name} {doing}, since {}", thread.since)
             .expect("a string takes all");
@@ -130,8 +149,7 @@ fn doing(thread: &Thread, state: &State) -> String {
         (_, Wait::Parked(word)) => format!("is parked on {}", arena::name(word)),
         (_, Wait::Join(other)) => {
             let other = other.index();
-            let name = state.threads[other].name.as_deref();
-            let name = name.map(|name| format!(" '{name}'")).unwrap_or_default();
+            let name = quoted(&state.threads[other]);
             format!("waits for the end of thread {other}{name}")
         }
         (_, Wait::Sleep) => "sleeps".to_owned(),

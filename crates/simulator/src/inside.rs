@@ -73,13 +73,22 @@ pub fn releases_by_exchange() -> bool {
 /// Lets all that is earlier happen first. A fence costs nothing on these machines: their accesses are in order.
 pub fn fence() {
     if is_running() {
-        synchronize();
+        glance();
     }
 }
 
-/// The code's clock, in nanoseconds. See [`Machine::scale`](crate::Machine::scale).
+/// Lets all that is earlier happen first, for a call that takes no time: see `State::glance`.
+fn glance() {
+    with(|world, id| world.state.glance(id));
+    synchronize();
+}
+
+/// The code's clock, in nanoseconds; see [`Machine::scale`](crate::Machine::scale). Free, unless it is read again and again with nothing in between.
 #[must_use]
 pub fn now() -> u64 {
+    if with(|world, id| world.state.glance(id)) == Some(true) {
+        synchronize();
+    }
     with(|world, id| {
         let nanos = world.state.thread(id).time.as_picos() as f64 / 1e3 / world.state.machine.scale;
         EPOCH_NS + nanos as u64
@@ -112,6 +121,9 @@ pub fn work(nanos: u64) {
     if !is_running() {
         outside("machine::work");
     }
+    if nanos == 0 {
+        glance();
+    }
     world::spend(Time::nanos(nanos), Activity::Useful);
 }
 
@@ -119,6 +131,9 @@ pub fn work(nanos: u64) {
 pub fn pause(nanos: u64) {
     if !is_running() {
         outside("a pause");
+    }
+    if nanos == 0 {
+        glance();
     }
     world::spend(scaled(nanos), Activity::Spinning);
 }
@@ -131,7 +146,7 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
     if !is_running() {
         outside("a wait");
     }
-    synchronize();
+    glance();
     let span = scaled(nanos);
     let begin = time();
     let gap = with(|world, id| {
@@ -169,7 +184,7 @@ pub fn sleep(nanos: u64) {
     if !is_running() {
         outside("thread::sleep");
     }
-    synchronize();
+    glance();
     let span = scaled(nanos);
     with(|world, id| {
         let until = world.state.thread(id).time + span;
@@ -231,12 +246,12 @@ fn fall_asleep(cost: Time, until: Time) -> Parked {
 
 /// Wakes up to `count` of those who sleep on the word at `address`, the first who came first; says how many. The word is not read.
 pub fn wake(address: *const (), count: usize) -> usize {
-    synchronize();
+    glance();
     with(|world, id| world.state.wake(id, address, count))
         .unwrap_or_else(|| outside("machine::park::wake"))
 }
 
-/// Makes a thread that runs `body`, on any processor or on one. `body` must not unwind.
+/// Makes a thread that runs `body`, on any processor or on one. If `body` panics the run fails; a backend whose threads are joined catches that.
 ///
 /// # Panics
 ///
@@ -267,10 +282,16 @@ pub fn spawn(
 }
 
 /// Waits for the end of `thread`.
+///
+/// # Panics
+///
+/// If the run has not made so many threads: it is another run's.
 pub fn join(thread: ThreadId) {
     synchronize();
     let cost = with(|world, id| {
         let state = &mut world.state;
+        let count = state.threads.len();
+        assert!(thread.index() < count, "{thread} was to be joined, and the run has {count}");
         if state.thread(thread).status == Status::Ended {
             return None;
         }
@@ -341,7 +362,7 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
 /// Where the thread of that number is; one that there is not, has ended.
 #[must_use]
 pub fn presence(thread: usize) -> Presence {
-    synchronize();
+    glance();
     with(|world, _| match world.state.threads.get(thread).map(|thread| thread.status) {
         Some(Status::Running | Status::Spinning) => Presence::Running,
         Some(Status::Ready) => Presence::Preempted,
@@ -361,6 +382,22 @@ pub fn entropy() -> u64 {
 #[must_use]
 pub fn identity(address: *const ()) -> u64 {
     with(|world, _| world.state.identities.of(address)).unwrap_or_else(|| outside("an address"))
+}
+
+/// Names the words in `bytes` bytes from `address` on, for [`Statistics::words`](crate::Statistics::words).
+///
+/// What has the same name is counted together. Of nested names the one that begins last holds, and the shortest of those; a name stays with its
+/// place, whatever comes to lie there later.
+///
+/// Takes no time. Nothing outside a run, and in a run that does not count words.
+pub fn label(address: *const (), bytes: usize, name: &str) {
+    with(|world, _| {
+        let state = &mut world.state;
+        if let Some(words) = &mut state.words {
+            words.label(&mut state.identities, address, bytes, name);
+        }
+    })
+    .unwrap_or_default();
 }
 
 /// The panic of a call that would leave the simulation.

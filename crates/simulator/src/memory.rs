@@ -53,6 +53,8 @@ pub(crate) struct Access {
 pub(crate) struct Done {
     /// When the processor goes on.
     pub(crate) at: Time,
+    /// When other caches see what was written, so that who spins there looks again: often before the writer goes on.
+    pub(crate) reaches: Time,
     /// Whether it was satisfied by the processor's own cache, without a transaction.
     pub(crate) hit: bool,
     /// Whether the line came from another processor's cache.
@@ -69,6 +71,7 @@ impl Done {
     fn hit(at: Time) -> Self {
         Self {
             at,
+            reaches: at,
             hit: true,
             transfer: false,
             invalidated: 0,

@@ -12,7 +12,7 @@
 //! 3. Each change of a thread's status begins a new stretch, so events announced before are stale.
 
 use crate::Time;
-use crate::event::What;
+use crate::event::{Stretch, What};
 use crate::state::State;
 use crate::statistics::Activity;
 use crate::thread::{Status, ThreadId, Wait};
@@ -28,6 +28,8 @@ pub(crate) struct Processor {
     /// Until when the other applications have it.
     away_until: Time,
     since: Time,
+    /// The stretch of spinning whose slice's end is announced.
+    announced: Option<Stretch>,
 }
 
 impl Processor {
@@ -39,6 +41,7 @@ impl Processor {
             slice_end: Time::ZERO,
             away_until: Time::ZERO,
             since: Time::ZERO,
+            announced: None,
         }
     }
 
@@ -125,6 +128,9 @@ impl State {
             self.ready.push_back(id);
         }
         self.dispatch(processor, at);
+        if status == Status::Ready {
+            self.settle(id, at);
+        }
     }
 
     /// Whether somebody else wants the processor of `id`.
@@ -158,17 +164,19 @@ impl State {
             self.events.announce(back, What::Back(processor));
         }
         self.take_off(id, Status::Ready, at);
-        if others > 0 {
-            // An idle processor may take it meanwhile.
-            self.settle(id, at);
-        }
     }
 
-    /// Gives `id`, which is ready, an idle processor if there is one.
+    /// Finds another processor for `id`, which has just lost its own, if it has not been put back there: an idle one, or it waits for one.
     fn settle(&mut self, id: ThreadId, at: Time) {
-        if let Some(processor) = self.idle_for(id, at) {
-            self.ready.retain(|other| *other != id);
-            self.put_on(id, processor, at);
+        if self.threads[id.index()].status != Status::Ready {
+            return;
+        }
+        match self.idle_for(id, at) {
+            Some(processor) => {
+                self.ready.retain(|other| *other != id);
+                self.put_on(id, processor, at);
+            }
+            None => self.announce_slices(at),
         }
     }
 
@@ -181,43 +189,47 @@ impl State {
             self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor));
         if moves || wanted {
             self.take_off(id, Status::Ready, at);
-            if moves {
-                self.settle(id, at);
-            }
         }
         moves || wanted
     }
 
     /// Somebody waits for a processor: those whose threads spin hear of the end of their slices.
     fn announce_slices(&mut self, at: Time) {
-        for processor in &self.processors {
-            if let Some(id) = processor.current
+        for processor in 0..self.processors.len() {
+            if let Some(id) = self.processors[processor].current
                 && self.threads[id.index()].status == Status::Spinning
             {
-                let stretch = self.threads[id.index()].stretch;
-                self.events.announce(processor.slice_end.max(at), What::Slice(id, stretch));
+                self.announce_end(id, at);
             }
+        }
+    }
+
+    /// Announces the end of the slice of `id`, which spins, unless that has been done.
+    fn announce_end(&mut self, id: ThreadId, at: Time) {
+        let thread = &self.threads[id.index()];
+        let processor = &mut self.processors[thread.processor];
+        if processor.announced != Some(thread.stretch) {
+            processor.announced = Some(thread.stretch);
+            let end = processor.slice_end.max(at);
+            self.events.announce(end, What::Slice(id, thread.stretch));
         }
     }
 
     /// `id` begins to spin: somebody may want its processor already.
     pub(crate) fn announce_slice(&mut self, id: ThreadId) {
         if self.is_wanted(id) {
-            let thread = &self.threads[id.index()];
-            let end = self.processors[thread.processor].slice_end.max(thread.time);
-            self.events.announce(end, What::Slice(id, thread.stretch));
+            self.announce_end(id, self.threads[id.index()].time);
         }
     }
 
     /// The slice of a spinning thread is over.
     pub(crate) fn end_spinning_slice(&mut self, id: ThreadId, at: Time) {
         let processor = self.threads[id.index()].processor;
-        let end = self.processors[processor].slice_end;
-        if end > at {
-            let stretch = self.threads[id.index()].stretch;
-            self.events.announce(end, What::Slice(id, stretch));
+        self.processors[processor].announced = None;
+        if self.processors[processor].slice_end > at {
+            self.announce_end(id, at);
         } else if self.is_wanted(id) {
-            self.stop_spinning(id, at);
+            self.interrupt_spinning(id, at);
             self.preempt(id, at);
         } else {
             self.processors[processor].slice_end = at + self.machine.scheduling.quantum;

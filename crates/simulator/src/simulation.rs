@@ -5,11 +5,10 @@ use crate::failure::Failure;
 use crate::state::{Limits, State};
 use crate::statistics::Statistics;
 use crate::timeline::Timeline;
-use crate::world::{self, World};
+use crate::world::World;
 use crate::{Machine, Time, inside};
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A simulation to be run.
 ///
@@ -30,6 +29,7 @@ pub struct Simulation {
     seed: u64,
     stack_size: usize,
     timeline: bool,
+    words: Option<usize>,
     limits: Limits,
 }
 
@@ -53,6 +53,7 @@ impl Simulation {
             seed: 0,
             stack_size: 64 << 10,
             timeline: false,
+            words: None,
             limits: Limits {
                 time: Time::millis(1_000_000),
                 accesses: 1_000_000_000,
@@ -79,6 +80,14 @@ impl Simulation {
     #[must_use]
     pub fn timeline(mut self) -> Self {
         self.timeline = true;
+        self
+    }
+
+    /// Counts what is asked of single words: all that have a [label](inside::label), and the `count` others that were waited for longest. Memory for
+    /// each word that is touched, and some tens of nanoseconds for each access.
+    #[must_use]
+    pub fn words(mut self, count: usize) -> Self {
+        self.words = Some(count);
         self
     }
 
@@ -127,22 +136,12 @@ impl Simulation {
             (self.seed, number),
             self.limits,
             self.timeline,
+            self.words,
         );
         let mut world = World::new(state, slot, self.stack_size);
 
         let result = RefCell::new(None);
-        let body = || {
-            // A panic ends the run, and nothing of it is used any more but the message.
-            match catch_unwind(AssertUnwindSafe(body)) {
-                Ok(value) => *result.borrow_mut() = Some(value),
-                Err(payload) => world::with(|world, id| {
-                    let message = message(&*payload);
-                    let at = world.state.thread(id).time;
-                    world.state.failure = Some(Failure::Panicked { message, at });
-                })
-                .unwrap_or_default(),
-            }
-        };
+        let body = || *result.borrow_mut() = Some(body());
         // SAFETY: `result` outlives the run, and what `body` borrows outlives this call.
         let first =
             unsafe { world.create((Some("main".to_owned()), None), Time::ZERO, Box::new(body)) }?;
@@ -152,10 +151,4 @@ impl Simulation {
         let (statistics, timeline) = state.sum_up();
         Ok(Run { result, statistics, timeline })
     }
-}
-
-fn message(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }

@@ -9,16 +9,18 @@
 //! fails invalidates copies too, and the paper's figures live on that), when its time is up, or when it loses its processor.
 //!
 //! Between its look and its going to sleep other threads may have written: `written` keeps, for each line (more exactly, for each of a few
-//! thousand groups of lines), how many accesses the run had seen at the last write, and the thread keeps when it looked.
+//! thousand groups of lines), how many accesses the run had seen at the last write, and the thread keeps when it looked at the word. Whether its copy
+//! of the line is gone would not do: an update leaves it, a write by another thread of the same processor does, and a look at another word of the
+//! line brings it back.
 
 use crate::arena::Identities;
-use crate::event::{Events, What};
+use crate::event::{Events, Stretch, What};
 use crate::failure::Failure;
 use crate::local::Locals;
 use crate::memory::{Access, Kind, Line, System};
 use crate::random::Random;
 use crate::scheduler::Processor;
-use crate::statistics::{Activity, Statistics};
+use crate::statistics::{Activity, Statistics, Words};
 use crate::thread::{Outcome, Status, Thread, ThreadId, Wait};
 use crate::timeline::Timeline;
 use crate::{Machine, Time};
@@ -26,6 +28,11 @@ use std::collections::{HashMap, VecDeque};
 
 /// Groups of lines whose last write is remembered together. A collision makes a waiter look once too often.
 const GROUPS: usize = 4_096;
+
+/// Calls that take no time, one after the other, that are free.
+const FREE_GLANCES: u32 = 16;
+/// What each takes after those.
+const GLANCE: Time = Time::nanos(20);
 
 /// How far a run may go.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +53,14 @@ pub(crate) struct State {
     pub(crate) ready: VecDeque<ThreadId>,
     /// By the identity of the word, in the order in which they came.
     parked: HashMap<u64, VecDeque<(ThreadId, u64)>>,
-    spinning: HashMap<Line, Vec<(ThreadId, u64)>>,
+    spinning: HashMap<Line, Vec<(ThreadId, Stretch)>>,
     written: Box<[u64]>,
     pub(crate) globals: Locals,
     pub(crate) random: Random,
     pub(crate) limits: Limits,
     pub(crate) statistics: Statistics,
     pub(crate) timeline: Option<Timeline>,
+    pub(crate) words: Option<Words>,
     pub(crate) failure: Option<Failure>,
     pub(crate) number: u64,
 }
@@ -64,6 +72,7 @@ impl State {
         (seed, number): (u64, u64),
         limits: Limits,
         timeline: bool,
+        words: Option<usize>,
     ) -> Self {
         let count = machine.processors;
         Self {
@@ -82,6 +91,7 @@ impl State {
             limits,
             statistics: Statistics { processors: vec![Time::ZERO; count], ..Statistics::default() },
             timeline: timeline.then(Timeline::default),
+            words: words.map(Words::new),
             failure: None,
             number,
             machine,
@@ -96,24 +106,23 @@ impl State {
         &mut self.threads[id.index()]
     }
 
-    fn line(&mut self, address: *const ()) -> Line {
-        let identity = self.identities.of(address);
-        self.memory.line_of(identity)
-    }
-
     /// Charges an access of `id`, which is the earliest thing to happen.
     pub(crate) fn access(&mut self, id: ThreadId, address: *const (), kind: Kind) {
-        let line = self.line(address);
+        let word = self.identities.of(address);
+        let line = self.memory.line_of(word);
         let (at, processor) = (self.thread(id).time, self.thread(id).processor);
         let done = self.memory.access(Access { at, processor, line, kind });
 
         self.threads[id.index()].statistics.accesses.add(kind, &done);
+        if let Some(words) = &mut self.words {
+            words.add(word, kind, at, &done);
+        }
         let seen = self.memory.totals().all;
-        self.threads[id.index()].looked = seen;
+        self.threads[id.index()].looked_at(word, seen);
         if kind != Kind::Read {
             self.written[group(line)] = seen;
             if !self.spinning.is_empty() {
-                self.wake_spinners(line, processor, done.at);
+                self.wake_spinners(line, processor, done.reaches);
             }
         }
         self.spend(id, if done.hit { Activity::Useful } else { Activity::Stalled }, done.at);
@@ -137,8 +146,26 @@ impl State {
         }
     }
 
+    /// Ends the spinning of `id`, which no write has ended.
+    pub(crate) fn interrupt_spinning(&mut self, id: ThreadId, at: Time) {
+        if let Wait::Word(identity) = self.thread(id).wait {
+            let line = self.memory.line_of(identity);
+            if let Some(spinners) = self.spinning.get_mut(&line) {
+                spinners.retain(|(other, _)| *other != id);
+                if spinners.is_empty() {
+                    self.spinning.remove(&line);
+                }
+            }
+        }
+        self.stop_spinning(id, at);
+    }
+
     /// Accounts for the spinning of `id`, which ends at `at`.
-    pub(crate) fn stop_spinning(&mut self, id: ThreadId, at: Time) {
+    fn stop_spinning(&mut self, id: ThreadId, at: Time) {
+        let thread = &self.threads[id.index()];
+        if let (Some(words), Wait::Word(word)) = (&mut self.words, thread.wait) {
+            words.spun(word, at - thread.time);
+        }
         self.spend(id, Activity::Spinning, at.max(self.thread(id).time));
         self.thread_mut(id).wait = Wait::Nothing;
     }
@@ -147,9 +174,9 @@ impl State {
     pub(crate) fn watch(&mut self, id: ThreadId, address: *const (), until: Time) -> bool {
         let identity = self.identities.of(address);
         let line = self.memory.line_of(identity);
-        if self.written[group(line)] > self.thread(id).looked
-            || !self.memory.holds(self.thread(id).processor, line)
-        {
+        let thread = self.thread(id);
+        let seen = thread.last_look(identity).is_some_and(|seen| seen >= self.written[group(line)]);
+        if !seen || !self.memory.holds(thread.processor, line) {
             return false;
         }
         let now = self.thread(id).time;
@@ -239,13 +266,26 @@ impl State {
         }
     }
 
+    /// A call of `id` that takes no time. A loop of such calls must not stand still: a few are free, each after those takes as long as reading
+    /// a clock does on a machine of today. Says whether it did.
+    pub(crate) fn glance(&mut self, id: ThreadId) -> bool {
+        let thread = self.thread_mut(id);
+        let (at, times) = thread.glances;
+        let times = if at == thread.time { times.saturating_add(1) } else { 0 };
+        let takes = times >= FREE_GLANCES;
+        let end = thread.time + if takes { GLANCE } else { Time::ZERO };
+        thread.glances = (end, times);
+        self.spend(id, Activity::Useful, end);
+        takes
+    }
+
     /// Something happens, other than that a thread runs.
     pub(crate) fn happen(&mut self, at: Time, what: What) {
         match what {
             What::Run(..) => unreachable!("the world runs threads"),
             What::TimeOut(id, _) => match self.thread(id).status {
                 Status::Spinning => {
-                    self.stop_spinning(id, at);
+                    self.interrupt_spinning(id, at);
                     self.enter(id, Status::Running, at);
                     let stretch = self.thread(id).stretch;
                     self.events.announce(at, What::Run(id, stretch));
@@ -321,6 +361,8 @@ impl State {
         let threads = self.threads.into_iter().map(|thread| thread.statistics);
         self.statistics.threads = threads.collect();
         self.statistics.accesses = *self.memory.totals();
+        let line_of = |identity| self.memory.line_of(identity);
+        self.statistics.words = self.words.map(|words| words.sum_up(line_of)).unwrap_or_default();
         (self.statistics, self.timeline)
     }
 

@@ -56,6 +56,9 @@ pub(crate) enum Wait {
     Sleep,
 }
 
+/// How many accesses of its own a thread remembers: a loop that waits for one word may read so many less one others beside it.
+const LOOKS: usize = 4;
+
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -80,8 +83,11 @@ pub(crate) struct Thread {
     pub(crate) joiners: Vec<ThreadId>,
     /// How often it has gone to sleep on a word.
     pub(crate) sleeps: u64,
-    /// How many accesses the run had seen when it looked last; see `State::watch`.
-    pub(crate) looked: u64,
+    /// The words that it accessed last, and how many accesses the run had seen then, the oldest to be replaced next; see `State::watch`.
+    looks: [(u64, u64); LOOKS],
+    oldest: usize,
+    /// When it last called something that takes no time, and how often since anything took some; see `State::glance`.
+    pub(crate) glances: (Time, u32),
     pub(crate) locals: Locals,
     pub(crate) statistics: ThreadStatistics,
 }
@@ -100,10 +106,24 @@ impl Thread {
             pinned,
             joiners: Vec::new(),
             sleeps: 0,
-            looked: 0,
+            looks: [(u64::MAX, 0); LOOKS],
+            oldest: 0,
+            glances: (Time::ZERO, 0),
             locals: Locals::default(),
             statistics: ThreadStatistics::default(),
         }
+    }
+
+    /// It has accessed the word of this identity, as the run's access number `seen`.
+    #[inline]
+    pub(crate) fn looked_at(&mut self, word: u64, seen: u64) {
+        self.looks[self.oldest] = (word, seen);
+        self.oldest = (self.oldest + 1) % LOOKS;
+    }
+
+    /// How many accesses the run had seen when this thread last accessed a word; `None` if that is too long ago to be known.
+    pub(crate) fn last_look(&self, word: u64) -> Option<u64> {
+        self.looks.iter().filter(|(other, _)| *other == word).map(|(_, seen)| *seen).max()
     }
 
     pub(crate) fn may_run_on(&self, processor: usize) -> bool {

@@ -1,5 +1,14 @@
 //! Who ran, and who waited, where and when.
 
+mod axis;
+mod chrome;
+mod drawing;
+mod grid;
+mod legend;
+mod text;
+
+pub use drawing::Drawing;
+
 use crate::statistics::Activity;
 use crate::{ThreadId, Time};
 use serde::Serialize;
@@ -17,6 +26,15 @@ pub struct Span {
     pub start: Time,
     /// Until when.
     pub end: Time,
+}
+
+/// What has a row of its own in a [`Drawing`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Each thread: what it did, and what it waited for when it was on no processor.
+    Threads,
+    /// Each processor: what was done on it; nothing where it was idle or another application's.
+    Processors,
 }
 
 /// The spans of a run, in the order in which they ended.

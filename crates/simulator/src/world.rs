@@ -20,6 +20,7 @@ use crate::thread::{Status, ThreadId};
 use core::cell::Cell;
 use core::ptr;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Fiber = Coroutine<(), (), (), ArenaStack>;
 
@@ -170,7 +171,7 @@ impl World {
         }
     }
 
-    /// Makes a thread that runs `body`, which does not unwind.
+    /// Makes a thread that runs `body`. If that panics, the run fails.
     ///
     /// # Safety
     ///
@@ -194,8 +195,17 @@ impl World {
         let fiber = Fiber::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
             let yielder = ptr::from_ref(yielder);
             with(|world, id| world.yielders[id.index()] = yielder);
-            body();
-            local::drop_all(with_locals);
+            let end = AssertUnwindSafe(|| {
+                body();
+                local::drop_all(with_locals);
+            });
+            if let Err(payload) = catch_unwind(end) {
+                with(|world, id| {
+                    world.state.failure = Some(Failure::panicked(&world.state, id, &*payload))
+                });
+                // Its destructor is user code, and may panic again.
+                core::mem::forget(payload);
+            }
             // The last access may lie ahead of what others do.
             with(|world, id| world.state.queue_up(id));
             suspend();

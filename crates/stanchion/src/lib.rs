@@ -6,6 +6,8 @@ pub use stanchion_competitive as competitive;
 pub use stanchion_machine as machine;
 #[cfg(feature = "model")]
 pub use stanchion_model as model;
+#[cfg(feature = "simulator")]
+pub use stanchion_simulator as simulator;
 #[cfg(feature = "spin")]
 pub use stanchion_spin as spin;
 

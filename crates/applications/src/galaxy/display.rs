@@ -7,6 +7,7 @@
 
 use super::centres::Vector;
 use crate::named::{Ledger, Locksmith, Named};
+use crate::pace::{Pace, SECTION};
 use lock_api::RawMutex;
 
 /// Cells from left to right.
@@ -20,6 +21,9 @@ pub const BANDS: usize = 10;
 
 /// Columns of a band.
 const BAND: usize = WIDTH / BANDS;
+
+/// Instructions of making a change: finding the cell, counting, and drawing it.
+const CHANGE: u64 = 20;
 
 /// The part of the plane that is shown: this far from the origin to the left and to the right.
 const REACH: f64 = 6.0;
@@ -69,15 +73,16 @@ impl Changes {
 /// The bands.
 pub(super) struct Display<L> {
     bands: Vec<Named<L, Box<[u32]>>>,
+    pace: Pace,
 }
 
 impl<L: RawMutex> Display<L> {
     /// Nothing shown.
-    pub(super) fn new(locks: &mut Locksmith<'_, L>) -> Self {
+    pub(super) fn new(pace: Pace, locks: &mut Locksmith<'_, L>) -> Self {
         let band = |number| {
             locks.lock(format!("band {number}"), vec![0; BAND * HEIGHT].into_boxed_slice())
         };
-        Self { bands: (0..BANDS).map(band).collect() }
+        Self { bands: (0..BANDS).map(band).collect(), pace }
     }
 
     /// Makes the changes and forgets them.
@@ -87,7 +92,11 @@ impl<L: RawMutex> Display<L> {
                 continue;
             }
             let mut cells = ledger.lock(band);
+            self.pace.compute(SECTION);
             for change in changes.drain(..) {
+                let (Change::Leaves(cell) | Change::Comes(cell)) = change;
+                machine::write(&cells[within(cell)]);
+                self.pace.compute(CHANGE);
                 match change {
                     Change::Leaves(cell) => cells[within(cell)] -= 1,
                     Change::Comes(cell) => cells[within(cell)] += 1,
@@ -138,7 +147,7 @@ mod tests {
     fn what_comes_is_shown_until_it_leaves() {
         let make = |_: &str| parking_lot::RawMutex::INIT;
         let mut locks = Locksmith::<parking_lot::RawMutex>::new(&make);
-        let display = Display::new(&mut locks);
+        let display = Display::new(Pace::new(0), &mut locks);
         let mut ledger = Ledger::new(locks.names().len());
         let mut show = |list: &[Change]| {
             let mut changes = Changes::new();

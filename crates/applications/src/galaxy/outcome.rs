@@ -4,6 +4,7 @@ use super::centres::Encounter;
 use super::stars::Star;
 use crate::crew::MAX_THREADS;
 use crate::named::LockWaits;
+use crate::pace::CVAX_INSTRUCTION_NS;
 use crate::waits::Waits;
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -35,6 +36,8 @@ pub struct Options {
     pub chunk: usize,
     /// Whether each thread stays on a processor of its own, if there are enough.
     pub pinned: bool,
+    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it takes.
+    pub instruction_ns: u64,
 }
 
 impl Default for Options {
@@ -49,6 +52,7 @@ impl Default for Options {
             ratio: 0.5,
             chunk: 64,
             pinned: false,
+            instruction_ns: CVAX_INSTRUCTION_NS,
         }
     }
 }

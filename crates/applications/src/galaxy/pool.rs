@@ -4,6 +4,7 @@
 
 use super::stars::Chunk;
 use crate::named::{Ledger, Locksmith, Named};
+use crate::pace::{Pace, SECTION};
 use lock_api::RawMutex;
 
 /// What the lock guards.
@@ -16,23 +17,30 @@ struct Piles {
 /// All chunks, before one lock.
 pub(super) struct Pool<L> {
     piles: Named<L, Piles>,
+    pace: Pace,
 }
 
 impl<L: RawMutex> Pool<L> {
     /// All of `chunks` due.
-    pub(super) fn new(chunks: Vec<Chunk>, locks: &mut Locksmith<'_, L>) -> Self {
+    pub(super) fn new(chunks: Vec<Chunk>, pace: Pace, locks: &mut Locksmith<'_, L>) -> Self {
         let done = Vec::with_capacity(chunks.len());
-        Self { piles: locks.lock("pool".to_owned(), Piles { due: chunks, done }) }
+        Self { piles: locks.lock("pool".to_owned(), Piles { due: chunks, done }), pace }
     }
 
     /// A chunk that is due, if there is one.
     pub(super) fn take(&self, ledger: &mut Ledger) -> Option<Chunk> {
-        ledger.lock(&self.piles).due.pop()
+        let mut piles = ledger.lock(&self.piles);
+        machine::write(&piles.due);
+        self.pace.compute(SECTION);
+        piles.due.pop()
     }
 
     /// Brings back one that was advanced.
     pub(super) fn bring(&self, chunk: Chunk, ledger: &mut Ledger) {
-        ledger.lock(&self.piles).done.push(chunk);
+        let mut piles = ledger.lock(&self.piles);
+        machine::write(&piles.done);
+        self.pace.compute(SECTION);
+        piles.done.push(chunk);
     }
 
     /// Makes those due that are done. For the thread that has the [barrier](crate::barrier) to itself: no chunk is in anybody's hands.

@@ -24,12 +24,16 @@ use super::stars::{Chunk, Star, stars};
 use crate::barrier::{Barrier, Broken, MeetingWaits};
 use crate::crew::{self, Seats, Shared};
 use crate::named::{Ledger, Locksmith, Named};
+use crate::pace::{Pace, SECTION};
 use crate::waits::Waits;
 use core::ops::ControlFlow;
 use core::time::Duration;
 use lock_api::RawMutex;
 use machine::clock;
 use machine::sync::Arc;
+
+/// Instructions of advancing a star: some 80 operations on numbers with a fraction, a quarter of them in two square roots, and what brings the numbers there.
+const STAR: u64 = 400;
 
 /// What who watches is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,9 +184,10 @@ impl<L: RawMutex> Field<L> {
         let mut locks = Locksmith::new(make);
         let progress = Progress { step: 0, stopped: false };
         let barrier = Barrier::with_lock(locks.raw("phase".to_owned()), options.threads, progress);
-        let pool = Pool::new(chunks, &mut locks);
+        let pace = Pace::new(options.instruction_ns);
+        let pool = Pool::new(chunks, pace, &mut locks);
         let course = locks.lock("centres".to_owned(), Course { step: 0, encounter });
-        let display = Display::new(&mut locks);
+        let display = Display::new(pace, &mut locks);
         let names = locks.names();
         display.make(&mut changes, &mut Ledger::new(names.len()));
         let masses = encounter.bodies.map(|body| body.mass);
@@ -255,6 +260,7 @@ impl Worker {
         watch: &mut dyn FnMut(&Scene) -> ControlFlow<()>,
     ) -> Result<(), Broken> {
         let Field { barrier, pool, options, every, .. } = field;
+        let pace = Pace::new(options.instruction_ns);
         loop {
             let step = barrier.with(&mut self.waits, |progress| progress.step);
             if *every > 0 && (step % every == 0 || step == options.steps) {
@@ -268,7 +274,7 @@ impl Worker {
             barrier.meet(
                 self.who,
                 &mut self.waits,
-                |_| (),
+                |_| pace.compute(SECTION),
                 |_, waits| {
                     pool.turn(&mut waits.ledger);
                     barrier.with(waits, |progress| progress.step += 1);
@@ -296,9 +302,16 @@ impl Worker {
     /// Takes chunks and advances them to the end of step `step`, until there are none.
     fn advance<L: RawMutex>(&mut self, field: &Field<L>, step: u64) {
         let ledger = &mut self.waits.ledger;
+        let pace = Pace::new(field.options.instruction_ns);
         while let Some(mut chunk) = field.pool.take(ledger) {
-            let centres = ledger.lock(&field.course).at(step);
+            let centres = {
+                let mut course = ledger.lock(&field.course);
+                machine::read(&course.step);
+                pace.compute(SECTION);
+                course.at(step)
+            };
             for star in &mut chunk.stars {
+                pace.compute(STAR);
                 star.advance(centres, field.masses, |change| self.changes.add(change));
             }
             field.display.make(&mut self.changes, ledger);

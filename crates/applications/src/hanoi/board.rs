@@ -20,8 +20,8 @@
 
 use super::schedule::{Disk, Move};
 use crate::named::{Ledger, Locksmith, Named};
+use crate::pace::{Pace, SECTION};
 use lock_api::RawMutex;
-use machine::wait;
 
 /// What the lock of a peg guards.
 #[derive(Debug, Default)]
@@ -80,6 +80,7 @@ pub(super) struct Board<L> {
     count: Named<L, u64>,
     /// Nanoseconds that a drawing takes.
     draw_ns: u64,
+    pace: Pace,
 }
 
 /// What the display shows, read row by row while disks are moved.
@@ -116,7 +117,7 @@ impl<L: RawMutex> Board<L> {
     pub(super) fn new(
         disks: usize,
         pegs: usize,
-        draw_ns: u64,
+        (draw_ns, pace): (u64, Pace),
         locks: &mut Locksmith<'_, L>,
     ) -> Self {
         let stack = |peg| if peg == 0 { (0..disks as Disk).rev().collect() } else { Vec::new() };
@@ -138,6 +139,7 @@ impl<L: RawMutex> Board<L> {
                 .collect(),
             count: locks.lock("count".to_owned(), 0),
             draw_ns,
+            pace,
         }
     }
 
@@ -157,6 +159,8 @@ impl<L: RawMutex> Board<L> {
         let peg = if step == Step::Lift { made.from } else { made.to };
         let (row, next) = {
             let mut on = ledger.lock(&self.pegs[peg as usize]);
+            machine::write(&*on);
+            self.pace.compute(SECTION);
             if on.steps != number {
                 on.waiting.push((number, who));
                 return Attempt::TooEarly;
@@ -168,6 +172,7 @@ impl<L: RawMutex> Board<L> {
         {
             let mut cells = ledger.lock(&self.rows[row]);
             let cell = &mut cells[peg as usize];
+            machine::write(cell);
             // Invariant 4.
             if cell.steps <= number {
                 *cell = Cell { disk: drawn, steps: number + 1 };
@@ -175,6 +180,8 @@ impl<L: RawMutex> Board<L> {
             self.draw();
         }
         let mut disk = ledger.lock(&self.disks[made.disk as usize]);
+        machine::write(&*disk);
+        self.pace.compute(SECTION);
         disk.held = step == Step::Lift;
         disk.moves += u64::from(step == Step::Lower);
         Attempt::Made(next)
@@ -185,6 +192,7 @@ impl<L: RawMutex> Board<L> {
         let column = &self.columns[peg as usize];
         {
             let mut column = ledger.lock(column);
+            machine::write(&*column);
             column.above += 1;
             column.passed += 1;
             self.draw();
@@ -198,13 +206,16 @@ impl<L: RawMutex> Board<L> {
     /// What drawing takes, while the lock of what is drawn is held.
     fn draw(&self) {
         if self.draw_ns > 0 {
-            wait::delay(self.draw_ns);
+            machine::burn(self.draw_ns);
         }
     }
 
     /// Counts a move.
     pub(super) fn count(&self, ledger: &mut Ledger) {
-        *ledger.lock(&self.count) += 1;
+        let mut count = ledger.lock(&self.count);
+        machine::write(&*count);
+        self.pace.compute(SECTION);
+        *count += 1;
     }
 
     /// What the display shows.
@@ -286,7 +297,7 @@ mod tests {
     fn board(disks: usize, pegs: usize) -> (Board<Lock>, Ledger) {
         let make = |_: &str| Lock::INIT;
         let mut locks = Locksmith::new(&make);
-        let board = Board::new(disks, pegs, 0, &mut locks);
+        let board = Board::new(disks, pegs, (0, Pace::new(0)), &mut locks);
         (board, Ledger::new(locks.names().len()))
     }
 

@@ -4,6 +4,7 @@ use super::board::Remains;
 use super::schedule::Disk;
 use crate::crew::MAX_THREADS;
 use crate::named::LockWaits;
+use crate::pace::CVAX_INSTRUCTION_NS;
 use crate::waits::Waits;
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -36,7 +37,7 @@ pub struct Options {
     pub threads: usize,
     /// Times the disks go from end to end: there, back, there, …
     pub rounds: u32,
-    /// Nanoseconds for which a disk is carried, the processor being busy with it, without a lock.
+    /// Nanoseconds for which a disk is carried, the processor being busy with it, without a lock. Of the machine's own time, as `draw_ns`.
     pub work_ns: u64,
     /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial of contention. A move draws twice in rows, and twice for each
     /// peg that it passes.
@@ -44,6 +45,8 @@ pub struct Options {
     /// Whether each thread stays on one processor, which are dealt out in turn. Without it the system may let all of them take turns on one: they
     /// wake each other, and who is woken often runs where its waker did. Then no lock is ever found held.
     pub pinned: bool,
+    /// Nanoseconds that a simulated machine takes for an instruction of what is neither carrying nor drawing; the real one takes what it takes.
+    pub instruction_ns: u64,
 }
 
 impl Default for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             work_ns: 1_000,
             draw_ns: 200,
             pinned: false,
+            instruction_ns: CVAX_INSTRUCTION_NS,
         }
     }
 }

@@ -12,11 +12,15 @@ use super::post::{Broken, Post};
 use super::schedule::{Disk, Move, moves_needed};
 use crate::crew::{self, MAX_THREADS, Seats, Shared};
 use crate::named::{Ledger, Locksmith};
+use crate::pace::Pace;
 use crate::waits::Waits;
 use core::time::Duration;
 use lock_api::RawMutex;
+use machine::clock;
 use machine::sync::Arc;
-use machine::{clock, wait};
+
+/// Instructions of finding out which move is next, and of the calls to make it.
+const MOVE: u64 = 200;
 
 /// How often the display is read for who watches, in nanoseconds.
 const WATCH_NS: u64 = 100_000_000;
@@ -58,7 +62,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     watch: &mut dyn FnMut(&Scene),
 ) -> Result<Run, Refused> {
     let needed = check(options)?;
-    let &Options { disks, pegs, threads, rounds, draw_ns, pinned, .. } = options;
+    let &Options { disks, pegs, threads, rounds, draw_ns, pinned, instruction_ns, .. } = options;
     let began = clock::now();
     let plan = Plan::new(disks, pegs);
     let moves = plan.len() as u64 * u64::from(rounds);
@@ -69,8 +73,9 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
         passed: plan.columns() * u64::from(rounds),
     };
     let mut locks = Locksmith::new(make);
-    let board = Board::new(disks, pegs, draw_ns, &mut locks);
-    let posts = (0..threads).map(|who| Post::new(who, &mut locks)).collect();
+    let pace = Pace::new(instruction_ns);
+    let board = Board::new(disks, pegs, (draw_ns, pace), &mut locks);
+    let posts = (0..threads).map(|who| Post::new(who, pace, &mut locks)).collect();
     let names = locks.names();
     let locks = names.len();
     let game = Arc::new(Game { options: *options, plan, board, posts, moves, locks });
@@ -175,11 +180,13 @@ impl Worker {
         game: &Game<L>,
         watch: &mut dyn FnMut(&Scene),
     ) -> Result<(), Broken> {
-        let Options { disks, threads, rounds, .. } = game.options;
+        let Options { disks, threads, rounds, instruction_ns, .. } = game.options;
+        let pace = Pace::new(instruction_ns);
         let mine = game.plan.moves_of((self.who..disks).step_by(threads).map(|disk| disk as Disk));
         let mut watched = clock::now();
         for round in 0..rounds {
             for &index in &mine {
+                pace.compute(MOVE);
                 let (made, lift, lower) = game.plan.planned(index, round);
                 self.step(game, made, Step::Lift, lift)?;
                 self.carry(game, made);
@@ -230,7 +237,7 @@ impl Worker {
         for peg in columns(made) {
             game.board.pass(peg, &mut self.ledger, || {
                 if each > 0 {
-                    wait::delay(each);
+                    machine::burn(each);
                 }
             });
         }

@@ -21,6 +21,7 @@
 //! only says when to look. That nothing more will come is told by the word alone and carries no data.
 
 use crate::named::{Ledger, Locksmith, Named};
+use crate::pace::{Pace, SECTION};
 use lock_api::RawMutex;
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
@@ -48,13 +49,15 @@ struct Letter {
 pub(super) struct Post<L> {
     letter: Named<L, Letter>,
     word: AtomicU32,
+    pace: Pace,
 }
 
 impl<L: RawMutex> Post<L> {
-    pub(super) fn new(who: usize, locks: &mut Locksmith<'_, L>) -> Self {
+    pub(super) fn new(who: usize, pace: Pace, locks: &mut Locksmith<'_, L>) -> Self {
         Self {
             letter: locks.lock(format!("post {who}"), Letter::default()),
             word: AtomicU32::new(0),
+            pace,
         }
     }
 
@@ -63,6 +66,8 @@ impl<L: RawMutex> Post<L> {
         loop {
             let seen = {
                 let mut letter = ledger.lock(&self.letter);
+                machine::write(&*letter);
+                self.pace.compute(SECTION);
                 letter.asleep = false;
                 if core::mem::take(&mut letter.come) {
                     return Ok(());
@@ -88,6 +93,8 @@ impl<L: RawMutex> Post<L> {
     pub(super) fn ring(&self, ledger: &mut Ledger) {
         let asleep = {
             let mut letter = ledger.lock(&self.letter);
+            machine::write(&*letter);
+            self.pace.compute(SECTION);
             letter.come = true;
             // Relaxed: see the header. The last bit stays as it is.
             self.word.fetch_add(2, Ordering::Relaxed);

@@ -46,6 +46,7 @@ use super::stimulus::{contribution, stimulus};
 use super::wiring::Wiring;
 use crate::barrier::{Barrier, Broken};
 use crate::crew::{self, MAX_THREADS, Seats, Shared};
+use crate::pace::{CVAX_INSTRUCTION_NS, Pace, SECTION};
 use core::time::Duration;
 use lock_api::RawMutex;
 use machine::clock;
@@ -74,12 +75,21 @@ pub struct Options {
     /// Without it a system may put threads that wait for each other on one processor in turn, and then no lock is
     /// ever found held.
     pub pinned: bool,
+    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it takes.
+    pub instruction_ns: u64,
 }
 
 impl Default for Options {
-    /// 1,000 cycles, one thread, seed 1, 64 buckets, not pinned.
+    /// 1,000 cycles, one thread, seed 1, 64 buckets, not pinned, [`CVAX_INSTRUCTION_NS`].
     fn default() -> Self {
-        Self { cycles: 1_000, threads: 1, seed: 1, buckets: 64, pinned: false }
+        Self {
+            cycles: 1_000,
+            threads: 1,
+            seed: 1,
+            buckets: 64,
+            pinned: false,
+            instruction_ns: CVAX_INSTRUCTION_NS,
+        }
     }
 }
 
@@ -176,7 +186,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     options: &Options,
     make: &dyn Fn(&str) -> L,
 ) -> Run {
-    let Options { threads, seed, buckets, cycles, pinned } = *options;
+    let Options { threads, seed, buckets, cycles, pinned, instruction_ns } = *options;
     assert!((1..=MAX_THREADS).contains(&threads), "{threads} threads: must be 1 to {MAX_THREADS}");
     assert!(buckets > 0, "no buckets: the objects need at least one lock");
     let began = clock::now();
@@ -185,7 +195,8 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     let input = |number| stimulus(seed, 0, number);
     let simulation = Arc::new(Simulation::<L> {
         options: *options,
-        stations: Stations::with_locks(Wiring::new(netlist), threads, buckets, input, make),
+        stations: Stations::with_locks(Wiring::new(netlist), threads, buckets, input, make)
+            .at_pace(instruction_ns),
         barrier: Barrier::with_lock(make("phase"), threads, progress),
     });
 
@@ -255,6 +266,7 @@ impl Worker {
 
     fn phases<L: RawMutex>(&mut self, simulation: &Simulation<L>) -> Result<(), Broken> {
         let Simulation { stations, barrier, options } = simulation;
+        let pace = Pace::new(options.instruction_ns);
         let mut parity = 0;
         loop {
             let (step, cycle) =
@@ -276,7 +288,10 @@ impl Worker {
             barrier.meet(
                 who,
                 &mut self.waits,
-                |progress| progress.due += due,
+                |progress| {
+                    pace.compute(SECTION);
+                    progress.due += due;
+                },
                 |first, waits| {
                     let given = stations.give(who, first, waits).is_some();
                     barrier.with(waits, |progress| progress.next(given, options.cycles));

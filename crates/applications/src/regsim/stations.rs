@@ -25,12 +25,20 @@
 
 use super::stats::WaitStatistics;
 use super::wiring::Wiring;
+use crate::pace::{CVAX_INSTRUCTION_NS, Pace, SECTION};
 use core::fmt;
 use lock_api::{Mutex, RawMutex};
 use std::collections::VecDeque;
 
 /// An object, as a number: the net it drives.
 pub type Object = u32;
+
+/// Instructions of evaluating a gate, its locks apart: the call through a pointer, the frame, the loop, and as many for each input.
+const EVALUATION: u64 = 40;
+const INPUT: u64 = 15;
+
+/// Of the loop over an object's readers, for each.
+const READER: u64 = 15;
 
 /// What a bucket's lock guards, one per object.
 #[derive(Default)]
@@ -61,6 +69,7 @@ pub struct Stations<L> {
     wiring: Wiring,
     buckets: Vec<Apart<Mutex<L, Box<[State]>>>>,
     stations: Vec<Apart<Mutex<L, Station>>>,
+    pace: Pace,
 }
 
 impl<L> fmt::Debug for Stations<L> {
@@ -126,7 +135,14 @@ impl<L: RawMutex> Stations<L> {
             wiring,
             buckets: states.into_iter().enumerate().map(bucket).collect(),
             stations: stations.into_iter().enumerate().map(list).collect(),
+            pace: Pace::new(CVAX_INSTRUCTION_NS),
         }
+    }
+
+    /// The same on a simulated machine that takes `instruction_ns` nanoseconds for an instruction instead of [`CVAX_INSTRUCTION_NS`].
+    #[must_use]
+    pub fn at_pace(self, instruction_ns: u64) -> Self {
+        Self { pace: Pace::new(instruction_ns), ..self }
     }
 
     /// The circuit.
@@ -145,13 +161,18 @@ impl<L: RawMutex> Stations<L> {
     pub fn evaluate(&self, object: Object, parity: usize, waits: &mut WaitStatistics) -> usize {
         let Some(gate) = self.wiring.gate(object) else { return 0 };
         self.state(object, waits, |state| state.queued = false);
+        self.pace.compute(EVALUATION);
         let inputs = self.wiring.reads(object).iter();
-        let value = gate.evaluate(inputs.map(|&input| self.value(input, waits)));
+        let value = gate.evaluate(inputs.map(|&input| {
+            self.pace.compute(INPUT);
+            self.value(input, waits)
+        }));
         self.show(object, value, 1 - parity, waits)
     }
 
     /// At the end of a cycle: notes what a flip-flop or input will show in the next one.
     pub fn sample(&self, object: Object, input: impl Fn(u32) -> bool, waits: &mut WaitStatistics) {
+        self.pace.compute(EVALUATION);
         let number = self.wiring.input_number(object);
         // An input asks again every cycle, so it stays queued and goes back to the list in `drive`.
         self.state(object, waits, |state| state.queued = number.is_some());
@@ -186,6 +207,7 @@ impl<L: RawMutex> Stations<L> {
         }
         let mut gates = 0;
         for &reader in self.wiring.readers(object) {
+            self.pace.compute(READER);
             let owner = self.state(reader, waits, |state| {
                 (!core::mem::replace(&mut state.queued, true)).then_some(state.owner)
             });
@@ -255,7 +277,10 @@ impl<L: RawMutex> Stations<L> {
     ) -> R {
         let (bucket, slot) =
             (object as usize % self.buckets.len(), object as usize / self.buckets.len());
-        access(&mut waits.objects.lock(&self.buckets[bucket].0)[slot])
+        let mut states = waits.objects.lock(&self.buckets[bucket].0);
+        machine::write(&states[slot]);
+        self.pace.compute(SECTION);
+        access(&mut states[slot])
     }
 
     #[inline]
@@ -265,6 +290,10 @@ impl<L: RawMutex> Stations<L> {
         waits: &mut WaitStatistics,
         access: impl FnOnce(&mut Station) -> R,
     ) -> R {
-        access(&mut waits.lists.lock(&self.stations[who as usize].0))
+        let mut station = waits.lists.lock(&self.stations[who as usize].0);
+        // Whichever list it is, its length and its end.
+        machine::write(&station.clocked);
+        self.pace.compute(SECTION);
+        access(&mut station)
     }
 }

@@ -15,8 +15,8 @@
 //! | [`asymmetric`] | nothing on the one side, a fence on the other |
 //! | [`model`] | a body, run a few times with different seeds |
 //!
-//! Outside a run atomics and cells are plain memory, free of charge: a test may read its results when the run is over. Everything that waits, asks for the time
-//! or starts a thread panics there, and names the call.
+//! Outside a run atomics and cells are plain memory, free of charge: a test may read its results when the run is over. Everything that waits, asks
+//! for the time or starts a thread panics there, and names the call.
 
 pub(crate) mod asymmetric;
 pub(crate) mod atomic;

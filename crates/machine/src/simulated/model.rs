@@ -1,7 +1,7 @@
 //! On the simulated machine a model is a body that is run a few times: on one, two and four processors, with time slices of different lengths.
 //!
-//! Why so: a run takes the one order of events that its machine's times make, and other times make other orders. So it is a sample of the interleavings, as on the
-//! real machine, but the same sample every time, and a run that stands still is reported with who waits for what.
+//! Why so: a run takes the one order of events that its machine's times make, and other times make other orders. So it is a sample of the
+//! interleavings, as on the real machine, but the same sample every time, and a run that stands still is reported with who waits for what.
 
 use core::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What the macros expand to under simulation: statics that belong to a run, or to one virtual thread of it.
 //!
-//! Why a run's copy of a static is copied from a prototype, and not computed: some are tables of a megabyte, and a constant that is computed into a box goes
-//! through the stack in a debug build, which is a virtual thread's and small.
+//! Why a run's copy of a static is copied from a prototype, and not computed: some are tables of a megabyte, and a constant that is computed into a
+//! box goes through the stack in a debug build, which is a virtual thread's and small.
 //!
 //! # Invariants
 //!

@@ -39,8 +39,8 @@ pub trait WaitPolicy {
     /// For how many nanoseconds from now on it would only pause and look again, by the pauses of [`hint::spin_loop`](crate::hint::spin_loop):
     /// `u64::MAX` if for ever, 0 (the default) if that is not known.
     ///
-    /// A simulated machine asks it before each pause. Unless the answer is 0, it lets so much time pass, or until the word is written, without calling
-    /// [`pause`](Self::pause), and reports the time by [`paused`](Self::paused). Other machines do not ask.
+    /// A simulated machine asks it before each pause. Unless the answer is 0, it lets so much time pass, or until the word is written, without
+    /// calling [`pause`](Self::pause), and reports the time by [`paused`](Self::paused). Other machines do not ask.
     fn pausing(&self) -> u64 {
         0
     }

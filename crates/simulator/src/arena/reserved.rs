@@ -5,8 +5,8 @@
 //! 1. The reservation is made once, is never given back, and begins at a multiple of [`SLOT`]. `LENGTH` is stored after `BASE`: who sees
 //!    the one sees the other.
 //! 2. Slot `n` is the bytes from `BASE + n * SLOT` on, `n` below `LENGTH / SLOT`; only `SLOTS[n]` uses them.
-//! 3. A slot's [`Space`] is touched by who holds its `busy` flag only. What is done with the flag held neither allocates through the global allocator,
-//!    nor panics, nor switches to another virtual thread.
+//! 3. A slot's [`Space`] is touched by who holds its `busy` flag only. What is done with the flag held neither allocates through the global
+//!    allocator, nor panics, nor switches to another virtual thread.
 //! 4. A number in `CURRENT` is of a slot that was taken before. If it has been given back since, a block of it makes it taken again.
 
 mod class;
@@ -116,8 +116,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Takes the first free slot. A few microseconds the first time, then as many nanoseconds as there are slots in use, and the
-    /// kernel's work for each page that is touched.
+    /// Takes the first free slot. Linear in the slots that are in use; the pages are the kernel's work when they are first touched.
     pub(crate) fn take() -> Result<Self, ArenaError> {
         static RESERVED: OnceLock<Result<(), Refusal>> = OnceLock::new();
         // What the standard library keeps for ever must not be made in a slot: the buffer of the output, the thread's handle.

@@ -1,5 +1,9 @@
 //! The tests of this crate run with [`Arena`] as their allocator.
 
+mod child;
+mod life;
+mod stacks;
+
 use super::*;
 use core::ptr::NonNull;
 use std::alloc::{alloc, alloc_zeroed, dealloc, handle_alloc_error, realloc};

@@ -65,9 +65,10 @@ impl Caches {
             Kind::Read | Kind::Write => (at, Time::ZERO),
             Kind::Exchange => (at.max(self.drained[processor]), times.exchange),
         };
-        if entry.hit(processor, kind) {
+        if entry.hit(starts, processor, kind) {
             return Done { queued: starts - at, ..Done::hit(starts + times.hit + beyond) };
         }
+        let owner = entry.owner();
         let Need { takes, far, transfer } = need(times, self.socket, entry, processor, kind);
         let invalidated = entry.moved(processor, kind);
         let (mut begins, mut occupied) = (starts.max(entry.free), Time::ZERO);
@@ -80,13 +81,20 @@ impl Caches {
         let arrives = begins + takes;
         let reads = kind == Kind::Read && !transfer;
         entry.free = if reads { begins + times.line_busy } else { arrives };
+        if let Some(owner) = owner
+            && kind != Kind::Write
+        {
+            // Estimated: a third of the way is the request's, the rest is the line's.
+            entry.leaves(at, owner, begins + Time::picos(takes.as_picos() / 3));
+        }
         let (done, queued) = if kind == Kind::Write {
             self.drained[processor] = self.drained[processor].max(arrives);
             (at + times.hit, Time::ZERO)
         } else {
             (arrives + beyond, begins - at)
         };
-        Done { at: done, hit: false, transfer, invalidated, queued, occupied }
+        // Others are told when the request is served, and then wait for the line.
+        Done { at: done, reaches: begins, hit: false, transfer, invalidated, queued, occupied }
     }
 
     pub(crate) fn holds(&self, processor: usize, line: Line) -> bool {

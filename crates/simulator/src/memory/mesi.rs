@@ -13,7 +13,15 @@
 //!
 //! 1. A line that is exclusive or modified has exactly one copy, the owner's.
 //! 2. A line that is untouched has none.
-//! 3. After a write or an exchange the line is modified, and its copy is the writer's.
+//! 3. After a write or an exchange that was no hit the line is modified, and its copy is the writer's.
+//!
+//! # Lines that are leaving
+//!
+//! A request takes effect when it is issued, so the state is that of the *last* request, and the line may be somewhere else still. Its owner goes
+//! on using it until the request arrives there: [`leaves`](Entry::leaves) says until when, and what the owner does before is a hit that
+//! changes no state. Without that, two processors that fight for a lock would hand its line over at every access, which caches do not: the owner
+//! gets some accesses done each time. A plain store that is on its way is no such request, because the owner would see what was stored before it
+//! can have arrived.
 //!
 //! Caches have no bound, so a copy goes only when another processor writes.
 
@@ -38,11 +46,17 @@ pub(crate) struct Entry {
     pub(crate) copies: Processors,
     /// When the transaction that last moved it is over: the next one finds it no earlier.
     pub(crate) free: Time,
+    /// Who has the line still though it was asked for, and until when.
+    leaving: Vec<(usize, Time)>,
 }
 
 impl Entry {
     /// Whether this access needs no transaction; a write makes the line modified.
-    pub(crate) fn hit(&mut self, processor: usize, kind: Kind) -> bool {
+    pub(crate) fn hit(&mut self, at: Time, processor: usize, kind: Kind) -> bool {
+        self.owned(processor, kind) || self.still_here(at, processor)
+    }
+
+    fn owned(&mut self, processor: usize, kind: Kind) -> bool {
         let present = self.copies.contains(processor);
         match (kind, self.state) {
             (Kind::Read, _) => present,
@@ -52,6 +66,16 @@ impl Entry {
             }
             _ => false,
         }
+    }
+
+    fn still_here(&self, at: Time, processor: usize) -> bool {
+        self.leaving.iter().any(|&(owner, until)| owner == processor && at < until)
+    }
+
+    /// A request made `at` takes the line from its owner, whom it reaches later.
+    pub(crate) fn leaves(&mut self, at: Time, owner: usize, reached: Time) {
+        self.leaving.retain(|&(other, until)| at < until && other != owner);
+        self.leaving.push((owner, reached));
     }
 
     /// Whose it is alone.

@@ -160,6 +160,21 @@ mod write_back {
     }
 
     #[test]
+    fn an_owner_keeps_its_line_until_the_bus_tells_it() {
+        let mut system = small(3);
+        done(&mut system, 0, 0, Exchange, LOCK);
+        // 2 has the bus from 98 to 101 for another line; 1 asks at 99: bus 101..105, so 0 may write until then, and it gets it at 101 + 15 + 2.
+        done(&mut system, 98, 2, Read, COUNT);
+        let take = issue(&mut system, 99, 1, Exchange, LOCK);
+        assert_eq!((take.at.as_nanos(), take.reaches.as_nanos()), (118, 105));
+        assert!(issue(&mut system, 104, 0, Write, LOCK).hit);
+        // Too late: bus 105..109, the line is 1's at 116, and 15 from there.
+        assert_eq!(done(&mut system, 105, 0, Write, LOCK), 131);
+        // 1 was asked by a plain write, which would be seen too early: it has to wait for its turn, 131 + 15.
+        assert_eq!(done(&mut system, 106, 1, Write, LOCK), 146);
+    }
+
+    #[test]
     fn clean_misses_follow_one_another_on_the_bus() {
         let mut system = small(4);
         let ends: Vec<_> = (0..4).map(|p| done(&mut system, 0, p, Read, LOCK)).collect();
@@ -322,6 +337,21 @@ mod directory {
     }
 
     #[test]
+    fn an_owner_keeps_its_line_until_the_request_arrives() {
+        let mut system = small();
+        done(&mut system, 0, 0, Exchange, LOCK);
+        // Both ask for 0's line. It arrives at 1 after 40, and at 2 after another 100; 0 has it for a third of the first way.
+        assert_eq!(done(&mut system, 100, 1, Exchange, LOCK), 145);
+        assert_eq!(done(&mut system, 101, 2, Exchange, LOCK), 245);
+        assert_eq!(done(&mut system, 113, 0, Exchange, LOCK), 119);
+        assert!(!issue(&mut system, 114, 0, Read, LOCK).hit);
+        // 1 has it from 140 on, for a third of 100.
+        assert!(issue(&mut system, 173, 1, Write, LOCK).hit);
+        assert!(!issue(&mut system, 174, 1, Write, LOCK).hit);
+        system.check();
+    }
+
+    #[test]
     fn an_upgrade_is_as_far_as_the_farthest_copy() {
         let mut system = small();
         done(&mut system, 0, 0, Read, LOCK);
@@ -390,6 +420,13 @@ mod always {
                 let own = before.contains(&access.processor);
                 prop_assert!(done.at > now, "an access takes time");
                 prop_assert!(done.queued <= done.at - now);
+                let alone = own && before.len() == 1;
+                if done.hit && !(alone || own && kind == Kind::Read) {
+                    // The line was still there.
+                    prop_assert_eq!(after, before);
+                    prop_assert!(matches!(machine.memory, Memory::WriteBack(_) | Memory::Directory(_)));
+                    continue;
+                }
                 if kind == Kind::Read {
                     prop_assert_eq!(done.hit, own);
                 }

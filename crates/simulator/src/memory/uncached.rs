@@ -46,6 +46,7 @@ impl Modules {
         let begins = self.modules[home].enter(at, module).max(crosses);
         Done {
             at: begins + takes + beyond,
+            reaches: begins + module,
             hit: false,
             transfer: false,
             invalidated: 0,

@@ -52,6 +52,7 @@ impl Caches {
         let begins = self.bus.enter(at, occupied);
         Done {
             at: begins + takes + beyond,
+            reaches: begins + occupied,
             hit: false,
             transfer: shared && !present,
             invalidated: 0,

@@ -38,9 +38,10 @@ impl Caches {
         let times = &self.times;
         let entry = self.lines.entry(line);
         let beyond = if kind == Kind::Exchange { times.exchange } else { Time::ZERO };
-        if entry.hit(processor, kind) {
+        if entry.hit(at, processor, kind) {
             return Done::hit(at + times.hit + beyond);
         }
+        let owner = entry.owner();
         let transfer = entry.state == State::Modified;
         let (takes, occupied) = match (transfer, entry.copies.contains(processor)) {
             (true, _) => (times.transfer, times.transfer_bus),
@@ -49,12 +50,20 @@ impl Caches {
         };
         let moves = transfer || kind != Kind::Read;
         let invalidated = entry.moved(processor, kind);
-        let begins = self.bus.enter(at, occupied).max(entry.free);
+        let turn = self.bus.enter(at, occupied);
+        let (told, begins) = (turn + occupied, turn.max(entry.free));
         if moves {
             entry.free = begins + takes;
         }
+        if let Some(owner) = owner
+            && kind != Kind::Write
+        {
+            entry.leaves(at, owner, told.max(begins));
+        }
         Done {
             at: begins + takes + beyond,
+            // Others are told on the bus, and then wait for the line.
+            reaches: told,
             hit: false,
             transfer,
             invalidated,

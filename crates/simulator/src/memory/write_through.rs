@@ -54,6 +54,7 @@ impl Caches {
         let begins = self.bus.enter(at, occupied);
         Done {
             at: begins + takes,
+            reaches: begins + occupied,
             hit: false,
             transfer: false,
             invalidated,

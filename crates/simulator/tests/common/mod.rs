@@ -39,4 +39,9 @@ impl Word {
         inside::access(self.address(), Kind::Exchange);
         self.0.swap(value, Relaxed)
     }
+
+    pub(crate) fn compare_exchange(&self, expected: u64, value: u64) -> Result<u64, u64> {
+        inside::access(self.address(), Kind::Exchange);
+        self.0.compare_exchange(expected, value, Relaxed, Relaxed)
+    }
 }

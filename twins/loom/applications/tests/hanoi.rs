@@ -9,8 +9,16 @@ use stanchion_applications_loom::hanoi::{self, Options};
 /// Two disks, a thread each: the large one waits for the small one to be lifted, the small one for the large one to be lowered.
 #[test]
 fn two_threads_move_two_disks_preemptions_3() {
-    let options =
-        Options { disks: 2, pegs: 3, threads: 2, rounds: 1, work_ns: 0, draw_ns: 0, pinned: false };
+    let options = Options {
+        disks: 2,
+        pegs: 3,
+        threads: 2,
+        rounds: 1,
+        work_ns: 0,
+        draw_ns: 0,
+        pinned: false,
+        ..Options::default()
+    };
     let model = Model::new().preemptions(3);
     explore("hanoi::two_threads_move_two_disks_preemptions_3", model, move || {
         let run = hanoi::run::<Lock>(&options).expect("good options");

@@ -168,7 +168,8 @@ fn whole_runs_agree_with_the_sequential_one_preemptions_4() {
     )
     .unwrap();
     let expected = sequential::run(&netlist, 2, 1).checksum;
-    let options = Options { cycles: 2, threads: 2, seed: 1, buckets: 1, pinned: true };
+    let options =
+        Options { cycles: 2, threads: 2, seed: 1, buckets: 1, pinned: true, ..Options::default() };
     let model = Model::new().preemptions(4);
     explore("regsim::whole_runs_agree_with_the_sequential_one_preemptions_4", model, move || {
         assert_eq!(regsim::run::<Lock>(&netlist, &options).checksum, expected);

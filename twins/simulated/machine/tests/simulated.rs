@@ -167,6 +167,13 @@ fn what_needs_a_run_says_so() {
 }
 
 #[test]
+fn a_thread_of_the_system_is_outside() {
+    let message =
+        result_on(2, || std::thread::spawn(|| panic_of(thread::yield_now)).join().unwrap());
+    assert!(message.contains("thread::yield_now was used outside a simulation"), "{message}");
+}
+
+#[test]
 fn an_instant_of_the_real_clock_is_refused() {
     let failure = on(1, || Deadline::at(Instant::now())).unwrap_err().to_string();
     assert!(failure.contains("std::time::Instant::now"), "{failure}");

@@ -100,7 +100,9 @@ impl Space {
         let closed = unsafe { os::close(self.base, SLOT) };
         self.lost = closed.is_err();
         let (base, lost) = (self.base, self.lost);
-        *self = Self { base, top: base, open: base, floor: base + SLOT, lost, ..Self::new() };
+        // A lost slot has no room: not even for a thread that still allocates from it.
+        let floor = if lost { base } else { base + SLOT };
+        *self = Self { base, top: base, open: base, floor, lost, ..Self::new() };
     }
 
     /// The address of a block, and whether it is known to be zero; none if the slot is full.

@@ -1,0 +1,34 @@
+//! How long a simulated machine computes: so many instructions at the pace of its processors.
+//!
+//! Why instructions and not nanoseconds: how much a program computes between its locks is the program's, how fast that goes is the machine's. On
+//! the real machine computation takes what it takes, and declaring it costs nothing ([`machine::work`]).
+//!
+//! The counts stand as constants beside the code that they are about, for code as the compilers of the paper's time made it: checked subscripts and pointers,
+//! and no value kept in a register from one statement to the next. They are estimates; the critical sections are the exception ([`SECTION`]).
+
+/// Nanoseconds of an instruction on the Firefly of the paper: a CVAX does some three million in a second.
+pub const CVAX_INSTRUCTION_NS: u64 = 333;
+
+/// Entering a critical section, leaving it, and a few statements inside, the lock's own accesses apart.
+///
+/// Fitted: spinning waits have the mean that the paper's table 2 gives (22 to 28 µs) if sections take about twice that, of which this is the least.
+/// That is much for a few statements, but a section of Modula-2+ is also a frame of an exception handler, and in it references are counted.
+pub(crate) const SECTION: u64 = 60;
+
+/// The pace of the machine's processors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    instruction_ns: u64,
+}
+
+impl Pace {
+    pub(crate) fn new(instruction_ns: u64) -> Self {
+        Self { instruction_ns }
+    }
+
+    /// Computes `instructions`: on a simulated machine only.
+    #[inline]
+    pub(crate) fn compute(self, instructions: u64) {
+        machine::work(self.instruction_ns.saturating_mul(instructions));
+    }
+}

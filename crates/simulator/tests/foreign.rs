@@ -1,0 +1,9 @@
+//! A program whose allocator is not `Arena`.
+
+use stanchion_simulator::Arena;
+
+#[test]
+fn arena_is_not_installed_by_itself() {
+    assert!(!Arena::is_installed());
+    assert!(!Arena::is_installed(), "the answer is kept");
+}
