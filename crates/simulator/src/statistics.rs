@@ -168,6 +168,10 @@ pub struct ThreadStatistics {
     pub accesses: Accesses,
     /// How often it was taken off its processor while it could have gone on.
     pub preemptions: u64,
+    /// How often it stayed beyond its slice because it had asked not to be preempted; see [`os::keep`](crate::os::keep).
+    pub graces: u64,
+    /// How often it was preempted all the same: it kept its processor for too long.
+    pub breaches: u64,
     /// How often it was put on another processor than the last.
     pub migrations: u64,
     /// When it began and ended.
