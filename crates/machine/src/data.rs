@@ -58,3 +58,19 @@ pub fn read<T: ?Sized>(value: &T) {
 pub fn write<T: ?Sized>(value: &T) {
     backend::data::write(core::ptr::from_ref(value).cast(), size_of_val(value));
 }
+
+/// Gives `value` a name in the statistics of the simulated machine, which then count by name what is asked of its words, and say which names share a
+/// cache line; free elsewhere.
+///
+/// Parts of a value may have names of their own; what has the same name is counted together.
+///
+/// ```
+/// use stanchion_machine::atomic::AtomicUsize;
+///
+/// let tail = AtomicUsize::new(0);
+/// stanchion_machine::label(&tail, "tail");
+/// ```
+#[inline]
+pub fn label<T: ?Sized>(value: &T, name: &str) {
+    backend::data::label(core::ptr::from_ref(value).cast(), size_of_val(value), name);
+}

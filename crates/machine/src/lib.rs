@@ -50,7 +50,7 @@ pub mod thread;
 pub mod topology;
 
 pub use backend::choice;
-pub use data::{burn, read, work, write};
+pub use data::{burn, label, read, work, write};
 pub use model::{Explored, Model, model};
 #[cfg(feature = "std")]
 pub use refused::Refused;

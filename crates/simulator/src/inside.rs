@@ -390,6 +390,22 @@ pub fn identity(address: *const ()) -> u64 {
     with(|world, _| world.state.identities.of(address)).unwrap_or_else(|| outside("an address"))
 }
 
+/// Names the words in `bytes` bytes from `address` on, for [`Statistics::words`](crate::Statistics::words).
+///
+/// What has the same name is counted together. Of nested names the one that begins last holds, and the shortest of those; a name stays with its
+/// place, whatever comes to lie there later.
+///
+/// Takes no time. Nothing outside a run, and in a run that does not count words.
+pub fn label(address: *const (), bytes: usize, name: &str) {
+    with(|world, _| {
+        let state = &mut world.state;
+        if let Some(words) = &mut state.words {
+            words.label(&mut state.identities, address, bytes, name);
+        }
+    })
+    .unwrap_or_default();
+}
+
 /// The panic of a call that would leave the simulation.
 ///
 /// # Panics

@@ -29,6 +29,7 @@ pub struct Simulation {
     seed: u64,
     stack_size: usize,
     timeline: bool,
+    words: Option<usize>,
     limits: Limits,
 }
 
@@ -52,6 +53,7 @@ impl Simulation {
             seed: 0,
             stack_size: 64 << 10,
             timeline: false,
+            words: None,
             limits: Limits {
                 time: Time::millis(1_000_000),
                 accesses: 1_000_000_000,
@@ -78,6 +80,14 @@ impl Simulation {
     #[must_use]
     pub fn timeline(mut self) -> Self {
         self.timeline = true;
+        self
+    }
+
+    /// Counts what is asked of single words: all that have a [label](inside::label), and the `count` others that were waited for longest. Memory for
+    /// each word that is touched, and some tens of nanoseconds for each access.
+    #[must_use]
+    pub fn words(mut self, count: usize) -> Self {
+        self.words = Some(count);
         self
     }
 
@@ -126,6 +136,7 @@ impl Simulation {
             (self.seed, number),
             self.limits,
             self.timeline,
+            self.words,
         );
         let mut world = World::new(state, slot, self.stack_size);
 

@@ -20,7 +20,7 @@ use crate::local::Locals;
 use crate::memory::{Access, Kind, Line, System};
 use crate::random::Random;
 use crate::scheduler::Processor;
-use crate::statistics::{Activity, Statistics};
+use crate::statistics::{Activity, Statistics, Words};
 use crate::thread::{Outcome, Status, Thread, ThreadId, Wait};
 use crate::timeline::Timeline;
 use crate::{Machine, Time};
@@ -60,6 +60,7 @@ pub(crate) struct State {
     pub(crate) limits: Limits,
     pub(crate) statistics: Statistics,
     pub(crate) timeline: Option<Timeline>,
+    pub(crate) words: Option<Words>,
     pub(crate) failure: Option<Failure>,
     pub(crate) number: u64,
 }
@@ -71,6 +72,7 @@ impl State {
         (seed, number): (u64, u64),
         limits: Limits,
         timeline: bool,
+        words: Option<usize>,
     ) -> Self {
         let count = machine.processors;
         Self {
@@ -89,6 +91,7 @@ impl State {
             limits,
             statistics: Statistics { processors: vec![Time::ZERO; count], ..Statistics::default() },
             timeline: timeline.then(Timeline::default),
+            words: words.map(Words::new),
             failure: None,
             number,
             machine,
@@ -106,11 +109,19 @@ impl State {
     /// Charges an access of `id`, which is the earliest thing to happen.
     pub(crate) fn access(&mut self, id: ThreadId, address: *const (), kind: Kind) {
         let word = self.identities.of(address);
+        self.access_word(id, word, kind);
+    }
+
+    /// [`access`](Self::access), with the word by its identity.
+    pub(crate) fn access_word(&mut self, id: ThreadId, word: u64, kind: Kind) {
         let line = self.memory.line_of(word);
         let (at, processor) = (self.thread(id).time, self.thread(id).processor);
         let done = self.memory.access(Access { at, processor, line, kind });
 
         self.threads[id.index()].statistics.accesses.add(kind, &done);
+        if let Some(words) = &mut self.words {
+            words.add(word, kind, at, &done);
+        }
         let seen = self.memory.totals().all;
         self.threads[id.index()].looked_at(word, seen);
         if kind != Kind::Read {
@@ -156,6 +167,10 @@ impl State {
 
     /// Accounts for the spinning of `id`, which ends at `at`.
     fn stop_spinning(&mut self, id: ThreadId, at: Time) {
+        let thread = &self.threads[id.index()];
+        if let (Some(words), Wait::Word(word)) = (&mut self.words, thread.wait) {
+            words.spun(word, at - thread.time);
+        }
         self.spend(id, Activity::Spinning, at.max(self.thread(id).time));
         self.thread_mut(id).wait = Wait::Nothing;
     }
@@ -351,6 +366,8 @@ impl State {
         let threads = self.threads.into_iter().map(|thread| thread.statistics);
         self.statistics.threads = threads.collect();
         self.statistics.accesses = *self.memory.totals();
+        let line_of = |identity| self.memory.line_of(identity);
+        self.statistics.words = self.words.map(|words| words.sum_up(line_of)).unwrap_or_default();
         (self.statistics, self.timeline)
     }
 

@@ -1,5 +1,11 @@
 //! What a run has counted.
 
+mod table;
+mod words;
+
+pub use words::WordStatistics;
+pub(crate) use words::Words;
+
 use crate::Time;
 use crate::memory::{Done, Kind};
 use serde::{Deserialize, Serialize};
@@ -62,6 +68,15 @@ impl Times {
     }
 }
 
+impl core::iter::Sum for Times {
+    fn sum<I: Iterator<Item = Self>>(times: I) -> Self {
+        times.fold(Self::default(), |mut sum, times| {
+            Activity::ALL.into_iter().for_each(|activity| sum.add(activity, times.of(activity)));
+            sum
+        })
+    }
+}
+
 /// The accesses of a thread, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accesses {
@@ -95,6 +110,54 @@ impl Accesses {
         self.queued += done.queued;
         self.occupied += done.occupied;
     }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.all += other.all;
+        self.misses += other.misses;
+        self.transfers += other.transfers;
+        self.exchanges += other.exchanges;
+        self.invalidations += other.invalidations;
+        self.queued += other.queued;
+        self.occupied += other.occupied;
+    }
+
+    /// The counts for each of `count` acquisitions, items, or whatever the program did so often.
+    ///
+    /// ```
+    /// let accesses = stanchion_simulator::Accesses { all: 30, transfers: 15, ..Default::default() };
+    /// assert_eq!(accesses.per(10).transfers, 1.5);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0.
+    #[must_use]
+    pub fn per(&self, count: u64) -> Rates {
+        assert!(count > 0, "accesses for each of 0 times");
+        let each = |sum: u64| sum as f64 / count as f64;
+        Rates {
+            all: each(self.all),
+            misses: each(self.misses),
+            transfers: each(self.transfers),
+            exchanges: each(self.exchanges),
+            invalidations: each(self.invalidations),
+        }
+    }
+}
+
+/// [`Accesses`] for each time that something was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Shared accesses.
+    pub all: f64,
+    /// Transactions.
+    pub misses: f64,
+    /// Lines that came from another processor's cache.
+    pub transfers: f64,
+    /// Atomic read-modify-writes.
+    pub exchanges: f64,
+    /// Copies in other caches that were invalidated.
+    pub invalidations: f64,
 }
 
 /// What one thread did.
@@ -108,6 +171,10 @@ pub struct ThreadStatistics {
     pub accesses: Accesses,
     /// How often it was taken off its processor while it could have gone on.
     pub preemptions: u64,
+    /// How often it stayed beyond its slice because it had asked not to be preempted; see [`os::keep`](crate::os::keep).
+    pub graces: u64,
+    /// How often it was preempted all the same: it kept its processor for too long.
+    pub breaches: u64,
     /// How often it was put on another processor than the last.
     pub migrations: u64,
     /// When it began and ended.
@@ -115,6 +182,28 @@ pub struct ThreadStatistics {
 }
 
 /// What a run has counted. The same on every run of the same seed, and on every computer.
+///
+/// Its [`Display`](core::fmt::Display) is tables to read.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+/// use stanchion_simulator::inside::{self, Kind};
+/// use stanchion_simulator::{Simulation, machines};
+///
+/// let run = Simulation::new(machines::modern(2)).words(4).run(|| {
+///     let count = AtomicU64::new(0);
+///     inside::label((&raw const count).cast(), size_of_val(&count), "count");
+///     for _ in 0..10 {
+///         inside::access((&raw const count).cast(), Kind::Exchange);
+///         count.fetch_add(1, Relaxed);
+///     }
+/// })?;
+/// let count = run.statistics.word("count").expect("it was touched");
+/// assert_eq!((count.accesses.exchanges, count.accesses.misses), (10, 1));
+/// assert_eq!(run.statistics.accesses.per(10).exchanges, 1.0);
+/// println!("{}", run.statistics);
+/// # Ok::<(), stanchion_simulator::Failure>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
     /// How long the run took, in virtual time.
@@ -125,9 +214,33 @@ pub struct Statistics {
     pub threads: Vec<ThreadStatistics>,
     /// How long each processor had a thread of the program on it.
     pub processors: Vec<Time>,
+    /// What was asked of which words, those first that were waited for longest: all that have a label, and as many others as
+    /// [`Simulation::words`](crate::Simulation::words) asked for. Empty if it did not.
+    pub words: Vec<WordStatistics>,
 }
 
 impl Statistics {
+    /// What all threads spent their time on.
+    #[must_use]
+    pub fn times(&self) -> Times {
+        self.threads.iter().map(|thread| thread.times).sum()
+    }
+
+    /// Which part of the run the bus was busy. On a machine with several links or memories, the sum of theirs, which can be more than 1.
+    #[must_use]
+    pub fn bus_use(&self) -> f64 {
+        if self.elapsed == Time::ZERO {
+            return 0.0;
+        }
+        self.accesses.occupied.as_secs() / self.elapsed.as_secs()
+    }
+
+    /// What was asked of the words of that label, if the run counted words and one of these was touched.
+    #[must_use]
+    pub fn word(&self, label: &str) -> Option<&WordStatistics> {
+        self.words.iter().find(|word| word.labelled && word.name == label)
+    }
+
     /// What reports call a thread: its number, and its name if it has one.
     pub(crate) fn thread_name(&self, thread: usize) -> String {
         match self.threads.get(thread).and_then(|thread| thread.name.as_deref()) {

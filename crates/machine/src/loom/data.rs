@@ -7,3 +7,5 @@ pub(crate) fn burn(_nanos: u64) {}
 pub(crate) fn read(_start: *const (), _bytes: usize) {}
 
 pub(crate) fn write(_start: *const (), _bytes: usize) {}
+
+pub(crate) fn label(_start: *const (), _bytes: usize, _name: &str) {}

@@ -18,3 +18,6 @@ pub(crate) fn read(_start: *const (), _bytes: usize) {}
 
 #[inline]
 pub(crate) fn write(_start: *const (), _bytes: usize) {}
+
+#[inline]
+pub(crate) fn label(_start: *const (), _bytes: usize, _name: &str) {}

@@ -21,6 +21,10 @@ pub(crate) fn write(start: *const (), bytes: usize) {
     words(start, bytes, Kind::Write);
 }
 
+pub(crate) fn label(start: *const (), bytes: usize, name: &str) {
+    inside::label(start, bytes, name);
+}
+
 /// One access to each word that the value lies in.
 fn words(start: *const (), bytes: usize, kind: Kind) {
     if bytes == 0 {

@@ -55,6 +55,15 @@ impl Identities {
     }
 }
 
+/// The word's place, short: its offset in the run's memory, or block and byte outside.
+pub(crate) fn place(identity: u64) -> String {
+    if identity & FOREIGN == 0 {
+        return format!("at {identity:#x}");
+    }
+    let (block, byte) = ((identity & !FOREIGN) >> APART, identity & ((1 << APART) - 1));
+    format!("outside, block {block} byte {byte}")
+}
+
 /// The word in words, for a report.
 pub(crate) fn name(identity: u64) -> String {
     if identity & FOREIGN == 0 {
