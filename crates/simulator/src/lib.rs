@@ -8,6 +8,7 @@ mod local;
 pub mod machine;
 pub mod machines;
 mod memory;
+pub mod os;
 mod random;
 mod scheduler;
 mod simulation;

@@ -221,4 +221,12 @@ pub struct Scheduling {
     /// How many applications share the processors, this one among them: each processor runs the others for so many quanta less one after
     /// each of ours.
     pub applications: usize,
+    /// For how long beyond its slice a thread stays that has asked not to be preempted; see [`os::keep`](crate::os::keep).
+    pub grace: Time,
+    /// From a processor's broadcast until the others take the interrupt; see `os::gang`.
+    pub interrupt: Time,
+    /// By how much some of them take it later than others, at most.
+    pub skew: Time,
+    /// Telling a program of an event that concerns its processors, until it can do something about it; see `os::activations`.
+    pub upcall: Time,
 }

@@ -97,6 +97,12 @@ fn scheduling(processors: usize, switch: Time, call: Time, wakeup: Time) -> Sche
         // Estimated: a thread of the system.
         spawn: Time::micros(20),
         applications: 1,
+        // Estimated: a tenth of a slice.
+        grace: Time::micros(70) * u64::from(slices),
+        // Estimated: an interrupt from processor to processor, and what its handling differs by.
+        interrupt: Time::micros(1),
+        skew: Time::nanos(500),
+        upcall: call + wakeup,
     }
 }
 
