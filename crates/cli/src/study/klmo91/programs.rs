@@ -160,10 +160,10 @@ impl Regsim {
         let options = regsim::Options {
             cycles,
             threads: threads(place.processors),
+            buckets: place.buckets,
             seed: place.seed,
             pinned: place.pinned,
             instruction_ns: place.instruction_ns,
-            ..regsim::Options::default()
         };
         let checksum = sequential::run(&netlist, cycles, place.seed).checksum;
         Ok(Self { netlist, options, checksum, processors: place.processors })

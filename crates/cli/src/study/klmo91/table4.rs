@@ -4,6 +4,11 @@
 //! always-block, and every adaptive one and the known optimum take less than both fixed ones; else *differs*. *not judged* on one processor, or if the
 //! noise is above 5 %. How large the paper's differences are (12 to 37 %) stands beside ours and is not judged: its author could not explain them
 //! (section 5).
+//!
+//! In virtual time it *differs*: all strategies that spin save about as much as the paper's fixed ones did, and always-spin as much as they. Two things
+//! are not as they were on the Firefly. The holder of a lock here only computes; the paper's drew by calling the window system, another
+//! address space, and a thread that spins while the holder sleeps keeps a processor from those that could run. And here few waits are longer than C (table 2
+//! in virtual time; the paper's off-line optimum blocked 16.5 %), so that there is little for a strategy to learn. What made them long the paper does not say.
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
@@ -41,14 +46,15 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 }
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
-    context.plan(1 + simulated::steps(context));
-    let rounds = context.pick(1, 4);
+    context.plan(1 + simulated::STEPS);
+    let rounds = context.pick(2, 20);
     let hanoi =
         simulated::make(machine, context, |place| Ok(simulated::Hanoi::new(place, rounds)))?;
     let recorded = simulated::record("Hanoi", &hanoi, machine, context.seed)?;
     context.step()?;
     let standings = simulated::race(context, machine, &hanoi, &recorded)?;
-    let verdict = verdict(&standings, machine.processors);
+    let verdict =
+        simulated::unless_luck(&standings, |standings| verdict(standings, machine.processors));
     let notes = simulated::notes(&recorded);
     Ok(outcome(&standings, simulated::judged(machine, verdict), notes))
 }
