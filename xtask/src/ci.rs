@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{downstream, explored, house, package, shell, torture, tsan, weaken};
+use crate::{costs, downstream, explored, house, package, shell, torture, tsan, weaken};
 
 /// A task that CI runs.
 struct Task {
@@ -34,6 +34,11 @@ const TASKS: &[Task] = &[
         name: "test",
         about: "cargo test: unit tests, examples of the docs, all loom models, the simulated machines; no search shrank",
         run: test,
+    },
+    Task {
+        name: "costs",
+        about: "every operation costs on the simulated machine what the committed table says",
+        run: costs::all,
     },
     Task {
         name: "busted",

@@ -8,6 +8,7 @@ mod local;
 pub mod machine;
 pub mod machines;
 mod memory;
+pub mod os;
 mod random;
 mod scheduler;
 mod simulation;
@@ -26,5 +27,5 @@ pub use statistics::{
     Accesses, Activity, Rates, Statistics, ThreadStatistics, Times, WordStatistics,
 };
 pub use thread::ThreadId;
-pub use time::Time;
+pub use time::{NotATime, Time};
 pub use timeline::{Drawing, Rows, Span, Timeline};

@@ -34,17 +34,20 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The description as JSON, to be edited and read back. Times are whole picoseconds.
+    /// The description as JSON, to be edited and read back.
     ///
     /// ```
     /// use stanchion_simulator::{Machine, machines};
     /// let machine = machines::challenge();
-    /// assert_eq!(Machine::from_json(&machine.to_json())?, machine);
+    /// let text = machine.to_json();
+    /// assert!(text.contains(r#""quantum": "10 ms""#));
+    /// assert_eq!(Machine::from_json(&text)?, machine);
     /// # Ok::<(), stanchion_simulator::machine::Unreadable>(())
     /// ```
     #[must_use]
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("plain data with text for keys")
+        let picos = serde_json::to_string_pretty(self).expect("plain data with text for keys");
+        picos.lines().map(|line| with_unit(line).unwrap_or_else(|| line.into()) + "\n").collect()
     }
 
     /// Reads and checks a description.
@@ -58,6 +61,17 @@ impl Machine {
         machine.check()?;
         Ok(machine)
     }
+}
+
+/// A line of a description that is a time, with its unit. Line by line, because values of serde_json do not keep the order of fields.
+fn with_unit(line: &str) -> Option<String> {
+    /// The whole numbers that are no times.
+    const COUNTS: [&str; 4] = ["\"processors\"", "\"line\"", "\"sockets\"", "\"applications\""];
+    let (field, value) = line.split_once(": ")?;
+    let comma = if value.ends_with(',') { "," } else { "" };
+    let picos = value.trim_end_matches(',').parse().ok()?;
+    let time = Time::picos(picos).exact();
+    (!COUNTS.contains(&field.trim())).then(|| format!("{field}: \"{time}\"{comma}"))
 }
 
 /// A memory system and its times.
@@ -207,4 +221,12 @@ pub struct Scheduling {
     /// How many applications share the processors, this one among them: each processor runs the others for so many quanta less one after
     /// each of ours.
     pub applications: usize,
+    /// For how long beyond its slice a thread stays that has asked not to be preempted; see [`os::keep`](crate::os::keep).
+    pub grace: Time,
+    /// From a processor's broadcast until the others take the interrupt; see `os::gang`.
+    pub interrupt: Time,
+    /// By how much some of them take it later than others, at most.
+    pub skew: Time,
+    /// Telling a program of an event that concerns its processors, until it can do something about it; see `os::activations`.
+    pub upcall: Time,
 }

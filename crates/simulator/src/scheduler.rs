@@ -100,6 +100,7 @@ impl State {
         }
         thread.processor = at;
         thread.time = now;
+        thread.keep.warned = false;
         self.spend(id, Activity::Switching, begin);
         let stretch = self.threads[id.index()].stretch;
         self.events.announce(begin, What::Run(id, stretch));
@@ -144,13 +145,22 @@ impl State {
     /// The slice of `id` has ended at its own time: says whether it had to leave its processor.
     pub(crate) fn end_slice(&mut self, id: ThreadId) -> bool {
         let at = self.threads[id.index()].time;
-        if self.is_wanted(id) {
-            self.preempt(id, at);
-            return true;
+        if !self.is_wanted(id) {
+            self.renew_slice(id, at);
+            return false;
         }
-        let processor = self.threads[id.index()].processor;
-        self.processors[processor].slice_end = at + self.machine.scheduling.quantum;
-        false
+        if self.grant(id, at) {
+            return false;
+        }
+        self.preempt(id, at);
+        true
+    }
+
+    /// Nobody waits for the processor of `id`.
+    fn renew_slice(&mut self, id: ThreadId, at: Time) {
+        let thread = &mut self.threads[id.index()];
+        thread.keep.warned = false;
+        self.processors[thread.processor].slice_end = at + self.machine.scheduling.quantum;
     }
 
     fn preempt(&mut self, id: ThreadId, at: Time) {
@@ -199,13 +209,13 @@ impl State {
             if let Some(id) = self.processors[processor].current
                 && self.threads[id.index()].status == Status::Spinning
             {
-                self.announce_end(id, at);
+                self.announce_slice_end(id, at);
             }
         }
     }
 
     /// Announces the end of the slice of `id`, which spins, unless that has been done.
-    fn announce_end(&mut self, id: ThreadId, at: Time) {
+    fn announce_slice_end(&mut self, id: ThreadId, at: Time) {
         let thread = &self.threads[id.index()];
         let processor = &mut self.processors[thread.processor];
         if processor.announced != Some(thread.stretch) {
@@ -218,7 +228,7 @@ impl State {
     /// `id` begins to spin: somebody may want its processor already.
     pub(crate) fn announce_slice(&mut self, id: ThreadId) {
         if self.is_wanted(id) {
-            self.announce_end(id, self.threads[id.index()].time);
+            self.announce_slice_end(id, self.threads[id.index()].time);
         }
     }
 
@@ -227,12 +237,14 @@ impl State {
         let processor = self.threads[id.index()].processor;
         self.processors[processor].announced = None;
         if self.processors[processor].slice_end > at {
-            self.announce_end(id, at);
-        } else if self.is_wanted(id) {
+            self.announce_slice_end(id, at);
+        } else if !self.is_wanted(id) {
+            self.renew_slice(id, at);
+        } else if self.grant(id, at) {
+            self.announce_slice_end(id, at);
+        } else {
             self.interrupt_spinning(id, at);
             self.preempt(id, at);
-        } else {
-            self.processors[processor].slice_end = at + self.machine.scheduling.quantum;
         }
     }
 

@@ -109,6 +109,11 @@ impl State {
     /// Charges an access of `id`, which is the earliest thing to happen.
     pub(crate) fn access(&mut self, id: ThreadId, address: *const (), kind: Kind) {
         let word = self.identities.of(address);
+        self.access_word(id, word, kind);
+    }
+
+    /// [`access`](Self::access), with the word by its identity.
+    pub(crate) fn access_word(&mut self, id: ThreadId, word: u64, kind: Kind) {
         let line = self.memory.line_of(word);
         let (at, processor) = (self.thread(id).time, self.thread(id).processor);
         let done = self.memory.access(Access { at, processor, line, kind });

@@ -84,6 +84,8 @@ pub struct Accesses {
     pub all: u64,
     /// Those that the processor's own cache could not satisfy: transactions.
     pub misses: u64,
+    /// Reads among them.
+    pub read_misses: u64,
     /// Those whose line came from another processor's cache.
     pub transfers: u64,
     /// Atomic read-modify-writes, also those that failed.
@@ -101,6 +103,7 @@ impl Accesses {
     pub(crate) fn add(&mut self, kind: Kind, done: &Done) {
         self.all += 1;
         self.misses += u64::from(!done.hit);
+        self.read_misses += u64::from(!done.hit && kind == Kind::Read);
         self.transfers += u64::from(done.transfer);
         self.exchanges += u64::from(kind == Kind::Exchange);
         self.invalidations += u64::from(done.invalidated);
@@ -168,6 +171,10 @@ pub struct ThreadStatistics {
     pub accesses: Accesses,
     /// How often it was taken off its processor while it could have gone on.
     pub preemptions: u64,
+    /// How often it stayed beyond its slice because it had asked not to be preempted; see [`os::keep`](crate::os::keep).
+    pub graces: u64,
+    /// How often it was preempted all the same: it kept its processor for too long.
+    pub breaches: u64,
     /// How often it was put on another processor than the last.
     pub migrations: u64,
     /// When it began and ended.

@@ -3,6 +3,7 @@
 use crate::Time;
 use crate::event::Stretch;
 use crate::local::Locals;
+use crate::os::keep::Keep;
 use crate::statistics::ThreadStatistics;
 use core::fmt;
 
@@ -88,6 +89,7 @@ pub(crate) struct Thread {
     oldest: usize,
     /// When it last called something that takes no time, and how often since anything took some; see `State::glance`.
     pub(crate) glances: (Time, u32),
+    pub(crate) keep: Keep,
     pub(crate) locals: Locals,
     pub(crate) statistics: ThreadStatistics,
 }
@@ -109,6 +111,7 @@ impl Thread {
             looks: [(u64::MAX, 0); LOOKS],
             oldest: 0,
             glances: (Time::ZERO, 0),
+            keep: Keep::default(),
             locals: Locals::default(),
             statistics: ThreadStatistics::default(),
         }

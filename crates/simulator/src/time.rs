@@ -1,8 +1,12 @@
 //! Virtual time, in picoseconds: fine enough for a cycle of any processor, and 213 days long.
 
+mod text;
+
+pub use text::NotATime;
+
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A moment of a run, counted from its beginning, or the length of a time.
 ///
@@ -11,10 +15,11 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(Time::nanos(3) + Time::micros(1), Time::nanos(1_003));
 /// assert_eq!(Time::micros(2).as_nanos(), 2_000);
 /// assert_eq!(Time::nanos(5).to_string(), "5 ns");
+/// assert_eq!("2.8 us".parse(), Ok(Time::nanos(2_800)));
 /// ```
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+///
+/// It is serialized as its whole picoseconds, and read from those or from a text like that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Time(u64);
 

@@ -10,6 +10,7 @@ use common::Word;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use stanchion_simulator::inside::{self, Parked};
+use stanchion_simulator::os::keep;
 use stanchion_simulator::{Activity, Arena, Failure, Run, Simulation, Statistics, Time, machines};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,6 +40,8 @@ enum Op {
     Fence,
     Clock,
     Pin(Option<usize>),
+    /// Work without being preempted.
+    Keep(u64),
 }
 
 /// What was done, by whom, and seen.
@@ -98,6 +101,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Yield),
         1 => Just(Op::Fence),
         1 => Just(Op::Clock),
+        1 => time().prop_map(Op::Keep),
         1 => proptest::option::of(0..8_usize).prop_map(Op::Pin),
     ]
 }
@@ -204,6 +208,11 @@ fn perform(shared: &Shared, thread: usize, number: usize, op: Op, processors: us
         Op::Yield => inside::yield_now(),
         Op::Fence => inside::fence(),
         Op::Clock => note(Effect::Clock),
+        Op::Keep(time) => {
+            keep::begin();
+            inside::work(time);
+            keep::end();
+        }
         Op::Pin(processor) => {
             let processor = processor.map(|processor| processor % processors);
             inside::pin(processor);

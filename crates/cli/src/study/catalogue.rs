@@ -4,10 +4,8 @@
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
 use super::experiment::Paper::{self, All89, Fr92, Ms97, Sa92};
-use super::experiment::Part::{
-    self, Activations, Applications, Gang, Lockfree, QueueingModel, Threadpool,
-};
-use super::experiment::{Bodies, Body, Experiment};
+use super::experiment::Part::{self, Activations, Applications, Gang, Lockfree, Threadpool};
+use super::experiment::{Bodies, Experiment};
 use super::{all89, klmo91, regret, regsim};
 
 /// How many results the papers have; `regsim` and `regret` stand beside them.
@@ -36,12 +34,6 @@ const fn waits(
     needs: &'static [Part],
 ) -> Experiment {
     Experiment { id, paper, title, claim, bodies: Bodies::waits(needs) }
-}
-
-/// A projection by the queueing model, not built.
-const fn projection(id: &'static str, title: &'static str, claim: &'static str) -> Experiment {
-    let bodies = Bodies::Formula(Body::Needs(&[QueueingModel]));
-    Experiment { id, paper: All89, title, claim, bodies }
 }
 
 fn all89_list() -> Vec<Experiment> {
@@ -90,23 +82,11 @@ fn all89_list() -> Vec<Experiment> {
             on,
             "Queueing model against measurement",
             "Within 5 % except the central ready queue at 18 processors.",
-            &[QueueingModel, Threadpool],
+            &[Threadpool],
         ),
-        projection(
-            "all89/fig5.2",
-            "Model projection: grain of parallelism",
-            "The central ready queue is the bottleneck at fine grain.",
-        ),
-        projection(
-            "all89/fig5.3",
-            "Model projection: bus load",
-            "The bus limits both a central and local ready queues.",
-        ),
-        projection(
-            "all89/fig5.4",
-            "Model projection: processors, at 2 ms grain",
-            "A central ready queue drops sharply once it saturates.",
-        ),
+        all89::fig5_2::EXPERIMENT,
+        all89::fig5_3::EXPERIMENT,
+        all89::fig5_4::EXPERIMENT,
     ]
 }
 

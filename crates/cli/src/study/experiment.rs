@@ -197,7 +197,6 @@ pub(crate) enum Part {
     Applications,
     Gang,
     Lockfree,
-    QueueingModel,
     /// The experiment's own body for simulated machines.
     Simulated,
     Threadpool,
@@ -210,7 +209,6 @@ impl Part {
             Self::Applications => "the paper's application in stanchion-applications",
             Self::Gang => "stanchion-gang (threads that run together)",
             Self::Lockfree => "stanchion-lockfree (structures that need no lock)",
-            Self::QueueingModel => "the queueing network in stanchion-model",
             Self::Simulated => "its run in virtual time",
             Self::Threadpool => "stanchion-threadpool (five ways to manage ready threads)",
         }

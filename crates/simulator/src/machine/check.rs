@@ -97,11 +97,14 @@ impl Machine {
 
 impl Scheduling {
     fn wrong(&self) -> Result<(), Wrong> {
-        let Self { quantum, switch, park, wake, wakeup, spawn, applications } = self;
+        let Self { quantum, switch, park, wake, wakeup, spawn, applications, .. } = self;
+        let Self { grace, interrupt, skew, upcall, .. } = self;
         let positive = *quantum > Time::ZERO;
         require(positive, "scheduling.quantum", quantum, "a thread must run for some time")?;
         let times = [("switch", switch), ("park", park), ("wake", wake)];
-        for (field, time) in times.into_iter().chain([("wakeup", wakeup), ("spawn", spawn)]) {
+        let more = [("wakeup", wakeup), ("spawn", spawn), ("grace", grace)];
+        let asked = [("interrupt", interrupt), ("skew", skew), ("upcall", upcall)];
+        for (field, time) in times.into_iter().chain(more).chain(asked) {
             let field = format!("scheduling.{field}");
             require(*time <= LONGEST, &field, time, &format!("give it at most {LONGEST}"))?;
         }

@@ -116,6 +116,8 @@ fn every_machine_comes_back_from_json() {
         let machine = machines::by_name(name).unwrap();
         assert_eq!(Machine::from_json(&machine.to_json()).unwrap(), machine);
     }
+    let odd = with(|machine| machine.name = "\"quantum\": 7,\n  \"switch\": 8".into());
+    assert_eq!(Machine::from_json(&odd.to_json()).unwrap(), odd);
 }
 
 #[test]
@@ -125,9 +127,13 @@ fn json_that_is_no_description_is_refused_with_its_place() {
     let said = Machine::from_json(&unknown).unwrap_err().to_string();
     assert!(said.contains("unknown field `hitt`") && said.contains("line 7"), "{said}");
 
-    let missing = good.replace("\"quantum\": 100000000000,", "");
+    let missing = good.replace("\"quantum\": \"100 ms\",", "");
     let said = Machine::from_json(&missing).unwrap_err().to_string();
     assert!(said.contains("missing field `quantum`") && said.contains("line"), "{said}");
+
+    let slip = good.replace("\"100 ms\"", "\"100 parsecs\"");
+    let said = Machine::from_json(&slip).unwrap_err().to_string();
+    assert!(said.contains(r#""100 parsecs" is no time: write"#) && said.contains("line"), "{said}");
 
     let kind = good.replace("\"update\"", "\"updating\"");
     let said = Machine::from_json(&kind).unwrap_err().to_string();

@@ -39,6 +39,11 @@ pub fn challenge() -> Machine {
             wakeup: Time::micros(10),
             spawn: Time::micros(200),
             applications: 1,
+            // Estimated, as all below: a tenth of a slice; some hundred instructions; the switches of a wake-up.
+            grace: Time::millis(1),
+            interrupt: Time::micros(2),
+            skew: Time::micros(2),
+            upcall: Time::micros(30),
         },
         // Estimated: a clock 35 times as fast today, and a half more for each cycle.
         scale: 50.0,

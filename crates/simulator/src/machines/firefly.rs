@@ -38,6 +38,12 @@ pub fn firefly() -> Machine {
             // Topaz's Null Fork on this machine, less its switch: Anderson, Bershad, Lazowska and Levy 1992, table I, 948 us.
             spawn: Time::micros(900),
             applications: 1,
+            // Estimated: a tenth of a slice; some ten instructions.
+            grace: Time::millis(10),
+            interrupt: Time::micros(10),
+            skew: Time::micros(10),
+            // Half of the 2.4 ms of Anderson, Bershad, Lazowska and Levy 1992, section 5.2, for a signal and a wait through the kernel: two upcalls.
+            upcall: Time::micros(1_200),
         },
         // So that C is the 5 us of a machine of today, in proportion to which code of today chooses its limits.
         scale: 40.0,

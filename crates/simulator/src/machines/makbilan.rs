@@ -34,6 +34,13 @@ pub fn makbilan() -> Machine {
             // Table 1, the default library.
             spawn: Time::micros(1_600),
             applications: 1,
+            // Estimated: a tenth of a slice.
+            grace: Time::millis(5),
+            // Estimated: a message of the Multibus II, and some ten instructions. The handler's work is in `switch`.
+            interrupt: Time::micros(20),
+            skew: Time::micros(10),
+            // Estimated: the switches of a wake-up.
+            upcall: Time::micros(300),
         },
         // The Symmetry's, whose 386 had 16 MHz.
         scale: 320.0,

@@ -32,6 +32,11 @@ fn scheduling() -> Scheduling {
         // Section 3.6: what a thread costs in PRESTO, on the same machine.
         spawn: Time::micros(600),
         applications: 1,
+        // Estimated, as all below: a tenth of a slice; some ten instructions; the switches of a wake-up.
+        grace: Time::millis(10),
+        interrupt: Time::micros(10),
+        skew: Time::micros(10),
+        upcall: Time::micros(200),
     }
 }
 

@@ -4,4 +4,8 @@ pub(crate) mod fig3_5;
 pub(crate) mod fig4_1;
 pub(crate) mod fig4_2;
 pub(crate) mod fig4_3;
+pub(crate) mod fig5_2;
+pub(crate) mod fig5_3;
+pub(crate) mod fig5_4;
+mod projection;
 pub(crate) mod table3_1;

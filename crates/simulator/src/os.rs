@@ -1,0 +1,9 @@
+//! What the machine's operating system does for those who ask: the protocols of the papers that schedulers and locks together need.
+//!
+//! | module | what | from |
+//! | --- | --- | --- |
+//! | [`keep`] | not to be preempted for a while | Edler, Lipkis and Schonberg 1988, as Michael and Scott 1997 use it |
+//!
+//! As [`inside`](crate::inside), it is called by the code of virtual threads; outside a run each function panics, naming itself.
+
+pub mod keep;

@@ -1,0 +1,126 @@
+//! Not to be preempted for a while: "a process may request that the kernel not preempt it because it is holding a lock, and the kernel will honor
+//! the request up to a pre-defined time limit".
+//!
+//! Why not ask the kernel each time: the request is a count in memory that the scheduler reads, so a critical section costs two writes to a line that only
+//! its thread uses, and no call.
+//!
+//! | the slice ends while | then |
+//! | --- | --- |
+//! | the count is 0 | the thread is preempted |
+//! | it is not | the thread is warned, and stays for the machine's [`grace`](crate::machine::Scheduling::grace) |
+//! | it is not, and the grace is over | the thread is preempted: a breach |
+//!
+//! A thread whose count returns to 0 after a warning gives its processor up at once. It has been lent time that others wait for.
+//!
+//! # Invariants
+//!
+//! 1. A slice has one grace: the warning stands until the thread is taken off, or until its slice is renewed because nobody waits for the processor.
+//! 2. The warning is set by the end of a slice only, and only of a thread whose count is not 0.
+//!
+//! Source: Edler, Lipkis and Schonberg, "Process management for highly parallel Unix systems", 1988; Michael and Scott 1997, section 2.
+
+use crate::Time;
+use crate::inside::{self, Kind};
+use crate::state::State;
+use crate::thread::ThreadId;
+use crate::world::{outside, suspend, synchronize, with};
+
+/// What a thread asks, and is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Keep {
+    /// How many requests are open.
+    depth: u32,
+    /// Whether the slice has ended meanwhile.
+    pub(crate) warned: bool,
+}
+
+/// Asks that the running thread not be preempted, until [`end`]. Requests nest. Costs one write to a line of the thread's own.
+///
+/// Whoever spins, computes or reads and writes keeps its processor; whoever blocks gives it up as ever.
+///
+/// ```
+/// use stanchion_simulator::{Simulation, machines, os::keep};
+///
+/// Simulation::new(machines::challenge()).run(|| {
+///     keep::begin();
+///     // A critical section.
+///     let gave_way = keep::end();
+///     assert!(!gave_way, "nobody else wanted the processor");
+/// })?;
+/// # Ok::<(), stanchion_simulator::Failure>(())
+/// ```
+pub fn begin() {
+    write();
+    with(|world, id| world.state.thread_mut(id).keep.depth += 1);
+}
+
+/// Takes back the last request of the running thread. If that was the only one, and its slice has ended meanwhile, the processor goes to who waits
+/// for it; says whether it did, when the thread has a processor again. Costs one write.
+///
+/// # Panics
+///
+/// If there is no request.
+pub fn end() -> bool {
+    write();
+    let before = with(|world, id| {
+        let thread = world.state.thread_mut(id);
+        assert!(
+            thread.keep.depth > 0,
+            "{id} took back a request not to be preempted that it had not made"
+        );
+        thread.keep.depth -= 1;
+        (thread.keep.depth == 0 && thread.keep.warned).then_some(thread.statistics.preemptions)
+    });
+    let Some(Some(before)) = before else { return false };
+    synchronize();
+    let leaves = with(|world, id| world.state.thread(id).keep.warned && world.state.end_slice(id));
+    if leaves == Some(true) {
+        suspend();
+    }
+    with(|world, id| world.state.thread(id).statistics.preemptions > before).unwrap_or(false)
+}
+
+/// Whether the running thread's slice has ended, and it stays on sufferance: it should come to a safe place soon. Costs a read.
+#[must_use]
+pub fn is_warned() -> bool {
+    touch(Kind::Read);
+    with(|world, id| world.state.thread(id).keep.warned).unwrap_or(false)
+}
+
+fn write() {
+    touch(Kind::Write);
+}
+
+/// An access of the count.
+fn touch(kind: Kind) {
+    if !inside::is_running() {
+        outside("a request not to be preempted");
+    }
+    synchronize();
+    with(|world, id| world.state.access_word(id, word(id), kind));
+}
+
+/// The identity of a word of the system's that a thread has for itself, on a page of its own: no word of a program has bits 63 and 62.
+fn word(id: ThreadId) -> u64 {
+    0b11 << 62 | (id.index() as u64) << 12
+}
+
+impl State {
+    /// The slice of `id` is over at `at`, and somebody waits for the processor: whether it may stay for a while.
+    pub(crate) fn grant(&mut self, id: ThreadId, at: Time) -> bool {
+        let thread = &mut self.threads[id.index()];
+        let processor = &mut self.processors[thread.processor];
+        let until = processor.slice_end + self.machine.scheduling.grace;
+        if thread.keep.depth == 0 {
+            return false;
+        }
+        if thread.keep.warned || until <= at {
+            thread.statistics.breaches += 1;
+            return false;
+        }
+        thread.keep.warned = true;
+        thread.statistics.graces += 1;
+        processor.slice_end = until;
+        true
+    }
+}
