@@ -1,7 +1,7 @@
 //! `cargo xtask downstream`: strangers' crates, which use our locks and our machine and are no part of the workspace.
 //!
-//! Their tests are written with `stanchion::machine::model`: run for real as any test, modelled or simulated when the flag is set for the whole build.
-//! The second of them also simulates itself and draws what it saw.
+//! Their tests are written with `stanchion::machine::model`: run for real as any test, modelled or simulated when the flag is set for the whole
+//! build. The second of them also simulates itself and draws what it saw.
 
 use crate::failure::{Failure, Result};
 use crate::shell;
