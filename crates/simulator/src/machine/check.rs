@@ -90,6 +90,8 @@ impl Machine {
             self.scale,
             "it must be a number above 0; 1 is a machine of today",
         )?;
+        let mend = format!("give it at most {LONGEST}");
+        require(self.pause <= LONGEST, "pause", self.pause, &mend)?;
         self.scheduling.wrong()?;
         self.memory.wrong(count)
     }

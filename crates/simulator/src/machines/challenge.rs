@@ -47,6 +47,7 @@ pub fn challenge() -> Machine {
         },
         // Estimated: a clock 35 times as fast today, and a half more for each cycle.
         scale: 50.0,
+        pause: Time::ZERO,
         release_by_exchange: false,
     }
 }

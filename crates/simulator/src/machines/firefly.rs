@@ -47,6 +47,7 @@ pub fn firefly() -> Machine {
         },
         // So that C is the 5 us of a machine of today, in proportion to which code of today chooses its limits.
         scale: 40.0,
+        pause: Time::ZERO,
         release_by_exchange: false,
     }
 }

@@ -44,6 +44,7 @@ pub fn makbilan() -> Machine {
         },
         // The Symmetry's, whose 386 had 16 MHz.
         scale: 320.0,
+        pause: Time::ZERO,
         release_by_exchange: false,
     }
 }

@@ -3,23 +3,34 @@
 use crate::Time;
 use crate::machine::{Directory, Machine, Memory, Scheduling};
 
-/// What `stanchion machine` measures of a machine, and [`modern_measured`] makes a description of.
+/// What `stanchion machine` measures of a computer, and [`modern_measured`] makes a description of.
 ///
-/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17), rounded. Others used the
-/// processors: the transfer is from a run at a load average of 1.5, without optimization, because a busier machine disturbs it; the rest is from an
-/// optimized build at 6. A processor that sleeps is dear to wake there.
+/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17) that do not share a cache. Other
+/// programs used the processors meanwhile, so each figure is the lowest of several runs of the optimized build, rounded. Where the two processors of a
+/// virtual machine lie is the host's choice: at another time they shared a cache, and handed a line over in 31 ns. A processor that sleeps is dear to
+/// wake there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// "atomic load".
     pub load: Time,
     /// "atomic swap".
     pub swap: Time,
-    /// "cache-line transfer": one way.
-    pub transfer: Time,
+    /// "fetching a line that the other has written".
+    pub fetch: Time,
+    /// "exchanging a word of a line that the other has too".
+    pub upgrade: Time,
+    /// "exchanging a word that was read after the other wrote it" is about a swap, not about the line above.
+    pub migrates: bool,
+    /// "pause hint".
+    pub pause: Time,
+    /// "context switch, two threads that yield in turn".
+    pub switch: Time,
     /// "futex round trip, same processor".
-    pub futex_here: Time,
-    /// "futex round trip, another processor".
-    pub futex_there: Time,
+    pub round_trip: Time,
+    /// "futex wake of a sleeper on another processor".
+    pub wake: Time,
+    /// "from there until it runs".
+    pub wakeup: Time,
 }
 
 impl Default for Measured {
@@ -27,9 +38,14 @@ impl Default for Measured {
         Self {
             load: Time::picos(270),
             swap: Time::picos(2_040),
-            transfer: Time::nanos(31),
-            futex_here: Time::nanos(4_300),
-            futex_there: Time::micros(63),
+            fetch: Time::nanos(126),
+            upgrade: Time::nanos(146),
+            migrates: true,
+            pause: Time::picos(24_600),
+            switch: Time::nanos(1_000),
+            round_trip: Time::nanos(4_300),
+            wake: Time::nanos(1_000),
+            wakeup: Time::micros(30),
         }
     }
 }
@@ -42,19 +58,21 @@ pub fn modern(processors: usize) -> Machine {
 
 /// One socket that measures so.
 ///
-/// What is measured is whole hand-overs, so their parts are sums:
+/// What is measured and what a description has differ in these:
 ///
-/// - A transfer one way is an upgrade by the writer and a fetch by the reader, taken to be equally long; a line from the shared cache comes as fast.
-/// - Half a round trip on one processor is a wake, a park and a switch: the switch is taken to be half of it.
-/// - Half a round trip between two is a wake, the time until the woken thread can run, and a switch; the park passes meanwhile.
+/// - An upgrade is measured as an exchange: what that takes beyond a write is taken off.
+/// - A line that several have comes as fast as one that another has written.
+/// - Half a round trip on one processor is a wake, a park and a switch; of what the switch leaves the park is taken to be half.
 ///
 /// Measurements that contradict one another (a swap faster than a load) give the nearest machine that can be, not an error.
 #[must_use]
 pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
-    let Measured { load, swap, transfer, futex_here, futex_there } = measured;
+    let Measured { load, swap, fetch, upgrade, migrates, pause, .. } = measured;
+    let Measured { switch, round_trip, wake, wakeup, .. } = measured;
     let load = load.max(Time::picos(1));
-    let way = part(transfer, 2).max(load);
-    let (switch, call) = (part(futex_here, 4), part(futex_here, 8));
+    let fetch = fetch.max(load);
+    let upgrade = (upgrade - (swap - load)).max(load);
+    let park = part(part(round_trip, 2) - switch, 2);
     Machine {
         name: "modern".into(),
         processors,
@@ -63,17 +81,19 @@ pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
             sockets: 1,
             hit: load,
             exchange: swap - load,
-            memory: way,
-            near: way,
+            memory: fetch,
+            near: fetch,
             // There is no other socket.
-            far: way,
-            upgrade: way,
-            far_upgrade: way,
-            line_busy: LOOKUP.min(way),
+            far: fetch,
+            upgrade,
+            far_upgrade: upgrade,
+            migrates,
+            line_busy: LOOKUP.min(fetch),
             link_busy: Time::ZERO,
         }),
-        scheduling: scheduling(processors, switch, call, part(futex_there, 2) - call - switch),
+        scheduling: scheduling(processors, [switch, park, wake, wakeup]),
         scale: 1.0,
+        pause,
         release_by_exchange: false,
     }
 }
@@ -85,14 +105,14 @@ fn part(time: Time, of: u64) -> Time {
     Time::picos(time.as_picos() / of)
 }
 
-fn scheduling(processors: usize, switch: Time, call: Time, wakeup: Time) -> Scheduling {
+fn scheduling(processors: usize, [switch, park, wake, wakeup]: [Time; 4]) -> Scheduling {
     // Linux since 6.6: 0.7 ms, times 1 and the logarithm of the processors, of which 8 count.
     let slices = 1 + processors.clamp(1, 8).ilog2();
     Scheduling {
         quantum: Time::micros(700) * u64::from(slices),
         switch,
-        park: call,
-        wake: call,
+        park,
+        wake,
         wakeup,
         // Estimated: a thread of the system.
         spawn: Time::micros(20),
@@ -102,7 +122,7 @@ fn scheduling(processors: usize, switch: Time, call: Time, wakeup: Time) -> Sche
         // Estimated: an interrupt from processor to processor, and what its handling differs by.
         interrupt: Time::micros(1),
         skew: Time::nanos(500),
-        upcall: call + wakeup,
+        upcall: wake + wakeup,
     }
 }
 
@@ -131,13 +151,16 @@ pub fn modern_2s() -> Machine {
             // Writing a shared line: 116 cycles, and 318.
             upgrade: Time::nanos(54),
             far_upgrade: Time::nanos(149),
+            migrates: false,
             line_busy: LOOKUP,
             // Estimated: a line and its header at some 13 GB/s.
             link_busy: Time::nanos(6),
         }),
         // Estimated: some 2 us for a switch or a wakeup and 1 us for a system call, without a hypervisor.
-        scheduling: scheduling(128, Time::micros(2), Time::micros(1), Time::micros(2)),
+        scheduling: scheduling(128, [2, 1, 1, 2].map(Time::micros)),
         scale: 1.0,
+        // Estimated: some 10 cycles.
+        pause: Time::nanos(5),
         release_by_exchange: false,
     }
 }

@@ -63,6 +63,7 @@ pub fn symmetry_a(processors: usize) -> Machine {
         }),
         scheduling: scheduling(),
         scale: SCALE,
+        pause: Time::ZERO,
         release_by_exchange: true,
     }
 }
@@ -91,6 +92,7 @@ pub fn symmetry_b(processors: usize) -> Machine {
         }),
         scheduling: scheduling(),
         scale: SCALE,
+        pause: Time::ZERO,
         release_by_exchange: true,
     }
 }

@@ -103,6 +103,14 @@ impl Entry {
         invalidated
     }
 
+    /// Gives the line to a reader, who can write it without asking. How many copies that invalidated.
+    pub(crate) fn migrated(&mut self, processor: usize) -> u32 {
+        let invalidated = self.copies.drop_others(processor);
+        self.state = State::Exclusive;
+        self.copies.insert(processor);
+        invalidated
+    }
+
     /// # Panics
     ///
     /// If an invariant is broken.
