@@ -7,6 +7,7 @@
 //! | `house` | algorithms name no real primitive; no file too long; nothing left for later |
 //! | `loom` | every model passes, and none explores less than it used to |
 //! | `weaken` | every memory ordering is needed: weakened, some model fails |
+//! | `costs` | no operation costs another number of misses, transfers or exchanges on the simulated machine than it used to |
 //! | `torture` | real threads, more than processors, stalled at random: exclusion and progress |
 //! | `busted` | each of torture's checks catches the lock that is broken for it |
 //! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks, and something in the broken one |
@@ -14,6 +15,7 @@
 //! | `package` | the crates as packaged build and run, feature by feature |
 
 mod ci;
+mod costs;
 mod downstream;
 mod explored;
 mod failure;
@@ -62,6 +64,8 @@ enum Task {
         #[arg(long)]
         update: bool,
     },
+    /// Count what each operation costs on the simulated machine, and compare with the committed table
+    Costs(costs::Options),
     /// Weaken each memory ordering in turn and demand that a named model fails
     Weaken(weaken::Options),
     /// Torture locks with real threads, random stalls and too few processors
@@ -87,6 +91,7 @@ fn main() -> ExitCode {
         Task::House => house::house(),
         Task::Docs => ci::docs(),
         Task::Loom { filter, update } => loom::loom(filter.as_deref(), update),
+        Task::Costs(options) => costs::costs(&options),
         Task::Weaken(options) => weaken::weaken(&options),
         Task::Torture(options) => torture::torture(&options),
         Task::Busted => torture::busted(),

@@ -18,6 +18,10 @@ mod units;
 
 use std::process::ExitCode;
 
+/// What a simulated program allocates lies where its run says, so that addresses are the same on every computer; all else is the system's.
+#[global_allocator]
+static ARENA: stanchion_simulator::Arena = stanchion_simulator::Arena;
+
 use clap::Parser;
 
 fn main() -> ExitCode {

@@ -113,7 +113,13 @@ fn moment(until: u64) -> Time {
     if until == u64::MAX { Time::NEVER } else { scaled(until.saturating_sub(EPOCH_NS)) }
 }
 
-fn time() -> Time {
+/// How far the running thread is, on the machine's clock: no scale.
+///
+/// # Panics
+///
+/// Outside a run.
+#[must_use]
+pub fn time() -> Time {
     with(|world, id| world.state.thread(id).time).unwrap_or_else(|| outside("the clock"))
 }
 

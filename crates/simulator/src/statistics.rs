@@ -84,6 +84,8 @@ pub struct Accesses {
     pub all: u64,
     /// Those that the processor's own cache could not satisfy: transactions.
     pub misses: u64,
+    /// Reads among them.
+    pub read_misses: u64,
     /// Those whose line came from another processor's cache.
     pub transfers: u64,
     /// Atomic read-modify-writes, also those that failed.
@@ -101,6 +103,7 @@ impl Accesses {
     pub(crate) fn add(&mut self, kind: Kind, done: &Done) {
         self.all += 1;
         self.misses += u64::from(!done.hit);
+        self.read_misses += u64::from(!done.hit && kind == Kind::Read);
         self.transfers += u64::from(done.transfer);
         self.exchanges += u64::from(kind == Kind::Exchange);
         self.invalidations += u64::from(done.invalidated);

@@ -76,7 +76,12 @@ impl Context {
     /// Thread counts that occupy no processor twice: all from 1 up to 8 processors, steps of about √2 beyond;
     /// quickly, powers of two and the last.
     pub(crate) fn within_processors(&self) -> Vec<usize> {
-        let counts = up_to(self.processors.len());
+        self.within(self.processors.len())
+    }
+
+    /// The same for a machine of so many.
+    pub(crate) fn within(&self, processors: usize) -> Vec<usize> {
+        let counts = up_to(processors);
         let last = counts.last().copied();
         let coarse = |&count: &usize| !self.quick || count.is_power_of_two() || Some(count) == last;
         counts.into_iter().filter(coarse).collect()
@@ -98,7 +103,7 @@ impl Drop for Context {
 }
 
 fn up_to(processors: usize) -> Vec<usize> {
-    let steps = [12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
+    let steps = [10, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
     let mut counts: Vec<usize> =
         (1..=8).chain(steps).take_while(|&count| count < processors).collect();
     counts.push(processors);
@@ -113,7 +118,7 @@ mod tests {
     fn counts_end_with_all_processors() {
         assert_eq!(up_to(1), [1]);
         assert_eq!(up_to(2), [1, 2]);
-        assert_eq!(up_to(20), [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20]);
+        assert_eq!(up_to(20), [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20]);
         assert_eq!(up_to(8), [1, 2, 3, 4, 5, 6, 7, 8]);
     }
 }

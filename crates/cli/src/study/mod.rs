@@ -20,6 +20,7 @@ pub(crate) mod regret;
 mod regsim;
 mod results;
 mod select;
+mod simulated;
 mod target;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

@@ -13,7 +13,7 @@ pub(crate) enum Target {
     /// The machines that each experiment names, the paper's own first.
     Papers,
     /// One machine in virtual time, for all experiments.
-    Named(Machine),
+    Named(Box<Machine>),
 }
 
 const REAL: &str = "real";
@@ -25,10 +25,12 @@ impl Target {
         match name {
             REAL => Ok(Self::Real),
             PAPERS => Ok(Self::Papers),
-            _ => machines::by_name(name).map(Self::Named).map_err(|_| Error::UnknownMachine {
-                name: name.to_owned(),
-                near: near(name),
-                all: names().collect(),
+            _ => machines::by_name(name).map(Box::new).map(Self::Named).map_err(|_| {
+                Error::UnknownMachine {
+                    name: name.to_owned(),
+                    near: near(name),
+                    all: names().collect(),
+                }
             }),
         }
     }
@@ -141,7 +143,7 @@ fn runnable<F: Copy>(body: &Body<F>) -> Result<F, Missing> {
 /// The calls of one simulated experiment.
 fn on(simulated: Simulated, target: &Target) -> Result<Vec<Call>, Error> {
     if let Target::Named(machine) = target {
-        return Ok(vec![Call::On(simulated, Box::new(machine.clone()))]);
+        return Ok(vec![Call::On(simulated, machine.clone())]);
     }
     let paper = |name: &&'static str| Ok(Call::On(simulated, Box::new(paper_machine(name)?)));
     simulated.machines.iter().map(paper).collect()
@@ -149,7 +151,7 @@ fn on(simulated: Simulated, target: &Target) -> Result<Vec<Call>, Error> {
 
 fn paper_machine(name: &str) -> Result<Machine, Error> {
     match Target::of(name)? {
-        Target::Named(machine) => Ok(machine),
+        Target::Named(machine) => Ok(*machine),
         Target::Real | Target::Papers => {
             unreachable!("an experiment names machines in virtual time")
         }

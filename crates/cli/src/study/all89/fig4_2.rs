@@ -8,8 +8,10 @@
 //! smallest section to the largest the relative speed of spinning on reads rises by at least 0.1, and that of
 //! spinning on the exchange by less than half as much; else *differs*. One processor: not judged.
 
+mod simulated;
+
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::locks::contender::Shared;
 use super::super::locks::contest::Contest;
 use super::super::locks::latency::least;
@@ -25,7 +27,13 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Relative speed, several processors to 1 (the paper: 8), against critical-section size",
     claim: "Spinning on reads degrades less as the critical section grows; spinning on the \
      exchange degrades evenly throughout.",
-    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
+    bodies: Bodies::Machines {
+        real: Body::Run(run),
+        simulated: Body::Run(Simulated {
+            machines: &["symmetry-a", "symmetry-b", "firefly"],
+            run: simulated::run,
+        }),
+    },
 };
 
 /// Steps of work in the section; each is about a nanosecond, and is measured below.
@@ -75,18 +83,10 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             ),
         )
     };
-    let at = |way, size: usize| significant(speed[of_way(way)][size]);
     let largest = SIZES.len() - 1;
-    let comparison = |way, name: &str, paper: &str| {
-        Comparison::new(
-            format!(
-                "{name}: relative speed, section of {} and {}",
-                units::nanos(nanos[0]),
-                units::nanos(nanos[largest])
-            ),
-            paper,
-            format!("{} and {}", at(way, 0), at(way, largest)),
-        )
+    let ends = |way: Way| {
+        let speeds = &speed[of_way(way)];
+        comparison(way, [speeds[0], speeds[largest]], [nanos[0], nanos[largest]])
     };
     let line = |lock: usize| {
         let points = nanos.iter().copied().zip(speed[lock].iter().copied());
@@ -106,11 +106,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         series,
     };
     Ok(Outcome {
-        comparisons: vec![
-            comparison(Way::Exchange, "spin on exchange", "even throughout"),
-            comparison(Way::Read, "spin on read", "improves with size"),
-            comparison(Way::Backoff, "backoff", "best"),
-        ],
+        comparisons: [Way::Exchange, Way::Read, Way::Backoff].map(ends).into(),
         pictures: vec![
             picture("The paper's ways of waiting", Shape::Lines, ways.map(line).into()),
             picture("All locks, some sizes", Shape::Rows, (0..LOCKS.len()).map(some).collect()),
@@ -128,12 +124,32 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
              so a relative speed of 1 is out of reach for small sections whatever the lock."
                 .to_owned(),
         ],
-        title: Some(format!(
-            "Relative speed, {threads} processors to 1 (the paper: 8 to 1), against \
-             critical-section size"
-        )),
+        title: Some(titled(threads)),
         ..Outcome::new(verdict)
     })
+}
+
+/// The paper's words beside the relative speeds of `way` with the smallest section and the largest, whose `sizes` are in nanoseconds.
+fn comparison(way: Way, speeds: [f64; 2], sizes: [f64; 2]) -> Comparison {
+    let (name, paper) = match way {
+        Way::Exchange => ("spin on exchange", "even throughout"),
+        Way::Read => ("spin on read", "improves with size"),
+        Way::Backoff => ("backoff", "best"),
+        Way::Polling => ("polling backoff", "proposed, not measured"),
+    };
+    let [least, most] = speeds.map(significant);
+    let [small, large] = sizes.map(units::nanos);
+    Comparison::new(
+        format!("{name}: relative speed, smallest and largest section"),
+        paper,
+        format!("{least} and {most} ({small} and {large})"),
+    )
+}
+
+fn titled(threads: usize) -> String {
+    format!(
+        "Relative speed, {threads} processors to 1 (the paper: 8 to 1), against critical-section size"
+    )
 }
 
 /// For each lock and size, the pace of one thread over the pace of all.

@@ -10,10 +10,12 @@
 //! four processors the second half cannot be measured, and the claim is not judged unless the first half already
 //! differs.
 
+mod simulated;
+
 use std::time::Duration;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::locks::pass::{Pass, Passed, run_unlocked};
 use super::super::locks::registry::{LOCKS, Way, of_way};
 use super::super::locks::start::Placement;
@@ -26,7 +28,13 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: Paper::All89,
     title: "Time to pass once through the lock, for each processor",
     claim: "Spinning on the exchange is best for few processors and is overtaken as they grow.",
-    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
+    bodies: Bodies::Machines {
+        real: Body::Run(run),
+        simulated: Body::Run(Simulated {
+            machines: &["symmetry-a", "symmetry-b", "firefly"],
+            run: simulated::run,
+        }),
+    },
 };
 
 /// Processors from which on "as they grow" can be tried.
@@ -119,21 +127,21 @@ fn verdict(grid: &Grid<Passed>, counts: &[usize], within: usize) -> Verdict {
 
 fn comparisons(grid: &Grid<Passed>, counts: &[usize], within: usize) -> Vec<Comparison> {
     let last = within - 1;
-    PAPERS
-        .iter()
-        .map(|&(way, name)| {
-            let row = &grid[of_way(way)];
-            Comparison::new(
-                format!("{name}: for each thread, 1 and {} processors", counts[last]),
-                if way == Way::Exchange {
-                    "best for few"
-                } else {
-                    "overtakes it as processors grow"
-                },
-                format!("{} and {}", nanos(row[0].median), nanos(row[last].median)),
-            )
-        })
-        .collect()
+    let case = |paper: (Way, &str)| {
+        let row = &grid[of_way(paper.0)];
+        comparison(paper, [row[0].median, row[last].median], counts[last])
+    };
+    PAPERS.map(case).into()
+}
+
+/// The paper's words beside the time for each thread with one processor and with all.
+fn comparison((way, name): (Way, &str), times: [f64; 2], processors: usize) -> Comparison {
+    let [one, all] = times.map(nanos);
+    Comparison::new(
+        format!("{name}: for each thread, 1 processor and all"),
+        if way == Way::Exchange { "best for few" } else { "overtakes it as processors grow" },
+        format!("{one} and {all} ({processors} processors)"),
+    )
 }
 
 fn line(name: &str, row: &[Passed], counts: &[usize]) -> Series {

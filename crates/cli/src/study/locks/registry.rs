@@ -1,9 +1,8 @@
 //! The locks, a line each.
 
+use machine::wait::Patient;
 use parking_lot::{RawFairMutex, RawMutex};
 use stanchion_applications::regsim::{self, Netlist, Options, Run};
-use stanchion_spin::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
 
 use super::contender::{Contender, Raw, Shared};
 use super::contest::{Contest, Standing};
@@ -64,20 +63,35 @@ const fn raw<R: lock_api::RawMutex + Send + Sync + 'static>(
     usable::<Raw<R>, R>(name, way, ordered)
 }
 
-const FIRST_COME: bool = true;
-const ANY_ORDER: bool = false;
+pub(crate) const FIRST_COME: bool = true;
+pub(crate) const ANY_ORDER: bool = false;
+
+/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass the time as `$wait` says, with `$slots` slots where that
+/// bounds the threads; each made an entry by `$lock`; then `$other`.
+macro_rules! our_locks {
+    ($spin:ident, $wait:ty, $slots:literal, $lock:ident $(, $other:expr)* $(,)?) => {
+        &[
+            $lock::<$spin::TestAndSet<$spin::contention::Exchange, $wait>>("TestAndSet, exchange", Some(Way::Exchange), ANY_ORDER),
+            $lock::<$spin::TestAndSet<$spin::contention::Read, $wait>>("TestAndSet, read", Some(Way::Read), ANY_ORDER),
+            $lock::<$spin::TestAndSet<$spin::contention::Ethernet, $wait>>("TestAndSet, backoff", Some(Way::Backoff), ANY_ORDER),
+            $lock::<$spin::TestAndSet<$spin::contention::Polling, $wait>>("TestAndSet, polling", Some(Way::Polling), ANY_ORDER),
+            $lock::<$spin::Ticket<$wait>>("Ticket", None, FIRST_COME),
+            $lock::<$spin::Anderson<$slots, $wait>>("Anderson", None, FIRST_COME),
+            $lock::<$spin::Clh<$wait>>("Clh", None, FIRST_COME),
+            $lock::<$spin::Mcs<$wait>>("Mcs", None, FIRST_COME),
+            $lock::<$spin::TimePublishedMcs<$wait>>("TimePublishedMcs", None, ANY_ORDER),
+            $($other),*
+        ]
+    };
+}
+pub(crate) use our_locks;
 
 /// All locks of the study: ours first, then those that programs use today.
-pub(crate) const LOCKS: &[Lock] = &[
-    raw::<TestAndSet<Exchange>>("TestAndSet, exchange", Some(Way::Exchange), ANY_ORDER),
-    raw::<TestAndSet<Read>>("TestAndSet, read", Some(Way::Read), ANY_ORDER),
-    raw::<TestAndSet<Ethernet>>("TestAndSet, backoff", Some(Way::Backoff), ANY_ORDER),
-    raw::<TestAndSet<Polling>>("TestAndSet, polling", Some(Way::Polling), ANY_ORDER),
-    raw::<Ticket>("Ticket", None, FIRST_COME),
-    raw::<Anderson>("Anderson", None, FIRST_COME),
-    raw::<Clh>("Clh", None, FIRST_COME),
-    raw::<Mcs>("Mcs", None, FIRST_COME),
-    raw::<TimePublishedMcs>("TimePublishedMcs", None, ANY_ORDER),
+pub(crate) const LOCKS: &[Lock] = our_locks!(
+    stanchion_spin,
+    Patient,
+    16,
+    raw,
     usable::<std::sync::Mutex<Shared>, FromGuard<Std>>("std Mutex", None, ANY_ORDER),
     raw::<RawMutex>("parking_lot Mutex", None, ANY_ORDER),
     raw::<RawFairMutex>("parking_lot FairMutex", None, FIRST_COME),
@@ -97,7 +111,7 @@ pub(crate) const LOCKS: &[Lock] = &[
         None,
         ANY_ORDER,
     ),
-];
+);
 
 /// The lock that is the paper's way of waiting `way`.
 pub(crate) fn of_way(way: Way) -> usize {

@@ -1,0 +1,52 @@
+//! Table 3.1 in virtual time: what a lock and its unlock cost on the simulated machine, when nobody else wants it.
+//!
+//! The simulated Symmetry is calibrated to this table: its exchange takes half of 5.6 µs. Whether a lock of this project, which is more than two
+//! exchanges, then costs what the paper measured is the check of that calibration. The other rows are what programs compute, which takes the
+//! time that it is given (see the notes of figure 4.1).
+//!
+//! Rule of the verdict, on the Symmetry Model A: *holds* if acquiring and releasing the paper's own lock (test-and-set with backoff) takes 5.6 µs,
+//! give or take 5 %; else *differs*. On another machine the table says nothing, and the claim is *not judged*.
+
+use stanchion_simulator::Machine;
+
+use super::super::super::context::{Context, Stop};
+use super::super::super::locks::registry::Way;
+use super::super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
+use super::super::super::simulated::cells::cells;
+use super::super::super::simulated::registry::{LOCKS, of_way};
+use super::LOCK;
+use crate::units::{nanos, percent};
+
+/// The paper's, in nanoseconds.
+const PAPER: f64 = 5_600.0;
+const WITHIN: f64 = 0.05;
+
+pub(super) fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
+    let all = Vec::from_iter(0..LOCKS.len());
+    context.plan(all.len());
+    let (times, seed) = (context.pick(100, 1_000), context.seed);
+    let costs = cells(context, machine, &all, |&lock| (LOCKS[lock].latency)(machine, times, seed))?;
+    let ours = costs[of_way(Way::Backoff)];
+    let off = ours / PAPER - 1.0;
+    let verdict = if machine.name == "symmetry-a" {
+        let figures = format!("{} against 5.6 µs, {} off", nanos(ours), percent(off.abs()));
+        Verdict::when(off.abs() <= WITHIN, figures)
+    } else {
+        Verdict::NotJudged(format!("the table is of the Symmetry Model A; here {}", nanos(ours)))
+    };
+    let rows = LOCKS.iter().zip(&costs);
+    Ok(Outcome {
+        comparisons: vec![Comparison::new(LOCK, "5.6 µs", nanos(ours))],
+        pictures: vec![Picture {
+            title: "Lock and unlock, uncontended".to_owned(),
+            shape: Shape::Rows,
+            x: Axis::linear("processors"),
+            y: Axis::linear("ns"),
+            series: rows.map(|(lock, &cost)| Series::new(lock.name, [(1.0, cost)])).collect(),
+        }],
+        notes: vec![format!(
+            "The mean of {times} times in virtual time, all lines in the cache. What the locks compute beside their accesses of memory takes no time."
+        )],
+        ..Outcome::new(verdict)
+    })
+}

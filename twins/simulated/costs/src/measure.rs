@@ -1,0 +1,124 @@
+//! One operation on so many processors: what a round costs when all threads do nothing else.
+//!
+//! With one processor there are two runs, one with twice as many rounds: the difference is the cost of the rounds alone, exactly. With more, a
+//! longer run has other luck than a shorter one, so all of one run is divided by its rounds: the threads' first misses are in it. Each thread's time is
+//! taken from when all are there until it has done its rounds.
+
+use machine::atomic::{AtomicU32, Ordering};
+use machine::sync::Arc;
+use machine::wait::{Spin, WaitPolicy, wait_until};
+use machine::{clock, thread, topology};
+use stanchion_simulator::{Failure, Simulation, Time, machines};
+
+use crate::operation::Operation;
+
+/// At how many processors each operation is counted.
+pub(crate) const PROCESSORS: [usize; 4] = [1, 2, 8, 64];
+
+/// What one round costs on the average.
+#[derive(Clone, Copy)]
+pub(crate) struct Cost {
+    nanos: f64,
+    misses: f64,
+    transfers: f64,
+    exchanges: f64,
+}
+
+/// Rounds of each thread.
+const ROUNDS: u64 = 100;
+
+/// Counts `operation` on the machine `modern` with so many processors and threads.
+pub(crate) fn measure(operation: &Operation, processors: usize) -> Result<Cost, Failure> {
+    let long = run(operation, processors, 2 * ROUNDS)?;
+    if processors > 1 {
+        return Ok(long.each(2 * ROUNDS * processors as u64));
+    }
+    let short = run(operation, processors, ROUNDS)?;
+    Ok(Total {
+        nanos: long.nanos - short.nanos,
+        misses: long.misses - short.misses,
+        transfers: long.transfers - short.transfers,
+        exchanges: long.exchanges - short.exchanges,
+    }
+    .each(ROUNDS))
+}
+
+/// What all rounds of a run cost.
+struct Total {
+    /// Of all threads together: their rounds go on side by side.
+    nanos: u64,
+    misses: u64,
+    transfers: u64,
+    exchanges: u64,
+}
+
+impl Total {
+    fn each(&self, rounds: u64) -> Cost {
+        let each = |count| count as f64 / rounds as f64;
+        Cost {
+            nanos: each(self.nanos),
+            misses: each(self.misses),
+            transfers: each(self.transfers),
+            exchanges: each(self.exchanges),
+        }
+    }
+}
+
+fn run(operation: &Operation, processors: usize, rounds: u64) -> Result<Total, Failure> {
+    let mut machine = machines::modern(processors);
+    // Threads are made in no time: what is counted is the operation.
+    machine.scheduling.spawn = Time::ZERO;
+    let set_up = operation.set_up;
+    let run = Simulation::new(machine).run(move || {
+        let all_there = Arc::new(AtomicU32::new(0));
+        let threads: Vec<_> = set_up(processors)
+            .into_iter()
+            .enumerate()
+            .map(|(number, round)| {
+                let all_there = all_there.clone();
+                thread::spawn(move || {
+                    let _pinned = topology::pin(number);
+                    // Relaxed: only to begin together.
+                    all_there.fetch_add(1, Ordering::Relaxed);
+                    let all = processors as u32;
+                    wait_until(
+                        &*all_there,
+                        Ordering::Relaxed,
+                        |there| there == all,
+                        &mut Spin::start(),
+                    );
+                    let begin = clock::now();
+                    for _ in 0..rounds {
+                        round();
+                    }
+                    clock::now().nanos_since(begin)
+                })
+            })
+            .collect();
+        let took = threads.into_iter().map(|thread| thread.join().expect("no operation panics"));
+        took.sum()
+    })?;
+    let accesses = run.statistics.accesses;
+    Ok(Total {
+        nanos: run.result,
+        misses: accesses.misses,
+        transfers: accesses.transfers,
+        exchanges: accesses.exchanges,
+    })
+}
+
+/// The names of the columns.
+pub(crate) fn heading() -> String {
+    format!(
+        "{:<44} {:>10} {:>12} {:>10} {:>10} {:>10}",
+        "# operation", "processors", "ns", "misses", "transfers", "exchanges"
+    )
+}
+
+/// A line of the table.
+pub(crate) fn row(name: &str, processors: usize, cost: Cost) -> String {
+    let Cost { nanos, misses, transfers, exchanges } = cost;
+    format!(
+        "{name:<44} {processors:>10} {nanos:>12.2} {misses:>10.3} {transfers:>10.3} {exchanges:>10.3}"
+    )
+}

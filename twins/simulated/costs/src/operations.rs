@@ -1,0 +1,126 @@
+//! The operations, in the order of the crates and of their docs. A new lock, policy or structure gets a line here.
+
+use competitive::policy::{
+    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
+    OptimalOnlineApproximation, RandomWalk, Randomized,
+};
+use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
+use lock_api::{Mutex, RawMutex, RwLock};
+use machine::atomic::{AtomicU32, Ordering};
+use machine::clock::Deadline;
+use machine::park;
+use spin::contention::{Ethernet, Exchange, Polling, Read};
+use spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+
+use crate::operation::{Operation, Round, alike};
+
+/// How long a lock is held, and how long its threads then stay away, in nanoseconds: with neither, one thread takes it again before anybody else has
+/// seen it free. A thread that is alone does neither, so that the cost is the lock's.
+fn stay(threads: usize) -> u64 {
+    if threads > 1 { 25 } else { 0 }
+}
+
+fn locks<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
+    alike(
+        threads,
+        || (Mutex::<R, ()>::new(()), stay(threads)),
+        |(mutex, stay)| {
+            let guard = mutex.lock();
+            machine::work(*stay);
+            drop(guard);
+            machine::work(*stay);
+        },
+    )
+}
+
+fn tries<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
+    alike(threads, || Mutex::<R, ()>::new(()), |mutex| drop(mutex.try_lock()))
+}
+
+macro_rules! operations {
+    ($($name:literal => $set_up:expr),+ $(,)?) => {
+        vec![$(Operation { name: $name, set_up: $set_up }),+]
+    };
+}
+
+/// All of them.
+pub(crate) fn all() -> Vec<Operation> {
+    operations! {
+        "machine::atomic load" => |threads| alike(threads, || AtomicU32::new(0), |word| {
+            // Relaxed here and below: it is the cost that is wanted.
+            let _ = word.load(Ordering::Relaxed);
+        }),
+        "machine::atomic fetch_add" => |threads| alike(threads, || AtomicU32::new(0), |word| {
+            word.fetch_add(1, Ordering::Relaxed);
+        }),
+        "machine::park wait on a changed word" => |threads| alike(threads, || AtomicU32::new(0), |word| {
+            park::wait(word, 1, Deadline::NEVER);
+        }),
+        "machine::park wake nobody" => |threads| alike(threads, || AtomicU32::new(0), |word| {
+            park::wake_one(word);
+        }),
+        "spin::TestAndSet<Exchange> lock, unlock" => locks::<TestAndSet<Exchange>>,
+        "spin::TestAndSet<Read> lock, unlock" => locks::<TestAndSet<Read>>,
+        "spin::TestAndSet<Ethernet> lock, unlock" => locks::<TestAndSet<Ethernet>>,
+        "spin::TestAndSet<Polling> lock, unlock" => locks::<TestAndSet<Polling>>,
+        "spin::TestAndSet try_lock, unlock" => tries::<TestAndSet>,
+        "spin::Ticket lock, unlock" => locks::<Ticket>,
+        "spin::Ticket try_lock, unlock" => tries::<Ticket>,
+        "spin::Anderson lock, unlock" => locks::<Anderson>,
+        "spin::Clh lock, unlock" => locks::<Clh>,
+        "spin::Mcs lock, unlock" => locks::<Mcs>,
+        "spin::Mcs try_lock, unlock" => tries::<Mcs>,
+        "spin::TimePublishedMcs lock, unlock" => locks::<TimePublishedMcs>,
+        "competitive::Mutex lock, unlock" => locks::<RawPolicyMutex<Adaptive>>,
+        "competitive::Mutex try_lock, unlock" => tries::<RawPolicyMutex<Adaptive>>,
+        "PolicyMutex<AlwaysBlock> lock, unlock" => locks::<RawPolicyMutex<AlwaysBlock>>,
+        "PolicyMutex<AlwaysSpin> lock, unlock" => locks::<RawPolicyMutex<AlwaysSpin>>,
+        "PolicyMutex<FixedSpin> lock, unlock" => locks::<RawPolicyMutex<FixedSpin>>,
+        "PolicyMutex<OptimalOnline> lock, unlock" => locks::<RawPolicyMutex<OptimalOnline>>,
+        "PolicyMutex<OptimalOnlineApproximation> lock, unlock" => locks::<RawPolicyMutex<OptimalOnlineApproximation>>,
+        "PolicyMutex<LastThreeSamples> lock, unlock" => locks::<RawPolicyMutex<LastThreeSamples>>,
+        "PolicyMutex<RandomWalk> lock, unlock" => locks::<RawPolicyMutex<RandomWalk>>,
+        "PolicyMutex<Randomized> lock, unlock" => locks::<RawPolicyMutex<Randomized>>,
+        "PolicyMutex<HolderAware> lock, unlock" => locks::<RawPolicyMutex<HolderAware>>,
+        "competitive::RwLock read" => |threads| {
+            alike(threads, || RwLock::<RawRwLock, ()>::new(()), |lock| drop(lock.read()))
+        },
+        "competitive::RwLock write" => |threads| {
+            alike(threads, || (RwLock::<RawRwLock, ()>::new(()), stay(threads)), |(lock, stay)| {
+                let guard = lock.write();
+                machine::work(*stay);
+                drop(guard);
+                machine::work(*stay);
+            })
+        },
+        "competitive::Condvar notify nobody" => |threads| {
+            alike(threads, competitive::Condvar::new, |condvar| {
+                condvar.notify_one();
+            })
+        },
+        "competitive::Semaphore acquire, release" => |threads| {
+            alike(threads, || (Semaphore::<RawPolicyMutex>::new(1), stay(threads)), |(semaphore, stay)| {
+                let permit = semaphore.acquire();
+                machine::work(*stay);
+                drop(permit);
+                machine::work(*stay);
+            })
+        },
+        "competitive::EventCount prepare, cancel" => |threads| {
+            alike(threads, EventCount::new, |events| events.cancel(events.prepare()))
+        },
+        "competitive::EventCount notify nobody" => |threads| {
+            alike(threads, EventCount::new, |events| {
+                events.notify_one();
+            })
+        },
+        "competitive::Once call_once, done" => |threads| alike(threads, Once::new, |once| once.call_once(|| ())),
+        "competitive::OnceLock get" => |threads| alike(threads, || {
+            let lock = OnceLock::new();
+            lock.set(7).expect("it is new");
+            lock
+        }, |lock| {
+            let _ = lock.get();
+        }),
+    }
+}

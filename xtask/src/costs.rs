@@ -1,0 +1,101 @@
+//! `cargo xtask costs`: what each public operation costs on the simulated machine, and the committed table of it.
+//!
+//! The numbers are the same on every computer, so the table is compared byte for byte: a change that adds one cache miss or one
+//! read-modify-write to a hot path shows in review as a changed line of `twins/simulated/costs.txt`.
+
+use std::path::PathBuf;
+
+use crate::failure::{Failure, Result};
+use crate::shell;
+
+const HEADER: &str = "\
+# What an operation costs on the simulated machine `modern`, on the average: nanoseconds as its caller sees them, cache misses, lines that came from
+# another processor's cache, atomic read-modify-writes. All processors do nothing else; with more than one, locks are held for 25 ns and left alone
+# for 25 ns. Written by `cargo xtask costs --update`; a different number fails `cargo xtask costs`.
+";
+
+/// What the user asked for.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only operations whose names contain this, printed and compared
+    filter: Option<String>,
+    /// Accept the numbers of this run as the committed table
+    #[arg(long)]
+    update: bool,
+}
+
+fn table() -> PathBuf {
+    shell::root().join("twins/simulated/costs.txt")
+}
+
+/// Measures all, and compares.
+pub(crate) fn all() -> Result {
+    costs(&Options { filter: None, update: false })
+}
+
+/// Measures, prints, and compares with the committed table or replaces it.
+pub(crate) fn costs(options: &Options) -> Result {
+    if options.update && options.filter.is_some() {
+        return Err(Failure::verdict("--update writes the whole table: leave the filter out"));
+    }
+    let mut command =
+        shell::cargo(["run", "--quiet", "--package", "stanchion-costs", "--bin", "costs", "--"]);
+    command.args(&options.filter);
+    let now = shell::run_teed(&mut command)?;
+    let path = table();
+    if options.update {
+        return std::fs::write(&path, format!("{HEADER}{now}")).map_err(Failure::file(&path));
+    }
+    let then = std::fs::read_to_string(&path).map_err(Failure::file(&path))?;
+    let changes = changes(&then, &now, options.filter.as_deref().unwrap_or_default());
+    if changes.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::verdict(format!(
+        "the costs differ from twins/simulated/costs.txt (- committed, + now):\n{}\n\
+         if that is meant, `cargo xtask costs --update` accepts it; say why in the commit",
+        changes.join("\n")
+    )))
+}
+
+/// The lines that are only in one of the two, of operations whose names contain `filter`.
+fn changes(then: &str, now: &str, filter: &str) -> Vec<String> {
+    let rows = |text: &str| -> Vec<String> {
+        let rows = text.lines().filter(|line| !line.starts_with('#') && line.contains(filter));
+        rows.map(str::to_owned).collect()
+    };
+    let (then, now) = (rows(then), rows(now));
+    let gone = then.iter().filter(|row| !now.contains(row)).map(|row| format!("- {row}"));
+    let new = now.iter().filter(|row| !then.contains(row)).map(|row| format!("+ {row}"));
+    let mut changes: Vec<_> = gone.chain(new).collect();
+    // The two of one operation stand together.
+    changes.sort_by(|a, b| a[2..].split("  ").next().cmp(&b[2..].split("  ").next()));
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_table_has_no_changes_whatever_its_comments_say() {
+        assert!(changes("# a\nlock   1 2.58\n", "# b\nlock   1 2.58\n", "").is_empty());
+    }
+
+    #[test]
+    fn one_more_exchange_is_a_change_that_shows_both_rows() {
+        let said = changes("lock   1 2.58\nread   1 1.00\n", "lock   1 4.00\nread   1 1.00\n", "");
+        assert_eq!(said, ["- lock   1 2.58", "+ lock   1 4.00"]);
+    }
+
+    #[test]
+    fn a_missing_and_a_new_operation_are_changes() {
+        assert_eq!(changes("lock   1\n", "", ""), ["- lock   1"]);
+        assert_eq!(changes("", "lock   1\n", ""), ["+ lock   1"]);
+    }
+
+    #[test]
+    fn a_filtered_run_is_compared_with_its_part_of_the_table() {
+        assert!(changes("lock   1\nread   1\n", "read   1\n", "read").is_empty());
+    }
+}
