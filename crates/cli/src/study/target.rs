@@ -13,7 +13,7 @@ pub(crate) enum Target {
     /// The machines that each experiment names, the paper's own first.
     Papers,
     /// One machine in virtual time, for all experiments.
-    Named(Machine),
+    Named(Box<Machine>),
 }
 
 const REAL: &str = "real";
@@ -25,11 +25,13 @@ impl Target {
         match name {
             REAL => Ok(Self::Real),
             PAPERS => Ok(Self::Papers),
-            _ => machines::by_name(name).map(Self::Named).map_err(|_| Error::UnknownMachine {
-                name: name.to_owned(),
-                near: near(name),
-                all: names().collect(),
-            }),
+            _ => machines::by_name(name).map(|machine| Self::Named(Box::new(machine))).map_err(
+                |_| Error::UnknownMachine {
+                    name: name.to_owned(),
+                    near: near(name),
+                    all: names().collect(),
+                },
+            ),
         }
     }
 
@@ -141,13 +143,13 @@ fn runnable<F: Copy>(body: &Body<F>) -> Result<F, Missing> {
 /// The calls of one simulated experiment.
 fn on(simulated: Simulated, target: &Target) -> Result<Vec<Call>, Error> {
     if let Target::Named(machine) = target {
-        return Ok(vec![Call::On(simulated, Box::new(machine.clone()))]);
+        return Ok(vec![Call::On(simulated, machine.clone())]);
     }
-    let paper = |name: &&'static str| Ok(Call::On(simulated, Box::new(paper_machine(name)?)));
+    let paper = |name: &&'static str| Ok(Call::On(simulated, paper_machine(name)?));
     simulated.machines.iter().map(paper).collect()
 }
 
-fn paper_machine(name: &str) -> Result<Machine, Error> {
+fn paper_machine(name: &str) -> Result<Box<Machine>, Error> {
     match Target::of(name)? {
         Target::Named(machine) => Ok(machine),
         Target::Real | Target::Papers => {
@@ -181,8 +183,10 @@ fn refusal(tasks: &[Task<'_>], target: &Target) -> Error {
 #[cfg(test)]
 mod tests {
     use super::super::catalogue::catalogue;
+    use super::super::context::Context;
     use super::super::select::select;
     use super::*;
+    use crate::interrupt::Interrupt;
 
     #[test]
     fn every_name_is_a_target_and_every_experiment_names_machines() {
@@ -238,12 +242,31 @@ mod tests {
     #[test]
     fn an_experiment_runs_on_each_machine_that_it_names_or_on_the_one_asked_for() {
         let all = catalogue();
-        let chosen = select(&all, &["fig3.5".to_owned(), "regret".to_owned()]).unwrap();
-        let kinds = |target: &Target| -> Vec<(Kind, bool)> {
-            let tasks = plan(&chosen, target).unwrap();
-            tasks.iter().map(|task| (task.kind, task.call.is_ok())).collect()
+        let filters = ["fig3.5", "all89/fig4.3", "regret"].map(str::to_owned);
+        let chosen = select(&all, &filters).unwrap();
+        let places = |target: &Target| -> Vec<String> {
+            let place = |task: &Task<'_>| match &task.call {
+                Ok(Call::Here(_)) => task.kind.name().to_owned(),
+                Ok(Call::On(_, machine)) => machine.name.clone(),
+                Err(_) => "none".to_owned(),
+            };
+            plan(&chosen, target).unwrap().iter().map(place).collect()
         };
-        assert_eq!(kinds(&Target::Real), [(Kind::Formula, true), (Kind::Real, true)]);
-        assert_eq!(kinds(&Target::Papers), [(Kind::Formula, true), (Kind::Simulated, false)]);
+        assert_eq!(places(&Target::Real), ["formula", "real", "real"]);
+        let papers = ["formula", "symmetry-a", "symmetry-b", "firefly", "none"];
+        assert_eq!(places(&Target::Papers), papers);
+        assert_eq!(places(&Target::of("modern-2s").unwrap()), ["none", "modern-2s", "none"]);
+    }
+
+    #[test]
+    fn every_simulated_experiment_runs_on_a_machine_of_one_processor() {
+        let context = Context::new("test", true, 1, Interrupt::default());
+        let one = Machine { name: "one".to_owned(), ..machines::symmetry_a(1) };
+        for experiment in catalogue() {
+            if let Bodies::Machines { simulated: Body::Run(simulated), .. } = experiment.bodies {
+                let outcome = (simulated.run)(&context, &one).unwrap();
+                assert!(!outcome.verdict.because().is_empty(), "{}", experiment.id);
+            }
+        }
     }
 }
