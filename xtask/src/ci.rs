@@ -53,7 +53,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "downstream",
-        about: "a stranger's crate, run for real, under loom and simulated",
+        about: "strangers' crates, run for real, under loom and simulated",
         run: downstream::downstream,
     },
     Task {
@@ -118,13 +118,10 @@ fn seconds(took: Duration) -> String {
 
 fn fmt() -> Result {
     shell::run(&mut shell::cargo(["fmt", "--all", "--check"]))?;
-    // The stranger's crate is no member, so `--all` does not see it.
-    shell::run(&mut shell::cargo([
-        "fmt",
-        "--manifest-path",
-        "examples/downstream/Cargo.toml",
-        "--check",
-    ]))
+    // The strangers' crates are no members, so `--all` does not see them.
+    downstream::MANIFESTS.into_iter().try_for_each(|manifest| {
+        shell::run(&mut shell::cargo(["fmt", "--manifest-path", manifest, "--check"]))
+    })
 }
 
 fn clippy() -> Result {

@@ -1,19 +1,29 @@
-//! `cargo xtask downstream`: a stranger's crate, which uses our locks and our machine and is no part of the workspace.
+//! `cargo xtask downstream`: strangers' crates, which use our locks and our machine and are no part of the workspace.
 //!
-//! Its test is written with `stanchion::machine::model`: run for real as any test, modelled or simulated when the flag is set for the whole build.
+//! Their tests are written with `stanchion::machine::model`: run for real as any test, modelled or simulated when the flag is set for the whole
+//! build. The second of them also simulates itself and draws what it saw.
 
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-const MANIFEST: &str = "examples/downstream/Cargo.toml";
+/// Their manifests.
+pub(crate) const MANIFESTS: [&str; 2] =
+    ["examples/downstream/Cargo.toml", "examples/bounded_buffer/Cargo.toml"];
 
-/// Runs the crate's tests for real, then under loom, then on the simulated machine.
+/// Runs their tests for real, then under loom, then on the simulated machine; then the simulation that is an example to users.
 pub(crate) fn downstream() -> Result {
+    MANIFESTS.into_iter().try_for_each(on_all_machines)?;
+    let mut example = shell::cargo(["run", "--release", "--manifest-path", MANIFESTS[1]]);
+    example.env("CARGO_TARGET_DIR", shell::target().join("downstream"));
+    shell::run(example.env("RUSTFLAGS", "--cfg stanchion_simulated"))
+}
+
+fn on_all_machines(manifest: &str) -> Result {
     // Its own target folder: with other flags every dependency is another one.
     let build = shell::target().join("downstream");
     let test = || {
         let mut command =
-            shell::cargo(["test", "--manifest-path", MANIFEST, "--", "--show-output"]);
+            shell::cargo(["test", "--manifest-path", manifest, "--", "--show-output"]);
         command.env("CARGO_TARGET_DIR", &build);
         command
     };
@@ -21,13 +31,13 @@ pub(crate) fn downstream() -> Result {
     for machine in ["loom", "simulated"] {
         let flags = format!("--cfg stanchion_{machine}");
         let modelled = shell::run_teed(test().env("RUSTFLAGS", flags))?;
-        ran_otherwise(&real, &modelled)?;
+        ran_otherwise(manifest, &real, &modelled)?;
     }
     Ok(())
 }
 
 /// On another machine a model must have been run otherwise: other counts than the real machine's fixed number of runs.
-fn ran_otherwise(real: &str, modelled: &str) -> Result {
+fn ran_otherwise(manifest: &str, real: &str, modelled: &str) -> Result {
     let (real, modelled) = (crate::explored::reported(real), crate::explored::reported(modelled));
     for (name, runs) in &real {
         match modelled.get(name) {
@@ -43,7 +53,7 @@ fn ran_otherwise(real: &str, modelled: &str) -> Result {
     }
     if real.is_empty() {
         return Err(Failure::verdict(format!(
-            "{MANIFEST}: no test reported `model NAME: N executions`"
+            "{manifest}: no test reported `model NAME: N executions`"
         )));
     }
     Ok(())

@@ -4,16 +4,15 @@
 //! the real machine computation takes what it takes, and declaring it costs nothing ([`machine::work`]).
 //!
 //! The counts stand as constants beside the code that they are about, for code as the compilers of the paper's time made it: checked subscripts and pointers,
-//! and no value kept in a register from one statement to the next. They are estimates; the critical sections are the exception ([`SECTION`]).
+//! and no value kept in a register from one statement to the next. They are estimates: how long the paper's programs computed it does not say.
 
 /// Nanoseconds of an instruction on the Firefly of the paper: a CVAX does some three million in a second.
 pub const CVAX_INSTRUCTION_NS: u64 = 333;
 
 /// Entering a critical section, leaving it, and a few statements inside, the lock's own accesses apart.
 ///
-/// Fitted: spinning waits have the mean that the paper's table 2 gives (22 to 28 µs) if sections take about twice that, of which this is the least.
-/// That is much for a few statements, but a section of Modula-2+ is also a frame of an exception handler, and in it references are counted.
-pub(crate) const SECTION: u64 = 60;
+/// Many for a few statements, but a section of Modula-2+ also sets up an exception handler, and in it references are counted.
+pub(crate) const SECTION: u64 = 40;
 
 /// The pace of the machine's processors.
 #[derive(Clone, Copy, Debug)]

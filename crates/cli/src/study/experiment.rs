@@ -197,8 +197,6 @@ pub(crate) enum Part {
     Applications,
     Gang,
     Lockfree,
-    /// The experiment's own body for simulated machines.
-    Simulated,
     Threadpool,
 }
 
@@ -209,7 +207,6 @@ impl Part {
             Self::Applications => "the paper's application in stanchion-applications",
             Self::Gang => "stanchion-gang (threads that run together)",
             Self::Lockfree => "stanchion-lockfree (structures that need no lock)",
-            Self::Simulated => "its run in virtual time",
             Self::Threadpool => "stanchion-threadpool (five ways to manage ready threads)",
         }
     }

@@ -25,13 +25,13 @@ impl Target {
         match name {
             REAL => Ok(Self::Real),
             PAPERS => Ok(Self::Papers),
-            _ => machines::by_name(name).map(|machine| Self::Named(Box::new(machine))).map_err(
-                |_| Error::UnknownMachine {
+            _ => machines::by_name(name).map(Box::new).map(Self::Named).map_err(|_| {
+                Error::UnknownMachine {
                     name: name.to_owned(),
                     near: near(name),
                     all: names().collect(),
-                },
-            ),
+                }
+            }),
         }
     }
 

@@ -153,13 +153,17 @@ impl Display for Drawing<'_> {
         let grid = Grid::new(&self.timeline.spans, self.rows, (rows, WIDTH), self.between);
         let names: Vec<_> = (0..rows).map(|row| self.name(row)).collect();
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        // "time in us" stands below the names.
-        let left = 2 * GAP + longest.max(10) * LETTER;
+        // "time in us" stands below the names, and half of the first mark.
+        let left = 2 * GAP + longest.max(14) * LETTER;
         let legend = Legend::new(&grid, rows, self.rows);
         let place = Layout {
             left,
             top: 64 + legend.height(left + WIDTH),
-            pitch: if rows <= 16 { 24 } else { 14 },
+            pitch: match rows {
+                0..=12 => 24,
+                13..=32 => 18,
+                _ => 14,
+            },
             rows,
             // The right margin holds a share and half of the last mark.
             width: left + WIDTH + 2 * GAP + 8 * LETTER,

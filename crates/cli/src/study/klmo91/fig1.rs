@@ -13,7 +13,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Experiment, Paper};
 use super::super::outcome::{Outcome, Verdict};
 use super::foreign::Foreign;
-use super::recorded::Source;
+use super::recorded::{self, Source};
 use super::show;
 use crate::units::percent;
 
@@ -91,7 +91,7 @@ fn prepare(place: &Path, context: &Context) -> std::io::Result<()> {
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     context.plan(1);
-    show::one(context, Source::Build, verdict)
+    show::one(recorded::of(Source::Build, context)?, verdict)
 }
 
 /// Of the share of waits that were longer than C.

@@ -15,7 +15,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Experiment, Paper};
 use super::super::outcome::{Outcome, Verdict};
 use super::foreign::Foreign;
-use super::recorded::Source;
+use super::recorded::{self, Source};
 use super::{paper, show};
 use crate::units::percent;
 
@@ -139,7 +139,7 @@ impl Answers {
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     context.plan(1);
-    show::one(context, Source::Server, verdict)
+    show::one(recorded::of(Source::Server, context)?, verdict)
 }
 
 /// Of the share of waits that were longer than C.

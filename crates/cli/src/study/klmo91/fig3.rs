@@ -3,20 +3,26 @@
 //! Rule of the verdict: *most waits are short* is taken to mean that in both programs more than half of the waits were no longer than C, so that
 //! spinning through them costs less than blocking. *not judged* if a program had fewer than 100 waits, as on one processor.
 
+use std::sync::Arc;
+
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Comparison, Outcome, Verdict};
 use super::paper;
 use super::recorded::{self, Recorded, Source};
-use super::show;
-use crate::units::{nanos, percent};
+use super::{show, simulated};
+use crate::units::percent;
+use stanchion_simulator::Machine;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "klmo91/fig3",
     paper: Paper::Klmo91,
     title: "Lock waits of Galaxy and Hanoi",
     claim: "Most waits are short.",
-    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
+    bodies: Bodies::Machines {
+        real: Body::Run(run),
+        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+    },
 };
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
@@ -28,6 +34,20 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             Err(why) => return Ok(Outcome::new(Verdict::NotRun(why))),
         }
     }
+    outcome(&recorded)
+}
+
+fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
+    context.plan(2);
+    let mut recorded = Vec::new();
+    for source in [Source::Galaxy, Source::Hanoi] {
+        recorded.push(simulated::of(source, context, machine)?);
+    }
+    let outcome = outcome(&recorded)?;
+    Ok(Outcome { verdict: simulated::judged(machine, outcome.verdict), ..outcome })
+}
+
+fn outcome(recorded: &[Arc<Recorded>]) -> Result<Outcome, Stop> {
     let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
     if let Some(why) = programs.iter().find_map(|program| program.too_few()) {
         return Ok(Outcome::new(Verdict::NotJudged(why)));
@@ -57,7 +77,7 @@ fn comparisons(programs: &[&Recorded], short: &[(&str, f64)]) -> Vec<Comparison>
     let mut rows = vec![Comparison::new(
         "C",
         "200 µs (about 200 spins)",
-        programs.first().map_or_else(String::new, |program| nanos(program.pool.cost)),
+        programs.first().map_or_else(String::new, |program| program.time(program.pool.cost)),
     )];
     for (program, (name, share)) in programs.iter().zip(short) {
         let paper = paper::offline_of(program.beside)

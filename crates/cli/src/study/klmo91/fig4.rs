@@ -4,18 +4,22 @@
 //! which the off-line optimum blocks 8.3 % (table 2). *not judged* if there were fewer than 100 waits, as on one processor.
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Outcome, Verdict};
-use super::recorded::Source;
-use super::show;
+use super::recorded::{self, Source};
+use super::{show, simulated};
 use crate::units::percent;
+use stanchion_simulator::Machine;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "klmo91/fig4",
     paper: Paper::Klmo91,
     title: "Lock waits of Regsim",
     claim: "Very few waits require blocking.",
-    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
+    bodies: Bodies::Machines {
+        real: Body::Run(run),
+        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+    },
 };
 
 /// The paper's share of waits for which blocking is right.
@@ -23,7 +27,13 @@ const FEW: f64 = 0.083;
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     context.plan(1);
-    show::one(context, Source::Regsim, verdict)
+    show::one(recorded::of(Source::Regsim, context)?, verdict)
+}
+
+fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
+    context.plan(1);
+    let outcome = show::one(Ok(simulated::of(Source::Regsim, context, machine)?), verdict)?;
+    Ok(Outcome { verdict: simulated::judged(machine, outcome.verdict), ..outcome })
 }
 
 fn verdict(long: f64) -> Verdict {

@@ -95,6 +95,7 @@ pub(crate) fn record(foreign: &Foreign, context: &Context) -> Result<Recorded, M
         elapsed: Duration::from_nanos(elapsed),
         processors: context.processors.len(),
         how: Some(HOW),
+        scale: 1.0,
     })
 }
 

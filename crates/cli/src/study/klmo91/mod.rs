@@ -13,10 +13,12 @@ pub(crate) mod fig3;
 pub(crate) mod fig4;
 mod foreign;
 mod paper;
-mod programs;
+mod place;
 mod race;
+mod real;
 mod recorded;
 mod show;
+mod simulated;
 pub(crate) mod table1;
 pub(crate) mod table2;
 pub(crate) mod table3;
@@ -26,6 +28,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::{Context, Stop};
+use stanchion_simulator::Machine;
+
 use super::outcome::{Outcome, Verdict};
 use crate::advise::pool::Pool;
 use recorded::{Recorded, Source};
@@ -51,15 +55,31 @@ fn recordings(context: &Context) -> Result<(Vec<Arc<Recorded>>, Vec<String>), St
     Ok((recorded, left_out))
 }
 
+/// The same on a machine in virtual time.
+fn simulated_recordings(
+    context: &Context,
+    machine: &Machine,
+) -> Result<(Vec<Arc<Recorded>>, Vec<String>), Stop> {
+    context.plan(simulated::SOURCES.len());
+    let (mut recorded, mut left_out) = (Vec::new(), Vec::new());
+    for source in simulated::SOURCES {
+        let taken = simulated::of(source, context, machine)?;
+        match taken.too_few() {
+            None => recorded.push(taken),
+            Some(why) => left_out.push(why),
+        }
+    }
+    Ok((recorded, left_out))
+}
+
 /// The outcome of a table with a row for each recorded program: `of` makes the rows, `outcome` all that follows from them but the notes, of which
 /// `remark` is the last. Not judged if no program has enough waits.
 fn table_of_waits<R>(
-    context: &Context,
+    (recorded, left_out): (Vec<Arc<Recorded>>, Vec<String>),
     of: impl Fn(&Recorded) -> Result<R, Stop>,
     remark: &str,
     outcome: impl FnOnce(&[R]) -> Outcome,
 ) -> Result<Outcome, Stop> {
-    let (recorded, left_out) = recordings(context)?;
     let programs: Vec<&Recorded> = recorded.iter().map(AsRef::as_ref).collect();
     if programs.is_empty() {
         return Ok(Outcome::new(Verdict::NotJudged(left_out.join("; "))));
@@ -81,6 +101,7 @@ fn given(context: &Context) -> impl Iterator<Item = Recorded> {
         processors: context.processors.len(),
         how: Some("How it was recorded, and on how many processors, the file does not say."),
         pool: Pool::of(vec![recording.clone()]),
+        scale: 1.0,
     })
 }
 
@@ -120,6 +141,7 @@ mod tests {
             elapsed: Duration::from_millis(1),
             processors: 2,
             how: None,
+            scale: 1.0,
         }
     }
 }

@@ -8,16 +8,18 @@
 //!
 //! The paper gives no number of threads for Galaxy; it *uses all 6 processors well* (section 3). Regsim has as many as processors (section 5), and
 //! Hanoi many. Threads are pinned: left to the system, those that wake each other may take turns on one processor, and then no lock is ever found
-//! held.
+//! held. A simulated machine's system takes any idle processor for a thread that is woken, as the paper's did, so there they are not.
+//!
+//! Compiled twice, as a part of `real` and of `simulated`, which say whose applications and mutexes these are.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use stanchion_applications::regsim::{Netlist, circuits, sequential};
-use stanchion_applications::{galaxy, hanoi, regsim};
-use stanchion_competitive::{Policy, RawPolicyMutex};
-
-use super::super::context::{Context, Stop};
+use super::super::place::Place;
+use super::applications::regsim::{Netlist, circuits, sequential};
+use super::applications::{MAX_THREADS, galaxy, hanoi, regsim};
+use super::competitive::{Policy, RawPolicyMutex};
+use crate::study::context::Stop;
 
 /// A program whose locks are of a policy that the caller names.
 pub(crate) trait Program {
@@ -47,22 +49,22 @@ pub(crate) struct Galaxy {
 }
 
 impl Galaxy {
-    pub(crate) fn new(context: &Context, steps: u64) -> Result<Self, Stop> {
-        let processors = context.processors.len();
+    pub(crate) fn new(place: &Place, steps: u64) -> Result<Self, Stop> {
         let options = galaxy::Options {
             stars: 2_000,
             steps,
             // Locks are many for the time between them, as a display of its time made them.
             chunk: 8,
-            threads: threads(processors),
-            seed: context.seed,
-            pinned: true,
+            threads: threads(place.processors),
+            seed: place.seed,
+            pinned: place.pinned,
+            instruction_ns: place.instruction_ns,
             ..galaxy::Options::default()
         };
         let checksum = galaxy::sequential::run(&options)
             .map_err(|refused| failed("Galaxy", refused))?
             .checksum;
-        Ok(Self { options, checksum, processors })
+        Ok(Self { options, checksum, processors: place.processors })
     }
 }
 
@@ -104,9 +106,16 @@ pub(crate) struct Hanoi {
 }
 
 impl Hanoi {
-    pub(crate) fn new(context: &Context, rounds: u32) -> Self {
-        let options = hanoi::Options { rounds, pinned: true, ..hanoi::Options::default() };
-        Self { options, processors: context.processors.len() }
+    pub(crate) fn new(place: &Place, rounds: u32) -> Self {
+        let options = hanoi::Options {
+            rounds,
+            pinned: place.pinned,
+            work_ns: place.carry_ns,
+            draw_ns: place.draw_ns,
+            instruction_ns: place.instruction_ns,
+            ..hanoi::Options::default()
+        };
+        Self { options, processors: place.processors }
     }
 }
 
@@ -145,19 +154,19 @@ pub(crate) struct Regsim {
 }
 
 impl Regsim {
-    pub(crate) fn new(context: &Context, cycles: u64) -> Result<Self, Stop> {
+    pub(crate) fn new(place: &Place, cycles: u64) -> Result<Self, Stop> {
         let netlist = Netlist::parse(circuits::S5378.as_bytes())
             .map_err(|error| failed("Regsim", format!("s5378: {error}")))?;
-        let processors = context.processors.len();
         let options = regsim::Options {
             cycles,
-            threads: threads(processors),
-            seed: context.seed,
-            pinned: true,
-            ..regsim::Options::default()
+            threads: threads(place.processors),
+            buckets: place.buckets,
+            seed: place.seed,
+            pinned: place.pinned,
+            instruction_ns: place.instruction_ns,
         };
-        let checksum = sequential::run(&netlist, cycles, context.seed).checksum;
-        Ok(Self { netlist, options, checksum, processors })
+        let checksum = sequential::run(&netlist, cycles, place.seed).checksum;
+        Ok(Self { netlist, options, checksum, processors: place.processors })
     }
 }
 
@@ -185,5 +194,5 @@ impl Program for Regsim {
 
 /// One a processor, as far as the programs go; with one processor two, which then never wait for one that runs.
 fn threads(processors: usize) -> usize {
-    processors.clamp(2, stanchion_applications::MAX_THREADS)
+    processors.clamp(2, MAX_THREADS)
 }

@@ -10,72 +10,21 @@
 //! pre-computed the optimum threshold* (section 5).
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use stanchion_competitive::policy::{
-    Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
-    OptimalOnlineApproximation, RandomWalk,
-};
-use stanchion_competitive::{Policy, RawPolicyMutex};
 use stanchion_model::competitive::optimal_threshold;
 
-use super::super::context::{Context, Stop};
+use super::super::context::Stop;
 use super::super::locks::sweep::median;
 use super::super::outcome::{Axis, Comparison, Picture, Series, Shape, Table};
 use super::paper::Elapsed;
-use super::programs::Program;
 use super::recorded::{Recorded, unsound};
 use crate::units::{nanos, percent};
 
 /// Nanoseconds for which to spin, by the name of the lock.
-type Thresholds = BTreeMap<String, u64>;
-
-/// A strategy, and the program compiled for it.
-struct Entrant<A> {
-    name: &'static str,
-    /// What it is here.
-    policy: &'static str,
-    run: fn(&A, &Thresholds) -> Result<Duration, Stop>,
-}
-
-fn plain<A: Program, P: Policy + 'static>(program: &A, _: &Thresholds) -> Result<Duration, Stop> {
-    program.run(&|_| RawPolicyMutex::with_policy(P::INIT))
-}
-
-fn known<A: Program>(program: &A, thresholds: &Thresholds) -> Result<Duration, Stop> {
-    program.run(&|name| {
-        // A lock that nobody waited for when the waits were recorded spins for C.
-        let given = thresholds.get(name).copied();
-        let policy = given.map_or(OptimalOnline::INIT, OptimalOnline::with_threshold);
-        RawPolicyMutex::with_policy(policy)
-    })
-}
+pub(crate) type Thresholds = BTreeMap<String, u64>;
 
 /// How many take part.
-const ENTRANTS: usize = 11;
-
-/// The paper's rows in its order, the baseline again, and ours.
-const fn entrants<A: Program>() -> [Entrant<A>; ENTRANTS] {
-    const fn entrant<A: Program, P: Policy + 'static>(
-        name: &'static str,
-        policy: &'static str,
-    ) -> Entrant<A> {
-        Entrant { name, policy, run: plain::<A, P> }
-    }
-    [
-        entrant::<A, AlwaysBlock>("Always-block", "AlwaysBlock"),
-        entrant::<A, AlwaysSpin>("Always-spin", "AlwaysSpin"),
-        entrant::<A, FixedSpin<50>>("Fixed-spin C/2", "FixedSpin<50>"),
-        entrant::<A, FixedSpin>("Fixed-spin C", "FixedSpin"),
-        Entrant { name: "Opt-known", policy: "OptimalOnline", run: known::<A> },
-        entrant::<A, OptimalOnlineApproximation>("Opt-approx", "OptimalOnlineApproximation"),
-        entrant::<A, LastThreeSamples>("3-samples", "LastThreeSamples"),
-        entrant::<A, RandomWalk>("Random-walk", "RandomWalk"),
-        entrant::<A, AlwaysBlock>("Always-block again", "AlwaysBlock"),
-        entrant::<A, Adaptive>("Default", "Adaptive"),
-        entrant::<A, HolderAware>("Holder-aware", "HolderAware"),
-    ]
-}
+pub(crate) const ENTRANTS: usize = 11;
 
 /// Places among the entrants.
 pub(crate) const BLOCK: usize = 0;
@@ -84,7 +33,7 @@ pub(crate) const FIXED: [usize; 2] = [2, 3];
 pub(crate) const KNOWN: usize = 4;
 pub(crate) const ADAPTIVE: [usize; 3] = [5, 6, 7];
 pub(crate) const COMPETITIVE: std::ops::RangeInclusive<usize> = 2..=7;
-const AGAIN: usize = 8;
+pub(crate) const AGAIN: usize = 8;
 
 /// With more noise than this nothing is decided.
 pub(crate) const MOST_NOISE: f64 = 0.05;
@@ -104,7 +53,11 @@ pub(crate) struct Standings {
 }
 
 impl Standings {
-    fn of(names: Vec<&'static str>, policies: Vec<&'static str>, rounds: Vec<Vec<f64>>) -> Self {
+    pub(crate) fn of(
+        names: Vec<&'static str>,
+        policies: Vec<&'static str>,
+        rounds: Vec<Vec<f64>>,
+    ) -> Self {
         let elapsed = rounds.iter().map(|rounds| median(rounds.clone())).collect();
         Self { names, policies, rounds, elapsed }
     }
@@ -230,32 +183,8 @@ fn beside<'p>(paper: &'p [Elapsed], name: &str) -> Option<&'p Elapsed> {
     paper.iter().find(|row| row.strategy == name)
 }
 
-/// Runs `program` with every strategy, `rounds` times; `recorded` are waits of the same program.
-pub(crate) fn run<A: Program>(
-    context: &Context,
-    program: &A,
-    recorded: &Recorded,
-    rounds: usize,
-) -> Result<Standings, Stop> {
-    let thresholds = thresholds(recorded)?;
-    let entrants = entrants::<A>();
-    let mut times = vec![Vec::new(); entrants.len()];
-    for _ in 0..rounds {
-        for (index, entrant) in entrants.iter().enumerate() {
-            if !hopeless(&times, index) {
-                let elapsed = (entrant.run)(program, &thresholds)?;
-                times[index].push(elapsed.as_nanos() as f64);
-            }
-            context.step()?;
-        }
-    }
-    let names = entrants.iter().map(|entrant| entrant.name).collect();
-    let policies = entrants.iter().map(|entrant| entrant.policy).collect();
-    Ok(Standings::of(names, policies, times))
-}
-
 /// Whether the last round of an entrant was one too many.
-fn hopeless(times: &[Vec<f64>], entrant: usize) -> bool {
+pub(crate) fn hopeless(times: &[Vec<f64>], entrant: usize) -> bool {
     let last = |entrant: usize| times[entrant].last().copied();
     match (last(BLOCK), last(entrant)) {
         (Some(block), Some(time)) => time > HOPELESS * block,
@@ -269,7 +198,7 @@ pub(crate) fn steps(rounds: usize) -> usize {
 }
 
 /// For each lock the threshold that would have been best for its recorded waits.
-fn thresholds(recorded: &Recorded) -> Result<Thresholds, Stop> {
+pub(crate) fn thresholds(recorded: &Recorded) -> Result<Thresholds, Stop> {
     let mut thresholds = Thresholds::new();
     for lock in &recorded.pool.locks {
         let waits = lock.waits().map_err(unsound)?;
@@ -301,7 +230,8 @@ pub(crate) fn notes(what: &str, rounds: usize, recorded: &Recorded) -> Vec<Strin
 /// Made up: nanoseconds of each entrant in the order of [`entrants`].
 #[cfg(test)]
 pub(crate) fn standings(elapsed: [f64; ENTRANTS]) -> Standings {
-    let entrants = entrants::<super::programs::Hanoi>();
+    use super::real::{entrants::entrants, programs::Hanoi};
+    let entrants = entrants::<Hanoi>();
     let names = entrants.iter().map(|entrant| entrant.name).collect();
     Standings::of(names, vec![""; ENTRANTS], elapsed.map(|time| vec![time]).into())
 }
@@ -309,11 +239,12 @@ pub(crate) fn standings(elapsed: [f64; ENTRANTS]) -> Standings {
 #[cfg(test)]
 mod tests {
     use super::super::paper::{TABLE_3, TABLE_4};
+    use super::super::real::{entrants::entrants, programs::Hanoi};
     use super::*;
 
     #[test]
     fn the_paper_s_rows_come_first_and_in_its_order() {
-        let entrants = entrants::<super::super::programs::Hanoi>();
+        let entrants = entrants::<Hanoi>();
         for table in [TABLE_3, TABLE_4] {
             for (entrant, there) in entrants.iter().zip(table) {
                 assert_eq!(entrant.name, there.strategy);

@@ -12,17 +12,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use stanchion_competitive::policy::OptimalOnline;
-use stanchion_competitive::waits::{self, Recorder};
-use stanchion_competitive::{RawPolicyMutex, cost};
+use stanchion_competitive::cost;
 use stanchion_model::competitive::Distribution;
 
 use super::super::context::{Context, Stop};
 use super::foreign::{self, Missing};
-use super::programs::{Galaxy, Hanoi, Program, Regsim};
+use super::place::Place;
+use super::real::programs::{Galaxy, Hanoi, Program, Regsim};
+use super::real::record;
 use super::{fig1, fig2};
 use crate::advise::pool::Pool;
 use crate::survey::switches::round_trip;
+use crate::units::nanos;
 
 /// The paper's 1008 spins, as a multiple of C.
 pub(crate) const LONGEST_SPIN: f64 = 5.04;
@@ -47,6 +48,8 @@ pub(crate) struct Recorded {
     pub(crate) processors: usize,
     /// How it was recorded, if otherwise than the paper's programs.
     pub(crate) how: Option<&'static str>,
+    /// The nanoseconds of its machine that a nanosecond of its clock is: 1 on this computer.
+    pub(crate) scale: f64,
 }
 
 impl Recorded {
@@ -57,6 +60,11 @@ impl Recorded {
             points.extend_from_slice(lock.waits().map_err(unsound)?.points());
         }
         Distribution::from_points(&points).map_err(unsound)
+    }
+
+    /// So many nanoseconds of its clock, in its machine's time.
+    pub(crate) fn time(&self, clock: f64) -> String {
+        nanos(clock * self.scale)
     }
 
     /// The share of waits with two contenders, the holder and one that waits; none where that was not recorded.
@@ -120,13 +128,14 @@ pub(crate) fn of(source: Source, context: &Context) -> Result<Taken, Stop> {
 }
 
 fn take(source: Source, context: &Context) -> Result<Taken, Stop> {
+    let place = Place::here(context);
     let foreign = match source {
         Source::Galaxy => {
-            return own("Galaxy", &Galaxy::new(context, context.pick(600, 6_000))?, context);
+            return own("Galaxy", &Galaxy::new(&place, context.pick(600, 6_000))?, context);
         }
-        Source::Hanoi => return own("Hanoi", &Hanoi::new(context, context.pick(40, 400)), context),
+        Source::Hanoi => return own("Hanoi", &Hanoi::new(&place, context.pick(40, 400)), context),
         Source::Regsim => {
-            return own("Regsim", &Regsim::new(context, context.pick(200, 2_000))?, context);
+            return own("Regsim", &Regsim::new(&place, context.pick(200, 2_000))?, context);
         }
         Source::Build => &fig1::BUILD,
         Source::Server => &fig2::SERVER,
@@ -140,32 +149,6 @@ fn take(source: Source, context: &Context) -> Result<Taken, Stop> {
 
 fn own(name: &'static str, program: &impl Program, context: &Context) -> Result<Taken, Stop> {
     record(name, program, context).map(|recorded| Ok(Arc::new(recorded)))
-}
-
-/// Runs `program` once and says what its waits were.
-pub(crate) fn record(
-    name: &'static str,
-    program: &impl Program,
-    context: &Context,
-) -> Result<Recorded, Stop> {
-    let switch = switch(context);
-    let longest = (LONGEST_SPIN * switch as f64) as u64;
-    waits::restart_with_cost(switch);
-    let elapsed = program.run(&|name| {
-        let policy = OptimalOnline::with_threshold(longest);
-        RawPolicyMutex::with_policy(Recorder::named_with(waits::intern(name), policy))
-    })?;
-    let mut recording = waits::snapshot();
-    recording.cost_ns = switch;
-    Ok(Recorded {
-        name: name.to_owned(),
-        beside: name,
-        what: program.describe(),
-        pool: Pool::of(vec![recording]),
-        elapsed,
-        processors: program.processors(),
-        how: None,
-    })
 }
 
 /// C in nanoseconds: half of the time in which two threads on one processor wake each other. Where threads cannot be kept on one, what the mutex takes it

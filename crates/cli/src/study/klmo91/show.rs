@@ -1,10 +1,10 @@
 //! Recorded waits as pictures and tables.
 
-use super::super::context::{Context, Stop};
+use super::super::context::Stop;
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::paper;
-use super::recorded::{self, LONGEST_SPIN, Recorded, Source};
-use crate::units::{count, grouped, nanos, percent};
+use super::recorded::{LONGEST_SPIN, Recorded, Taken};
+use crate::units::{count, grouped, percent};
 
 /// The paper's unit of 16 spins, as a multiple of C.
 const UNIT: f64 = 0.08;
@@ -32,7 +32,10 @@ pub(crate) fn histogram(recorded: &Recorded) -> Picture {
             (UNITS - 1) as f64 * UNIT
         ),
         shape: Shape::Bars { width: UNIT, bars: UNITS },
-        x: Axis::linear(format!("length of the wait, in C = {}", nanos(recorded.pool.cost))),
+        x: Axis::linear(format!(
+            "length of the wait, in C = {}",
+            recorded.time(recorded.pool.cost)
+        )),
         y: Axis::linear("waits"),
         series: vec![series("spun through", spun), series("blocked", blocked)],
     }
@@ -49,14 +52,14 @@ pub(crate) fn lengths(programs: &[&Recorded]) -> Result<Table, Stop> {
                 below += point.1;
                 below >= q * all.total_weight()
             });
-            reached.map_or_else(String::new, |point| nanos(point.0))
+            reached.map_or_else(String::new, |point| recorded.time(point.0))
         };
         let cost = recorded.pool.cost;
         rows.push(vec![
             recorded.name.clone(),
             recorded.pool.locks.len().to_string(),
             grouped(waits),
-            nanos(cost),
+            recorded.time(cost),
             percent(1.0 - all.share_above(cost)),
             percent(1.0 - all.share_above(LONGEST_SPIN * cost)),
             quantile(0.5),
@@ -108,12 +111,8 @@ pub(crate) fn notes(programs: &[&Recorded]) -> Vec<String> {
 }
 
 /// The figure of one program: its histogram, and `verdict` of the share of waits that were longer than C.
-pub(crate) fn one(
-    context: &Context,
-    source: Source,
-    verdict: fn(f64) -> Verdict,
-) -> Result<Outcome, Stop> {
-    let recorded = match recorded::of(source, context)? {
+pub(crate) fn one(taken: Taken, verdict: fn(f64) -> Verdict) -> Result<Outcome, Stop> {
+    let recorded = match taken {
         Ok(recorded) => recorded,
         Err(why) => return Ok(Outcome::new(Verdict::NotRun(why))),
     };
@@ -128,7 +127,7 @@ pub(crate) fn one(
     let beside = recorded.beside;
     Ok(Outcome {
         comparisons: vec![
-            Comparison::new("C", "200 µs (about 200 spins)", nanos(cost)),
+            Comparison::new("C", "200 µs (about 200 spins)", recorded.time(cost)),
             Comparison::new(
                 format!("waits longer than C; the paper's are of {beside}"),
                 paper,

@@ -7,13 +7,16 @@
 //! e/(e-1) times are theorems, and a figure above fails the experiment. A program
 //! with fewer than 100 waits is left out; *not judged* if that leaves none.
 
+use std::sync::Arc;
+
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::recorded::{LONGEST_SPIN, Recorded, unsound};
-use super::{paper, table_of_waits};
+use super::{paper, recordings, simulated, simulated_recordings, table_of_waits};
 use crate::advise::judge::{BLOCK, COLUMNS, COMPETITIVE, Costs, FACTORS, Judged, ONLINE, POLICIES};
 use crate::units::significant;
+use stanchion_simulator::Machine;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "klmo91/table1",
@@ -21,7 +24,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Cost of each strategy relative to the optimal off-line one",
     claim: "Every competitive strategy costs less than 1.8 times the optimum in every program, \
             the optimal on-line one at most 1.24 times.",
-    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
+    bodies: Bodies::Machines {
+        real: Body::Run(run),
+        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+    },
 };
 
 /// The most that the paper saw of a competitive strategy, and of the best threshold.
@@ -81,7 +87,16 @@ const REMARK: &str = "\
     “Spin”, with the paper's.";
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    table_of_waits(context, Row::of, REMARK, |rows| {
+    outcome(recordings(context)?)
+}
+
+fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
+    let outcome = outcome(simulated_recordings(context, machine)?)?;
+    Ok(Outcome { verdict: simulated::judged(machine, outcome.verdict), ..outcome })
+}
+
+fn outcome(recordings: (Vec<Arc<Recorded>>, Vec<String>)) -> Result<Outcome, Stop> {
+    table_of_waits(recordings, Row::of, REMARK, |rows| {
         let figures: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.relative())).collect();
         Outcome {
             comparisons: comparisons(rows),

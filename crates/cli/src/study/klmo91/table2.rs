@@ -6,20 +6,26 @@
 //!
 //! Beside it stands, for each program, whether more than 90 % of its contended waits had two contenders, the paper's assumption of section 7.
 
+use std::sync::Arc;
+
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Comparison, Outcome, Table, Verdict};
 use super::recorded::{Recorded, unsound};
-use super::{paper, table_of_waits};
+use super::{paper, recordings, simulated, simulated_recordings, table_of_waits};
 use crate::units::{nanos, percent, significant};
 use stanchion_model::competitive::optimal_offline;
+use stanchion_simulator::Machine;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "klmo91/table2",
     paper: Paper::Klmo91,
     title: "How often the off-line optimum blocks, and its mean spin",
     claim: "Where the off-line optimum spins, its mean spin is considerably less than C.",
-    bodies: Bodies::Machines { real: Body::Run(run), simulated: Body::Needs(&[Part::Simulated]) },
+    bodies: Bodies::Machines {
+        real: Body::Run(run),
+        simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
+    },
 };
 
 /// The paper's assumption about contenders.
@@ -31,6 +37,8 @@ struct Row {
     name: String,
     beside: &'static str,
     cost: f64,
+    /// As [`Recorded::scale`].
+    scale: f64,
     /// The share of waits in which the optimum blocks.
     blocks: f64,
     /// Its mean spin where it spins, in nanoseconds.
@@ -51,6 +59,7 @@ impl Row {
             name: recorded.name.clone(),
             beside: recorded.beside,
             cost,
+            scale: recorded.scale,
             blocks: offline.share_blocked,
             spin: offline.mean_spin,
             elapsed: offline.cost * all.total_weight() / had,
@@ -70,7 +79,16 @@ const REMARK: &str = "\
     optimum, and table 1 has 2.997.";
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
-    table_of_waits(context, Row::of, REMARK, |rows| Outcome {
+    outcome(recordings(context)?)
+}
+
+fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
+    let outcome = outcome(simulated_recordings(context, machine)?)?;
+    Ok(Outcome { verdict: simulated::judged(machine, outcome.verdict), ..outcome })
+}
+
+fn outcome(recordings: (Vec<Arc<Recorded>>, Vec<String>)) -> Result<Outcome, Stop> {
+    table_of_waits(recordings, Row::of, REMARK, |rows| Outcome {
         comparisons: contenders(rows),
         tables: vec![table(rows)],
         ..Outcome::new(verdict(rows))
@@ -122,7 +140,7 @@ fn table(rows: &[Row]) -> Table {
         cells.push(vec![
             row.name.clone(),
             percent(row.blocks),
-            row.spin.map_or_else(none, nanos),
+            row.spin.map_or_else(none, |spin| nanos(spin * row.scale)),
             row.spin_of_cost().map_or_else(none, significant),
             percent(row.elapsed),
         ]);
