@@ -17,6 +17,10 @@ pub(crate) enum What {
     Ready(ThreadId, Stretch),
     /// The slice of a thread that spins is over.
     Slice(ThreadId, Stretch),
+    /// A slot's time is over, if it is still the alarm of that number.
+    Alarm(u64),
+    /// A broadcast takes a processor to a slot.
+    Slot { processor: usize, slot: usize, number: u64 },
     /// The other applications give a processor back.
     Back(usize),
 }

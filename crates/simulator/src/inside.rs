@@ -6,6 +6,7 @@
 //! An access **takes effect when it is issued**: [`access`] returns to a thread that is the earliest of all, and nothing else runs until it calls the
 //! simulator again. So the caller does the plain operation right after it, and a run is sequentially consistent.
 
+use crate::state::State;
 use crate::statistics::Activity;
 use crate::thread::{Outcome, Status, Wait};
 use crate::world::{self, outside, suspend, synchronize, with};
@@ -290,6 +291,16 @@ pub fn spawn(
     pinned: Option<usize>,
     body: Box<dyn FnOnce() + 'static>,
 ) -> ThreadId {
+    spawn_prepared(name, pinned, body, |_, _, _| ())
+}
+
+/// [`spawn`], with something to be done before the thread can run.
+pub(crate) fn spawn_prepared(
+    name: Option<String>,
+    pinned: Option<usize>,
+    body: Box<dyn FnOnce() + 'static>,
+    prepare: impl FnOnce(&mut State, ThreadId, Time),
+) -> ThreadId {
     synchronize();
     let made = with(|world, id| {
         if let Some(processor) = pinned {
@@ -300,7 +311,10 @@ pub fn spawn(
         world.state.spend(id, Activity::Switching, end);
         // SAFETY: it borrows nothing.
         let made = unsafe { world.create((name, pinned), end, body) };
-        made.inspect(|&made| world.state.announce_ready(made, end))
+        made.inspect(|&made| {
+            prepare(&mut world.state, made, end);
+            world.state.announce_ready(made, end);
+        })
     });
     match made {
         Some(Ok(id)) => id,
@@ -365,7 +379,7 @@ pub fn processor() -> usize {
         .unwrap_or_else(|| outside("machine::topology"))
 }
 
-/// Keeps the running thread on one processor from now on, or frees it; returns what was in force before.
+/// Keeps the running thread on one processor from now on, or frees it; returns what was in force before. A place in a gang is left.
 ///
 /// # Panics
 ///
@@ -376,7 +390,10 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
         if let Some(processor) = processor {
             world.state.assert_processor(processor);
         }
-        let before = core::mem::replace(&mut world.state.thread_mut(id).pinned, processor);
+        let before = world.state.thread(id).pinned;
+        let at = world.state.thread(id).time;
+        world.state.release(id, at);
+        world.state.thread_mut(id).pinned = processor;
         let here = world.state.thread(id).processor;
         (before, processor.is_some_and(|processor| processor != here))
     })

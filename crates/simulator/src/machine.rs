@@ -229,7 +229,7 @@ pub struct Scheduling {
     pub applications: usize,
     /// For how long beyond its slice a thread stays that has asked not to be preempted; see [`os::keep`](crate::os::keep).
     pub grace: Time,
-    /// From a processor's broadcast until the others take the interrupt; see `os::gang`.
+    /// From a processor's broadcast until the others take the interrupt; see [`os::gang`](crate::os::gang).
     pub interrupt: Time,
     /// By how much some of them take it later than others, at most.
     pub skew: Time,

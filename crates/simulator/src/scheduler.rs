@@ -60,7 +60,11 @@ impl State {
             None => {
                 self.ready.push_back(id);
                 self.announce_slices(at);
+                self.claim(id, at);
             }
+        }
+        if self.threads[id.index()].place.is_some() {
+            self.gangs_changed(at);
         }
     }
 
@@ -111,7 +115,10 @@ impl State {
         if !self.processors[processor].is_idle(at) {
             return;
         }
-        let first = self.ready.iter().position(|id| self.threads[id.index()].may_run_on(processor));
+        let mine = |id: &ThreadId| self.threads[id.index()].may_run_on(processor);
+        let of_slot = |id: &ThreadId| mine(id) && self.is_first_on(*id, processor);
+        let first = self.interruptible.then(|| self.ready.iter().position(of_slot)).flatten();
+        let first = first.or_else(|| self.ready.iter().position(mine));
         if let Some(id) = first.and_then(|place| self.ready.remove(place)) {
             self.put_on(id, processor, at);
         }
@@ -131,15 +138,24 @@ impl State {
         self.dispatch(processor, at);
         if status == Status::Ready {
             self.settle(id, at);
+        } else if self.threads[id.index()].place.is_some() {
+            self.gangs_changed(at);
         }
     }
 
     /// Whether somebody else wants the processor of `id`.
     fn is_wanted(&self, id: ThreadId) -> bool {
-        let processor = self.threads[id.index()].processor;
+        let thread = &self.threads[id.index()];
         self.machine.scheduling.applications > 1
-            || !self.threads[id.index()].may_run_on(processor)
-            || self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor))
+            || !thread.may_run_on(thread.processor)
+            || self.has_rival(id)
+    }
+
+    /// Whether a ready thread may have the processor of `id`. A thread of the processor's slot has none: see [`gang`](crate::os::gang), Invariant 2.
+    fn has_rival(&self, id: ThreadId) -> bool {
+        let processor = self.threads[id.index()].processor;
+        !self.is_first_on(id, processor)
+            && self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor))
     }
 
     /// The slice of `id` has ended at its own time: says whether it had to leave its processor.
@@ -163,7 +179,7 @@ impl State {
         self.processors[thread.processor].slice_end = at + self.machine.scheduling.quantum;
     }
 
-    fn preempt(&mut self, id: ThreadId, at: Time) {
+    pub(crate) fn preempt(&mut self, id: ThreadId, at: Time) {
         let processor = self.threads[id.index()].processor;
         self.threads[id.index()].statistics.preemptions += 1;
         let others = self.machine.scheduling.applications.saturating_sub(1);
@@ -177,7 +193,7 @@ impl State {
     }
 
     /// Finds another processor for `id`, which has just lost its own, if it has not been put back there: an idle one, or it waits for one.
-    fn settle(&mut self, id: ThreadId, at: Time) {
+    pub(crate) fn settle(&mut self, id: ThreadId, at: Time) {
         if self.threads[id.index()].status != Status::Ready {
             return;
         }
@@ -195,8 +211,7 @@ impl State {
         let thread = &self.threads[id.index()];
         let (at, processor) = (thread.time, thread.processor);
         let moves = !thread.may_run_on(processor);
-        let wanted =
-            self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor));
+        let wanted = self.has_rival(id);
         if moves || wanted {
             self.take_off(id, Status::Ready, at);
         }
@@ -204,7 +219,7 @@ impl State {
     }
 
     /// Somebody waits for a processor: those whose threads spin hear of the end of their slices.
-    fn announce_slices(&mut self, at: Time) {
+    pub(crate) fn announce_slices(&mut self, at: Time) {
         for processor in 0..self.processors.len() {
             if let Some(id) = self.processors[processor].current
                 && self.threads[id.index()].status == Status::Spinning
@@ -220,9 +235,16 @@ impl State {
         let processor = &mut self.processors[thread.processor];
         if processor.announced != Some(thread.stretch) {
             processor.announced = Some(thread.stretch);
-            let end = processor.slice_end.max(at);
+            let end = processor.slice_end.max(at).max(thread.time);
             self.events.announce(end, What::Slice(id, thread.stretch));
         }
+    }
+
+    /// The slice of `id`, which spins, has become shorter.
+    pub(crate) fn announce_early_end(&mut self, id: ThreadId, at: Time) {
+        let processor = self.threads[id.index()].processor;
+        self.processors[processor].announced = None;
+        self.announce_slice_end(id, at);
     }
 
     /// `id` begins to spin: somebody may want its processor already.
@@ -261,6 +283,11 @@ impl State {
             Status::Blocked => Some(Activity::Blocked),
             Status::Running | Status::Spinning | Status::Ended => None,
         };
+        if let (Some(words), Wait::Parked(word), Status::Blocked) =
+            (&mut self.words, thread.wait, thread.status)
+        {
+            words.parked(word, at - thread.since);
+        }
         if let Some(activity) = waited {
             self.record(id, None, activity, at);
         }

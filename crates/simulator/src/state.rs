@@ -19,6 +19,7 @@ use crate::event::{Events, Stretch, What};
 use crate::failure::Failure;
 use crate::local::Locals;
 use crate::memory::{Access, Kind, Line, System};
+use crate::os::gang::Gangs;
 use crate::random::Random;
 use crate::scheduler::Processor;
 use crate::statistics::{Activity, Statistics, Words};
@@ -56,6 +57,11 @@ pub(crate) struct State {
     parked: HashMap<u64, VecDeque<(ThreadId, u64)>>,
     spinning: HashMap<Line, Vec<(ThreadId, Stretch)>>,
     written: Box<[u64]>,
+    /// The moment of the last event.
+    pub(crate) now: Time,
+    /// Whether a thread may have to leave its processor at a moment that is not known before; see `os::interrupt`.
+    pub(crate) interruptible: bool,
+    pub(crate) gangs: Gangs,
     pub(crate) globals: Locals,
     pub(crate) random: Random,
     pub(crate) limits: Limits,
@@ -87,6 +93,9 @@ impl State {
             parked: HashMap::new(),
             spinning: HashMap::new(),
             written: vec![0; GROUPS].into_boxed_slice(),
+            now: Time::ZERO,
+            interruptible: false,
+            gangs: Gangs::default(),
             globals: Locals::default(),
             random: Random::new(seed),
             limits,
@@ -307,6 +316,8 @@ impl State {
             What::Ready(id, _) => self.make_ready(id, at),
             What::Slice(id, _) => self.end_spinning_slice(id, at),
             What::Back(processor) => self.back(processor, at),
+            What::Alarm(number) => self.alarm(number, at),
+            What::Slot { processor, slot, number } => self.show_slot(processor, (slot, number), at),
         }
     }
 
@@ -317,7 +328,7 @@ impl State {
             | What::TimeOut(id, stretch)
             | What::Ready(id, stretch)
             | What::Slice(id, stretch) => self.thread(id).stretch != stretch,
-            What::Back(_) => false,
+            What::Back(_) | What::Alarm(_) | What::Slot { .. } => false,
         }
     }
 
@@ -357,6 +368,7 @@ impl State {
         let at = self.thread(id).time;
         self.take_off(id, Status::Ended, at);
         self.thread_mut(id).statistics.life.1 = at;
+        self.release(id, at);
         self.statistics.elapsed = self.statistics.elapsed.max(at);
         for joiner in core::mem::take(&mut self.thread_mut(id).joiners) {
             self.rouse(joiner, at);

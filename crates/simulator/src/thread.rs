@@ -3,6 +3,7 @@
 use crate::Time;
 use crate::event::Stretch;
 use crate::local::Locals;
+use crate::os::interrupt;
 use crate::os::keep::Keep;
 use crate::statistics::ThreadStatistics;
 use core::fmt;
@@ -90,6 +91,9 @@ pub(crate) struct Thread {
     /// When it last called something that takes no time, and how often since anything took some; see `State::glance`.
     pub(crate) glances: (Time, u32),
     pub(crate) keep: Keep,
+    pub(crate) open: interrupt::Stretch,
+    /// Its slot and processor, if it is in a gang.
+    pub(crate) place: Option<(usize, usize)>,
     pub(crate) locals: Locals,
     pub(crate) statistics: ThreadStatistics,
 }
@@ -112,6 +116,8 @@ impl Thread {
             oldest: 0,
             glances: (Time::ZERO, 0),
             keep: Keep::default(),
+            open: interrupt::Stretch::None,
+            place: None,
             locals: Locals::default(),
             statistics: ThreadStatistics::default(),
         }

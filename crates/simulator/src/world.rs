@@ -14,6 +14,7 @@ use crate::arena::{self, ArenaStack, Slot};
 use crate::event::What;
 use crate::failure::Failure;
 use crate::local::{self, Locals};
+use crate::os::interrupt;
 use crate::state::State;
 use crate::statistics::Activity;
 use crate::thread::{Status, ThreadId};
@@ -109,29 +110,32 @@ pub(crate) fn suspend() {
 pub(crate) fn spend(time: Time, activity: Activity) {
     let mut left = time;
     loop {
-        let over = with(|world, id| {
-            let state = &mut world.state;
-            let begin = state.thread(id).time;
-            let slice_end = state.processors[state.thread(id).processor].slice_end;
-            let end = begin + left;
-            if end < slice_end {
-                state.spend(id, activity, end);
-                left = Time::ZERO;
-                return true;
-            }
-            let end = slice_end.max(begin);
-            left = left - (end - begin);
-            state.spend(id, activity, end);
-            left == Time::ZERO
-        });
-        match over {
-            Some(true) | None => return,
-            Some(false) => synchronize(),
+        let done = match with(|world, id| world.state.spend_slice(id, left, activity)) {
+            None => return,
+            Some(Some(done)) => done,
+            Some(None) => interrupt::stretch(left, activity),
+        };
+        left = left - done;
+        if left == Time::ZERO {
+            return;
         }
+        synchronize();
     }
 }
 
 impl State {
+    /// `id` does `activity` for `left`, or until its slice ends; says for how long. `None` if it cannot know yet, because interrupts come.
+    fn spend_slice(&mut self, id: ThreadId, left: Time, activity: Activity) -> Option<Time> {
+        if self.interruptible {
+            return None;
+        }
+        let thread = self.thread(id);
+        let begin = thread.time;
+        let end = (begin + left).min(self.processors[thread.processor].slice_end.max(begin));
+        self.spend(id, activity, end);
+        Some(end - begin)
+    }
+
     /// Whether something is to happen before what `id` does next, or the run is over.
     #[inline]
     fn is_ahead(&self, id: ThreadId) -> bool {
@@ -236,6 +240,7 @@ impl World {
             if self.state.is_stale(what) {
                 continue;
             }
+            self.state.now = at;
             if at >= self.state.limits.time {
                 return Err(Failure::time(&self.state));
             }

@@ -10,7 +10,7 @@ use common::Word;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use stanchion_simulator::inside::{self, Parked};
-use stanchion_simulator::os::keep;
+use stanchion_simulator::os::{gang, keep};
 use stanchion_simulator::{Activity, Arena, Failure, Run, Simulation, Statistics, Time, machines};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -113,6 +113,8 @@ struct Program {
     applications: usize,
     /// Words on one line, or on a line each.
     packed: bool,
+    /// Threads are in slots that take turns.
+    gangs: bool,
     quantum: u64,
     seed: u64,
     threads: Vec<Vec<Op>>,
@@ -120,11 +122,12 @@ struct Program {
 
 fn program() -> impl Strategy<Value = Program> {
     let threads = proptest::collection::vec(proptest::collection::vec(op(), 0..30), 1..7);
-    let shape = (0..machines::NAMES.len(), 1..=8_usize, 1..=2_usize, any::<bool>());
+    let shape = (0..machines::NAMES.len(), 1..=8_usize, 1..=2_usize, any::<bool>(), any::<bool>());
     (shape, 1_000..100_000_u64, any::<u64>(), threads).prop_map(
         |(shape, quantum, seed, threads)| {
-            let (machine, processors, applications, packed) = shape;
-            Program { machine, processors, applications, packed, quantum, seed, threads }
+            let (machine, processors, applications, packed, gangs) = shape;
+            let applications = if gangs { 1 } else { applications };
+            Program { machine, processors, applications, packed, gangs, quantum, seed, threads }
         },
     )
 }
@@ -227,6 +230,8 @@ fn run(program: &Program) -> Result<Run<Vec<Entry>>, Failure> {
     machine.processors = program.processors.next_multiple_of(2);
     machine.scheduling.applications = program.applications;
     machine.scheduling.quantum = Time::nanos(program.quantum);
+    let scheduling = &machine.scheduling;
+    let switch = scheduling.interrupt + scheduling.skew + scheduling.switch;
     let processors = machine.processors;
     Simulation::new(machine).seed(program.seed).timeline().run(|| {
         let shared = Rc::new(Shared {
@@ -235,6 +240,9 @@ fn run(program: &Program) -> Result<Run<Vec<Entry>>, Failure> {
             packed: program.packed,
             log: RefCell::default(),
         });
+        if program.gangs {
+            gang::rotate(Some(switch + Time::nanos(program.quantum)));
+        }
         let threads = program.threads.iter().cloned().enumerate();
         let made: Vec<_> = threads
             .map(|(thread, ops)| {
@@ -244,7 +252,12 @@ fn run(program: &Program) -> Result<Run<Vec<Entry>>, Failure> {
                         perform(&shared, thread, number, op, processors);
                     }
                 };
-                inside::spawn(None, None, Box::new(body))
+                if program.gangs {
+                    let place = (thread / processors, thread % processors);
+                    gang::spawn(None, place, Box::new(body))
+                } else {
+                    inside::spawn(None, None, Box::new(body))
+                }
             })
             .collect();
         made.into_iter().for_each(inside::join);

@@ -5,8 +5,13 @@ mod common;
 use common::Word;
 use stanchion_simulator::inside::{self, Presence};
 use stanchion_simulator::os::keep;
-use stanchion_simulator::{Activity, Machine, Simulation, Statistics, ThreadId, Time, machines};
+use stanchion_simulator::{
+    Activity, Arena, Machine, Simulation, Statistics, ThreadId, Time, machines,
+};
 use std::rc::Rc;
+
+#[global_allocator]
+static ARENA: Arena = Arena;
 
 fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
     inside::spawn(None, None, Box::new(body))

@@ -1,8 +1,8 @@
 //! Not to be preempted for a while: "a process may request that the kernel not preempt it because it is holding a lock, and the kernel will honor
 //! the request up to a pre-defined time limit".
 //!
-//! Why not ask the kernel each time: the request is a count in memory that the scheduler reads, so a critical section costs two writes to a line that only
-//! its thread uses, and no call.
+//! Why not ask the kernel each time: the request is a count in memory that the scheduler reads, so a critical section costs two writes to a line that
+//! only its thread uses, and no call.
 //!
 //! | the slice ends while | then |
 //! | --- | --- |
@@ -111,7 +111,7 @@ impl State {
         let thread = &mut self.threads[id.index()];
         let processor = &mut self.processors[thread.processor];
         let until = processor.slice_end + self.machine.scheduling.grace;
-        if thread.keep.depth == 0 {
+        if thread.keep.depth == 0 || self.interruptible {
             return false;
         }
         if thread.keep.warned || until <= at {
