@@ -25,7 +25,7 @@ const HOLD: u64 = 25;
 /// How long it then stays away, on average.
 const AWAY: u64 = 25;
 /// How often each of two threads takes the lock in a run.
-const ROUNDS: u32 = 500;
+const ROUNDS: u32 = 2_000;
 /// Times that the locks take turns, so that what drifts meets all of them alike.
 const TURNS: u32 = 3;
 
