@@ -99,6 +99,11 @@ impl Comparison {
     ) -> Self {
         Self { what: what.into(), paper: paper.into(), model: None, here: here.into() }
     }
+
+    /// The same, with what a model says.
+    pub(crate) fn modelled(self, model: impl Into<String>) -> Self {
+        Self { model: Some(model.into()), ..self }
+    }
 }
 
 /// A picture: its data are its series, and the report prints them as a table too.
