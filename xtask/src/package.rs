@@ -2,7 +2,7 @@
 //!
 //! Inside the workspace a crate sees files that it will not have once it is packaged, and features that another member switched on. So:
 //! package each published crate, unpack the packages into a workspace of their own in which nothing else is, let
-//! `[patch]` stand for the registry, and there check every set of features, run the stranger's tests and build the command.
+//! `[patch]` stand for the registry, and there check every set of features and run the stranger's tests. The command is not published.
 
 use std::fs;
 use std::path::Path;

@@ -313,6 +313,11 @@ impl State {
             Status::Blocked => Some(Activity::Blocked),
             Status::Running | Status::Spinning | Status::Ended => None,
         };
+        if let (Some(words), Wait::Parked(word), Status::Blocked) =
+            (&mut self.words, thread.wait, thread.status)
+        {
+            words.parked(word, at - thread.since);
+        }
         if let Some(activity) = waited {
             self.record(id, None, activity, at);
         }

@@ -179,7 +179,12 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use super::super::catalogue::catalogue;
+    use super::super::context::Context;
+    use super::super::select::select;
+    use super::super::target::{Target, plan};
     use super::*;
+    use crate::interrupt::Interrupt;
 
     #[test]
     fn time_is_told_of_real_runs_only() {
@@ -189,5 +194,29 @@ mod tests {
         let read = |text| serde_json::from_str::<Took>(text).unwrap();
         assert_eq!(read("null"), Took::NotRun);
         assert_eq!(read("2.5"), Took::Seconds(2.5));
+    }
+
+    fn simulated(seed: u64) -> String {
+        let all = catalogue();
+        let filters = ["all89/table3.1", "all89/fig4.3"].map(str::to_owned);
+        let tasks = plan(&select(&all, &filters).unwrap(), &Target::Papers).unwrap();
+        let mut results = Results::waiting(&tasks, None, true, seed);
+        for (entry, task) in results.entries.iter_mut().zip(&tasks) {
+            let context = Context::new("test", true, seed, Interrupt::default());
+            super::super::run_one(entry, task.call.as_ref().ok().unwrap(), &context);
+            entry.seconds = Took::Untold;
+        }
+        serde_json::to_string_pretty(&results).unwrap()
+    }
+
+    /// What another process of the same seed writes is compared in `tests/command.rs`.
+    #[test]
+    fn the_same_seed_gives_the_same_bytes_twice_in_one_process() {
+        let first = simulated(1);
+        // What this process has on its heap is not the runs'.
+        let _between = vec![0_u8; 12_345];
+        assert_eq!(first, simulated(1));
+        assert_ne!(first, simulated(2));
+        assert_eq!(serde_json::from_str::<Earlier>(&first).unwrap().entries.len(), 4);
     }
 }

@@ -145,13 +145,13 @@ fn on(simulated: Simulated, target: &Target) -> Result<Vec<Call>, Error> {
     if let Target::Named(machine) = target {
         return Ok(vec![Call::On(simulated, machine.clone())]);
     }
-    let paper = |name: &&'static str| Ok(Call::On(simulated, Box::new(paper_machine(name)?)));
+    let paper = |name: &&'static str| Ok(Call::On(simulated, paper_machine(name)?));
     simulated.machines.iter().map(paper).collect()
 }
 
-fn paper_machine(name: &str) -> Result<Machine, Error> {
+fn paper_machine(name: &str) -> Result<Box<Machine>, Error> {
     match Target::of(name)? {
-        Target::Named(machine) => Ok(*machine),
+        Target::Named(machine) => Ok(machine),
         Target::Real | Target::Papers => {
             unreachable!("an experiment names machines in virtual time")
         }
@@ -183,8 +183,11 @@ fn refusal(tasks: &[Task<'_>], target: &Target) -> Error {
 #[cfg(test)]
 mod tests {
     use super::super::catalogue::catalogue;
+    use super::super::context::Context;
+    use super::super::experiment::Paper;
     use super::super::select::select;
     use super::*;
+    use crate::interrupt::Interrupt;
 
     #[test]
     fn every_name_is_a_target_and_every_experiment_names_machines() {
@@ -240,12 +243,33 @@ mod tests {
     #[test]
     fn an_experiment_runs_on_each_machine_that_it_names_or_on_the_one_asked_for() {
         let all = catalogue();
-        let chosen = select(&all, &["fig3.5".to_owned(), "regret".to_owned()]).unwrap();
-        let kinds = |target: &Target| -> Vec<(Kind, bool)> {
-            let tasks = plan(&chosen, target).unwrap();
-            tasks.iter().map(|task| (task.kind, task.call.is_ok())).collect()
+        let filters = ["fig3.5", "all89/fig4.3", "regret"].map(str::to_owned);
+        let chosen = select(&all, &filters).unwrap();
+        let places = |target: &Target| -> Vec<String> {
+            let place = |task: &Task<'_>| match &task.call {
+                Ok(Call::Here(_)) => task.kind.name().to_owned(),
+                Ok(Call::On(_, machine)) => machine.name.clone(),
+                Err(_) => "none".to_owned(),
+            };
+            plan(&chosen, target).unwrap().iter().map(place).collect()
         };
-        assert_eq!(kinds(&Target::Real), [(Kind::Formula, true), (Kind::Real, true)]);
-        assert_eq!(kinds(&Target::Papers), [(Kind::Formula, true), (Kind::Simulated, false)]);
+        assert_eq!(places(&Target::Real), ["formula", "real", "real"]);
+        let papers = ["formula", "symmetry-a", "symmetry-b", "firefly", "none"];
+        assert_eq!(places(&Target::Papers), papers);
+        assert_eq!(places(&Target::of("modern-2s").unwrap()), ["none", "modern-2s", "none"]);
+    }
+
+    #[test]
+    fn the_experiments_on_locks_run_on_a_machine_of_one_processor() {
+        let context = Context::new("test", true, 1, Interrupt::default());
+        let one = Machine { name: "one".to_owned(), ..machines::symmetry_a(1) };
+        for experiment in catalogue() {
+            if let Bodies::Machines { simulated: Body::Run(simulated), .. } = experiment.bodies
+                && experiment.paper == Paper::All89
+            {
+                let outcome = (simulated.run)(&context, &one).unwrap();
+                assert!(!outcome.verdict.because().is_empty(), "{}", experiment.id);
+            }
+        }
     }
 }

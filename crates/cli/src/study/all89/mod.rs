@@ -8,4 +8,5 @@ pub(crate) mod fig5_2;
 pub(crate) mod fig5_3;
 pub(crate) mod fig5_4;
 mod projection;
+pub(crate) mod sec5_1;
 pub(crate) mod table3_1;

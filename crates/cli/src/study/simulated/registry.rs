@@ -6,6 +6,7 @@ use stanchion_simulator::{Failure, Machine};
 
 use super::super::locks::registry::{ANY_ORDER, FIRST_COME, Way, our_locks};
 use super::contest::{self, Contest, Standing};
+use super::copies::{self, Beside, Copies};
 use super::latency;
 use super::pass::{self, Pass};
 
@@ -16,11 +17,19 @@ pub(crate) struct Lock {
     pub(crate) way: Option<Way>,
     pub(crate) contest: fn(&Machine, &Contest) -> Result<Standing, Failure>,
     pub(crate) pass: fn(&Machine, &Pass) -> Result<f64, Failure>,
+    pub(crate) copies: fn(&Machine, &Copies) -> Result<Beside, Failure>,
     pub(crate) latency: fn(&Machine, times: u32, seed: u64) -> Result<f64, Failure>,
 }
 
 const fn lock<R: RawMutex + 'static>(name: &'static str, way: Option<Way>, _ordered: bool) -> Lock {
-    Lock { name, way, contest: contest::run::<R>, pass: pass::run::<R>, latency: latency::run::<R> }
+    Lock {
+        name,
+        way,
+        contest: contest::run::<R>,
+        pass: pass::run::<R>,
+        copies: copies::run::<R>,
+        latency: latency::run::<R>,
+    }
 }
 
 /// Our locks, compiled against the simulated machine. Their waiters only spin, as the papers' did: each has a processor of its own, and to yield
