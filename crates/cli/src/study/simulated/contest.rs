@@ -107,7 +107,7 @@ fn race<R: RawMutex + 'static>(
     simulation: &Simulation,
 ) -> Result<Run<Vec<Lap>>, Failure> {
     let (turn, goal, turns) = (turn(machine), contest.increments, contest.turns);
-    together(simulation, contest.threads, turn, || {
+    together(simulation, contest.threads, turn, move || {
         let lock: lock_api::Mutex<R, Shared> = lock_api::Mutex::new(Shared::default());
         move |_| laps(&lock, goal, turns, turn)
     })

@@ -22,10 +22,10 @@ pub(crate) fn together<T: 'static, B: Fn(usize) -> T + 'static>(
     simulation: &Simulation,
     threads: usize,
     turn: f64,
-    prepare: impl FnOnce() -> B,
+    prepare: impl FnOnce() -> B + 'static,
 ) -> Result<Run<Vec<T>>, Failure> {
     let spawn = simulation.machine().scheduling.spawn;
-    simulation.run(|| {
+    simulation.run(move || {
         let body = Rc::new(prepare());
         let results: Rc<RefCell<Vec<Option<T>>>> =
             Rc::new(RefCell::new((0..threads).map(|_| None).collect()));
