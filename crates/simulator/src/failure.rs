@@ -146,6 +146,7 @@ fn doing(thread: &Thread, state: &State) -> String {
         }
         (Status::Running | Status::Spinning, _) => format!("runs on processor {place}"),
         (Status::Ready, _) => "waits for a processor".to_owned(),
+        (Status::Stopped, _) => "is stopped, and its address space does not resume it".to_owned(),
         (_, Wait::Parked(word)) => format!("is parked on {}", arena::name(word)),
         (_, Wait::Join(other)) => {
             let other = other.index();

@@ -368,7 +368,9 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
         if let Some(processor) = processor {
             world.state.assert_processor(processor);
         }
-        let before = world.state.thread(id).pinned;
+        let own = world.state.thread(id);
+        assert!(own.space.is_none(), "an activation runs where its address space has a processor");
+        let before = own.pinned;
         let at = world.state.thread(id).time;
         world.state.release(id, at);
         world.state.thread_mut(id).pinned = processor;
@@ -388,7 +390,7 @@ pub fn presence(thread: usize) -> Presence {
     glance();
     with(|world, _| match world.state.threads.get(thread).map(|thread| thread.status) {
         Some(Status::Running | Status::Spinning) => Presence::Running,
-        Some(Status::Ready) => Presence::Preempted,
+        Some(Status::Ready | Status::Stopped) => Presence::Preempted,
         Some(Status::Blocked) => Presence::Blocked,
         Some(Status::Ended) | None => Presence::Ended,
     })

@@ -76,7 +76,7 @@ impl Simulation {
         self
     }
 
-    /// Records who ran and who waited where: memory for each change, and a tenth of the speed or so.
+    /// Records who ran and who waited where: memory for each change of what a thread does.
     #[must_use]
     pub fn timeline(mut self) -> Self {
         self.timeline = true;
@@ -84,7 +84,7 @@ impl Simulation {
     }
 
     /// Counts what is asked of single words: all that have a [label](inside::label), and the `count` others that were waited for longest. Memory for
-    /// each word that is touched, and some tens of nanoseconds for each access.
+    /// each word that is touched, and a look into a map for each access.
     #[must_use]
     pub fn words(mut self, count: usize) -> Self {
         self.words = Some(count);

@@ -186,16 +186,35 @@ impl World {
         at: Time,
         body: Box<dyn FnOnce() + 'a>,
     ) -> Result<ThreadId, Failure> {
+        self.bear()?;
         if self.state.threads.len() >= self.state.limits.threads {
             return Err(Failure::Threads { limit: self.state.limits.threads });
         }
-        let stack = self.slot.stack(self.stack_size).map_err(|error| Failure::Memory {
-            threads: self.state.threads.len(),
-            error: error.to_string(),
-        })?;
         // SAFETY: the caller's promise; a coroutine that has not ended when the run does is leaked (Invariant 4).
         let body: Box<dyn FnOnce() + 'static> = unsafe { core::mem::transmute(body) };
-        let id = self.state.create(name, pinned, at);
+        self.fiber(body)?;
+        Ok(self.state.create(name, pinned, at))
+    }
+
+    /// Makes the coroutines of the activations that the kernel has made, whose numbers are the next.
+    fn bear(&mut self) -> Result<(), Failure> {
+        for (id, body) in core::mem::take(&mut self.state.spaces.births) {
+            debug_assert_eq!(
+                id.index(),
+                self.fibers.len(),
+                "threads have their coroutines in order"
+            );
+            self.fiber(body)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the coroutine of the next thread.
+    fn fiber(&mut self, body: Box<dyn FnOnce() + 'static>) -> Result<(), Failure> {
+        let stack = self.slot.stack(self.stack_size).map_err(|error| Failure::Memory {
+            threads: self.fibers.len(),
+            error: error.to_string(),
+        })?;
         let fiber = Fiber::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
             let yielder = ptr::from_ref(yielder);
             with(|world, id| world.yielders[id.index()] = yielder);
@@ -216,7 +235,7 @@ impl World {
         });
         self.fibers.push(Some(fiber));
         self.yielders.push(ptr::null());
-        Ok(id)
+        Ok(())
     }
 
     /// Runs until all threads have ended, or nothing can happen any more.
@@ -256,6 +275,10 @@ impl World {
     }
 
     fn resume(&mut self, id: ThreadId) {
+        if let Err(failure) = self.bear() {
+            self.state.failure = Some(failure);
+            return;
+        }
         self.current = id;
         let Some(mut fiber) = self.fibers[id.index()].take() else { return };
         let inside = self.slot.enter();
