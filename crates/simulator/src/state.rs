@@ -341,8 +341,10 @@ impl State {
         now: Time,
     ) -> ThreadId {
         let id = ThreadId::new(self.threads.len());
-        let mut thread = Thread::new(name.clone(), pinned, now);
-        thread.statistics.name = name;
+        // What the statistics keep is a copy, outside the run's memory, which they would keep else.
+        let copy = name.clone();
+        let mut thread = Thread::new(name, pinned, now);
+        thread.statistics.name = copy;
         thread.statistics.life.0 = now;
         self.threads.push(thread);
         id

@@ -441,11 +441,11 @@ mod fuzz {
         let mut machine = machine(program.processors);
         machine.scheduling.quantum = Time::nanos(program.quantum);
         let simulation = Simulation::new(machine).seed(program.seed).time(Time::millis(10_000));
-        let run = simulation.run(|| {
+        let spaces = program.spaces.clone();
+        let run = simulation.run(move || {
             let word = Rc::new(Word::new(0));
             let done = Rc::new(Word::new(0));
-            let schedulers: Vec<_> = program
-                .spaces
+            let schedulers: Vec<_> = spaces
                 .iter()
                 .map(|(priority, wanted, jobs)| {
                     let own = Rc::new(RefCell::new(None));

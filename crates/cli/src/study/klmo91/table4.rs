@@ -60,7 +60,7 @@ fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> 
     context.plan(1 + simulated::STEPS + 3);
     let rounds = context.pick(2, 20);
     let hanoi =
-        simulated::make(machine, context, |place| Ok(simulated::Hanoi::new(place, rounds)))?;
+        simulated::make(machine, context, move |place| Ok(simulated::Hanoi::new(place, rounds)))?;
     let recorded = simulated::record("Hanoi", &hanoi, machine, context.seed)?;
     context.step()?;
     let standings = simulated::race(context, machine, &hanoi, &recorded)?;
@@ -69,7 +69,8 @@ fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> 
     let mut notes = simulated::notes(&recorded);
     notes.push(WINDOW.to_owned());
     let window_ns = (CALL_NS / machines::firefly().scale) as u64;
-    let with_window = |place: &Place| Ok(simulated::Hanoi::with_window(place, rounds, window_ns));
+    let with_window =
+        move |place: &Place| Ok(simulated::Hanoi::with_window(place, rounds, window_ns));
     let hanoi = simulated::make(machine, context, with_window)?;
     let strategies = [SPIN, FIXED[1]];
     let improvements = simulated::against_block(context, machine, &hanoi, &strategies)?;
