@@ -30,7 +30,7 @@ fn label(word: &Word, name: &str) {
 fn counters(rounds: u64, words: Option<usize>) -> Run<()> {
     let simulation = Simulation::new(machines::modern(4));
     let simulation = if let Some(count) = words { simulation.words(count) } else { simulation };
-    let run = simulation.run(|| {
+    let run = simulation.run(move || {
         let counters = Rc::new(Counters {
             left: Word::new(0),
             right: Word::new(0),
@@ -170,7 +170,7 @@ fn sleeping_is_charged_to_the_word_that_is_slept_on() {
 #[test]
 fn labels_of_foreign_memory_cover_all_of_it() {
     let words: Vec<_> = (0..100).map(Word::new).collect();
-    let run = Simulation::new(machines::modern(1)).words(0).run(|| {
+    let run = Simulation::new(machines::modern(1)).words(0).run(move || {
         // Touched from the end, so that neighbours are none by number.
         assert_eq!(words.iter().rev().map(Word::load).sum::<u64>(), 4_950);
         inside::label(words.as_ptr().cast(), size_of_val(&*words), "words");

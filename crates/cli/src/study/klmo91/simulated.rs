@@ -31,7 +31,7 @@ use super::super::outcome::Verdict;
 use super::super::simulated::cells::cells;
 use super::super::simulated::program::failed;
 use super::place::Place;
-use super::race::{AGAIN, ENTRANTS, MOST_NOISE, Standings, thresholds};
+use super::race::{AGAIN, BLOCK, ENTRANTS, MOST_NOISE, Standings, Thresholds, thresholds};
 use super::recorded::{LONGEST_SPIN, Recorded, Source};
 use crate::advise::pool::Pool;
 use crate::units::{grouped, percent};
@@ -45,18 +45,23 @@ const STACK: usize = 256 << 10;
 const LONGEST: Time = Time::millis(20_000_000);
 
 /// Runs `body` on `machine`.
-fn on<R>(machine: &Machine, seed: u64, body: impl FnOnce() -> R) -> Result<R, Failure> {
+fn on<R: 'static>(
+    machine: &Machine,
+    seed: u64,
+    body: impl FnOnce() -> R + 'static,
+) -> Result<R, Failure> {
     let simulation = Simulation::new(machine.clone()).seed(seed).stack_size(STACK).time(LONGEST);
     simulation.run(body).map(|run| run.result)
 }
 
 /// Makes a program. What it must find is computed by the sequential one, whose clock is the machine's.
-pub(crate) fn make<A>(
+pub(crate) fn make<A: 'static>(
     machine: &Machine,
     context: &Context,
-    make: impl FnOnce(&Place) -> Result<A, Stop>,
-) -> Result<A, Stop> {
-    on(machine, context.seed, || make(&Place::on(machine, context)))
+    make: impl FnOnce(&Place) -> Result<A, Stop> + 'static,
+) -> Result<Arc<A>, Stop> {
+    let place = Place::on(machine, context);
+    on(machine, context.seed, move || make(&place).map(Arc::new))
         .map_err(|failure| failed(machine, &failure))?
 }
 
@@ -70,15 +75,16 @@ fn switch(machine: &Machine) -> u64 {
 /// Runs `program` once and says what its waits were, as section 3 has it.
 pub(crate) fn record(
     name: &'static str,
-    program: &impl Program,
+    program: &Arc<impl Program + 'static>,
     machine: &Machine,
     seed: u64,
 ) -> Result<Recorded, Stop> {
     let switch = switch(machine);
     let longest = (LONGEST_SPIN * switch as f64) as u64;
-    let (elapsed, text) = on(machine, seed, || -> Result<_, Stop> {
+    let recorded = program.clone();
+    let (elapsed, text) = on(machine, seed, move || -> Result<_, Stop> {
         waits::restart_with_cost(switch);
-        let elapsed = program.run(&|name| {
+        let elapsed = recorded.run(&|name| {
             let policy = OptimalOnline::with_threshold(longest);
             RawPolicyMutex::with_policy(Recorder::named_with(waits::intern(name), policy))
         })?;
@@ -102,8 +108,10 @@ pub(crate) fn record(
 }
 
 /// How waits are recorded.
-const HOW: &str = "In virtual time; every wait may spin for 5.04 C before it blocks, as the paper's could for 1008 spins, and lasts until the thread has \
-                   the lock, or, if it blocked, until the release that woke it.";
+const HOW: &str = "\
+    In virtual time, threads on whichever processor is idle. Every wait may spin for 5.04 C before it blocks, as the paper's could for 1008 spins, and lasts until \
+    the thread has the lock, or, if it blocked, until the release that woke it. What the programs compute is declared in instructions of a CVAX, three million a \
+    second; Regsim's objects have so few locks that the optimum's share of its time is about the paper's.";
 
 /// A recording, by what it is of.
 type Taken = ((Source, String), Arc<Recorded>);
@@ -140,17 +148,17 @@ fn take(source: Source, context: &Context, machine: &Machine) -> Result<Recorded
     match source {
         Source::Galaxy => {
             let steps = context.pick(40, 200);
-            let galaxy = make(machine, context, |place| Galaxy::new(place, steps))?;
+            let galaxy = make(machine, context, move |place| Galaxy::new(place, steps))?;
             record("Galaxy", &galaxy, machine, seed)
         }
         Source::Hanoi => {
             let rounds = context.pick(4, 20);
-            let hanoi = make(machine, context, |place| Ok(Hanoi::new(place, rounds)))?;
+            let hanoi = make(machine, context, move |place| Ok(Hanoi::new(place, rounds)))?;
             record("Hanoi", &hanoi, machine, seed)
         }
         Source::Regsim => {
             let cycles = context.pick(20, 100);
-            let regsim = make(machine, context, |place| Regsim::new(place, cycles))?;
+            let regsim = make(machine, context, move |place| Regsim::new(place, cycles))?;
             record("Regsim", &regsim, machine, seed)
         }
         Source::Build | Source::Server => {
@@ -163,20 +171,22 @@ fn take(source: Source, context: &Context, machine: &Machine) -> Result<Recorded
 const ROUNDS: u64 = 3;
 
 /// Runs `program` with every strategy; `recorded` are waits of the same program. Nanoseconds of the machine.
-pub(crate) fn race<A: Program + Sync>(
+pub(crate) fn race<A: Program + Send + Sync + 'static>(
     context: &Context,
     machine: &Machine,
-    program: &A,
+    program: &Arc<A>,
     recorded: &Recorded,
 ) -> Result<Standings, Stop> {
-    let thresholds = thresholds(recorded)?;
+    let thresholds = Arc::new(thresholds(recorded)?);
     let entrants = entrants::<A>();
     let settings: Vec<(usize, u64)> =
         (0..ROUNDS).flat_map(|round| (0..ENTRANTS).map(move |entrant| (entrant, round))).collect();
     let elapsed = cells(context, machine, &settings, |&(entrant, round)| {
         let other = if entrant == AGAIN { ROUNDS } else { 0 };
         let seed = context.seed.wrapping_add(round + other);
-        on(machine, seed, || (entrants[entrant].run)(program, &thresholds))
+        let (run, program, thresholds) =
+            (entrants[entrant].run, program.clone(), thresholds.clone());
+        on(machine, seed, move || run(&program, &thresholds))
     })?;
     let mut times = vec![Vec::new(); entrants.len()];
     for (&(entrant, _), elapsed) in settings.iter().zip(elapsed) {
@@ -185,6 +195,26 @@ pub(crate) fn race<A: Program + Sync>(
     let names = entrants.iter().map(|entrant| entrant.name).collect();
     let policies = entrants.iter().map(|entrant| entrant.policy).collect();
     Ok(Standings::of(names, policies, times))
+}
+
+/// Runs `program` once with each of `entrants`: by how much less time it takes than always-block, as a share of that.
+pub(crate) fn against_block<A: Program + Send + Sync + 'static>(
+    context: &Context,
+    machine: &Machine,
+    program: &Arc<A>,
+    strategies: &[usize],
+) -> Result<Vec<f64>, Stop> {
+    let entrants = entrants::<A>();
+    let settings = [&[BLOCK], strategies].concat();
+    let elapsed = cells(context, machine, &settings, |&entrant| {
+        let (run, program) = (entrants[entrant].run, program.clone());
+        on(machine, context.seed, move || run(&program, &Thresholds::new()))
+    })?;
+    let elapsed: Vec<f64> = elapsed
+        .into_iter()
+        .map(|elapsed| Ok(elapsed?.as_nanos() as f64))
+        .collect::<Result<_, Stop>>()?;
+    Ok(elapsed[1..].iter().map(|time| 1.0 - time / elapsed[0]).collect())
 }
 
 /// How many steps of the progress bar [`race`] takes.
@@ -243,7 +273,7 @@ mod tests {
         machines::firefly()
     }
 
-    fn hanoi(seed: u64) -> Hanoi {
+    fn hanoi(seed: u64) -> Arc<Hanoi> {
         make(&firefly(), &context(seed), |place| Ok(Hanoi::new(place, 1))).unwrap()
     }
 
