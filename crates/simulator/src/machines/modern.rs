@@ -5,10 +5,10 @@ use crate::machine::{Directory, Machine, Memory, Scheduling};
 
 /// What `stanchion machine` measures of a computer, and [`modern_measured`] makes a description of.
 ///
-/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17) that do not share a cache. Other
-/// programs used the processors meanwhile, so each figure is the lowest of several runs of the optimized build, rounded. Where the two processors of a
-/// virtual machine lie is the host's choice: at another time they shared a cache, and handed a line over in 31 ns. A processor that sleeps is dear to
-/// wake there.
+/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17). Other programs used the processors
+/// meanwhile, so each figure is the lowest of seven runs of the optimized build, and those of lines are of one run. Where the processors of a virtual
+/// machine lie is the host's choice, and changed from minute to minute: in the run that was taken they shared a cache; in the others they did not, and
+/// the fetch took 127 ns and the upgrade 146. A processor that sleeps is dear to wake there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// "atomic load".
@@ -37,15 +37,15 @@ impl Default for Measured {
     fn default() -> Self {
         Self {
             load: Time::picos(270),
-            swap: Time::picos(2_040),
-            fetch: Time::nanos(126),
-            upgrade: Time::nanos(146),
+            swap: Time::picos(2_060),
+            fetch: Time::picos(26_400),
+            upgrade: Time::picos(37_100),
             migrates: true,
-            pause: Time::picos(24_600),
-            switch: Time::nanos(1_000),
-            round_trip: Time::nanos(4_300),
-            wake: Time::nanos(1_000),
-            wakeup: Time::micros(30),
+            pause: Time::picos(24_400),
+            switch: Time::nanos(1_280),
+            round_trip: Time::nanos(3_960),
+            wake: Time::nanos(7_630),
+            wakeup: Time::nanos(8_460),
         }
     }
 }
