@@ -384,6 +384,12 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
     before
 }
 
+/// The processor that the running thread is kept on, by [`spawn`] or [`pin`]; none if it is free.
+#[must_use]
+pub fn pinned() -> Option<usize> {
+    with(|world, id| world.state.thread(id).pinned).unwrap_or_else(|| outside("machine::topology"))
+}
+
 /// Where the thread of that number is; one that there is not, has ended.
 #[must_use]
 pub fn presence(thread: usize) -> Presence {
