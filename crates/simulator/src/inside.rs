@@ -91,8 +91,7 @@ pub fn now() -> u64 {
         synchronize();
     }
     with(|world, id| {
-        let nanos = world.state.thread(id).time.as_picos() as f64 / 1e3 / world.state.machine.scale;
-        EPOCH_NS + nanos as u64
+        EPOCH_NS.saturating_add(unscaled(world.state.thread(id).time, world.state.machine.scale))
     })
     .unwrap_or_else(|| outside("the clock"))
 }
@@ -100,12 +99,26 @@ pub fn now() -> u64 {
 /// A length on the code's clock, on the machine's.
 fn scaled(nanos: u64) -> Time {
     let scale = with(|world, _| world.state.machine.scale).unwrap_or_else(|| outside("the clock"));
+    scaled_by(nanos, scale)
+}
+
+fn scaled_by(nanos: u64, scale: f64) -> Time {
     if nanos == u64::MAX {
         return Time::NEVER;
     }
     // Rounded up: a wait is never shorter than it should be.
     let picos = (nanos as f64 * 1e3 * scale).ceil();
     if picos >= u64::MAX as f64 { Time::NEVER } else { Time::picos(picos as u64) }
+}
+
+/// A length on the machine's clock, on the code's: the most that has passed by then. Not just a division, whose rounding would make a moment
+/// that has come seem to lie ahead.
+fn unscaled(time: Time, scale: f64) -> u64 {
+    let near = (time.as_picos() as f64 / 1e3 / scale) as u64;
+    match near.checked_add(1) {
+        Some(next) if scaled_by(next, scale) <= time => next,
+        _ => near,
+    }
 }
 
 /// A moment on the code's clock, on the machine's.
@@ -170,7 +183,7 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
         None => suspend(),
     }
     let scale = with(|world, _| world.state.machine.scale).unwrap_or(1.0);
-    ((time() - begin).as_picos() as f64 / 1e3 / scale) as u64
+    unscaled(time() - begin, scale)
 }
 
 /// Gives the processor to another thread that is ready, if there is one. Costs a switch.
