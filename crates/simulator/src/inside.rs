@@ -6,11 +6,14 @@
 //! An access **takes effect when it is issued**: [`access`] returns to a thread that is the earliest of all, and nothing else runs until it calls the
 //! simulator again. So the caller does the plain operation right after it, and a run is sequentially consistent.
 
+use crate::arena;
 use crate::state::State;
 use crate::statistics::Activity;
 use crate::thread::{Outcome, Status, Wait};
 use crate::world::{self, outside, suspend, synchronize, with};
 use crate::{ThreadId, Time};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 pub use crate::local::{Global, Local};
 pub use crate::memory::Kind;
@@ -442,6 +445,20 @@ pub fn label(address: *const (), bytes: usize, name: &str) {
         }
     })
     .unwrap_or_default();
+}
+
+/// A copy of `text` for the rest of the process, which is what a `&'static str` says and a static of the run does not keep. One for each text.
+#[must_use]
+pub fn keep(text: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    // Not of the run's memory, which it would keep too.
+    let _outside = arena::outside();
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.get(text).copied().unwrap_or_else(|| {
+        let copy: &'static str = Box::leak(text.into());
+        kept.insert(copy);
+        copy
+    })
 }
 
 /// The panic of a call that would leave the simulation.
