@@ -13,7 +13,7 @@ pub(crate) const MANIFESTS: [&str; 2] =
 /// Runs their tests for real, then under loom, then on the simulated machine; then the simulation that is an example to users.
 pub(crate) fn downstream() -> Result {
     MANIFESTS.into_iter().try_for_each(on_all_machines)?;
-    let mut example = shell::cargo(["run", "--release", "--manifest-path", MANIFESTS[1]]);
+    let mut example = shell::cargo(["run", "--manifest-path", MANIFESTS[1]]);
     example.env("CARGO_TARGET_DIR", shell::target().join("downstream"));
     shell::run(example.env("RUSTFLAGS", "--cfg stanchion_simulated"))
 }

@@ -52,7 +52,7 @@ fn main() -> Result<(), stanchion_simulator::Failure> {
             let threads = machine.processors.min(20);
             let simulation = Simulation::new(machine.clone());
             let start = Instant::now();
-            let run = simulation.run(|| program(threads, 2_000_000 / threads as u64, own))?;
+            let run = simulation.run(move || program(threads, 2_000_000 / threads as u64, own))?;
             let rate = run.statistics.accesses.all as f64 / start.elapsed().as_secs_f64() / 1e6;
             println!("{name:<12} {:>10} {program_name:>8} {rate:>20.1}", machine.processors);
         }

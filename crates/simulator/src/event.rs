@@ -21,6 +21,8 @@ pub(crate) enum What {
     Alarm(u64),
     /// A broadcast takes a processor to a slot.
     Slot { processor: usize, slot: usize, number: u64 },
+    /// The processors that could not be divided evenly go to the next address spaces.
+    Turn,
     /// The other applications give a processor back.
     Back(usize),
 }

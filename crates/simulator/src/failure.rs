@@ -22,10 +22,10 @@ pub enum Failure {
         "a simulation was begun inside a simulation: run one after the other, each from the program itself"
     )]
     Nested,
-    /// The body panicked, or another thread whose panic nobody caught.
+    /// The body panicked, or another thread whose panic nobody caught, or the destructor of a static of the run.
     #[error("{who} panicked at {at}: {message}")]
     Panicked {
-        /// "the body", or the thread's number and name.
+        /// "the body", or the thread's number and name, or "the destructor of a static of the run".
         who: String,
         /// The panic's message.
         message: String,
@@ -80,6 +80,12 @@ pub enum Failure {
     },
 }
 
+fn message(payload: &dyn Any) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
 fn threads(count: usize) -> String {
     if count == 1 { "1 thread has".to_owned() } else { format!("{count} threads have") }
 }
@@ -94,10 +100,13 @@ impl Failure {
             0 => "the body".to_owned(),
             index => format!("thread {index}{}", quoted(thread)),
         };
-        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        let message = text.unwrap_or_else(|| "a panic without a message".to_owned());
-        Self::Panicked { who, message, at: thread.time }
+        Self::Panicked { who, message: message(payload), at: thread.time }
+    }
+
+    /// The destructor of a static of the run panicked, when all threads had ended.
+    pub(crate) fn of_a_static(state: &State, payload: &dyn Any) -> Self {
+        let who = "the destructor of a static of the run".to_owned();
+        Self::Panicked { who, message: message(payload), at: state.statistics.elapsed }
     }
 
     pub(crate) fn deadlock(state: &State) -> Self {
@@ -146,6 +155,7 @@ fn doing(thread: &Thread, state: &State) -> String {
         }
         (Status::Running | Status::Spinning, _) => format!("runs on processor {place}"),
         (Status::Ready, _) => "waits for a processor".to_owned(),
+        (Status::Stopped, _) => "is stopped, and its address space does not resume it".to_owned(),
         (_, Wait::Parked(word)) => format!("is parked on {}", arena::name(word)),
         (_, Wait::Join(other)) => {
             let other = other.index();

@@ -280,25 +280,25 @@ pub(crate) fn spawn_prepared(
     prepare: impl FnOnce(&mut State, ThreadId, Time),
 ) -> ThreadId {
     synchronize();
-    let made = with(|world, id| {
+    // `body` is not taken along: where this panics, it is dropped by its owner, outside `with`.
+    let stack = with(|world, _| {
         if let Some(processor) = pinned {
             world.state.assert_processor(processor);
         }
+        world.room()
+    })
+    .unwrap_or_else(|| outside("thread::spawn"))
+    .unwrap_or_else(|failure| panic!("{failure}"));
+    with(|world, id| {
         let cost = world.state.machine.scheduling.spawn;
         let end = world.state.thread(id).time + cost;
         world.state.spend(id, Activity::Switching, end);
-        // SAFETY: it borrows nothing.
-        let made = unsafe { world.create((name, pinned), end, body) };
-        made.inspect(|&made| {
-            prepare(&mut world.state, made, end);
-            world.state.announce_ready(made, end);
-        })
-    });
-    match made {
-        Some(Ok(id)) => id,
-        Some(Err(failure)) => panic!("{failure}"),
-        None => outside("thread::spawn"),
-    }
+        let made = world.create(stack, (name, pinned), end, body);
+        prepare(&mut world.state, made, end);
+        world.state.announce_ready(made, end);
+        made
+    })
+    .unwrap_or_else(|| outside("thread::spawn"))
 }
 
 /// Waits for the end of `thread`.
@@ -368,7 +368,9 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
         if let Some(processor) = processor {
             world.state.assert_processor(processor);
         }
-        let before = world.state.thread(id).pinned;
+        let own = world.state.thread(id);
+        assert!(own.space.is_none(), "an activation runs where its address space has a processor");
+        let before = own.pinned;
         let at = world.state.thread(id).time;
         world.state.release(id, at);
         world.state.thread_mut(id).pinned = processor;
@@ -388,7 +390,7 @@ pub fn presence(thread: usize) -> Presence {
     glance();
     with(|world, _| match world.state.threads.get(thread).map(|thread| thread.status) {
         Some(Status::Running | Status::Spinning) => Presence::Running,
-        Some(Status::Ready) => Presence::Preempted,
+        Some(Status::Ready | Status::Stopped) => Presence::Preempted,
         Some(Status::Blocked) => Presence::Blocked,
         Some(Status::Ended) | None => Presence::Ended,
     })

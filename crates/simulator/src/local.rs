@@ -6,18 +6,27 @@
 //! # Invariants
 //!
 //! 1. A value is boxed and stays where it is until its thread (its run) ends: references to it are handed out only to that thread (run).
-//! 2. The key is the address of a static: no other type's value is ever found under it.
+//! 2. The key is the address of the static and the type of its value, so nothing else than such a value is ever found under it. The address alone
+//!    would not do: it need not be a static's, and of two constants that are alike the compiler may make one.
 
 use crate::world;
-use core::any::Any;
+use core::any::{Any, TypeId};
 use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The values of one thread, or of one run, in the order in which they were made.
 #[derive(Default)]
 pub(crate) struct Locals {
-    values: Vec<(usize, Value)>,
+    values: Vec<(Key, Value)>,
+}
+
+/// Invariant 2.
+type Key = (usize, TypeId);
+
+fn key<T: 'static, Static>(place: &'_ Static) -> Key {
+    (core::ptr::from_ref(place).addr(), TypeId::of::<T>())
 }
 
 enum Value {
@@ -28,20 +37,30 @@ enum Value {
 }
 
 impl Locals {
-    fn find(&self, key: usize) -> Option<&Value> {
+    fn find(&self, key: Key) -> Option<&Value> {
         self.values.iter().find(|(other, _)| *other == key).map(|(_, value)| value)
     }
 
-    fn set(&mut self, key: usize, value: Value) {
+    fn set(&mut self, key: Key, value: Value) {
         match self.values.iter_mut().find(|(other, _)| *other == key) {
             Some(place) => place.1 = value,
             None => self.values.push((key, value)),
         }
     }
 
-    /// Drops all values, the first made first. What their destructors make of other statics is lost: there is no run any more.
-    pub(crate) fn drop_all(&mut self) {
-        while self.retire().is_some() {}
+    /// Drops all values, the first made first, outside the run: their destructors find no other statics. The first panic of those, if any.
+    pub(crate) fn drop_all(&mut self) -> Result<(), Box<dyn Any + Send>> {
+        let mut outcome = Ok(());
+        while let Some(value) = self.retire() {
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
+            match (dropped, &outcome) {
+                (Err(payload), Ok(())) => outcome = Err(payload),
+                // A payload's destructor is user code, and may panic again.
+                (Err(payload), Err(_)) => core::mem::forget(payload),
+                (Ok(()), _) => {}
+            }
+        }
+        outcome
     }
 
     /// Takes out the next value to be dropped, the first made first; what is asked for afterwards is told that it is gone.
@@ -86,8 +105,7 @@ impl<T: 'static> Local<T> {
     ///
     /// Outside a run.
     pub fn try_with<R>(&'static self, body: impl FnOnce(&T) -> R) -> Option<R> {
-        let key = core::ptr::from_ref(self).addr();
-        let found = made(key, self.init, |access| world::with_locals(access))?;
+        let found = made(key::<T, _>(self), self.init, |access| world::with_locals(access))?;
         // SAFETY: Invariant 1: the box lives until the thread ends, and `body` runs on that thread.
         Some(body(unsafe { found.as_ref() }))
     }
@@ -123,8 +141,7 @@ impl<T: 'static> Deref for Global<T> {
     ///
     /// Outside a run, and when `init` uses the value that it is to make.
     fn deref(&self) -> &T {
-        let key = core::ptr::from_ref(self).addr();
-        let found = made(key, self.init, |access| world::with_globals(access))
+        let found = made(key::<T, _>(self), self.init, |access| world::with_globals(access))
             .expect("a static of the run was used while it was being made");
         // SAFETY: Invariants 1 and 2: the box lives until the run ends, and nobody keeps the reference for longer (`new`'s contract).
         unsafe { found.as_ref() }
@@ -139,7 +156,7 @@ impl<T> fmt::Debug for Global<T> {
 
 /// Finds or makes the value of `key`.
 fn made<T: 'static>(
-    key: usize,
+    key: Key,
     init: fn() -> T,
     access: impl Fn(&mut dyn FnMut(&mut Locals)),
 ) -> Option<NonNull<T>> {
@@ -170,5 +187,20 @@ pub(crate) fn drop_all(access: impl Fn(&mut dyn FnMut(&mut Locals))) {
         if next.is_none() {
             break;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_at_one_address_is_told_apart_by_type() {
+        let place = 0_u64;
+        let (number, letter) = (key::<u32, _>(&place), key::<char, _>(&place));
+        let mut locals = Locals::default();
+        locals.set(number, Value::Made(NonNull::from(Box::leak(Box::new(u32::MAX)))));
+        assert!(locals.find(number).is_some() && locals.find(letter).is_none());
+        locals.drop_all().unwrap();
     }
 }

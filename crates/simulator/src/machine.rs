@@ -227,6 +227,7 @@ pub struct Scheduling {
     pub interrupt: Time,
     /// By how much some of them take it later than others, at most.
     pub skew: Time,
-    /// Telling a program of an event that concerns its processors, until it can do something about it; see `os::activations`.
+    /// Telling a program of an event that concerns its processors, until it can do something about it; see
+    /// [`os::activations`](crate::os::activations).
     pub upcall: Time,
 }

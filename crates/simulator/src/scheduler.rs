@@ -8,7 +8,7 @@
 //! # Invariants
 //!
 //! 1. A thread is `Running` or `Spinning` if and only if it is the `current` of exactly one processor, which is its `processor`.
-//! 2. A thread is in `ready` if and only if its status is `Ready`; no processor is idle that could run one of them.
+//! 2. A thread is in `ready` if and only if its status is `Ready`; no processor is idle that could run one of them, unless it is an address space's.
 //! 3. Each change of a thread's status begins a new stretch, so events announced before are stale.
 
 use crate::Time;
@@ -45,6 +45,11 @@ impl Processor {
         }
     }
 
+    /// Putting that thread on costs nothing.
+    pub(crate) fn ran_last(&mut self, id: ThreadId) {
+        self.last = Some(id);
+    }
+
     fn is_idle(&self, at: Time) -> bool {
         self.current.is_none() && self.away_until <= at
     }
@@ -53,6 +58,9 @@ impl Processor {
 impl State {
     /// `id` can run from now on.
     pub(crate) fn make_ready(&mut self, id: ThreadId, at: Time) {
+        if let Some(space) = self.threads[id.index()].space {
+            return self.unblock(id, space, at);
+        }
         self.enter(id, Status::Ready, at);
         self.threads[id.index()].wait = Wait::Nothing;
         match self.idle_for(id, at) {
@@ -61,6 +69,7 @@ impl State {
                 self.ready.push_back(id);
                 self.announce_slices(at);
                 self.claim(id, at);
+                self.reallocate(at);
             }
         }
         if self.threads[id.index()].place.is_some() {
@@ -71,24 +80,27 @@ impl State {
     /// An idle processor for `id`: its last one, or the first.
     fn idle_for(&self, id: ThreadId, at: Time) -> Option<usize> {
         let thread = &self.threads[id.index()];
+        let is_idle = |processor: &usize| {
+            self.processors[*processor].is_idle(at) && self.spaces.is_ordinary(*processor)
+        };
         if let Some(pinned) = thread.pinned {
-            return self.processors[pinned].is_idle(at).then_some(pinned);
+            return Some(pinned).filter(is_idle);
         }
-        if self.processors[thread.processor].is_idle(at) {
-            return Some(thread.processor);
-        }
-        self.processors.iter().position(|processor| processor.is_idle(at))
+        let last = Some(thread.processor).filter(is_idle);
+        last.or_else(|| (0..self.processors.len()).find(is_idle))
     }
 
     /// Takes `id` onto the processor `at`, which is idle.
-    fn put_on(&mut self, id: ThreadId, at: usize, now: Time) {
+    pub(crate) fn put_on(&mut self, id: ThreadId, at: usize, now: Time) {
         let scheduling = &self.machine.scheduling;
         let processor = &mut self.processors[at];
         let switch = if processor.last == Some(id) { Time::ZERO } else { scheduling.switch };
         processor.current = Some(id);
         processor.last = Some(id);
         processor.since = now;
-        let begin = now + switch;
+        let upcall =
+            if self.threads[id.index()].is_fresh() { scheduling.upcall } else { Time::ZERO };
+        let begin = now + switch + upcall;
         processor.slice_end = begin + scheduling.quantum;
         if core::mem::take(&mut self.first_slice[at]) {
             // The processors' slices do not end together.
@@ -110,9 +122,18 @@ impl State {
         self.events.announce(begin, What::Run(id, stretch));
     }
 
-    /// Takes the first ready thread that may run there onto an idle processor.
+    /// Gives an idle processor to whoever has a right to it.
     pub(crate) fn dispatch(&mut self, processor: usize, at: Time) {
-        if !self.processors[processor].is_idle(at) {
+        if self.spaces.is_empty() {
+            self.dispatch_ready(processor, at);
+        } else if self.processors[processor].current.is_none() {
+            self.arrive(processor, at);
+        }
+    }
+
+    /// Takes the first ready thread that may run there onto an idle processor.
+    pub(crate) fn dispatch_ready(&mut self, processor: usize, at: Time) {
+        if !self.spaces.is_ordinary(processor) || !self.processors[processor].is_idle(at) {
             return;
         }
         let mine = |id: &ThreadId| self.threads[id.index()].may_run_on(processor);
@@ -135,7 +156,13 @@ impl State {
         if status == Status::Ready {
             self.ready.push_back(id);
         }
+        self.left(id, status);
         self.dispatch(processor, at);
+        if let Some(space) = self.threads[id.index()].space {
+            self.deliver(space, at);
+        } else {
+            self.reallocate(at);
+        }
         if status == Status::Ready {
             self.settle(id, at);
         } else if self.threads[id.index()].place.is_some() {
@@ -147,6 +174,7 @@ impl State {
     fn is_wanted(&self, id: ThreadId) -> bool {
         let thread = &self.threads[id.index()];
         self.machine.scheduling.applications > 1
+            || self.spaces.is_called(thread.processor)
             || !thread.may_run_on(thread.processor)
             || self.has_rival(id)
     }
@@ -154,7 +182,8 @@ impl State {
     /// Whether a ready thread may have the processor of `id`. A thread of the processor's slot has none: see [`gang`](crate::os::gang), Invariant 2.
     fn has_rival(&self, id: ThreadId) -> bool {
         let processor = self.threads[id.index()].processor;
-        !self.is_first_on(id, processor)
+        self.threads[id.index()].space.is_none()
+            && !self.is_first_on(id, processor)
             && self.ready.iter().any(|other| self.threads[other.index()].may_run_on(processor))
     }
 
@@ -189,7 +218,8 @@ impl State {
             self.processors[processor].last = None;
             self.events.announce(back, What::Back(processor));
         }
-        self.take_off(id, Status::Ready, at);
+        let stays = self.threads[id.index()].space.is_some();
+        self.take_off(id, if stays { Status::Stopped } else { Status::Ready }, at);
     }
 
     /// Finds another processor for `id`, which has just lost its own, if it has not been put back there: an idle one, or it waits for one.
@@ -279,10 +309,15 @@ impl State {
     pub(crate) fn enter(&mut self, id: ThreadId, status: Status, at: Time) {
         let thread = &mut self.threads[id.index()];
         let waited = match thread.status {
-            Status::Ready => Some(Activity::Ready),
+            Status::Ready | Status::Stopped => Some(Activity::Ready),
             Status::Blocked => Some(Activity::Blocked),
             Status::Running | Status::Spinning | Status::Ended => None,
         };
+        if let (Some(words), Wait::Parked(word), Status::Blocked) =
+            (&mut self.words, thread.wait, thread.status)
+        {
+            words.parked(word, at - thread.since);
+        }
         if let Some(activity) = waited {
             self.record(id, None, activity, at);
         }

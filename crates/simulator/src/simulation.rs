@@ -9,6 +9,7 @@ use crate::world::World;
 use crate::{Machine, Time, inside};
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::rc::Rc;
 
 /// A simulation to be run.
 ///
@@ -76,7 +77,7 @@ impl Simulation {
         self
     }
 
-    /// Records who ran and who waited where: memory for each change, and a tenth of the speed or so.
+    /// Records who ran and who waited where: memory for each change of what a thread does.
     #[must_use]
     pub fn timeline(mut self) -> Self {
         self.timeline = true;
@@ -84,7 +85,7 @@ impl Simulation {
     }
 
     /// Counts what is asked of single words: all that have a [label](inside::label), and the `count` others that were waited for longest. Memory for
-    /// each word that is touched, and some tens of nanoseconds for each access.
+    /// each word that is touched, and a look into a map for each access.
     #[must_use]
     pub fn words(mut self, count: usize) -> Self {
         self.words = Some(count);
@@ -116,10 +117,19 @@ impl Simulation {
     ///
     /// The calling thread does all the work: several simulations can run at the same time, one on each thread of the program.
     ///
+    /// `body` borrows nothing, because a run that fails stops in its midst and never unwinds it: who waits in a `std::thread::scope`, say, would
+    /// not be waited for.
+    ///
+    /// ```compile_fail,E0373
+    /// # use stanchion_simulator::{Simulation, machines};
+    /// let mut count = 0;
+    /// let run = Simulation::new(machines::modern(1)).run(|| count += 1);
+    /// ```
+    ///
     /// # Errors
     ///
     /// The machine is impossible, the body panics, nothing can happen any more, or a limit is reached: see [`Failure`].
-    pub fn run<R>(&self, body: impl FnOnce() -> R) -> Result<Run<R>, Failure> {
+    pub fn run<R: 'static>(&self, body: impl FnOnce() -> R + 'static) -> Result<Run<R>, Failure> {
         static RUNS: AtomicU64 = AtomicU64::new(1);
         if inside::is_running() {
             return Err(Failure::Nested);
@@ -140,11 +150,14 @@ impl Simulation {
         );
         let mut world = World::new(state, slot, self.stack_size);
 
-        let result = RefCell::new(None);
-        let body = || *result.borrow_mut() = Some(body());
-        // SAFETY: `result` outlives the run, and what `body` borrows outlives this call.
-        let first =
-            unsafe { world.create((Some("main".to_owned()), None), Time::ZERO, Box::new(body)) }?;
+        let result = Rc::new(RefCell::new(None));
+        let place = Rc::clone(&result);
+        let stack = world.room()?;
+        let body = Box::new(move || {
+            let value = body();
+            *place.borrow_mut() = Some(value);
+        });
+        let first = world.create(stack, (Some("main".to_owned()), None), Time::ZERO, body);
         world.state.announce_ready(first, Time::ZERO);
         let state = world.run()?;
         let result = result.take().expect("the body has ended, and did not panic");

@@ -18,6 +18,7 @@ use crate::event::{Events, Stretch, What};
 use crate::failure::Failure;
 use crate::local::Locals;
 use crate::memory::{Access, Kind, Line, System};
+use crate::os::activations::Spaces;
 use crate::os::gang::Gangs;
 use crate::random::Random;
 use crate::scheduler::Processor;
@@ -61,6 +62,7 @@ pub(crate) struct State {
     /// Whether a thread may have to leave its processor at a moment that is not known before; see `os::interrupt`.
     pub(crate) interruptible: bool,
     pub(crate) gangs: Gangs,
+    pub(crate) spaces: Spaces,
     pub(crate) globals: Locals,
     pub(crate) random: Random,
     pub(crate) limits: Limits,
@@ -95,6 +97,7 @@ impl State {
             now: Time::ZERO,
             interruptible: false,
             gangs: Gangs::default(),
+            spaces: Spaces::default(),
             globals: Locals::default(),
             random: Random::new(seed),
             limits,
@@ -313,6 +316,7 @@ impl State {
             What::Ready(id, _) => self.make_ready(id, at),
             What::Slice(id, _) => self.end_spinning_slice(id, at),
             What::Back(processor) => self.back(processor, at),
+            What::Turn => self.end_turn(at),
             What::Alarm(number) => self.alarm(number, at),
             What::Slot { processor, slot, number } => self.show_slot(processor, (slot, number), at),
         }
@@ -325,7 +329,7 @@ impl State {
             | What::TimeOut(id, stretch)
             | What::Ready(id, stretch)
             | What::Slice(id, stretch) => self.thread(id).stretch != stretch,
-            What::Back(_) | What::Alarm(_) | What::Slot { .. } => false,
+            What::Back(_) | What::Turn | What::Alarm(_) | What::Slot { .. } => false,
         }
     }
 
@@ -337,8 +341,10 @@ impl State {
         now: Time,
     ) -> ThreadId {
         let id = ThreadId::new(self.threads.len());
-        let mut thread = Thread::new(name.clone(), pinned, now);
-        thread.statistics.name = name;
+        // What the statistics keep is a copy, outside the run's memory, which they would keep else.
+        let copy = name.clone();
+        let mut thread = Thread::new(name, pinned, now);
+        thread.statistics.name = copy;
         thread.statistics.life.0 = now;
         self.threads.push(thread);
         id

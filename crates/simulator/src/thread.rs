@@ -39,6 +39,8 @@ pub(crate) enum Status {
     Spinning,
     /// Waits for a processor.
     Ready,
+    /// Could go on, and waits until its address space says so.
+    Stopped,
     /// Waits for something else; see [`Wait`].
     Blocked,
     Ended,
@@ -94,6 +96,10 @@ pub(crate) struct Thread {
     pub(crate) open: interrupt::Stretch,
     /// Its slot and processor, if it is in a gang.
     pub(crate) place: Option<(usize, usize)>,
+    /// Its address space, if it is an activation.
+    pub(crate) space: Option<usize>,
+    /// Whether the space may resume it: it is stopped, and no handler has asked for it yet.
+    pub(crate) resumable: bool,
     pub(crate) locals: Locals,
     pub(crate) statistics: ThreadStatistics,
 }
@@ -118,6 +124,8 @@ impl Thread {
             keep: Keep::default(),
             open: interrupt::Stretch::None,
             place: None,
+            space: None,
+            resumable: false,
             locals: Locals::default(),
             statistics: ThreadStatistics::default(),
         }
@@ -133,6 +141,11 @@ impl Thread {
     /// How many accesses the run had seen when this thread last accessed a word; `None` if that is too long ago to be known.
     pub(crate) fn last_look(&self, word: u64) -> Option<u64> {
         self.looks.iter().filter(|(other, _)| *other == word).map(|(_, seen)| *seen).max()
+    }
+
+    /// Whether it is an activation that has not run yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.space.is_some() && self.stretch == 0
     }
 
     pub(crate) fn may_run_on(&self, processor: usize) -> bool {

@@ -37,14 +37,19 @@ pub enum Rows {
     Processors,
 }
 
-/// The spans of a run, in the order in which they ended.
+/// The spans of a run, in the order in which the run came upon them.
+///
+/// Of each thread that is their order in time. Threads run ahead of one another, so spans of different threads may lie the other way round.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Timeline {
     pub(crate) spans: Vec<Span>,
+    /// The last span of each thread.
+    #[serde(skip)]
+    latest: Vec<usize>,
 }
 
 impl Timeline {
-    /// The spans, in the order in which they ended.
+    /// The spans: those of a thread in order, without overlap.
     #[must_use]
     pub fn spans(&self) -> &[Span] {
         &self.spans
@@ -61,17 +66,23 @@ impl Timeline {
             return;
         }
         let span = Span { thread: thread.index(), processor, activity, start, end };
-        // The last span of another thread may lie in between: only neighbours are joined.
-        match self.spans.last_mut() {
+        if self.latest.len() <= span.thread {
+            self.latest.resize(span.thread + 1, usize::MAX);
+        }
+        let latest = &mut self.latest[span.thread];
+        match self.spans.get_mut(*latest) {
+            // Most accesses hit, and take up what the one before left: one span, not thousands.
             Some(last)
-                if last.thread == span.thread
-                    && last.activity == activity
+                if last.activity == activity
                     && last.processor == processor
                     && last.end == start =>
             {
                 last.end = end;
             }
-            _ => self.spans.push(span),
+            _ => {
+                *latest = self.spans.len();
+                self.spans.push(span);
+            }
         }
     }
 }

@@ -5,9 +5,11 @@
 //! 1. `CURRENT` points to the world of the run whose virtual thread runs on this thread of the operating system, and is null at all other times; the
 //!    world is on the stack of `World::run`, below the coroutine's caller, so it outlives every coroutine that runs.
 //! 2. No reference to the world exists while a coroutine runs user code: `with` ends before its caller goes on, and the loop
-//!    reaches the world through a raw pointer, between two resumptions only. What is called inside `with` calls no user code.
+//!    reaches the world through a raw pointer, between two resumptions only. Inside `with`, where a panic calls the program's own panic hook,
+//!    `CURRENT` is null: user code that runs there is outside the run.
 //! 3. A yielder is used only by the coroutine that it was given to, and only while that runs.
-//! 4. A coroutine that did not end is leaked, never unwound: what its stack owns or borrows is not touched again.
+//! 4. A coroutine that did not end is leaked, never unwound: what its stack owns is not touched again. It borrows nothing, as who lent it
+//!    something could take that back: a body is `'static`.
 
 use crate::Time;
 use crate::arena::{self, ArenaStack, Slot};
@@ -29,13 +31,45 @@ pub(crate) struct World {
     pub(crate) state: State,
     slot: Slot,
     stack_size: usize,
-    fibers: Vec<Option<Fiber>>,
+    fibers: Fibers,
     yielders: Vec<*const Yielder<(), ()>>,
     current: ThreadId,
 }
 
+/// The coroutines that have not ended, by their threads.
+#[derive(Default)]
+struct Fibers(Vec<Option<Fiber>>);
+
+impl Drop for Fibers {
+    /// Invariant 4, also when the loop itself panics: a coroutine's own destructor would unwind it.
+    fn drop(&mut self) {
+        for fiber in &mut self.0 {
+            core::mem::forget(fiber.take());
+        }
+    }
+}
+
 std::thread_local! {
     static CURRENT: Cell<*mut World> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Until it is dropped, another world than before is the current one.
+struct Turn {
+    before: *mut World,
+}
+
+impl Turn {
+    #[inline]
+    fn of(world: *mut World) -> Self {
+        Self { before: CURRENT.replace(world) }
+    }
+}
+
+impl Drop for Turn {
+    #[inline]
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
 }
 
 /// Whether a virtual thread runs on this thread of the operating system.
@@ -47,9 +81,10 @@ pub(crate) fn is_running() -> bool {
 /// Calls `body` with the world of the running virtual thread, and with that thread. `None` outside a run.
 #[inline]
 pub(crate) fn with<R>(body: impl FnOnce(&mut World, ThreadId) -> R) -> Option<R> {
-    let world = CURRENT.get();
-    // SAFETY: Invariants 1 and 2: it is null or points to a live world, to which no other reference exists.
-    let world = unsafe { world.as_mut() }?;
+    let nobody = Turn::of(ptr::null_mut());
+    // SAFETY: Invariants 1 and 2: it is null or points to a live world, to which no other reference exists, and to which none is made before
+    // `nobody` is dropped.
+    let world = unsafe { nobody.before.as_mut() }?;
     let current = world.current;
     // What the simulator itself allocates is none of the program's memory.
     let _outside = arena::outside();
@@ -169,33 +204,56 @@ impl World {
             state,
             slot,
             stack_size,
-            fibers: Vec::new(),
+            fibers: Fibers::default(),
             yielders: Vec::new(),
             current: ThreadId::new(0),
         }
     }
 
-    /// Makes a thread that runs `body`. If that panics, the run fails.
-    ///
-    /// # Safety
-    ///
-    /// What `body` borrows must live until the run ends.
-    pub(crate) unsafe fn create<'a>(
-        &mut self,
-        (name, pinned): (Option<String>, Option<usize>),
-        at: Time,
-        body: Box<dyn FnOnce() + 'a>,
-    ) -> Result<ThreadId, Failure> {
+    /// Room for one more thread.
+    pub(crate) fn room(&mut self) -> Result<ArenaStack, Failure> {
+        self.bear()?;
         if self.state.threads.len() >= self.state.limits.threads {
             return Err(Failure::Threads { limit: self.state.limits.threads });
         }
-        let stack = self.slot.stack(self.stack_size).map_err(|error| Failure::Memory {
-            threads: self.state.threads.len(),
+        self.stack()
+    }
+
+    /// Makes a thread that runs `body` on `stack`, which is from [`room`](Self::room). If that panics, the run fails.
+    pub(crate) fn create(
+        &mut self,
+        stack: ArenaStack,
+        (name, pinned): (Option<String>, Option<usize>),
+        at: Time,
+        body: Box<dyn FnOnce()>,
+    ) -> ThreadId {
+        self.fiber(stack, body);
+        self.state.create(name, pinned, at)
+    }
+
+    /// Makes the coroutines of the activations that the kernel has made, whose numbers are the next.
+    fn bear(&mut self) -> Result<(), Failure> {
+        for (id, body) in core::mem::take(&mut self.state.spaces.births) {
+            debug_assert_eq!(
+                id.index(),
+                self.fibers.0.len(),
+                "threads have their coroutines in order"
+            );
+            let stack = self.stack()?;
+            self.fiber(stack, body);
+        }
+        Ok(())
+    }
+
+    fn stack(&self) -> Result<ArenaStack, Failure> {
+        self.slot.stack(self.stack_size).map_err(|error| Failure::Memory {
+            threads: self.fibers.0.len(),
             error: error.to_string(),
-        })?;
-        // SAFETY: the caller's promise; a coroutine that has not ended when the run does is leaked (Invariant 4).
-        let body: Box<dyn FnOnce() + 'static> = unsafe { core::mem::transmute(body) };
-        let id = self.state.create(name, pinned, at);
+        })
+    }
+
+    /// Makes the coroutine of the next thread.
+    fn fiber(&mut self, stack: ArenaStack, body: Box<dyn FnOnce()>) {
         let fiber = Fiber::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
             let yielder = ptr::from_ref(yielder);
             with(|world, id| world.yielders[id.index()] = yielder);
@@ -214,25 +272,21 @@ impl World {
             with(|world, id| world.state.queue_up(id));
             suspend();
         });
-        self.fibers.push(Some(fiber));
+        self.fibers.0.push(Some(fiber));
         self.yielders.push(ptr::null());
-        Ok(id)
     }
 
     /// Runs until all threads have ended, or nothing can happen any more.
     pub(crate) fn run(mut self) -> Result<State, Failure> {
-        let outcome = self.turn();
-        if outcome.is_err() {
-            for fiber in &mut self.fibers {
-                // Invariant 4.
-                core::mem::forget(fiber.take());
-            }
-        }
-        outcome.map(|()| {
-            let mut globals = core::mem::take(&mut self.state.globals);
-            globals.drop_all();
-            self.state
-        })
+        self.turn()?;
+        let mut globals = core::mem::take(&mut self.state.globals);
+        globals.drop_all().map_err(|payload| {
+            let failure = Failure::of_a_static(&self.state, &*payload);
+            // As a thread's.
+            core::mem::forget(payload);
+            failure
+        })?;
+        Ok(self.state)
     }
 
     fn turn(&mut self) -> Result<(), Failure> {
@@ -242,6 +296,10 @@ impl World {
             }
             self.state.now = at;
             if at >= self.state.limits.time {
+                if self.state.has_ended() {
+                    // Some processors are still away.
+                    break;
+                }
                 return Err(Failure::time(&self.state));
             }
             match what {
@@ -256,15 +314,19 @@ impl World {
     }
 
     fn resume(&mut self, id: ThreadId) {
+        if let Err(failure) = self.bear() {
+            self.state.failure = Some(failure);
+            return;
+        }
         self.current = id;
-        let Some(mut fiber) = self.fibers[id.index()].take() else { return };
+        let Some(mut fiber) = self.fibers.0[id.index()].take() else { return };
         let inside = self.slot.enter();
-        CURRENT.set(self);
+        let turn = Turn::of(self);
         let result = fiber.resume(());
-        CURRENT.set(ptr::null_mut());
+        drop(turn);
         drop(inside);
         match result {
-            CoroutineResult::Yield(()) => self.fibers[id.index()] = Some(fiber),
+            CoroutineResult::Yield(()) => self.fibers.0[id.index()] = Some(fiber),
             CoroutineResult::Return(()) => self.state.end(id),
         }
         debug_assert!(

@@ -120,7 +120,7 @@ fn what_a_run_returns_outlives_it() {
 
 /// How often a line went from cache to cache while four threads wrote words of their own, which `make` allocates one after the other.
 fn transfers<T: 'static>(make: fn() -> Box<T>, word: fn(&T) -> &Word) -> u64 {
-    let run = Simulation::new(machines::modern(4)).run(|| {
+    let run = Simulation::new(machines::modern(4)).run(move || {
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 let own = make();

@@ -27,7 +27,7 @@ fn computation_takes_its_time_and_nothing_else() {
 #[test]
 fn threads_run_side_by_side() {
     let elapsed = |threads: usize| {
-        let run = Simulation::new(machine(8)).run(|| {
+        let run = Simulation::new(machine(8)).run(move || {
             let made: Vec<_> = (0..threads).map(|_| spawn(|| inside::work(1_000_000))).collect();
             made.into_iter().for_each(inside::join);
         });
@@ -40,7 +40,7 @@ fn threads_run_side_by_side() {
 #[test]
 fn increments_are_not_lost_and_plain_reads_and_writes_lose_some() {
     let total = |atomic: bool| {
-        let run = Simulation::new(machine(4)).run(|| {
+        let run = Simulation::new(machine(4)).run(move || {
             let word = Rc::new(Word::new(0));
             let made: Vec<_> = (0..4)
                 .map(|_| {

@@ -19,7 +19,7 @@ fn spawn(body: impl FnOnce() + 'static) -> ThreadId {
 }
 
 /// What a run on so many processors says of a body that does not come to its end.
-fn fails(processors: usize, body: impl FnOnce()) -> Failure {
+fn fails(processors: usize, body: impl FnOnce() + 'static) -> Failure {
     let simulation = Simulation::new(machines::modern(processors)).time(Time::millis(100));
     match simulation.run(body) {
         Ok(_) => panic!("the run has ended"),
@@ -93,7 +93,7 @@ fn every_way_to_wait_for_ever_is_a_deadlock_with_its_reason() {
         ),
     ];
     for (way, said) in ways {
-        let failure = fails(1, || way(&Rc::new(Word::new(0))));
+        let failure = fails(1, move || way(&Rc::new(Word::new(0))));
         assert!(matches!(failure, Failure::Deadlock { .. }), "{failure}");
         says(&failure, &["deadlock at", "nothing can happen any more", said, ", since"]);
     }
@@ -186,7 +186,7 @@ fn every_way_to_spin_for_ever_is_stopped() {
     ];
     for (name, way) in ways {
         let simulation = Simulation::new(machines::modern(2)).time(Time::millis(2));
-        let failure = simulation.run(|| way(&Rc::new(Word::new(0)))).unwrap_err();
+        let failure = simulation.run(move || way(&Rc::new(Word::new(0)))).unwrap_err();
         assert!(matches!(failure, Failure::Time { .. }), "{name}: {failure}");
         says(
             &failure,

@@ -233,18 +233,21 @@ fn run(program: &Program) -> Result<Run<Vec<Entry>>, Failure> {
     let scheduling = &machine.scheduling;
     let switch = scheduling.interrupt + scheduling.skew + scheduling.switch;
     let processors = machine.processors;
-    Simulation::new(machine).seed(program.seed).timeline().run(|| {
+    let (packed, gangs, quantum) = (program.packed, program.gangs, program.quantum);
+    let threads = program.threads.clone();
+    Simulation::new(machine).seed(program.seed).timeline().run(move || {
         let shared = Rc::new(Shared {
             words: (0..WORDS).map(|_| (Word::new(0), [0; 31])).collect(),
             tight: core::array::from_fn(|_| Word::new(0)),
-            packed: program.packed,
+            packed,
             log: RefCell::default(),
         });
-        if program.gangs {
-            gang::rotate(Some(switch + Time::nanos(program.quantum)));
+        if gangs {
+            gang::rotate(Some(switch + Time::nanos(quantum)));
         }
-        let threads = program.threads.iter().cloned().enumerate();
         let made: Vec<_> = threads
+            .into_iter()
+            .enumerate()
             .map(|(thread, ops)| {
                 let shared = Rc::clone(&shared);
                 let body = move || {
@@ -252,7 +255,7 @@ fn run(program: &Program) -> Result<Run<Vec<Entry>>, Failure> {
                         perform(&shared, thread, number, op, processors);
                     }
                 };
-                if program.gangs {
+                if gangs {
                     let place = (thread / processors, thread % processors);
                     gang::spawn(None, place, Box::new(body))
                 } else {

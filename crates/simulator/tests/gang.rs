@@ -103,7 +103,7 @@ fn slots_take_turns_and_their_threads_run_together() {
 #[test]
 fn fine_interactions_need_gangs() {
     let elapsed = |gangs: bool| {
-        let run = Simulation::new(machine(5)).time(Time::millis(100_000)).run(|| {
+        let run = Simulation::new(machine(5)).time(Time::millis(100_000)).run(move || {
             inside::pin(Some(4));
             if gangs {
                 gang::rotate(Some(Time::millis(50)));

@@ -192,7 +192,7 @@ fn who_blocks_gives_its_processor_up() {
 #[test]
 fn spinners_waste_less_when_the_holder_keeps_its_processor() {
     let spun = |keeps: bool| {
-        let run = Simulation::new(machine(2)).run(|| {
+        let run = Simulation::new(machine(2)).run(move || {
             let lock = Rc::new(Word::new(0));
             let made: Vec<_> = (0..6)
                 .map(|_| {

@@ -14,7 +14,7 @@ fn busy(threads: usize, processors: usize) -> Run<()> {
     machine.scheduling.quantum = Time::micros(40);
     // So quick that the threads outnumber the processors before the first has ended.
     machine.scheduling.spawn = Time::micros(1);
-    let run = Simulation::new(machine).seed(3).timeline().run(|| {
+    let run = Simulation::new(machine).seed(3).timeline().run(move || {
         let word = Rc::new(Word::new(0));
         let made: Vec<_> = (0..threads)
             .map(|number| {

@@ -30,7 +30,7 @@ fn label(word: &Word, name: &str) {
 fn counters(rounds: u64, words: Option<usize>) -> Run<()> {
     let simulation = Simulation::new(machines::modern(4));
     let simulation = if let Some(count) = words { simulation.words(count) } else { simulation };
-    let run = simulation.run(|| {
+    let run = simulation.run(move || {
         let counters = Rc::new(Counters {
             left: Word::new(0),
             right: Word::new(0),
@@ -142,9 +142,35 @@ fn spinning_is_charged_to_the_word_that_is_watched() {
 }
 
 #[test]
+fn sleeping_is_charged_to_the_word_that_is_slept_on() {
+    let run = Simulation::new(machines::modern(2)).words(0).run(|| {
+        let word = Rc::new(Word::new(0));
+        label(&word, "word");
+        let sleeper = {
+            let word = Rc::clone(&word);
+            let body = move || {
+                let parked = inside::park(word.address(), || word.raw() != 0, u64::MAX);
+                assert_eq!(parked, inside::Parked::Woken);
+            };
+            inside::spawn(None, None, Box::new(body))
+        };
+        inside::work(1_000_000);
+        word.store(1);
+        assert_eq!(inside::wake(word.address(), 1), 1);
+        inside::join(sleeper);
+    });
+    let statistics = run.unwrap().statistics;
+    let parked = statistics.word("word").unwrap().parked;
+    assert!(parked > Time::micros(900), "{parked}");
+    // Before it began, it waited to be made.
+    assert!(parked <= statistics.threads[1].times.of(Activity::Blocked), "{parked}");
+    assert_eq!(statistics.word("word").unwrap().spun, Time::ZERO);
+}
+
+#[test]
 fn labels_of_foreign_memory_cover_all_of_it() {
     let words: Vec<_> = (0..100).map(Word::new).collect();
-    let run = Simulation::new(machines::modern(1)).words(0).run(|| {
+    let run = Simulation::new(machines::modern(1)).words(0).run(move || {
         // Touched from the end, so that neighbours are none by number.
         assert_eq!(words.iter().rev().map(Word::load).sum::<u64>(), 4_950);
         inside::label(words.as_ptr().cast(), size_of_val(&*words), "words");

@@ -6,7 +6,7 @@
 //! would write it; `Buffer<T, N, Apart>` is the same with one line more, an alignment.
 //!
 //! ```text
-//! RUSTFLAGS="--cfg stanchion_simulated" cargo run --release --manifest-path examples/bounded_buffer/Cargo.toml
+//! RUSTFLAGS="--cfg stanchion_simulated" cargo run --manifest-path examples/bounded_buffer/Cargo.toml
 //! ```
 //!
 //! simulates both, prints what they cost and which words share a line, and draws who waited. The tests run for real by plain `cargo test`, under

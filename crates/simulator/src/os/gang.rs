@@ -59,8 +59,8 @@ pub(crate) struct Gangs {
 ///
 /// # Panics
 ///
-/// If the place is another thread's, the thread has ended, there is no such processor or no such slot ([`SLOTS`]), or the machine has other
-/// applications: a broadcast would not be heard while they have a processor.
+/// If the place is another thread's, the thread has ended, there is no such processor or no such slot ([`SLOTS`]), the machine has other
+/// applications (a broadcast would not be heard while they have a processor), or the run has address spaces.
 pub fn assign(thread: ThreadId, slot: usize, processor: usize) {
     synchronize();
     let leaves = with(|world, id| {
@@ -170,6 +170,12 @@ pub fn broadcasts() -> u64 {
     with(|world, _| world.state.gangs.broadcasts).unwrap_or_else(|| outside("os::gang::broadcasts"))
 }
 
+impl Gangs {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+}
+
 impl State {
     fn assign(&mut self, thread: ThreadId, (slot, processor): (usize, usize), at: Time) {
         self.assert_processor(processor);
@@ -183,6 +189,7 @@ impl State {
             self.thread(thread).status != Status::Ended,
             "{thread} was to join a gang, and has ended"
         );
+        assert!(self.spaces.is_empty(), "a run has gangs or address spaces, not both");
         let processors = self.processors.len();
         self.interruptible = true;
         let gangs = &mut self.gangs;

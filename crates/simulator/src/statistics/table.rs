@@ -149,13 +149,15 @@ impl Statistics {
             "queued",
             "stalled",
             "spun",
+            "parked",
             "lines",
             "shares a line with",
         ]);
         table.prose = true;
         for word in self.words.iter().take(LINES) {
-            let WordStatistics { stalled, spun, lines, shares_line_with, .. } = word;
-            let rest = [stalled.to_string(), spun.to_string(), lines.to_string()];
+            let WordStatistics { stalled, spun, parked, lines, shares_line_with, .. } = word;
+            let rest =
+                [stalled.to_string(), spun.to_string(), parked.to_string(), lines.to_string()];
             let cells = [word.name.clone()].into_iter().chain(accesses(&word.accesses)).chain(rest);
             table.add(cells.chain([shares_line_with.join(", ")]).collect());
         }

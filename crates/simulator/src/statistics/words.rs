@@ -33,6 +33,8 @@ pub struct WordStatistics {
     pub stalled: Time,
     /// How long threads spun on them: watched them in their caches.
     pub spun: Time,
+    /// How long threads were parked on them, from giving their processor up until they could have one again.
+    pub parked: Time,
     /// Who else has words that were touched on one of these lines: labels first, eight names at most.
     pub shares_line_with: Vec<String>,
 }
@@ -40,7 +42,7 @@ pub struct WordStatistics {
 impl WordStatistics {
     /// Those who were waited for longest come first; the name makes the order one.
     fn rank(&self) -> impl Ord + '_ {
-        (Reverse(self.stalled + self.spun), Reverse(self.accesses.all), &self.name)
+        (Reverse(self.stalled + self.spun + self.parked), Reverse(self.accesses.all), &self.name)
     }
 }
 
@@ -49,6 +51,7 @@ struct Counted {
     accesses: Accesses,
     stalled: Time,
     spun: Time,
+    parked: Time,
 }
 
 /// Counts by word, of a run that was asked for them.
@@ -77,6 +80,10 @@ impl Words {
 
     pub(crate) fn spun(&mut self, identity: u64, time: Time) {
         self.counted.entry(identity).or_default().spun += time;
+    }
+
+    pub(crate) fn parked(&mut self, identity: u64, time: Time) {
+        self.counted.entry(identity).or_default().parked += time;
     }
 
     /// Names `bytes` bytes from `address` on; nothing if there are none.
@@ -121,6 +128,7 @@ impl Words {
             word.accesses.merge(&counted.accesses);
             word.stalled += counted.stalled;
             word.spun += counted.spun;
+            word.parked += counted.parked;
             lines.insert(line);
         }
         let named = |((unlabelled, name), (mut word, lines)): (

@@ -15,8 +15,8 @@ const PROCESSORS: usize = 2;
 impl Timeline {
     /// The timeline as trace-event JSON, to be opened with [Perfetto](https://ui.perfetto.dev) or `chrome://tracing`.
     ///
-    /// A track for each thread, which says what it did and on which processor, and one for each processor, which says whose it was. Some 110
-    /// bytes for each [span](Self::spans): ask for it of short runs. The same run gives the same text.
+    /// A track for each thread, which says what it did and on which processor, and one for each processor, which says whose it was. A line
+    /// of text for each [span](Self::spans): ask for it of short runs. The same run gives the same text.
     ///
     /// ```
     /// use stanchion_simulator::{Simulation, inside, machines};

@@ -5,8 +5,8 @@
 //! A column of a row is a stack: its colours are as high as their shares of the column's time. So a run that is a thousand times too long for its
 //! spans to be seen shows how its time was divided, and one that is short enough shows the spans. Shares of less than half a pixel go.
 //!
-//! The picture has at most [`ROWS`] rows and [`WIDTH`] columns, so its size has a bound whatever the run: 100 kilobytes or so, a few megabytes
-//! if each column of each row is another.
+//! The picture has at most [`ROWS`] rows and [`WIDTH`] columns, so its size has a bound whatever the run: a few megabytes if each column of
+//! each row is another.
 //!
 //! All text is set in a fixed-width font, 7 pixels for each character, so that what has room can be computed: nothing overlaps.
 

@@ -1,5 +1,7 @@
 //! The paper's programs on the simulated machines: the right result, in the same virtual time every time.
 
+use std::rc::Rc;
+
 use lock_api::RawMutex;
 use stanchion_applications_simulated::{galaxy, hanoi, regsim};
 use stanchion_competitive::RawPolicyMutex;
@@ -12,7 +14,7 @@ use stanchion_spin::{Mcs, TestAndSet};
 static ARENA: Arena = Arena;
 
 /// The paper's machine with one processor, fewer than threads and more, and one of today.
-fn on_machines(body: impl Fn()) {
+fn on_machines(body: impl Fn() + Clone + 'static) {
     for (processors, mut machine) in [
         (1, machines::firefly()),
         (2, machines::firefly()),
@@ -20,15 +22,15 @@ fn on_machines(body: impl Fn()) {
         (4, machines::modern(4)),
     ] {
         machine.processors = processors;
-        let first = run(&machine, &body);
-        assert_eq!(first, run(&machine, &body), "the same run twice");
+        let first = run(&machine, body.clone());
+        assert_eq!(first, run(&machine, body.clone()), "the same run twice");
         // The body is the first of the threads.
         assert_eq!(first.threads.len(), 4);
         assert!(processors == 1 || first.accesses.transfers > 0, "the threads have met");
     }
 }
 
-fn run(machine: &Machine, body: impl Fn()) -> Statistics {
+fn run(machine: &Machine, body: impl Fn() + 'static) -> Statistics {
     // Netlists and stars are worked on with deep stacks.
     let simulation = Simulation::new(machine.clone()).stack_size(256 << 10);
     let run = simulation.run(body);
@@ -36,8 +38,8 @@ fn run(machine: &Machine, body: impl Fn()) -> Statistics {
 }
 
 fn regsim_settles<L: RawMutex + Send + Sync + 'static>() {
-    let netlist = regsim::Netlist::parse(regsim::circuits::S298.as_bytes()).unwrap();
-    on_machines(|| {
+    let netlist = Rc::new(regsim::Netlist::parse(regsim::circuits::S298.as_bytes()).unwrap());
+    on_machines(move || {
         let options = regsim::Options { cycles: 4, threads: 4, ..Default::default() };
         let run = regsim::run::<L>(&netlist, &options);
         let reference = regsim::sequential::run(&netlist, options.cycles, options.seed);

@@ -21,11 +21,14 @@ use Ordering::{Acquire, Relaxed, Release};
 #[global_allocator]
 static ARENA: Arena = Arena;
 
-fn on<R>(processors: usize, body: impl FnOnce() -> R) -> Result<Run<R>, Failure> {
+fn on<R: 'static>(
+    processors: usize,
+    body: impl FnOnce() -> R + 'static,
+) -> Result<Run<R>, Failure> {
     Simulation::new(machines::modern(processors)).run(body)
 }
 
-fn result_on<R>(processors: usize, body: impl FnOnce() -> R) -> R {
+fn result_on<R: 'static>(processors: usize, body: impl FnOnce() -> R + 'static) -> R {
     on(processors, body).unwrap().result
 }
 
@@ -73,7 +76,7 @@ fn a_run_ends_when_detached_threads_have() {
 #[test]
 fn every_access_is_charged_once() {
     let accesses = |body: fn(&AtomicU32)| {
-        let run = on(1, || {
+        let run = on(1, move || {
             let word = AtomicU32::new(0);
             body(&word);
         });

@@ -45,18 +45,23 @@ const STACK: usize = 256 << 10;
 const LONGEST: Time = Time::millis(20_000_000);
 
 /// Runs `body` on `machine`.
-fn on<R>(machine: &Machine, seed: u64, body: impl FnOnce() -> R) -> Result<R, Failure> {
+fn on<R: 'static>(
+    machine: &Machine,
+    seed: u64,
+    body: impl FnOnce() -> R + 'static,
+) -> Result<R, Failure> {
     let simulation = Simulation::new(machine.clone()).seed(seed).stack_size(STACK).time(LONGEST);
     simulation.run(body).map(|run| run.result)
 }
 
 /// Makes a program. What it must find is computed by the sequential one, whose clock is the machine's.
-pub(crate) fn make<A>(
+pub(crate) fn make<A: 'static>(
     machine: &Machine,
     context: &Context,
-    make: impl FnOnce(&Place) -> Result<A, Stop>,
-) -> Result<A, Stop> {
-    on(machine, context.seed, || make(&Place::on(machine, context)))
+    make: impl FnOnce(&Place) -> Result<A, Stop> + 'static,
+) -> Result<Arc<A>, Stop> {
+    let place = Place::on(machine, context);
+    on(machine, context.seed, move || make(&place).map(Arc::new))
         .map_err(|failure| failed(machine, &failure))?
 }
 
@@ -70,15 +75,16 @@ fn switch(machine: &Machine) -> u64 {
 /// Runs `program` once and says what its waits were, as section 3 has it.
 pub(crate) fn record(
     name: &'static str,
-    program: &impl Program,
+    program: &Arc<impl Program + 'static>,
     machine: &Machine,
     seed: u64,
 ) -> Result<Recorded, Stop> {
     let switch = switch(machine);
     let longest = (LONGEST_SPIN * switch as f64) as u64;
-    let (elapsed, text) = on(machine, seed, || -> Result<_, Stop> {
+    let recorded = program.clone();
+    let (elapsed, text) = on(machine, seed, move || -> Result<_, Stop> {
         waits::restart_with_cost(switch);
-        let elapsed = program.run(&|name| {
+        let elapsed = recorded.run(&|name| {
             let policy = OptimalOnline::with_threshold(longest);
             RawPolicyMutex::with_policy(Recorder::named_with(waits::intern(name), policy))
         })?;
@@ -140,17 +146,17 @@ fn take(source: Source, context: &Context, machine: &Machine) -> Result<Recorded
     match source {
         Source::Galaxy => {
             let steps = context.pick(40, 200);
-            let galaxy = make(machine, context, |place| Galaxy::new(place, steps))?;
+            let galaxy = make(machine, context, move |place| Galaxy::new(place, steps))?;
             record("Galaxy", &galaxy, machine, seed)
         }
         Source::Hanoi => {
             let rounds = context.pick(4, 20);
-            let hanoi = make(machine, context, |place| Ok(Hanoi::new(place, rounds)))?;
+            let hanoi = make(machine, context, move |place| Ok(Hanoi::new(place, rounds)))?;
             record("Hanoi", &hanoi, machine, seed)
         }
         Source::Regsim => {
             let cycles = context.pick(20, 100);
-            let regsim = make(machine, context, |place| Regsim::new(place, cycles))?;
+            let regsim = make(machine, context, move |place| Regsim::new(place, cycles))?;
             record("Regsim", &regsim, machine, seed)
         }
         Source::Build | Source::Server => {
@@ -163,20 +169,22 @@ fn take(source: Source, context: &Context, machine: &Machine) -> Result<Recorded
 const ROUNDS: u64 = 3;
 
 /// Runs `program` with every strategy; `recorded` are waits of the same program. Nanoseconds of the machine.
-pub(crate) fn race<A: Program + Sync>(
+pub(crate) fn race<A: Program + Send + Sync + 'static>(
     context: &Context,
     machine: &Machine,
-    program: &A,
+    program: &Arc<A>,
     recorded: &Recorded,
 ) -> Result<Standings, Stop> {
-    let thresholds = thresholds(recorded)?;
+    let thresholds = Arc::new(thresholds(recorded)?);
     let entrants = entrants::<A>();
     let settings: Vec<(usize, u64)> =
         (0..ROUNDS).flat_map(|round| (0..ENTRANTS).map(move |entrant| (entrant, round))).collect();
     let elapsed = cells(context, machine, &settings, |&(entrant, round)| {
         let other = if entrant == AGAIN { ROUNDS } else { 0 };
         let seed = context.seed.wrapping_add(round + other);
-        on(machine, seed, || (entrants[entrant].run)(program, &thresholds))
+        let (run, program, thresholds) =
+            (entrants[entrant].run, program.clone(), thresholds.clone());
+        on(machine, seed, move || run(&program, &thresholds))
     })?;
     let mut times = vec![Vec::new(); entrants.len()];
     for (&(entrant, _), elapsed) in settings.iter().zip(elapsed) {
@@ -243,7 +251,7 @@ mod tests {
         machines::firefly()
     }
 
-    fn hanoi(seed: u64) -> Hanoi {
+    fn hanoi(seed: u64) -> Arc<Hanoi> {
         make(&firefly(), &context(seed), |place| Ok(Hanoi::new(place, 1))).unwrap()
     }
 

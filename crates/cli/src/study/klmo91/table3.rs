@@ -44,7 +44,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     context.plan(1 + simulated::STEPS);
     let cycles = context.pick(8, 40);
-    let regsim = simulated::make(machine, context, |place| simulated::Regsim::new(place, cycles))?;
+    let regsim =
+        simulated::make(machine, context, move |place| simulated::Regsim::new(place, cycles))?;
     let recorded = simulated::record("Regsim", &regsim, machine, context.seed)?;
     context.step()?;
     let standings = simulated::race(context, machine, &regsim, &recorded)?;

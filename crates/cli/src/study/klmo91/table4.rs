@@ -49,7 +49,7 @@ fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> 
     context.plan(1 + simulated::STEPS);
     let rounds = context.pick(2, 20);
     let hanoi =
-        simulated::make(machine, context, |place| Ok(simulated::Hanoi::new(place, rounds)))?;
+        simulated::make(machine, context, move |place| Ok(simulated::Hanoi::new(place, rounds)))?;
     let recorded = simulated::record("Hanoi", &hanoi, machine, context.seed)?;
     context.step()?;
     let standings = simulated::race(context, machine, &hanoi, &recorded)?;

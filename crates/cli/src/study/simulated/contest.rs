@@ -73,7 +73,7 @@ pub(crate) fn run<R: RawMutex + 'static>(
     contest: &Contest,
 ) -> Result<Standing, Failure> {
     let (turn, goal, turns) = (turn(machine), contest.increments, contest.turns);
-    let run = together(machine, contest.seed, contest.threads, turn, || {
+    let run = together(machine, contest.seed, contest.threads, turn, move || {
         let lock: lock_api::Mutex<R, Shared> = lock_api::Mutex::new(Shared::default());
         move |_| laps(&lock, goal, turns, turn)
     })?;

@@ -12,7 +12,7 @@ pub(crate) fn run<R: RawMutex + 'static>(
     times: u32,
     seed: u64,
 ) -> Result<f64, Failure> {
-    let run = together(machine, seed, 1, turn(machine), || {
+    let run = together(machine, seed, 1, turn(machine), move || {
         let lock: lock_api::Mutex<R, ()> = lock_api::Mutex::new(());
         move |_| {
             drop(lock.lock());

@@ -18,16 +18,16 @@ pub(crate) fn together<T: 'static, B: Fn(usize) -> T + 'static>(
     seed: u64,
     threads: usize,
     turn: f64,
-    prepare: impl FnOnce() -> B,
+    prepare: impl FnOnce() -> B + 'static,
 ) -> Result<Run<Vec<T>>, Failure> {
-    Simulation::new(machine.clone()).seed(seed).run(|| {
+    let spawn = machine.scheduling.spawn;
+    Simulation::new(machine.clone()).seed(seed).run(move || {
         let body = Rc::new(prepare());
         let results: Rc<RefCell<Vec<Option<T>>>> =
             Rc::new(RefCell::new((0..threads).map(|_| None).collect()));
         let panicked = Rc::new(Cell::new(None));
         // All are made by then, with room to spare.
-        let gate =
-            inside::time() + machine.scheduling.spawn * (4 * threads as u64) + Time::millis(1);
+        let gate = inside::time() + spawn * (4 * threads as u64) + Time::millis(1);
         let crew: Vec<_> = (0..threads)
             .map(|index| {
                 let (body, results, panicked) = (body.clone(), results.clone(), panicked.clone());

@@ -1,0 +1,151 @@
+//! Scheduler activations: address spaces that are told which processors they have, and what becomes of their threads in the kernel.
+//!
+//! An address space ([`Space`]) has a handler. Each event is an [`Upcall`], given to the handler on a *fresh activation*, a thread of the run that
+//! the kernel has just made, on the processor concerned. The handler is the program's own scheduler: it does what it likes with that processor, and
+//! then says what goes on there.
+//!
+//! | event | where the handler runs | what the space learns |
+//! | --- | --- | --- |
+//! | [`AddProcessor`](Upcall::AddProcessor) | on the new processor | it may run one more thread |
+//! | [`Blocked`](Upcall::Blocked) | where the thread was that has blocked | that activation uses no processor any more |
+//! | [`Unblocked`](Upcall::Unblocked) | on a processor of the space, whose thread is preempted for it | that activation can be resumed |
+//! | [`Preempted`](Upcall::Preempted) | on another of the space's, whose thread is preempted for it | that activation can be resumed |
+//!
+//! Several events that wait for a processor come in one upcall, on the next one that the space gets. An activation that has been stopped is never
+//! resumed by the kernel: the space says when, on which of its processors ([`Next::Resume`]).
+//!
+//! # Who has which processors
+//!
+//! The allocator divides the processors evenly among the spaces of the highest priority that want some; what they do not want goes to the others,
+//! and then to lower priorities; what cannot be divided evenly takes turns, a quantum each (section 4.1). The threads of the run that belong to no
+//! space (the body, and what [`inside::spawn`](crate::inside::spawn) makes) are one more space, of priority 0, which wants as many processors as it
+//! has threads that can run; among them they take turns as ever. One of them that is pinned waits until its processor is theirs.
+//!
+//! # Invariants
+//!
+//! 1. A space has exactly as many running activations as it has processors, but for the moment in which one is on its way.
+//! 2. Every stop of an activation is told once, to its own space, and nothing else makes one go on than its space.
+//! 3. No processor is free while somebody wants one.
+//!
+//! Source: Anderson, Bershad, Lazowska and Levy 1992, sections 3 and 4.1, tables II and III. Left out: that a thread may need more time in the
+//! kernel after it unblocks.
+
+mod kernel;
+mod shares;
+
+pub(crate) use kernel::Spaces;
+
+use crate::ThreadId;
+use crate::world::{outside, synchronize, with};
+use core::fmt;
+use std::rc::Rc;
+
+/// An event that the kernel tells an address space of; an activation by its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upcall {
+    /// The space has one more processor: this one.
+    AddProcessor,
+    /// The kernel has taken the processor of an activation, which could have gone on.
+    Preempted(ThreadId),
+    /// An activation waits in the kernel, and its processor is free: it sleeps, is parked, or waits for a thread's end.
+    Blocked(ThreadId),
+    /// An activation that was told to be blocked could go on.
+    Unblocked(ThreadId),
+}
+
+/// What goes on with the processor of a handler that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This activation, which was preempted or has unblocked, goes on here. A switch inside the program: it costs nothing but what the handler did.
+    Resume(ThreadId),
+    /// Nothing: the space has no use for this processor, and wants one less than it has.
+    Idle,
+}
+
+/// The program's scheduler: it is called with the events, and says what goes on.
+pub(crate) type Handler = Rc<dyn Fn(&[Upcall]) -> Next>;
+
+/// An address space of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Space(usize);
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "address space {}", self.0)
+    }
+}
+
+impl Space {
+    /// Makes an address space that wants so many processors. Of two spaces the one of higher priority has all that it wants first.
+    ///
+    /// `handler` runs on several activations at the same time, and each may be preempted in it, as anywhere: what they share they lock.
+    ///
+    /// ```
+    /// use stanchion_simulator::inside::{self, Kind};
+    /// use stanchion_simulator::os::activations::{Next, Space, Upcall};
+    /// use stanchion_simulator::{Simulation, Time, machines};
+    ///
+    /// let run = Simulation::new(machines::firefly()).run(|| {
+    ///     Space::new("jobs", 0, 4, |events| {
+    ///         match events[0] {
+    ///             // One piece of work on each processor.
+    ///             Upcall::AddProcessor => inside::work(10_000_000),
+    ///             Upcall::Unblocked(thread) | Upcall::Preempted(thread) => return Next::Resume(thread),
+    ///             Upcall::Blocked(_) => {}
+    ///         }
+    ///         Next::Idle
+    ///     });
+    /// })?;
+    /// assert!(run.statistics.elapsed < Time::millis(15), "side by side");
+    /// # Ok::<(), stanchion_simulator::Failure>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside a run, and if the machine has other applications or the run has gangs: the processors would be divided twice.
+    #[must_use]
+    pub fn new(
+        name: &str,
+        priority: i32,
+        wanted: usize,
+        handler: impl Fn(&[Upcall]) -> Next + 'static,
+    ) -> Self {
+        let handler: Handler = Rc::new(handler);
+        synchronize();
+        with(|world, id| world.state.add_space(id, name, (priority, wanted), handler))
+            .unwrap_or_else(|| outside("os::activations::Space::new"))
+    }
+
+    /// "Add more processors": the space wants so many more than it does now.
+    pub fn request(self, more: usize) {
+        synchronize();
+        with(|world, id| world.state.request(id, self.0, more))
+            .unwrap_or_else(|| outside("os::activations::Space::request"));
+    }
+
+    /// How many processors the space has.
+    #[must_use]
+    pub fn processors(self) -> usize {
+        synchronize();
+        with(|world, _| world.state.assigned(self.0))
+            .unwrap_or_else(|| outside("os::activations::Space::processors"))
+    }
+
+    /// How many it wants.
+    #[must_use]
+    pub fn wanted(self) -> usize {
+        with(|world, _| world.state.wanted(self.0))
+            .unwrap_or_else(|| outside("os::activations::Space::wanted"))
+    }
+
+    /// Asks the kernel to interrupt an activation of the space on its processor, so that the handler can run something more urgent there: it is
+    /// told [`Preempted`](Upcall::Preempted). Nothing if the activation does not run.
+    pub fn interrupt(self, activation: ThreadId) {
+        synchronize();
+        with(|world, id| {
+            let at = world.state.thread(id).time;
+            world.state.interrupt_activation(self.0, activation, at);
+        })
+        .unwrap_or_else(|| outside("os::activations::Space::interrupt"));
+    }
+}
