@@ -57,6 +57,15 @@ fn any_number_of_threads() {
 }
 
 #[test]
+fn a_window_system_that_is_waited_for() {
+    let window_ns = 200_000;
+    let run = arrives(Options { window_ns, ..Options::default() });
+    // Carried past at least the peg that it leaves and the one that it comes to, in five columns.
+    let windows = 2 * run.moves / 16 - 5;
+    assert!(run.elapsed.as_nanos() as u64 * 5 > windows * window_ns, "{run:?}");
+}
+
+#[test]
 fn more_threads_than_disks() {
     let run = arrives(Options { disks: 1, rounds: 3, ..Options::default() });
     assert_eq!(run.threads[0].moves, 3);

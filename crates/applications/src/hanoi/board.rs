@@ -18,10 +18,16 @@
 //! 4. A row shows the latest step over each peg, although steps are drawn after the peg's lock was released and so in any order: each
 //!    drawing carries the number of its step, and an earlier one draws nothing.
 
+use super::outcome::Options;
 use super::schedule::{Disk, Move};
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};
+use core::time::Duration;
 use lock_api::RawMutex;
+use machine::thread;
+
+/// Drawings that the window system is handed at once.
+const IN_A_WINDOW: u64 = 16;
 
 /// What the lock of a peg guards.
 #[derive(Debug, Default)]
@@ -80,6 +86,8 @@ pub(super) struct Board<L> {
     count: Named<L, u64>,
     /// Nanoseconds that a drawing takes.
     draw_ns: u64,
+    /// How long the window system takes for one.
+    window_ns: u64,
     pace: Pace,
 }
 
@@ -114,12 +122,8 @@ pub(super) struct Remains {
 
 impl<L: RawMutex> Board<L> {
     /// All disks on peg 0.
-    pub(super) fn new(
-        disks: usize,
-        pegs: usize,
-        (draw_ns, pace): (u64, Pace),
-        locks: &mut Locksmith<'_, L>,
-    ) -> Self {
+    pub(super) fn new(options: &Options, locks: &mut Locksmith<'_, L>) -> Self {
+        let &Options { disks, pegs, .. } = options;
         let stack = |peg| if peg == 0 { (0..disks as Disk).rev().collect() } else { Vec::new() };
         let cells = |row: usize| {
             let bottom = Cell { disk: Some((disks - 1 - row) as Disk), steps: 0 };
@@ -138,8 +142,9 @@ impl<L: RawMutex> Board<L> {
                 .map(|peg| locks.lock(format!("column {peg}"), Column::default()))
                 .collect(),
             count: locks.lock("count".to_owned(), 0),
-            draw_ns,
-            pace,
+            draw_ns: options.draw_ns,
+            window_ns: options.window_ns,
+            pace: Pace::new(options.instruction_ns),
         }
     }
 
@@ -196,6 +201,9 @@ impl<L: RawMutex> Board<L> {
             column.above += 1;
             column.passed += 1;
             self.draw();
+            if self.window_ns > 0 && column.passed.is_multiple_of(IN_A_WINDOW) {
+                thread::sleep(Duration::from_nanos(self.window_ns));
+            }
         }
         fly();
         let mut column = ledger.lock(column);
@@ -297,7 +305,8 @@ mod tests {
     fn board(disks: usize, pegs: usize) -> (Board<Lock>, Ledger) {
         let make = |_: &str| Lock::INIT;
         let mut locks = Locksmith::new(&make);
-        let board = Board::new(disks, pegs, (0, Pace::new(0)), &mut locks);
+        let options = Options { disks, pegs, draw_ns: 0, ..Options::default() };
+        let board = Board::new(&options, &mut locks);
         (board, Ledger::new(locks.names().len()))
     }
 

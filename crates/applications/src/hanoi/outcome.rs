@@ -42,6 +42,9 @@ pub struct Options {
     /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial of contention. A move draws twice in rows, and twice for each
     /// peg that it passes.
     pub draw_ns: u64,
+    /// Nanoseconds, by the clock, for which who carries every sixteenth disk past a peg sleeps until a window system has drawn it, holding the lock of the
+    /// column; 0: there is none, and all drawing is computing.
+    pub window_ns: u64,
     /// Whether each thread stays on one processor, which are dealt out in turn. Without it the system may let all of them take turns on one: they
     /// wake each other, and who is woken often runs where its waker did. Then no lock is ever found held.
     pub pinned: bool,
@@ -50,7 +53,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The paper's 64 disks on 5 pegs, once; a thread for each disk, 1 µs for each move and 100 ns for each drawing, not pinned.
+    /// The paper's 64 disks on 5 pegs, once; a thread for each disk, 1 µs for each move and 200 ns for each drawing, no window system, not pinned.
     fn default() -> Self {
         Self {
             disks: 64,
@@ -59,6 +62,7 @@ impl Default for Options {
             rounds: 1,
             work_ns: 1_000,
             draw_ns: 200,
+            window_ns: 0,
             pinned: false,
             instruction_ns: CVAX_INSTRUCTION_NS,
         }

@@ -62,7 +62,7 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
     watch: &mut dyn FnMut(&Scene),
 ) -> Result<Run, Refused> {
     let needed = check(options)?;
-    let &Options { disks, pegs, threads, rounds, draw_ns, pinned, instruction_ns, .. } = options;
+    let &Options { disks, pegs, threads, rounds, pinned, .. } = options;
     let began = clock::now();
     let plan = Plan::new(disks, pegs);
     let moves = plan.len() as u64 * u64::from(rounds);
@@ -72,9 +72,9 @@ pub fn run_with<L: RawMutex + Send + Sync + 'static>(
         moves,
         passed: plan.columns() * u64::from(rounds),
     };
+    let pace = Pace::new(options.instruction_ns);
     let mut locks = Locksmith::new(make);
-    let pace = Pace::new(instruction_ns);
-    let board = Board::new(disks, pegs, (draw_ns, pace), &mut locks);
+    let board = Board::new(options, &mut locks);
     let posts = (0..threads).map(|who| Post::new(who, pace, &mut locks)).collect();
     let names = locks.names();
     let locks = names.len();

@@ -4,7 +4,7 @@
 //! foreign ───┐
 //! programs ──┴─recorded──▶ waits, lock by lock ──▶ fig1 … fig4 (show), table1, table2 (advise::judge)
 //!    └────────────race──▶ elapsed times ──▶ table3, table4
-//! all of them beside the figures in paper
+//! all of them beside the figures in paper; the programs on this computer (real) and in virtual time (simulated), of one source
 //! ```
 
 pub(crate) mod fig1;

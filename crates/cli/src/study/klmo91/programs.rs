@@ -107,11 +107,17 @@ pub(crate) struct Hanoi {
 
 impl Hanoi {
     pub(crate) fn new(place: &Place, rounds: u32) -> Self {
+        Self::with_window(place, rounds, 0)
+    }
+
+    /// With a window system that takes `window_ns` for each batch of drawings.
+    pub(crate) fn with_window(place: &Place, rounds: u32, window_ns: u64) -> Self {
         let options = hanoi::Options {
             rounds,
             pinned: place.pinned,
             work_ns: place.carry_ns,
             draw_ns: place.draw_ns,
+            window_ns,
             instruction_ns: place.instruction_ns,
             ..hanoi::Options::default()
         };
@@ -187,8 +193,10 @@ impl Program for Regsim {
     }
 
     fn describe(&self) -> String {
-        let regsim::Options { cycles, threads, .. } = self.options;
-        format!("Regsim: {cycles} cycles of s5378, {threads} threads")
+        let regsim::Options { cycles, threads, buckets, .. } = self.options;
+        format!(
+            "Regsim: {cycles} cycles of s5378, {threads} threads, {buckets} locks for the objects"
+        )
     }
 }
 

@@ -102,10 +102,11 @@ pub(crate) fn notes(programs: &[&Recorded]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    for recorded in programs {
-        if let Some(how) = recorded.how {
-            notes.push(format!("{}. {how}", recorded.what));
-        }
+    let others = programs.iter().filter_map(|recorded| Some((recorded.how?, &recorded.what)));
+    let others: Vec<(&str, &String)> = others.collect();
+    for group in others.chunk_by(|one, other| one.0 == other.0) {
+        let what: Vec<&str> = group.iter().map(|(_, what)| what.as_str()).collect();
+        notes.push(format!("{}. {}", what.join(". "), group[0].0));
     }
     notes
 }

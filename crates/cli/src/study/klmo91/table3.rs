@@ -43,7 +43,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     context.plan(1 + simulated::STEPS);
-    let cycles = context.pick(8, 40);
+    let cycles = context.pick(12, 40);
     let regsim =
         simulated::make(machine, context, move |place| simulated::Regsim::new(place, cycles))?;
     let recorded = simulated::record("Regsim", &regsim, machine, context.seed)?;

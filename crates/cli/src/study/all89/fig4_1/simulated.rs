@@ -17,11 +17,12 @@ use stanchion_simulator::machine::Memory;
 use super::super::super::context::{Context, Stop};
 use super::super::super::locks::registry::Way;
 use super::super::super::outcome::{
-    Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict,
+    Axis, Comparison, Drawn, Outcome, Picture, Series, Shape, Table, Verdict,
 };
 use super::super::super::simulated::bus;
 use super::super::super::simulated::cells::cells;
 use super::super::super::simulated::contest::{Contest, Standing};
+use super::super::super::simulated::program::failed;
 use super::super::super::simulated::registry::{LOCKS, of_way};
 use super::super::super::simulated::show;
 use super::{WAYS, comparison};
@@ -46,7 +47,9 @@ pub(super) fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop>
         Memory::Update(_) => updated(&grid, &counts),
         _ => invalidated(&grid, &counts),
     };
+    let timelines = timelines(context, machine)?;
     Ok(Outcome {
+        timelines,
         comparisons: comparisons(machine, &grid, &counts)?,
         pictures: vec![
             picture("The paper's ways of waiting", Shape::Lines, &grid, &counts, &WAYS.map(of_way)),
@@ -84,6 +87,25 @@ pub(super) fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop>
         ],
         ..Outcome::new(verdict)
     })
+}
+
+/// Increments of each timeline: enough for everybody to have waited.
+const DRAWN: u64 = 40;
+
+/// What waiting looks like on a few processors.
+fn timelines(context: &Context, machine: &Machine) -> Result<Vec<Drawn>, Stop> {
+    let threads = machine.processors.min(8);
+    let contest = Contest { threads, increments: DRAWN, turns: 0, seed: context.seed };
+    let draw = |way| {
+        let lock = &LOCKS[of_way(way)];
+        let title = format!(
+            "{}, {DRAWN} increments on {threads} processors of {}",
+            lock.name, machine.name
+        );
+        (lock.draw)(machine, &contest, (lock.name, &title))
+            .map_err(|failure| failed(machine, &failure))
+    };
+    WAYS.into_iter().map(draw).collect()
 }
 
 /// Elapsed time with `column` over that with one processor.
