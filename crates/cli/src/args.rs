@@ -44,7 +44,8 @@ Examples:
   stanchion study all89 regsim     one paper's, and the circuit
   stanchion study fig4.1 'fig3.*'  by part of an id, or with * and ?
   stanchion study --machine simulated
-                                   on the papers' machines in virtual time: the same figures on every computer
+                                   on the papers' machines in virtual time: the same figures on every computer;
+                                   with --quick half a minute
   stanchion study fig4.1 --machine modern-2s
                                    on a simulated server of 128 processors
   stanchion study regret           which mutex is never far from the best: ten minutes
@@ -196,6 +197,10 @@ pub(crate) struct StudyOptions {
     /// Also write the results to this file ("-" is standard output).
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    /// Also write the timelines of simulated runs to DIR, for Perfetto (ui.perfetto.dev) or chrome://tracing.
+    #[arg(long)]
+    pub(crate) trace: bool,
 
     /// Seed of everything random in the experiments.
     #[arg(long, value_name = "N", default_value_t = 1989)]
