@@ -1,6 +1,6 @@
 //! What a program must not be able to do to the simulator: to be inside it twice, to keep its memory, to outlast its panics.
 
-use stanchion_simulator::inside::{self, Global, Parked};
+use stanchion_simulator::inside::{self, Global, Local, Parked};
 use stanchion_simulator::{Arena, Failure, Machine, Simulation, Time, machines};
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -136,4 +136,18 @@ fn no_deadline_passes_early_on_the_clock_of_the_code() {
         });
         assert!(run.unwrap().result, "{scale}");
     }
+}
+
+#[test]
+fn a_value_whose_making_has_panicked_can_be_made_again() {
+    static TRIES: AtomicU32 = AtomicU32::new(0);
+    static VALUE: Local<u32> = Local::new(|| match TRIES.fetch_add(1, Relaxed) {
+        0 => panic!("not yet"),
+        tries => tries,
+    });
+    let run = Simulation::new(machines::modern(1)).run(|| {
+        let first = catch_unwind(|| VALUE.with(|value| *value));
+        (first.is_err(), VALUE.with(|value| *value))
+    });
+    assert_eq!(run.unwrap().result, (true, 1));
 }
