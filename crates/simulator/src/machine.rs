@@ -220,6 +220,8 @@ pub struct Scheduling {
     pub park: Time,
     /// What a thread spends on waking another.
     pub wake: Time,
+    /// What it spends beyond that if the woken thread finds an idle processor, which must be told: an interrupt, dear in virtual machines.
+    pub kick: Time,
     /// From there until the woken thread can run. With `park` and a switch, the papers' C.
     pub wakeup: Time,
     /// What the thread that makes another spends on it.

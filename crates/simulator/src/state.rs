@@ -260,7 +260,11 @@ impl State {
                 continue;
             }
             woken += 1;
-            let end = self.thread(waker).time + self.machine.scheduling.wake;
+            let now = self.thread(waker).time;
+            let asleep = self.thread(id).status == Status::Blocked;
+            let idle = asleep && self.idle_for(id, now).is_some();
+            let kick = if idle { self.machine.scheduling.kick } else { Time::ZERO };
+            let end = now + self.machine.scheduling.wake + kick;
             self.spend(waker, Activity::Switching, end);
             self.rouse(id, end);
         }

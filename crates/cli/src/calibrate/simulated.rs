@@ -7,7 +7,7 @@ use super::real::random;
 use super::{AWAY, HOLD, ROUNDS};
 use crate::study::median;
 use crate::study::simulated::latency;
-use crate::study::simulated::program::together;
+use crate::study::simulated::program::{simulation, together};
 
 /// Threads begin up to so many nanoseconds apart, as the seed says.
 const APART: f64 = 100.0;
@@ -24,7 +24,7 @@ pub(super) fn pair<R: RawMutex + 'static>(machine: &Machine, runs: u32) -> Resul
 }
 
 fn once<R: RawMutex + 'static>(machine: &Machine, number: u32) -> Result<f64, Failure> {
-    let run = together(machine, u64::from(number), 2, APART, || {
+    let run = together(&simulation(machine, u64::from(number)), 2, APART, move || {
         let lock = Mutex::<R, ()>::new(());
         move |me| {
             let began = inside::time();

@@ -36,6 +36,8 @@ pub fn challenge() -> Machine {
             switch: Time::micros(10),
             park: Time::micros(10),
             wake: Time::micros(10),
+            // In `wake`.
+            kick: Time::ZERO,
             wakeup: Time::micros(10),
             spawn: Time::micros(200),
             applications: 1,

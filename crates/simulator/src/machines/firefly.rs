@@ -32,6 +32,8 @@ pub fn firefly() -> Machine {
             // With `park` and `wakeup` C = 200 us (section 4); how it divides is estimated.
             switch: Time::micros(50),
             park: Time::micros(100),
+            // In `wake`.
+            kick: Time::ZERO,
             wakeup: Time::micros(50),
             // Estimated: half of `park`.
             wake: Time::micros(50),

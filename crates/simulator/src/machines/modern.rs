@@ -62,7 +62,8 @@ pub fn modern(processors: usize) -> Machine {
 ///
 /// - An upgrade is measured as an exchange: what that takes beyond a write is taken off.
 /// - A line that several have comes as fast as one that another has written.
-/// - Half a round trip on one processor is a wake, a park and a switch; of what the switch leaves the park is taken to be half.
+/// - Half a round trip on one processor is a wake, a park and a switch: the first two are taken to be equally long. What a wake takes longer whose
+///   sleeper is on another processor is the interrupt.
 ///
 /// Measurements that contradict one another (a swap faster than a load) give the nearest machine that can be, not an error.
 #[must_use]
@@ -72,7 +73,7 @@ pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
     let load = load.max(Time::picos(1));
     let fetch = fetch.max(load);
     let upgrade = (upgrade - (swap - load)).max(load);
-    let park = part(part(round_trip, 2) - switch, 2);
+    let call = part(part(round_trip, 2) - switch, 2);
     Machine {
         name: "modern".into(),
         processors,
@@ -91,7 +92,7 @@ pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
             line_busy: LOOKUP.min(fetch),
             link_busy: Time::ZERO,
         }),
-        scheduling: scheduling(processors, [switch, park, wake, wakeup]),
+        scheduling: scheduling(processors, [switch, call, wake - call, wakeup]),
         scale: 1.0,
         pause,
         release_by_exchange: false,
@@ -105,14 +106,15 @@ fn part(time: Time, of: u64) -> Time {
     Time::picos(time.as_picos() / of)
 }
 
-fn scheduling(processors: usize, [switch, park, wake, wakeup]: [Time; 4]) -> Scheduling {
+fn scheduling(processors: usize, [switch, call, kick, wakeup]: [Time; 4]) -> Scheduling {
     // Linux since 6.6: 0.7 ms, times 1 and the logarithm of the processors, of which 8 count.
     let slices = 1 + processors.clamp(1, 8).ilog2();
     Scheduling {
         quantum: Time::micros(700) * u64::from(slices),
         switch,
-        park,
-        wake,
+        park: call,
+        wake: call,
+        kick,
         wakeup,
         // Estimated: a thread of the system.
         spawn: Time::micros(20),
@@ -122,7 +124,7 @@ fn scheduling(processors: usize, [switch, park, wake, wakeup]: [Time; 4]) -> Sch
         // Estimated: an interrupt from processor to processor, and what its handling differs by.
         interrupt: Time::micros(1),
         skew: Time::nanos(500),
-        upcall: wake + wakeup,
+        upcall: call + wakeup,
     }
 }
 
@@ -157,7 +159,7 @@ pub fn modern_2s() -> Machine {
             link_busy: Time::nanos(6),
         }),
         // Estimated: some 2 us for a switch or a wakeup and 1 us for a system call, without a hypervisor.
-        scheduling: scheduling(128, [2, 1, 1, 2].map(Time::micros)),
+        scheduling: scheduling(128, [2, 1, 0, 2].map(Time::micros)),
         scale: 1.0,
         // Estimated: some 10 cycles.
         pause: Time::nanos(5),

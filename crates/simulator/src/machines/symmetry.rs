@@ -28,6 +28,8 @@ fn scheduling() -> Scheduling {
         switch: Time::micros(100),
         park: Time::micros(50),
         wake: Time::micros(50),
+        // In `wake`.
+        kick: Time::ZERO,
         wakeup: Time::micros(50),
         // Section 3.6: what a thread costs in PRESTO, on the same machine.
         spawn: Time::micros(600),
