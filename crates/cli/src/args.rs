@@ -197,6 +197,10 @@ pub(crate) struct StudyOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    /// Also write the timelines of simulated runs to DIR, for Perfetto (ui.perfetto.dev) or chrome://tracing.
+    #[arg(long)]
+    pub(crate) trace: bool,
+
     /// Seed of everything random in the experiments.
     #[arg(long, value_name = "N", default_value_t = 1989)]
     pub(crate) seed: u64,

@@ -43,6 +43,9 @@ pub(crate) enum Error {
     #[error("{0} is for experiments on this computer: leave it out, or leave out --machine")]
     OnlyOnReal(&'static str),
 
+    #[error("{0} is for simulated machines: add --machine simulated, or the name of one")]
+    OnlyOnSimulated(&'static str),
+
     #[error(
         "no cell has all tokens of `{0}`. A cell is named THREADS-SECTION-OUTSIDE-COMPANY, of 1t 2t 4t \
          8t 32t, 0ns 100ns 1us 10us 200us, tight 4x, quiet hogs, as in 8t-1us-4x-hogs; two more \
@@ -112,6 +115,7 @@ impl Error {
             | Self::UnknownMachine { .. }
             | Self::NothingRuns { .. }
             | Self::OnlyOnReal(_)
+            | Self::OnlyOnSimulated(_)
             | Self::UnknownCell(_)
             | Self::UnknownContestant { .. }
             | Self::OnlyForRegret(_)

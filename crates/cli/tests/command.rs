@@ -519,3 +519,25 @@ fn regret_interrupted_keeps_its_whole_rounds() {
     let rounds = results["experiments"][0]["data"]["rounds"].as_u64().unwrap();
     assert!((1..250).contains(&rounds), "{rounds}");
 }
+
+#[test]
+fn timelines_are_in_the_report_and_as_traces_on_request_and_the_same_on_every_run() {
+    let place = Place::new("trace");
+    let run = |name: &str| {
+        let out = place.path(name);
+        let machine = ["--machine", "firefly", "--quick", "--trace", "--out", &out];
+        let done = stanchion(&[&["study", "all89/fig4.1"], &machine[..]].concat());
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        let read = |file: &str| fs::read_to_string(Path::new(&out).join(file)).unwrap();
+        assert!(read("report.html").contains("Timeline: "), "no timeline in the report");
+        (read("simulated.json"), read("all89-fig4.1-firefly-TestAndSet-read.trace.json"))
+    };
+    let (results, trace) = run("a");
+    let events: serde_json::Value = serde_json::from_str(&trace).unwrap();
+    assert!(events["traceEvents"].as_array().is_some_and(|events| events.len() > 50));
+    assert!(run("b") == (results, trace), "two runs of one seed differ");
+
+    let refused = stanchion(&["study", "fig4.1", "--trace", "--out", &place.path("c")]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--trace is for simulated machines"));
+}

@@ -63,6 +63,12 @@ impl Simulation {
         }
     }
 
+    /// The machine that it runs on.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// What the run's randomness comes from: when the processors' slices end, and what [`inside::entropy`] says.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {

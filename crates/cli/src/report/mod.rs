@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::output::Output;
-use crate::study::{Earlier, Results};
+use crate::study::{Earlier, Entry, Results};
 
 /// Where a study is written to; known to be writable before anything runs.
 #[derive(Debug)]
@@ -64,6 +64,19 @@ impl Destination {
 
     fn json_file(&self) -> Option<&Path> {
         self.json.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// Writes the timelines of an experiment, a file each.
+    pub(crate) fn write_traces(&self, entry: &Entry) -> Result<(), Error> {
+        for drawn in &entry.outcome.timelines {
+            let machine = entry.on.as_ref().map_or("", |on| &on.name);
+            let name = format!("{}-{machine}-{}.trace.json", entry.id, drawn.name);
+            // Ids have slashes, names of locks brackets and spaces.
+            let plain = |c: char| if c.is_alphanumeric() || c == '.' { c } else { '-' };
+            let name: String = name.chars().map(plain).collect::<String>().replace("--", "-");
+            replace(&self.page.with_file_name(name), drawn.trace.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Writes everything known so far; the copy on standard output only when the study is over.

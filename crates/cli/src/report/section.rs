@@ -120,6 +120,12 @@ fn details(page: &mut Markup, id: &str, outcome: &Outcome) -> Result<(), Error> 
     for picture in &outcome.pictures {
         figure(page, id, picture)?;
     }
+    for drawn in &outcome.timelines {
+        page.raw("<details>").element("summary", &format!("Timeline: {}", drawn.title));
+        page.raw("<div class=\"scroll\" tabindex=\"0\">")
+            .raw(&drawn.picture)
+            .raw("</div></details>\n");
+    }
     for table in &outcome.tables {
         page.element("h3", &table.title).table(&table.columns, &table.rows);
     }

@@ -53,6 +53,9 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
         return Ok(());
     }
     let target = Target::of(&options.machine)?;
+    if options.trace && target.is_real() {
+        return Err(Error::OnlyOnSimulated("--trace"));
+    }
     // Before anything is opened: a report of nothing must not take the place of one of something.
     let tasks = target::plan(&chosen, &target)?;
     let regret = regret_plan(&chosen, options, &target)?;
@@ -77,6 +80,9 @@ pub(crate) fn run(options: &StudyOptions) -> Result<(), Error> {
             drop(context);
             say(out, &results.entries[entry], took);
             destination.write(&results, false)?;
+            if options.trace {
+                destination.write_traces(&results.entries[entry])?;
+            }
         }
     }
     results.complete = !interrupt.asked();

@@ -55,6 +55,9 @@ pub(crate) struct Outcome {
     /// Tables that most readers pass over, shown folded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) folded: Vec<Table>,
+    /// Who ran and who waited where, in virtual time. Not in the results: whoever wants them runs the experiment, which gives the same ones.
+    #[serde(skip)]
+    pub(crate) timelines: Vec<Drawn>,
     /// What a reader must know to read the figures: how it was measured, what it leaves out.
     pub(crate) notes: Vec<String>,
     /// All figures, for programs.
@@ -74,6 +77,7 @@ impl Outcome {
             pictures: Vec::new(),
             tables: Vec::new(),
             folded: Vec::new(),
+            timelines: Vec::new(),
             notes: Vec::new(),
             data: None,
             lines: Vec::new(),
@@ -98,6 +102,11 @@ impl Comparison {
         here: impl Into<String>,
     ) -> Self {
         Self { what: what.into(), paper: paper.into(), model: None, here: here.into() }
+    }
+
+    /// The same, with what a model says.
+    pub(crate) fn modelled(self, model: impl Into<String>) -> Self {
+        Self { model: Some(model.into()), ..self }
     }
 }
 
@@ -184,6 +193,18 @@ impl Series {
     pub(crate) fn dotted(self) -> Self {
         Self { dots: true, ..self }
     }
+}
+
+/// The timeline of a simulated run.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawn {
+    /// In one or two words.
+    pub(crate) name: &'static str,
+    pub(crate) title: String,
+    /// SVG.
+    pub(crate) picture: String,
+    /// The same for Perfetto: trace events, JSON.
+    pub(crate) trace: String,
 }
 
 /// A table beyond those that pictures bring.

@@ -116,7 +116,7 @@ impl Space {
             .unwrap_or_else(|| outside("os::activations::Space::new"))
     }
 
-    /// "Add more processors": the space wants so many more than it does now.
+    /// "Add more processors": the space wants so many more than it does now. Takes the caller no time; each processor that comes takes an upcall.
     pub fn request(self, more: usize) {
         synchronize();
         with(|world, id| world.state.request(id, self.0, more))

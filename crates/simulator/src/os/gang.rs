@@ -55,7 +55,7 @@ pub(crate) struct Gangs {
     armed: bool,
 }
 
-/// Puts a thread into a slot, pinned to a processor. From any place that it had, it goes away.
+/// Puts a thread into a slot, pinned to a processor. From any place that it had, it goes away. Takes no time beyond the switches that it causes.
 ///
 /// # Panics
 ///
@@ -90,7 +90,7 @@ pub fn spawn(
     })
 }
 
-/// Takes a thread out of its slot; it is pinned no longer.
+/// Takes a thread out of its slot; it is pinned no longer. Takes no time.
 pub fn release(thread: ThreadId) {
     synchronize();
     with(|world, id| {
@@ -139,7 +139,7 @@ pub fn rotate(quantum: Option<Time>) {
     .unwrap_or_else(|| outside("os::gang::rotate"));
 }
 
-/// Broadcasts: all processors go to `slot`, the caller's among them. What a coordinator with an alarm of its own calls.
+/// Broadcasts: all processors go to `slot`, the caller's among them. What a coordinator with an alarm of its own calls. Takes the caller no time.
 ///
 /// # Panics
 ///

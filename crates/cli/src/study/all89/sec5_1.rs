@@ -16,7 +16,6 @@
 use stanchion_model::contention::{
     self, ContentionError, SpinningFit, fit_bus_demand, fit_spinning,
 };
-use stanchion_simulator::machine::Memory;
 use stanchion_simulator::{Failure, Machine};
 use stanchion_spin::backoff::SLOT_NS;
 
@@ -24,6 +23,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::locks::registry::Way;
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
+use super::super::simulated::bus;
 use super::super::simulated::cells::cells;
 use super::super::simulated::copies::{Beside, Copies};
 use super::super::simulated::registry::{LOCKS, of_way};
@@ -51,7 +51,7 @@ const SPINNING: [(Way, bool); 4] =
     [(Way::Backoff, true), (Way::Backoff, false), (Way::Read, false), (Way::Exchange, false)];
 
 fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
-    let Some(miss) = miss_bus(machine) else {
+    let Some(miss) = bus::miss(machine) else {
         return Ok(Outcome::new(Verdict::NotJudged(format!("{} has no one bus", machine.name))));
     };
     let most = machine.processors.saturating_sub(PRIVATE + 1);
@@ -208,17 +208,6 @@ fn table(ways: &[Spinning], miss: f64) -> Table {
             .into(),
         rows: ways.iter().map(row).collect(),
     }
-}
-
-/// Nanoseconds for which a miss occupies the bus, where there is one bus.
-fn miss_bus(machine: &Machine) -> Option<f64> {
-    let time = match &machine.memory {
-        Memory::WriteThrough(times) => times.miss_bus,
-        Memory::WriteBack(times) => times.miss_bus,
-        Memory::Update(times) => times.miss_bus,
-        Memory::Uncached(_) | Memory::Directory(_) => return None,
-    };
-    Some(time.as_picos() as f64 / 1e3)
 }
 
 fn failed(error: ContentionError) -> Stop {

@@ -3,10 +3,13 @@
 //! In virtual time nothing disturbs a measurement, so waits are timed in the same run and one run is enough.
 
 use lock_api::RawMutex;
-use stanchion_simulator::{Accesses, Activity, Failure, Machine, Time, inside};
+use stanchion_simulator::{
+    Accesses, Activity, Failure, Machine, Rows, Run, Simulation, Time, inside,
+};
 
 use super::super::locks::contest::jain;
-use super::program::together;
+use super::super::outcome::Drawn;
+use super::program::{simulation, together};
 use super::shared::{Private, Shared, turn};
 
 /// What to run.
@@ -72,11 +75,8 @@ pub(crate) fn run<R: RawMutex + 'static>(
     machine: &Machine,
     contest: &Contest,
 ) -> Result<Standing, Failure> {
-    let (turn, goal, turns) = (turn(machine), contest.increments, contest.turns);
-    let run = together(machine, contest.seed, contest.threads, turn, move || {
-        let lock: lock_api::Mutex<R, Shared> = lock_api::Mutex::new(Shared::default());
-        move |_| laps(&lock, goal, turns, turn)
-    })?;
+    let run = race::<R>(machine, contest, &simulation(machine, contest.seed))?;
+    let goal = contest.increments;
     let (laps, statistics) = (run.result, run.statistics);
     let began = laps.iter().map(|lap| lap.began).min().unwrap_or_default();
     let reached = laps.iter().find_map(|lap| lap.reached).unwrap_or_default();
@@ -98,6 +98,38 @@ pub(crate) fn run<R: RawMutex + 'static>(
         bus: (statistics.accesses.occupied.as_secs() / elapsed.as_secs()).min(1.0),
         waiting: waiting / all,
         held: laps.iter().map(|lap| lap.held).sum(),
+    })
+}
+
+fn race<R: RawMutex + 'static>(
+    machine: &Machine,
+    contest: &Contest,
+    simulation: &Simulation,
+) -> Result<Run<Vec<Lap>>, Failure> {
+    let (turn, goal, turns) = (turn(machine), contest.increments, contest.turns);
+    together(simulation, contest.threads, turn, move || {
+        let lock: lock_api::Mutex<R, Shared> = lock_api::Mutex::new(Shared::default());
+        move |_| laps(&lock, goal, turns, turn)
+    })
+}
+
+/// Draws `contest`, from the first thread's start to the last increment.
+pub(crate) fn draw<R: RawMutex + 'static>(
+    machine: &Machine,
+    contest: &Contest,
+    (name, title): (&'static str, &str),
+) -> Result<Drawn, Failure> {
+    let run = race::<R>(machine, contest, &simulation(machine, contest.seed).timeline())?;
+    let Run { result: laps, statistics, timeline, .. } = run;
+    let timeline = timeline.expect("it was asked for");
+    let began = laps.iter().map(|lap| lap.began).min().unwrap_or_default();
+    let reached = laps.iter().find_map(|lap| lap.reached).unwrap_or(statistics.elapsed);
+    let drawing = timeline.drawing(&statistics).rows(Rows::Threads).title(title);
+    Ok(Drawn {
+        name,
+        title: title.to_owned(),
+        picture: drawing.between(began, reached).to_string(),
+        trace: timeline.chrome(&statistics),
     })
 }
 

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use lock_api::RawMutex;
 use stanchion_simulator::{Failure, Machine, Time, inside};
 
-use super::program::together;
+use super::program::{simulation, together};
 use super::shared::Shared;
 
 /// What to run.
@@ -42,7 +42,7 @@ pub(crate) fn run<R: RawMutex + 'static>(
     copies: &Copies,
 ) -> Result<Beside, Failure> {
     let Copies { private, sharing, sections, turn, seed } = *copies;
-    let run = together(machine, seed, private + sharing, turn, move || {
+    let run = together(&simulation(machine, seed), private + sharing, turn, move || {
         let new = || lock_api::Mutex::<R, Shared>::new(Shared::default());
         let locks: Vec<_> = (0..=private).map(|_| new()).collect();
         // Of no cost: it is the experiment's, not the program's.

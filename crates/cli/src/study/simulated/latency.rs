@@ -3,7 +3,7 @@
 use lock_api::RawMutex;
 use stanchion_simulator::{Failure, Machine, inside};
 
-use super::program::together;
+use super::program::{simulation, together};
 use super::shared::turn;
 
 /// Nanoseconds for one lock and unlock of a new lock of type `R`: the mean of `times`, all lines being in the cache.
@@ -12,7 +12,7 @@ pub(crate) fn run<R: RawMutex + 'static>(
     times: u32,
     seed: u64,
 ) -> Result<f64, Failure> {
-    let run = together(machine, seed, 1, turn(machine), move || {
+    let run = together(&simulation(machine, seed), 1, turn(machine), move || {
         let lock: lock_api::Mutex<R, ()> = lock_api::Mutex::new(());
         move |_| {
             drop(lock.lock());

@@ -6,7 +6,7 @@
 use lock_api::RawMutex;
 use stanchion_simulator::{Failure, Machine, Time, inside};
 
-use super::program::together;
+use super::program::{simulation, together};
 use super::shared::{Shared, turn};
 
 /// What to run.
@@ -19,7 +19,7 @@ pub(crate) struct Pass {
 /// Runs one round on `machine`, with a new lock of type `R`: nanoseconds from the first start until the last thread is through, divided by the threads.
 pub(crate) fn run<R: RawMutex + 'static>(machine: &Machine, pass: &Pass) -> Result<f64, Failure> {
     let (turn, threads) = (turn(machine), pass.threads);
-    let run = together(machine, pass.seed, threads, turn, move || {
+    let run = together(&simulation(machine, pass.seed), threads, turn, move || {
         let lock: lock_api::Mutex<R, ()> = lock_api::Mutex::new(());
         // Beside the lock, not in it: it is read without the lock, too.
         let shared = Shared::default();

@@ -8,20 +8,24 @@ use stanchion_simulator::{Failure, Machine, Run, Simulation, Time, inside};
 
 use super::super::context::Stop;
 
+/// A run on `machine` whose chances come from `seed`.
+pub(crate) fn simulation(machine: &Machine, seed: u64) -> Simulation {
+    Simulation::new(machine.clone()).seed(seed)
+}
+
 /// Runs what `prepare` makes, with the thread's index, on `threads` threads, thread `index` on processor `index`; returns what each returned, with the
 /// statistics of the run. What they share is made by `prepare`, inside the run, so that its addresses are the run's own.
 ///
 /// All start at the same moment give or take one turn of a loop, which the seed decides: nothing in a real machine starts to the
 /// picosecond, and processors in step would meet at the bus in the same order for ever.
 pub(crate) fn together<T: 'static, B: Fn(usize) -> T + 'static>(
-    machine: &Machine,
-    seed: u64,
+    simulation: &Simulation,
     threads: usize,
     turn: f64,
     prepare: impl FnOnce() -> B + 'static,
 ) -> Result<Run<Vec<T>>, Failure> {
-    let spawn = machine.scheduling.spawn;
-    Simulation::new(machine.clone()).seed(seed).run(move || {
+    let spawn = simulation.machine().scheduling.spawn;
+    simulation.run(move || {
         let body = Rc::new(prepare());
         let results: Rc<RefCell<Vec<Option<T>>>> =
             Rc::new(RefCell::new((0..threads).map(|_| None).collect()));

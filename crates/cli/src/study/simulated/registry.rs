@@ -5,10 +5,14 @@ use sim_machine::wait::Spin;
 use stanchion_simulator::{Failure, Machine};
 
 use super::super::locks::registry::{ANY_ORDER, FIRST_COME, Way, our_locks};
+use super::super::outcome::Drawn;
 use super::contest::{self, Contest, Standing};
 use super::copies::{self, Beside, Copies};
 use super::latency;
 use super::pass::{self, Pass};
+
+/// Draws a contest, under a name and a title.
+type Draw = fn(&Machine, &Contest, (&'static str, &str)) -> Result<Drawn, Failure>;
 
 /// A lock and the measurements.
 pub(crate) struct Lock {
@@ -16,6 +20,7 @@ pub(crate) struct Lock {
     /// The paper's way of waiting that it is, if it is one.
     pub(crate) way: Option<Way>,
     pub(crate) contest: fn(&Machine, &Contest) -> Result<Standing, Failure>,
+    pub(crate) draw: Draw,
     pub(crate) pass: fn(&Machine, &Pass) -> Result<f64, Failure>,
     pub(crate) copies: fn(&Machine, &Copies) -> Result<Beside, Failure>,
     pub(crate) latency: fn(&Machine, times: u32, seed: u64) -> Result<f64, Failure>,
@@ -26,6 +31,7 @@ const fn lock<R: RawMutex + 'static>(name: &'static str, way: Option<Way>, _orde
         name,
         way,
         contest: contest::run::<R>,
+        draw: contest::draw::<R>,
         pass: pass::run::<R>,
         copies: copies::run::<R>,
         latency: latency::run::<R>,

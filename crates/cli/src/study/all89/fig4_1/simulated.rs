@@ -10,16 +10,19 @@
 //! the lock less often than spinning on reads does, and that less often than spinning on the exchange ("reduces the bus load due to spinning even
 //! further"); else *differs*.
 
+use stanchion_model::contention::Demand;
 use stanchion_simulator::Machine;
 use stanchion_simulator::machine::Memory;
 
 use super::super::super::context::{Context, Stop};
 use super::super::super::locks::registry::Way;
 use super::super::super::outcome::{
-    Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict,
+    Axis, Comparison, Drawn, Outcome, Picture, Series, Shape, Table, Verdict,
 };
+use super::super::super::simulated::bus;
 use super::super::super::simulated::cells::cells;
 use super::super::super::simulated::contest::{Contest, Standing};
+use super::super::super::simulated::program::failed;
 use super::super::super::simulated::registry::{LOCKS, of_way};
 use super::super::super::simulated::show;
 use super::{WAYS, comparison};
@@ -44,8 +47,10 @@ pub(super) fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop>
         Memory::Update(_) => updated(&grid, &counts),
         _ => invalidated(&grid, &counts),
     };
+    let timelines = timelines(context, machine)?;
     Ok(Outcome {
-        comparisons: comparisons(&grid, &counts),
+        timelines,
+        comparisons: comparisons(machine, &grid, &counts)?,
         pictures: vec![
             picture("The paper's ways of waiting", Shape::Lines, &grid, &counts, &WAYS.map(of_way)),
             picture("All locks", Shape::Rows, &grid, &counts, &Vec::from_iter(0..LOCKS.len())),
@@ -76,9 +81,31 @@ pub(super) fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop>
                  read-modify-writes of all threads, a release among them where the machine releases by an exchange."
             ),
             show::COMPUTATION.to_owned(),
+            "The model, for caches that write through, is the queueing network of section 5, given what one processor asks of the bus here, and for those that wait two misses a section with \
+             backoff, all of the bus with the exchange (section 5.1)."
+                .to_owned(),
         ],
         ..Outcome::new(verdict)
     })
+}
+
+/// Increments of each timeline: enough for everybody to have waited.
+const DRAWN: u64 = 40;
+
+/// What waiting looks like on a few processors.
+fn timelines(context: &Context, machine: &Machine) -> Result<Vec<Drawn>, Stop> {
+    let threads = machine.processors.min(8);
+    let contest = Contest { threads, increments: DRAWN, turns: 0, seed: context.seed };
+    let draw = |way| {
+        let lock = &LOCKS[of_way(way)];
+        let title = format!(
+            "{}, {DRAWN} increments on {threads} processors of {}",
+            lock.name, machine.name
+        );
+        (lock.draw)(machine, &contest, (lock.name, &title))
+            .map_err(|failure| failed(machine, &failure))
+    };
+    WAYS.into_iter().map(draw).collect()
 }
 
 /// Elapsed time with `column` over that with one processor.
@@ -130,9 +157,23 @@ fn updated(grid: &Grid, counts: &[usize]) -> Verdict {
     )
 }
 
-fn comparisons(grid: &Grid, counts: &[usize]) -> Vec<Comparison> {
+fn comparisons(machine: &Machine, grid: &Grid, counts: &[usize]) -> Result<Vec<Comparison>, Stop> {
     let last = counts.len() - 1;
-    WAYS.map(|way| comparison(way, degraded(grid, way, last), counts[last])).into()
+    let one = |way| {
+        let here = comparison(way, degraded(grid, way, last), counts[last]);
+        // Elsewhere one processor alone asks nothing of the bus, and what it asks among others the model does not know.
+        let Memory::WriteThrough(times) = &machine.memory else { return Ok(here) };
+        let miss = times.miss_bus.as_picos() as f64 / 1e3;
+        let alone = &grid[of_way(way)][0];
+        let on_bus = alone.each(alone.accesses.occupied.as_picos()) / 1e3;
+        let alone = Demand { bus: on_bus, cache: alone.pace() - on_bus };
+        match bus::degraded(way, alone, counts[last], miss) {
+            Some(Ok(model)) => Ok(here.modelled(significant(model))),
+            Some(Err(error)) => Err(Stop::Failed(error.to_string())),
+            None => Ok(here),
+        }
+    };
+    WAYS.into_iter().map(one).collect()
 }
 
 fn picture(title: &str, shape: Shape, grid: &Grid, counts: &[usize], locks: &[usize]) -> Picture {
