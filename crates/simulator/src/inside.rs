@@ -6,11 +6,14 @@
 //! An access **takes effect when it is issued**: [`access`] returns to a thread that is the earliest of all, and nothing else runs until it calls the
 //! simulator again. So the caller does the plain operation right after it, and a run is sequentially consistent.
 
+use crate::arena;
 use crate::state::State;
 use crate::statistics::Activity;
 use crate::thread::{Outcome, Status, Wait};
 use crate::world::{self, outside, suspend, synchronize, with};
 use crate::{ThreadId, Time};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 pub use crate::local::{Global, Local};
 pub use crate::memory::Kind;
@@ -91,8 +94,7 @@ pub fn now() -> u64 {
         synchronize();
     }
     with(|world, id| {
-        let nanos = world.state.thread(id).time.as_picos() as f64 / 1e3 / world.state.machine.scale;
-        EPOCH_NS + nanos as u64
+        EPOCH_NS.saturating_add(unscaled(world.state.thread(id).time, world.state.machine.scale))
     })
     .unwrap_or_else(|| outside("the clock"))
 }
@@ -100,12 +102,26 @@ pub fn now() -> u64 {
 /// A length on the code's clock, on the machine's.
 fn scaled(nanos: u64) -> Time {
     let scale = with(|world, _| world.state.machine.scale).unwrap_or_else(|| outside("the clock"));
+    scaled_by(nanos, scale)
+}
+
+fn scaled_by(nanos: u64, scale: f64) -> Time {
     if nanos == u64::MAX {
         return Time::NEVER;
     }
     // Rounded up: a wait is never shorter than it should be.
     let picos = (nanos as f64 * 1e3 * scale).ceil();
     if picos >= u64::MAX as f64 { Time::NEVER } else { Time::picos(picos as u64) }
+}
+
+/// A length on the machine's clock, on the code's: the most that has passed by then. Not just a division, whose rounding would make a moment
+/// that has come seem to lie ahead.
+fn unscaled(time: Time, scale: f64) -> u64 {
+    let near = (time.as_picos() as f64 / 1e3 / scale) as u64;
+    match near.checked_add(1) {
+        Some(next) if scaled_by(next, scale) <= time => next,
+        _ => near,
+    }
 }
 
 /// A moment on the code's clock, on the machine's.
@@ -170,7 +186,7 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
         None => suspend(),
     }
     let scale = with(|world, _| world.state.machine.scale).unwrap_or(1.0);
-    ((time() - begin).as_picos() as f64 / 1e3 / scale) as u64
+    unscaled(time() - begin, scale)
 }
 
 /// Gives the processor to another thread that is ready, if there is one. Costs a switch.
@@ -384,6 +400,12 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
     before
 }
 
+/// The processor that the running thread is kept on, by [`spawn`] or [`pin`]; none if it is free.
+#[must_use]
+pub fn pinned() -> Option<usize> {
+    with(|world, id| world.state.thread(id).pinned).unwrap_or_else(|| outside("machine::topology"))
+}
+
 /// Where the thread of that number is; one that there is not, has ended.
 #[must_use]
 pub fn presence(thread: usize) -> Presence {
@@ -423,6 +445,20 @@ pub fn label(address: *const (), bytes: usize, name: &str) {
         }
     })
     .unwrap_or_default();
+}
+
+/// A copy of `text` for the rest of the process, which is what a `&'static str` says and a static of the run does not keep. One for each text.
+#[must_use]
+pub fn keep(text: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    // Not of the run's memory, which it would keep too.
+    let _outside = arena::outside();
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.get(text).copied().unwrap_or_else(|| {
+        let copy: &'static str = Box::leak(text.into());
+        kept.insert(copy);
+        copy
+    })
 }
 
 /// The panic of a call that would leave the simulation.

@@ -14,7 +14,7 @@ use core::any::{Any, TypeId};
 use core::fmt;
 use core::ops::Deref;
 use core::ptr::NonNull;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// The values of one thread, or of one run, in the order in which they were made.
 #[derive(Default)]
@@ -139,7 +139,7 @@ impl<T: 'static> Deref for Global<T> {
 
     /// # Panics
     ///
-    /// Outside a run, and when `init` uses the value that it is to make.
+    /// Outside a run, and while `init` makes the value: when it uses that itself, or waits and another thread uses it.
     fn deref(&self) -> &T {
         let found = made(key::<T, _>(self), self.init, |access| world::with_globals(access))
             .expect("a static of the run was used while it was being made");
@@ -171,7 +171,12 @@ fn made<T: 'static>(
         }
     });
     if missing {
-        let value: Box<T> = Box::new(init());
+        let value = catch_unwind(init).unwrap_or_else(|payload| {
+            // As the standard library's: the next one tries again.
+            access(&mut |locals| locals.values.retain(|(other, _)| *other != key));
+            resume_unwind(payload)
+        });
+        let value: Box<T> = Box::new(value);
         let value = NonNull::from(Box::leak(value));
         found = Some(value);
         access(&mut |locals| locals.set(key, Value::Made(value)));

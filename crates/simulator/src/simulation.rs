@@ -123,6 +123,10 @@ impl Simulation {
     ///
     /// The calling thread does all the work: several simulations can run at the same time, one on each thread of the program.
     ///
+    /// All virtual threads have one copy of the program's own `std::thread_local!`s, and one count of panics. So the first use of such a value
+    /// must not wait in its initializer: a second thread would make another, and the first one's references would go. And if a run fails
+    /// while a destructor waits in a thread that unwinds, `std::thread::panicking` says so from then on, on the calling thread.
+    ///
     /// `body` borrows nothing, because a run that fails stops in its midst and never unwinds it: who waits in a `std::thread::scope`, say, would
     /// not be waited for.
     ///

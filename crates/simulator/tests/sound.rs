@@ -1,7 +1,7 @@
 //! What a program must not be able to do to the simulator: to be inside it twice, to keep its memory, to outlast its panics.
 
-use stanchion_simulator::inside::{self, Global};
-use stanchion_simulator::{Arena, Failure, Simulation, Time, machines};
+use stanchion_simulator::inside::{self, Global, Local, Parked};
+use stanchion_simulator::{Arena, Failure, Machine, Simulation, Time, machines};
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -117,4 +117,37 @@ fn a_static_of_the_run_that_panics_when_it_is_dropped_fails_the_run() {
     assert!(matches!(failure, Failure::Panicked { .. }), "{failure}");
     assert!(failure.to_string().contains("a static cannot go"), "{failure}");
     assert_eq!(DROPPED.load(Relaxed), 1);
+}
+
+/// Whatever the code's clock is to the machine's, nothing comes back before the moment that it was told.
+#[test]
+fn no_deadline_passes_early_on_the_clock_of_the_code() {
+    for scale in [0.1, 0.3, 0.7, 1.0, 3.3, 40.0] {
+        let machine = Machine { scale, ..machines::modern(1) };
+        let run = Simulation::new(machine).run(|| {
+            let word = AtomicU32::new(0);
+            let address = core::ptr::from_ref(&word).cast();
+            (1..1_000).all(|nanos| {
+                let until = inside::now() + nanos;
+                let parked = inside::park(address, || false, until);
+                let (woke, passed) = (inside::now(), inside::watch(address, nanos));
+                parked == Parked::TimedOut && woke >= until && passed <= inside::now() - woke
+            })
+        });
+        assert!(run.unwrap().result, "{scale}");
+    }
+}
+
+#[test]
+fn a_value_whose_making_has_panicked_can_be_made_again() {
+    static TRIES: AtomicU32 = AtomicU32::new(0);
+    static VALUE: Local<u32> = Local::new(|| match TRIES.fetch_add(1, Relaxed) {
+        0 => panic!("not yet"),
+        tries => tries,
+    });
+    let run = Simulation::new(machines::modern(1)).run(|| {
+        let first = catch_unwind(|| VALUE.with(|value| *value));
+        (first.is_err(), VALUE.with(|value| *value))
+    });
+    assert_eq!(run.unwrap().result, (true, 1));
 }

@@ -284,7 +284,8 @@ impl Text {
 /// ```
 #[must_use]
 pub fn intern(name: &str) -> &'static str {
-    named(name).and_then(|index| TABLE[index].text()).unwrap_or(OTHERS)
+    let text = named(name).and_then(|index| TABLE[index].text());
+    text.map_or(OTHERS, machine::__private::kept)
 }
 
 /// The recording begins, if it has not.

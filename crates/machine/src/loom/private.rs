@@ -48,3 +48,10 @@ impl<T> core::fmt::Debug for Global<T> {
         f.write_str("Global")
     }
 }
+
+/// A text of a `global!`, for the rest of the process: that static lives as long.
+#[doc(hidden)]
+#[must_use]
+pub fn kept(text: &'static str) -> &'static str {
+    text
+}

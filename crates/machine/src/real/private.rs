@@ -32,3 +32,10 @@ impl<T> core::ops::Deref for Global<T> {
         &self.0
     }
 }
+
+/// A text of a `global!`, for the rest of the process: that static lives as long.
+#[doc(hidden)]
+#[must_use]
+pub fn kept(text: &'static str) -> &'static str {
+    text
+}

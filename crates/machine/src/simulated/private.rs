@@ -125,3 +125,10 @@ impl<T> core::fmt::Debug for Global<T> {
         f.write_str("Global")
     }
 }
+
+/// A text of a `global!`, for the rest of the process: a copy, as the run's statics end with the run.
+#[doc(hidden)]
+#[must_use]
+pub fn kept(text: &str) -> &'static str {
+    inside::keep(text)
+}

@@ -69,7 +69,6 @@ where
         name,
         pinned,
         Box::new(move || {
-            topology::inherit(pinned);
             let result = catch_unwind(AssertUnwindSafe(body));
             *ends.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         }),

@@ -11,7 +11,7 @@ use stanchion_competitive_simulated::policy::{
     Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
     OptimalOnlineApproximation, Policy, RandomWalk, Randomized,
 };
-use stanchion_competitive_simulated::{Mutex, PolicyMutex, cost};
+use stanchion_competitive_simulated::{Mutex, PolicyMutex, cost, waits};
 use stanchion_simulator::{Activity, Arena, Machine, Run, Simulation, Statistics, Time, machines};
 
 /// Addresses must not depend on this process.
@@ -223,4 +223,13 @@ fn two_locks_in_two_orders_are_a_deadlock_with_names() {
     let failure = failure.unwrap_err().to_string();
     assert!(failure.contains("'plato' is parked"), "{failure}");
     assert!(failure.contains("'kant' is parked"), "{failure}");
+}
+
+/// The table of names is the run's own, and ends with it.
+#[test]
+fn a_name_that_is_kept_outlives_its_run() {
+    let name = || Simulation::new(machines::modern(1)).run(|| waits::intern("peg 3")).unwrap();
+    let (first, second) = (name().result, name().result);
+    assert_eq!((first, second), ("peg 3", "peg 3"));
+    assert!(std::ptr::eq(first, second));
 }

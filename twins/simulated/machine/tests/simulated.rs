@@ -447,6 +447,20 @@ fn a_pinned_thread_stays_and_its_children_with_it() {
 }
 
 #[test]
+fn a_pin_may_be_kept_until_the_thread_ends() {
+    use core::cell::RefCell;
+    machine::thread_local! {
+        static KEPT: RefCell<Option<topology::Pinned>> = RefCell::new(None);
+    }
+    let run = on(2, || {
+        let pinned = topology::pin(1).unwrap();
+        KEPT.with(|kept| *kept.borrow_mut() = Some(pinned));
+        assert_eq!(thread::spawn(topology::current).join().unwrap(), Some(1));
+    });
+    run.unwrap();
+}
+
+#[test]
 fn threads_are_numbered_as_they_start() {
     result_on(2, || {
         assert_eq!(thread::index(), Some(0));
