@@ -1,6 +1,11 @@
 //! Running a test body on every machine: once per interleaving under loom, a number of times elsewhere.
 
+#[cfg(stanchion_loom)]
 pub use crate::backend::model::{Explored, Model};
+#[cfg(not(stanchion_loom))]
+mod sampled;
+#[cfg(not(stanchion_loom))]
+pub use sampled::{Explored, Model};
 
 /// Checks `body` with the default [`Model`]: under loom every interleaving, on the real machine a few dozen real runs, simulated a few on small
 /// machines.

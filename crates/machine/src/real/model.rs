@@ -1,73 +1,10 @@
 //! On the real machine a model is a stress test: the body, a few dozen times, with real threads.
 
-use core::fmt;
+/// How often a body is run.
+pub(crate) const RUNS: usize = 32;
 
-/// How a test body is to be checked. The bounds are loom's; on the real machine only the body runs, [`RUNS`](Self::RUNS) times.
-#[derive(Clone, Debug, Default)]
-pub struct Model(());
-
-/// What a check has looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Explored {
-    /// Executions of the body.
-    pub executions: usize,
-}
-
-impl fmt::Display for Explored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} executions", self.executions)
-    }
-}
-
-impl Model {
-    /// How often the real machine runs a body.
-    pub const RUNS: usize = 32;
-
-    /// An unbounded model.
-    #[must_use]
-    pub fn new() -> Self {
-        Self(())
-    }
-
-    /// At most `_count` preemptions in an execution (loom only).
-    #[must_use]
-    pub fn preemptions(self, _count: usize) -> Self {
-        self
-    }
-
-    /// At most `_count` branches in an execution; one more is a failure (loom only).
-    #[must_use]
-    pub fn branches(self, _count: usize) -> Self {
-        self
-    }
-
-    /// Up to `_count` [choices](crate::choice) of each thread are explored both ways (loom only).
-    #[must_use]
-    pub fn choices(self, _count: usize) -> Self {
-        self
-    }
-
-    /// Up to `_count` spurious failures of `compare_exchange_weak` (loom only).
-    #[must_use]
-    pub fn weak_failures(self, _count: usize) -> Self {
-        self
-    }
-
-    /// Room for `_count` objects made by a `const fn new` (loom only).
-    #[must_use]
-    pub fn objects(self, _count: usize) -> Self {
-        self
-    }
-
-    /// Runs `body`.
-    ///
-    /// # Panics
-    ///
-    /// When `body` does.
-    pub fn check(self, body: impl Fn() + Send + Sync + 'static) -> Explored {
-        for _ in 0..Self::RUNS {
-            body();
-        }
-        Explored { executions: Self::RUNS }
+pub(crate) fn run(body: impl Fn()) {
+    for _ in 0..RUNS {
+        body();
     }
 }
