@@ -21,6 +21,9 @@ pub(crate) enum Command {
     /// Say what this machine is: processors, clock, costs of its primitives, what its kernel allows.
     #[command(after_help = MACHINE_HELP)]
     Machine(MachineOptions),
+    /// Take every lock on this computer and on a simulated one with the times measured here, and compare.
+    #[command(after_help = CALIBRATE_HELP)]
+    Calibrate(CalibrateOptions),
     /// Say which mutex suits a program, from the waits that were recorded in it.
     #[command(after_help = ADVISE_HELP)]
     Advise(AdviseOptions),
@@ -91,10 +94,30 @@ Exit codes:
 const MACHINE_HELP: &str = "\
 Takes some seconds. Costs are the least of several runs, in nanoseconds; close other programs first.
 
+FILE is then a machine for `stanchion study --machine FILE`. Of two sockets it knows nothing: what is measured lies between the first two processors.
+
 Exit codes:
   0  printed
   1  could not be printed
   2  wrong command line";
+
+const CALIBRATE_HELP: &str = "\
+Examples:
+  stanchion calibrate              every lock and policy: some minutes
+  stanchion calibrate Ticket Mcs   those whose names contain one of these
+  stanchion calibrate --machine modern
+                                   against the description that is built in
+
+Prints what one lock and unlock takes one thread alone, and what each takes when two threads on two processors take the lock in turn as fast as it \
+goes: here, simulated, and their ratio. A ratio beyond 30 % is marked; `stanchion_simulator::machines` says why there are some.
+
+Close other programs first. Runs in which one of the threads lost its processor are not counted, so a busy computer only makes it slow; what a busy \
+computer does to locks that sleep cannot be told from the lock.
+
+Exit codes:
+  0  compared, whatever came out
+  1  the simulation failed, or this computer could not be measured
+  2  wrong command line, or FILE describes no machine";
 
 const RECORD_HELP: &str = "\
 Examples:
@@ -182,7 +205,8 @@ pub(crate) struct StudyOptions {
     #[arg(long, conflicts_with = "quick")]
     pub(crate) full: bool,
 
-    /// Run them on this computer (`real`), on the machines of their papers in virtual time (`simulated`), or all on one simulated machine, by name.
+    /// Run them on this computer (`real`), on the machines of their papers in virtual time (`simulated`), or all on one simulated machine, by name or by
+    /// the FILE.json that describes it.
     #[arg(long, value_name = "MACHINE", default_value = "real")]
     pub(crate) machine: String,
 
@@ -278,6 +302,25 @@ pub(crate) struct MachineOptions {
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Also write this computer's description as a machine to simulate.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CalibrateOptions {
+    /// Only locks and policies whose names contain one of these.
+    #[arg(value_name = "NAME")]
+    pub(crate) filters: Vec<String>,
+
+    /// Simulate this machine, by name or by the FILE.json that describes it, in place of one with the times measured now.
+    #[arg(long, value_name = "MACHINE")]
+    pub(crate) machine: Option<String>,
+
+    /// How many undisturbed runs of two threads each figure is the median of.
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
 }
 
 #[cfg(test)]

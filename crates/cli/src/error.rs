@@ -78,6 +78,21 @@ pub(crate) enum Error {
     #[error("cannot read {}: {source}", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
 
+    #[error("cannot read the machine's description {}: {source}", path.display())]
+    ReadMachine { path: PathBuf, source: std::io::Error },
+
+    #[error("{} describes no machine: {source}", path.display())]
+    BadMachine { path: PathBuf, source: Box<stanchion_simulator::machine::Unreadable> },
+
+    #[error("no description of this computer can be made: {what} was not measured: {why}")]
+    NotDescribed { what: String, why: String },
+
+    #[error("no lock's name contains `{filter}`; there are {}", .all.join(", "))]
+    UnknownLock { filter: String, all: Vec<&'static str> },
+
+    #[error("on the simulated machine: {0}")]
+    Simulated(#[from] stanchion_simulator::Failure),
+
     #[error("{}: {source}", path.display())]
     NotARecording { path: PathBuf, source: stanchion_competitive::waits::FileError },
 
@@ -113,6 +128,9 @@ impl Error {
             | Self::EmptyFilter
             | Self::NothingBuilt { .. }
             | Self::UnknownMachine { .. }
+            | Self::UnknownLock { .. }
+            | Self::ReadMachine { .. }
+            | Self::BadMachine { .. }
             | Self::NothingRuns { .. }
             | Self::OnlyOnReal(_)
             | Self::OnlyOnSimulated(_)
@@ -126,6 +144,8 @@ impl Error {
             Self::Interrupted(_) => 130,
             Self::Record(refusal) => refusal.exit_code(),
             Self::Write { .. }
+            | Self::NotDescribed { .. }
+            | Self::Simulated(_)
             | Self::Draw { .. }
             | Self::Judge { .. }
             | Self::Theorem(_)

@@ -1,11 +1,12 @@
 //! The `stanchion` command: `study` runs the papers' experiments on this machine and writes a report, `machine`
-//! says what this machine is, `advise` which mutex suits a program whose waits were recorded, `record` records the waits of a program.
+//! says what this machine is, `calibrate` how far simulated locks are from real ones, `advise` which mutex suits a program whose waits were recorded, `record` records the waits of a program.
 //!
 //! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it is wrong; 130
 //! interrupted, with what was finished written.
 
 mod advise;
 mod args;
+mod calibrate;
 mod error;
 mod host;
 mod interrupt;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         args::Command::Study(options) => study::run(&options).map(|()| 0),
         args::Command::Machine(options) => survey::run(&options).map(|()| 0),
+        args::Command::Calibrate(options) => calibrate::run(&options).map(|()| 0),
         args::Command::Advise(options) => advise::run(&options).map(|()| 0),
         args::Command::Record(options) => record::run(&options),
         args::Command::Hog { processor } => return study::regret::hogs::run(processor),

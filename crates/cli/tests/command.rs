@@ -245,6 +245,46 @@ fn a_machine_that_is_not_there_is_refused_with_the_nearest() {
 }
 
 #[test]
+fn a_description_is_read_from_a_file_and_a_wrong_one_is_refused() {
+    let place = Place::new("described");
+    let (out, file) = (place.path("out"), place.path("machine.json"));
+    let run =
+        |file: &str| stanchion(&["study", "table3.1", "--quick", "--machine", file, "--out", &out]);
+    let machine = stanchion_simulator::machines::firefly().to_json();
+    std::fs::write(&file, machine.replace("firefly", "fly")).unwrap();
+    let done = run(&file);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let results = std::fs::read_to_string(Path::new(&out).join("simulated.json")).unwrap();
+    assert!(results.contains("\"fly\""), "{results}");
+    for (description, part) in [
+        (Some(machine.replace("\"processors\": 6", "\"processors\": 0")), "processors is 0"),
+        (Some("{".to_owned()), "describes no machine"),
+        (None, "cannot read the machine's description"),
+    ] {
+        match description {
+            Some(text) => std::fs::write(&file, text).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        let refused = run(&file);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(part), "{part} is missing: {said}");
+    }
+}
+
+#[test]
+fn calibrate_compares_what_was_chosen() {
+    let done = stanchion(&["calibrate", "ticket", "Mcs", "--machine", "modern", "--runs", "1"]);
+    let said = text(&done.stdout);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let rows = |name: &str| said.lines().filter(|line| line.starts_with(name)).count();
+    assert_eq!([rows("Ticket"), rows("Mcs"), rows("Clh")], [1, 1, 0], "{said}");
+    let refused = stanchion(&["calibrate", "hemlock"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("there are TestAndSet"), "{}", text(&refused.stderr));
+}
+
+#[test]
 fn simulated_results_stand_beside_the_real_ones() {
     let place = Place::new("beside");
     let out = place.path("out");

@@ -117,7 +117,8 @@ impl Bucket {
     }
 }
 
-/// A place in a queue. It lies on the stack of the thread that waits.
+/// A place in a queue. It lies on the stack of the thread that waits, alone on its cache lines.
+#[repr(align(128))]
 pub(crate) struct Node {
     word: *const AtomicU32,
     owner: Owner,

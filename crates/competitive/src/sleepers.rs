@@ -61,6 +61,8 @@ struct Queue {
     length: usize,
 }
 
+/// A place in the queue. It lies on the stack of the thread that waits, alone on its cache lines.
+#[repr(align(128))]
 struct Sleeper {
     state: AtomicU32,
     link: Link<Self>,

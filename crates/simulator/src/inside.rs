@@ -175,9 +175,9 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
     let gap = with(|world, id| {
         let state = &mut world.state;
         match state.memory.poll() {
-            Some(gap) => Some(gap.min(span)),
+            Some(gap) => Some(gap.max(state.machine.pause).min(span)),
             None if state.watch(id, address, begin + span) => None,
-            None => Some(Time::ZERO),
+            None => Some(state.machine.pause.min(span)),
         }
     })
     .unwrap_or_else(|| outside("a wait"));
@@ -186,7 +186,28 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
         None => suspend(),
     }
     let scale = with(|world, _| world.state.machine.scale).unwrap_or(1.0);
-    unscaled(time() - begin, scale)
+    // The last pause may have begun in time and ended too late.
+    unscaled(time() - begin, scale).min(nanos)
+}
+
+/// What one turn of a waiting loop takes beside its look where the processor has no pause hint, in nanoseconds of the code's clock: a few instructions.
+const TURN_NS: u64 = 2;
+
+/// How long one [`hint`] takes, in whole nanoseconds of the code's clock, at least 1.
+#[must_use]
+pub fn hint_nanos() -> u64 {
+    let (pause, scale) = with(|world, _| (world.state.machine.pause, world.state.machine.scale))
+        .unwrap_or_else(|| outside("the length of a pause"));
+    if pause == Time::ZERO {
+        return TURN_NS;
+    }
+    ((pause.as_picos() as f64 / 1e3 / scale).round() as u64).max(1)
+}
+
+/// Spins for one pause hint of the machine ([`Machine::pause`](crate::Machine::pause)).
+pub fn hint() {
+    let pause = with(|world, _| world.state.machine.pause).unwrap_or_else(|| outside("a pause"));
+    world::spend(if pause == Time::ZERO { scaled(TURN_NS) } else { pause }, Activity::Spinning);
 }
 
 /// Gives the processor to another thread that is ready, if there is one. Costs a switch.

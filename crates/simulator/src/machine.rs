@@ -29,6 +29,9 @@ pub struct Machine {
     /// How many of this machine's nanoseconds one nanosecond of the *code's* clock is: code whose constants are meant for a processor
     /// of today (a lock that spins for 4 µs) keeps its proportions on a machine that is so many times slower. 1 on a machine of today.
     pub scale: f64,
+    /// How long the pause hint of its processors takes. Whoever spins on a word looks at it so far apart, and notices a write at its next look. 0 if
+    /// there is no such instruction: spinners look without a break, and a turn of a loop that waits for something else takes 2 ns of the code's clock.
+    pub pause: Time,
     /// Whether a lock is released by an exchange, because the machine has no other way that orders (Symmetry).
     pub release_by_exchange: bool,
 }
@@ -196,6 +199,9 @@ pub struct Directory {
     pub upgrade: Time,
     /// The same with copies on another socket.
     pub far_upgrade: Time,
+    /// Whether reading a line that its owner has written takes it away from him, so that the reader can write it without asking ("migratory"
+    /// lines: who reads what another has written mostly writes it next). A line that its owner has only read is shared as on other machines.
+    pub migrates: bool,
     /// How long a fetch that only adds a copy occupies its line. One that moves the line occupies it until it arrives.
     pub line_busy: Time,
     /// How long a request across sockets occupies the link between them.
@@ -214,6 +220,8 @@ pub struct Scheduling {
     pub park: Time,
     /// What a thread spends on waking another.
     pub wake: Time,
+    /// What it spends beyond that if the woken thread finds an idle processor, which must be told: an interrupt, dear in virtual machines.
+    pub kick: Time,
     /// From there until the woken thread can run. With `park` and a switch, the papers' C.
     pub wakeup: Time,
     /// What the thread that makes another spends on it.

@@ -7,7 +7,7 @@
 //! | `challenge` | SGI Challenge, 100 MHz MIPS R4400 | Michael and Scott 1997 | 12 | write-back, one bus | 30 us | 10 ms |
 //! | `firefly` | DEC Firefly, CVAX | Karlin, Li, Manasse and Owicki 1991 | 6 | updated, one bus | 200 us | 100 ms |
 //! | `makbilan` | Makbilan, 20 MHz Intel 386 | Feitelson and Rudolph 1992 | 10 | uncached, one bus | 300 us | 50 ms |
-//! | `modern` | a server of today, one socket | measured by `stanchion machine` | 16 | directory | 32 us | 2.8 ms |
+//! | `modern` | a server of today, one socket | measured by `stanchion machine` | 16 | directory | 10 us | 2.8 ms |
 //! | `modern-2s` | a server with two sockets | David, Guerraoui and Trigonakis 2013 | 128 | directory | 5 us | 2.8 ms |
 //!
 //! The context switch is the papers' C: going to sleep, a switch, and the time from the wake until the thread can run.

@@ -78,7 +78,7 @@ impl State {
     }
 
     /// An idle processor for `id`: its last one, or the first.
-    fn idle_for(&self, id: ThreadId, at: Time) -> Option<usize> {
+    pub(crate) fn idle_for(&self, id: ThreadId, at: Time) -> Option<usize> {
         let thread = &self.threads[id.index()];
         let is_idle = |processor: &usize| {
             self.processors[*processor].is_idle(at) && self.spaces.is_ordinary(*processor)

@@ -6,7 +6,8 @@
 //!
 //! A thread that looks at a word in its own cache until it changes does nothing that another processor could notice. So it is taken out of the
 //! events, and comes back when a write or an exchange of another processor on the *line* is done (its value may be the same: an exchange that
-//! fails invalidates copies too, and the paper's figures live on that), when its time is up, or when it loses its processor.
+//! fails invalidates copies too, and the paper's figures live on that), when its time is up, or when it loses its processor. If it pauses between two
+//! looks ([`Machine::pause`]), it comes back when the pause is over in which the write fell.
 //!
 //! Between its look and its going to sleep other threads may have written: `written` keeps, for each line (more exactly, for each of a few
 //! thousand groups of lines), how many accesses the run had seen at the last write, and the thread keeps when it looked at the word. Whether its copy
@@ -138,9 +139,10 @@ impl State {
         self.threads[id.index()].looked_at(word, seen);
         if kind != Kind::Read {
             self.written[group(line)] = seen;
-            if !self.spinning.is_empty() {
-                self.wake_spinners(line, processor, done.reaches);
-            }
+        }
+        // A read can take a line away, too; whoever looks at it then has to fetch it.
+        if (kind != Kind::Read || done.invalidated > 0) && !self.spinning.is_empty() {
+            self.wake_spinners(line, processor, done.reaches);
         }
         self.spend(id, if done.hit { Activity::Useful } else { Activity::Stalled }, done.at);
         if seen >= self.limits.accesses {
@@ -155,6 +157,7 @@ impl State {
             let thread = self.thread(id);
             if thread.stretch == stretch {
                 debug_assert_ne!(thread.processor, writer, "a processor runs one thread");
+                let at = next_look(thread.time, self.machine.pause, at);
                 self.stop_spinning(id, at);
                 self.enter(id, Status::Running, at);
                 let stretch = self.thread(id).stretch;
@@ -257,7 +260,11 @@ impl State {
                 continue;
             }
             woken += 1;
-            let end = self.thread(waker).time + self.machine.scheduling.wake;
+            let now = self.thread(waker).time;
+            let asleep = self.thread(id).status == Status::Blocked;
+            let idle = asleep && self.idle_for(id, now).is_some();
+            let kick = if idle { self.machine.scheduling.kick } else { Time::ZERO };
+            let end = now + self.machine.scheduling.wake + kick;
             self.spend(waker, Activity::Switching, end);
             self.rouse(id, end);
         }
@@ -392,6 +399,15 @@ impl State {
     pub(crate) fn has_ended(&self) -> bool {
         self.threads.iter().all(|thread| thread.status == Status::Ended)
     }
+}
+
+/// When somebody who has paused since `began`, for `pause` before each look, looks for the first time at `at` or later.
+fn next_look(began: Time, pause: Time, at: Time) -> Time {
+    if pause == Time::ZERO {
+        return at;
+    }
+    let pauses = at.since(began).as_picos().div_ceil(pause.as_picos()).max(1);
+    began + pause * pauses
 }
 
 fn group(line: Line) -> usize {

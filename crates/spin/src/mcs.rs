@@ -70,7 +70,8 @@ pub struct Mcs<W = Patient> {
 
 mutex_aliases!(Mcs<W>, McsMutex, McsMutexGuard, [W = Patient]);
 
-/// A waiter.
+/// A waiter. Alone on its cache lines, wherever the stack lies: what else is on them would move with each look.
+#[repr(align(128))]
 struct Node {
     next: AtomicPtr<Node>,
     /// Whether everyone that came before has left the queue.

@@ -91,6 +91,8 @@ mutex_aliases!(
     [W = Patient]
 );
 
+/// A waiter. Alone on its cache lines, wherever the stack lies: what else is on them would move with each look.
+#[repr(align(128))]
 struct Node {
     next: AtomicPtr<Node>,
     state: AtomicU32,

@@ -27,7 +27,7 @@ pub fn simulate<E>(processors: usize) -> Result<Run<f64>, Failure>
 where
     E: Borrow<End> + Default + Send + Sync + 'static,
 {
-    Simulation::new(machines::modern(processors)).timeline().words(0).run(|| {
+    Simulation::new(machines::modern(processors)).timeline().words(0).run(move || {
         let buffer = Arc::new(Buffer::<usize, ROOM, E>::new());
         let begin = clock::now().plus_nanos(BEGIN);
         buffer.label();

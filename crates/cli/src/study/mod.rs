@@ -14,13 +14,13 @@ mod catalogue;
 mod context;
 mod experiment;
 mod klmo91;
-mod locks;
+pub(crate) mod locks;
 pub(crate) mod outcome;
 pub(crate) mod regret;
 mod regsim;
 mod results;
 mod select;
-mod simulated;
+pub(crate) mod simulated;
 mod target;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -28,7 +28,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use stanchion_competitive::waits::Recording;
 
 pub(crate) use locks::latency::least;
+pub(crate) use locks::sweep::{lower_quartile, median};
 pub(crate) use results::{Earlier, Entry, Results, Took};
+pub(crate) use target::named as machine_named;
 
 use crate::advise::pool;
 use crate::args::StudyOptions;

@@ -1,9 +1,12 @@
 //! Which machine a study is asked for, and which of the chosen experiments run on it.
 
+use std::path::Path;
+
 use stanchion_simulator::{Machine, machines};
 
 use super::experiment::{Bodies, Body, Experiment, Kind, Part, Run, Simulated};
 use crate::error::Error;
+use crate::survey::description;
 
 /// What `--machine` names.
 #[derive(Debug)]
@@ -12,7 +15,7 @@ pub(crate) enum Target {
     Real,
     /// The machines that each experiment names, the paper's own first.
     Papers,
-    /// One machine in virtual time, for all experiments.
+    /// One machine in virtual time, for all experiments; also one of a description in a file.
     Named(Box<Machine>),
 }
 
@@ -25,13 +28,7 @@ impl Target {
         match name {
             REAL => Ok(Self::Real),
             PAPERS => Ok(Self::Papers),
-            _ => machines::by_name(name).map(Box::new).map(Self::Named).map_err(|_| {
-                Error::UnknownMachine {
-                    name: name.to_owned(),
-                    near: near(name),
-                    all: names().collect(),
-                }
-            }),
+            _ => named(name).map(|machine| Self::Named(Box::new(machine))),
         }
     }
 
@@ -47,6 +44,23 @@ impl Target {
             Self::Named(machine) => format!("the simulated {}", machine.name),
         }
     }
+}
+
+/// The machine of that name, or of that description.
+pub(crate) fn named(name: &str) -> Result<Machine, Error> {
+    if is_file(name) {
+        return description::read(Path::new(name));
+    }
+    machines::by_name(name).map_err(|_| Error::UnknownMachine {
+        name: name.to_owned(),
+        near: near(name),
+        all: names().collect(),
+    })
+}
+
+/// Whether this names a file with a description, not a machine.
+fn is_file(name: &str) -> bool {
+    name.contains(std::path::MAIN_SEPARATOR) || name.ends_with(".json")
 }
 
 fn names() -> impl Iterator<Item = &'static str> {

@@ -8,6 +8,10 @@ use std::time::Instant;
 use super::Cost;
 use crate::study::least;
 
+pub(super) const LOAD: &str = "atomic load";
+pub(super) const SWAP: &str = "atomic swap";
+pub(super) const PAUSE: &str = "pause hint";
+
 const RUNS: u32 = 50;
 const CALLS: u32 = 10_000;
 
@@ -21,7 +25,7 @@ pub(super) fn costs() -> Vec<Cost> {
         cost("one turn of an empty loop, in each of these", || {
             black_box(word);
         }),
-        cost("atomic load", || {
+        cost(LOAD, || {
             black_box(word.load(Ordering::SeqCst));
         }),
         cost("atomic store, release", || word.store(1, Ordering::Release)),
@@ -30,7 +34,7 @@ pub(super) fn costs() -> Vec<Cost> {
             word.store(1, Ordering::Release);
             fence(Ordering::SeqCst);
         }),
-        cost("atomic swap", || {
+        cost(SWAP, || {
             black_box(word.swap(1, Ordering::SeqCst));
         }),
         cost("atomic fetch_add", || {
@@ -49,7 +53,7 @@ pub(super) fn costs() -> Vec<Cost> {
         cost("Instant::now", || {
             black_box(Instant::now());
         }),
-        Cost::nanos("pause hint", machine::clock::pause_ns()),
+        Cost::nanos(PAUSE, machine::clock::pause_ns()),
     ]);
     costs
 }

@@ -1,12 +1,17 @@
 //! `stanchion machine`: what this machine is, what its primitives cost, and what its kernel would do for a lock.
 
 mod atomics;
+pub(crate) mod description;
 mod kernel;
+mod lines;
 pub(crate) mod switches;
 mod transfer;
 
+use std::hint::spin_loop;
 use std::io::{self, Write};
+use std::thread;
 
+use machine::topology;
 use serde::Serialize;
 
 use crate::args::MachineOptions;
@@ -69,6 +74,9 @@ pub(crate) struct Facility {
 /// Runs the command.
 pub(crate) fn run(options: &MachineOptions) -> Result<(), Error> {
     let machine = survey();
+    if let Some(path) = &options.write {
+        description::write(path, &description::of(&machine.costs)?)?;
+    }
     let text =
         if options.json { serde_json::to_string_pretty(&machine)? + "\n" } else { machine.text() };
     let written = io::stdout().write_all(text.as_bytes());
@@ -83,17 +91,37 @@ pub(crate) fn run(options: &MachineOptions) -> Result<(), Error> {
 
 fn survey() -> Machine {
     let host = Host::here();
-    let processors = &host.processors;
-    let mut costs = atomics::costs();
-    costs.extend(transfer::costs(processors));
-    costs.extend(switches::costs(processors));
+    let costs = costs(&host.processors);
     Machine {
         schema: "stanchion-machine/1",
-        cache_line: machine::topology::CACHE_LINE,
+        cache_line: topology::CACHE_LINE,
         clock: machine::clock::source().to_string(),
         kernel: kernel::facilities(),
         costs,
         machine: host,
+    }
+}
+
+/// What is measured on the processors that may be used, in the order in which it is printed.
+fn costs(processors: &[usize]) -> Vec<Cost> {
+    let mut costs = atomics::costs();
+    costs.extend(transfer::costs(processors));
+    costs.extend(lines::costs(processors));
+    costs.extend(switches::costs(processors));
+    costs
+}
+
+/// Nanoseconds for fetching a line that another processor has written, or why that was not measured.
+pub(crate) fn fetch() -> Result<f64, String> {
+    lines::fetch(&topology::processors())
+}
+
+/// Looks until `again` is false, and yields if that takes long: what is waited for may need this processor.
+pub(crate) fn wait_while(again: impl Fn() -> bool) {
+    let mut looks = 0_u32;
+    while again() {
+        looks = looks.saturating_add(1);
+        if looks < 10_000 { spin_loop() } else { thread::yield_now() }
     }
 }
 

@@ -9,8 +9,8 @@ use machine::topology::{CachePadded, pin};
 use super::Cost;
 
 /// Hand-overs in one run; the least of the runs counts, as the one that was disturbed least.
-const ROUNDS: u32 = 10_000;
-const RUNS: u32 = 10;
+const ROUNDS: u32 = 2_000;
+const RUNS: u32 = 50;
 /// Partners of the first processor that are tried: enough to see near and far ones.
 const PARTNERS: usize = 16;
 

@@ -100,7 +100,9 @@ pub(crate) mod wait {
     pub(crate) const SPINS: bool = false;
 
     /// How long a policy takes a pause to last that it did not time.
-    pub(crate) const PAUSE_NS: u64 = crate::wait::NOMINAL_PAUSE_NS;
+    pub(crate) fn pause_nanos() -> u64 {
+        crate::wait::NOMINAL_PAUSE_NS
+    }
 
     /// Time is asked at each pause, of which there are none.
     pub(crate) const PAUSES_PER_LOOK: u32 = 1;

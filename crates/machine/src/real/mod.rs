@@ -122,7 +122,9 @@ pub(crate) mod wait {
     pub(crate) const SPINS: bool = true;
 
     /// How long a policy takes a pause to last that it did not time.
-    pub(crate) const PAUSE_NS: u64 = crate::wait::NOMINAL_PAUSE_NS;
+    pub(crate) fn pause_nanos() -> u64 {
+        crate::wait::NOMINAL_PAUSE_NS
+    }
 
     /// Reading the clock costs about as much as one pause.
     #[cfg(feature = "std")]

@@ -51,7 +51,7 @@ pub(crate) fn instant() -> Instant {
 }
 
 pub(crate) fn pause_ns() -> f64 {
-    super::wait::PAUSE_NS as f64
+    super::wait::pause_nanos() as f64
 }
 
 pub(crate) fn source() -> Source {

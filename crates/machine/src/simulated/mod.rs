@@ -50,7 +50,7 @@ pub fn choice() -> bool {
 }
 
 pub(crate) fn spin_loop() {
-    inside::pause(wait::PAUSE_NS);
+    inside::hint();
 }
 
 pub(crate) fn entropy() -> u64 {

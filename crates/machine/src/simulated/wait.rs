@@ -12,10 +12,10 @@ use stanchion_simulator::inside;
 /// Whether bounded spinning looks more than once.
 pub(crate) const SPINS: bool = true;
 
-/// What one turn of a waiting loop takes beside its look, in nanoseconds of the code's clock: a few instructions.
-///
-/// Not what a pause hint lasts on a processor of today: the papers' machines have none, and their loops are as tight as they can be.
-pub(crate) const PAUSE_NS: u64 = 2;
+/// How long a pause is, in nanoseconds of the code's clock: the machine's description says it.
+pub(crate) fn pause_nanos() -> u64 {
+    inside::hint_nanos()
+}
 
 /// Reading the clock costs nothing here.
 pub(crate) const PAUSES_PER_LOOK: u32 = 1;

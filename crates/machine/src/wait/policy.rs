@@ -171,7 +171,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
 
     fn pausing(&self) -> u64 {
         match &self.stage {
-            Stage::Brief { left } => u64::from(*left) * backend::wait::PAUSE_NS,
+            Stage::Brief { left } => u64::from(*left) * backend::wait::pause_nanos(),
             Stage::Spinning(Budget(budget)) => budget.left(),
             #[cfg(feature = "std")]
             Stage::Yielding { .. } | Stage::Sleeping { .. } => 0,
@@ -181,7 +181,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
     fn paused(&mut self, nanos: u64) {
         // The others read the clock.
         if let Stage::Brief { left } = &mut self.stage {
-            let pauses = nanos.div_ceil(backend::wait::PAUSE_NS);
+            let pauses = nanos.div_ceil(backend::wait::pause_nanos());
             *left = left.saturating_sub(u32::try_from(pauses).unwrap_or(u32::MAX));
         }
     }

@@ -90,6 +90,8 @@ impl Machine {
             self.scale,
             "it must be a number above 0; 1 is a machine of today",
         )?;
+        let mend = format!("give it at most {LONGEST}");
+        require(self.pause <= LONGEST, "pause", self.pause, &mend)?;
         self.scheduling.wrong()?;
         self.memory.wrong(count)
     }
@@ -97,12 +99,12 @@ impl Machine {
 
 impl Scheduling {
     fn wrong(&self) -> Result<(), Wrong> {
-        let Self { quantum, switch, park, wake, wakeup, spawn, applications, .. } = self;
+        let Self { quantum, switch, park, wake, kick, wakeup, spawn, applications, .. } = self;
         let Self { grace, interrupt, skew, upcall, .. } = self;
         let positive = *quantum > Time::ZERO;
         require(positive, "scheduling.quantum", quantum, "a thread must run for some time")?;
         let times = [("switch", switch), ("park", park), ("wake", wake)];
-        let more = [("wakeup", wakeup), ("spawn", spawn), ("grace", grace)];
+        let more = [("kick", kick), ("wakeup", wakeup), ("spawn", spawn), ("grace", grace)];
         let asked = [("interrupt", interrupt), ("skew", skew), ("upcall", upcall)];
         for (field, time) in times.into_iter().chain(more).chain(asked) {
             let field = format!("scheduling.{field}");

@@ -30,6 +30,7 @@ fn impossible_machines_are_refused_by_field() {
         (with(|m| m.scale = 0.0), "scale is 0: it must be a number above 0"),
         (with(|m| m.scale = f64::NAN), "scale is NaN: it must be a number above 0"),
         (with(|m| m.scale = f64::INFINITY), "scale is inf: it must be a number above 0"),
+        (with(|m| m.pause = Time::NEVER), "pause is never: give it at most 1 s"),
         (
             with(|m| m.scheduling.quantum = Time::ZERO),
             "scheduling.quantum is 0 ns: a thread must run",

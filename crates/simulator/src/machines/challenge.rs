@@ -36,6 +36,8 @@ pub fn challenge() -> Machine {
             switch: Time::micros(10),
             park: Time::micros(10),
             wake: Time::micros(10),
+            // In `wake`.
+            kick: Time::ZERO,
             wakeup: Time::micros(10),
             spawn: Time::micros(200),
             applications: 1,
@@ -47,6 +49,7 @@ pub fn challenge() -> Machine {
         },
         // Estimated: a clock 35 times as fast today, and a half more for each cycle.
         scale: 50.0,
+        pause: Time::ZERO,
         release_by_exchange: false,
     }
 }

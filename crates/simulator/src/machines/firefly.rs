@@ -32,6 +32,8 @@ pub fn firefly() -> Machine {
             // With `park` and `wakeup` C = 200 us (section 4); how it divides is estimated.
             switch: Time::micros(50),
             park: Time::micros(100),
+            // In `wake`.
+            kick: Time::ZERO,
             wakeup: Time::micros(50),
             // Estimated: half of `park`.
             wake: Time::micros(50),
@@ -47,6 +49,7 @@ pub fn firefly() -> Machine {
         },
         // So that C is the 5 us of a machine of today, in proportion to which code of today chooses its limits.
         scale: 40.0,
+        pause: Time::ZERO,
         release_by_exchange: false,
     }
 }

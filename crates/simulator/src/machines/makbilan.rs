@@ -29,6 +29,8 @@ pub fn makbilan() -> Machine {
             // Section 3.4: a context switch is 0.2 ms, and blocking 1.5 times that; how the rest divides is estimated.
             switch: Time::micros(200),
             park: Time::micros(50),
+            // In `wake`.
+            kick: Time::ZERO,
             wakeup: Time::micros(50),
             wake: Time::micros(50),
             // Table 1, the default library.
@@ -44,6 +46,7 @@ pub fn makbilan() -> Machine {
         },
         // The Symmetry's, whose 386 had 16 MHz.
         scale: 320.0,
+        pause: Time::ZERO,
         release_by_exchange: false,
     }
 }

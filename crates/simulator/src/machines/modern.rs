@@ -3,33 +3,49 @@
 use crate::Time;
 use crate::machine::{Directory, Machine, Memory, Scheduling};
 
-/// What `stanchion machine` measures of a machine, and [`modern_measured`] makes a description of.
+/// What `stanchion machine` measures of a computer, and [`modern_measured`] makes a description of.
 ///
-/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17), rounded. Others used the
-/// processors: the transfer is from a run at a load average of 1.5, without optimization, because a busier machine disturbs it; the rest is from an
-/// optimized build at 6. A processor that sleeps is dear to wake there.
+/// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17). Other programs used the processors
+/// meanwhile, so each figure is the lowest of seven runs of the optimized build, and those of lines are of one run. Where the processors of a virtual
+/// machine lie is the host's choice, and changed from minute to minute: in the run that was taken they shared a cache; in the others they did not, and
+/// the fetch took 127 ns and the upgrade 146. A processor that sleeps is dear to wake there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// "atomic load".
     pub load: Time,
     /// "atomic swap".
     pub swap: Time,
-    /// "cache-line transfer": one way.
-    pub transfer: Time,
+    /// "fetching a line that the other has written".
+    pub fetch: Time,
+    /// "exchanging a word of a line that the other has too".
+    pub upgrade: Time,
+    /// "exchanging a word that was read after the other wrote it" is about a swap, not about the line above.
+    pub migrates: bool,
+    /// "pause hint".
+    pub pause: Time,
+    /// "context switch, two threads that yield in turn".
+    pub switch: Time,
     /// "futex round trip, same processor".
-    pub futex_here: Time,
-    /// "futex round trip, another processor".
-    pub futex_there: Time,
+    pub round_trip: Time,
+    /// "futex wake of a sleeper on another processor".
+    pub wake: Time,
+    /// "from there until it runs".
+    pub wakeup: Time,
 }
 
 impl Default for Measured {
     fn default() -> Self {
         Self {
             load: Time::picos(270),
-            swap: Time::picos(2_040),
-            transfer: Time::nanos(31),
-            futex_here: Time::nanos(4_300),
-            futex_there: Time::micros(63),
+            swap: Time::picos(2_060),
+            fetch: Time::picos(26_400),
+            upgrade: Time::picos(37_100),
+            migrates: true,
+            pause: Time::picos(24_400),
+            switch: Time::nanos(1_280),
+            round_trip: Time::nanos(3_960),
+            wake: Time::nanos(7_630),
+            wakeup: Time::nanos(8_460),
         }
     }
 }
@@ -42,19 +58,22 @@ pub fn modern(processors: usize) -> Machine {
 
 /// One socket that measures so.
 ///
-/// What is measured is whole hand-overs, so their parts are sums:
+/// What is measured and what a description has differ in these:
 ///
-/// - A transfer one way is an upgrade by the writer and a fetch by the reader, taken to be equally long; a line from the shared cache comes as fast.
-/// - Half a round trip on one processor is a wake, a park and a switch: the switch is taken to be half of it.
-/// - Half a round trip between two is a wake, the time until the woken thread can run, and a switch; the park passes meanwhile.
+/// - An upgrade is measured as an exchange: what that takes beyond a write is taken off.
+/// - A line that several have comes as fast as one that another has written.
+/// - Half a round trip on one processor is a wake, a park and a switch: the first two are taken to be equally long. What a wake takes longer whose
+///   sleeper is on another processor is the interrupt.
 ///
 /// Measurements that contradict one another (a swap faster than a load) give the nearest machine that can be, not an error.
 #[must_use]
 pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
-    let Measured { load, swap, transfer, futex_here, futex_there } = measured;
+    let Measured { load, swap, fetch, upgrade, migrates, pause, .. } = measured;
+    let Measured { switch, round_trip, wake, wakeup, .. } = measured;
     let load = load.max(Time::picos(1));
-    let way = part(transfer, 2).max(load);
-    let (switch, call) = (part(futex_here, 4), part(futex_here, 8));
+    let fetch = fetch.max(load);
+    let upgrade = (upgrade - (swap - load)).max(load);
+    let call = part(part(round_trip, 2) - switch, 2);
     Machine {
         name: "modern".into(),
         processors,
@@ -63,17 +82,19 @@ pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
             sockets: 1,
             hit: load,
             exchange: swap - load,
-            memory: way,
-            near: way,
+            memory: fetch,
+            near: fetch,
             // There is no other socket.
-            far: way,
-            upgrade: way,
-            far_upgrade: way,
-            line_busy: LOOKUP.min(way),
+            far: fetch,
+            upgrade,
+            far_upgrade: upgrade,
+            migrates,
+            line_busy: LOOKUP.min(fetch),
             link_busy: Time::ZERO,
         }),
-        scheduling: scheduling(processors, switch, call, part(futex_there, 2) - call - switch),
+        scheduling: scheduling(processors, [switch, call, wake - call, wakeup]),
         scale: 1.0,
+        pause,
         release_by_exchange: false,
     }
 }
@@ -85,7 +106,7 @@ fn part(time: Time, of: u64) -> Time {
     Time::picos(time.as_picos() / of)
 }
 
-fn scheduling(processors: usize, switch: Time, call: Time, wakeup: Time) -> Scheduling {
+fn scheduling(processors: usize, [switch, call, kick, wakeup]: [Time; 4]) -> Scheduling {
     // Linux since 6.6: 0.7 ms, times 1 and the logarithm of the processors, of which 8 count.
     let slices = 1 + processors.clamp(1, 8).ilog2();
     Scheduling {
@@ -93,6 +114,7 @@ fn scheduling(processors: usize, switch: Time, call: Time, wakeup: Time) -> Sche
         switch,
         park: call,
         wake: call,
+        kick,
         wakeup,
         // Estimated: a thread of the system.
         spawn: Time::micros(20),
@@ -131,13 +153,16 @@ pub fn modern_2s() -> Machine {
             // Writing a shared line: 116 cycles, and 318.
             upgrade: Time::nanos(54),
             far_upgrade: Time::nanos(149),
+            migrates: false,
             line_busy: LOOKUP,
             // Estimated: a line and its header at some 13 GB/s.
             link_busy: Time::nanos(6),
         }),
         // Estimated: some 2 us for a switch or a wakeup and 1 us for a system call, without a hypervisor.
-        scheduling: scheduling(128, Time::micros(2), Time::micros(1), Time::micros(2)),
+        scheduling: scheduling(128, [2, 1, 0, 2].map(Time::micros)),
         scale: 1.0,
+        // Estimated: some 10 cycles.
+        pause: Time::nanos(5),
         release_by_exchange: false,
     }
 }

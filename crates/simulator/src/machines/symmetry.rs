@@ -28,6 +28,8 @@ fn scheduling() -> Scheduling {
         switch: Time::micros(100),
         park: Time::micros(50),
         wake: Time::micros(50),
+        // In `wake`.
+        kick: Time::ZERO,
         wakeup: Time::micros(50),
         // Section 3.6: what a thread costs in PRESTO, on the same machine.
         spawn: Time::micros(600),
@@ -63,6 +65,7 @@ pub fn symmetry_a(processors: usize) -> Machine {
         }),
         scheduling: scheduling(),
         scale: SCALE,
+        pause: Time::ZERO,
         release_by_exchange: true,
     }
 }
@@ -91,6 +94,7 @@ pub fn symmetry_b(processors: usize) -> Machine {
         }),
         scheduling: scheduling(),
         scale: SCALE,
+        pause: Time::ZERO,
         release_by_exchange: true,
     }
 }

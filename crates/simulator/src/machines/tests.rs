@@ -53,25 +53,43 @@ fn measurements_that_contradict_one_another_give_a_machine() {
     let odd = Measured {
         load: Time::ZERO,
         swap: nothing,
-        transfer: nothing,
-        futex_here: Time::micros(9),
-        futex_there: nothing,
+        fetch: nothing,
+        upgrade: Time::ZERO,
+        migrates: false,
+        pause: Time::ZERO,
+        switch: Time::micros(9),
+        round_trip: nothing,
+        wake: Time::ZERO,
+        wakeup: Time::ZERO,
     };
     assert_eq!(modern_measured(2, odd).check(), Ok(()));
 }
 
 #[test]
-fn a_hand_over_takes_as_long_as_it_measured() {
+fn accesses_take_as_long_as_they_measured() {
     use crate::memory::{Access, Kind, Line, System};
-    let measured = Measured { transfer: Time::nanos(100), ..Measured::default() };
-    let mut system = System::new(&modern_measured(2, measured));
-    let mut at = |nanos, processor, kind| {
-        system.access(Access { at: Time::nanos(nanos), processor, line: Line(0), kind }).at
+    let measured = Measured {
+        load: Time::nanos(1),
+        swap: Time::nanos(3),
+        fetch: Time::nanos(100),
+        upgrade: Time::nanos(90),
+        ..Measured::default()
     };
-    at(0, 0, Kind::Read);
-    at(0, 1, Kind::Read);
-    at(1_000, 0, Kind::Write);
-    assert_eq!(at(1_000, 1, Kind::Read), Time::nanos(1_100));
+    let mut system = System::new(&modern_measured(2, measured));
+    let mut took = |nanos, processor, kind| {
+        let at = Time::nanos(nanos);
+        (system.access(Access { at, processor, line: Line(0), kind }).at - at).as_nanos()
+    };
+    took(0, 0, Kind::Exchange);
+    assert_eq!(took(1_000, 0, Kind::Read), 1);
+    assert_eq!(took(2_000, 0, Kind::Exchange), 3);
+    // The line migrates.
+    assert_eq!(took(3_000, 1, Kind::Read), 100);
+    assert_eq!(took(4_000, 1, Kind::Exchange), 3);
+    // Nobody writes it between two reads.
+    took(5_000, 0, Kind::Read);
+    took(6_000, 1, Kind::Read);
+    assert_eq!(took(7_000, 0, Kind::Exchange), 90);
 }
 
 #[test]

@@ -13,6 +13,9 @@
 //! | write, exchange | own copy, others too | `upgrade`, or `far_upgrade` over the link | until it arrives |
 //! | write, exchange | shared by others, or nobody's | the longer of `memory` and the upgrade | until it arrives |
 //!
+//! Where lines migrate, a read of a line that its owner has written takes it away from him, and the reader is then its owner, who has not written it. What the owner
+//! writes until the request arrives counts.
+//!
 //! # Stores
 //!
 //! A plain store goes to the processor's store buffer: the processor goes on after `hit`, and the line comes meanwhile. An exchange waits
@@ -20,7 +23,7 @@
 //! has no bound.
 
 use super::lines::Lines;
-use super::mesi::Entry;
+use super::mesi::{Entry, State};
 use super::queue::Queue;
 use super::{Access, Done, Kind, Line};
 use crate::Time;
@@ -66,11 +69,16 @@ impl Caches {
             Kind::Exchange => (at.max(self.drained[processor]), times.exchange),
         };
         if entry.hit(starts, processor, kind) {
+            if times.migrates && kind != Kind::Read {
+                entry.written_in_leaving(processor);
+            }
             return Done { queued: starts - at, ..Done::hit(starts + times.hit + beyond) };
         }
         let owner = entry.owner();
         let Need { takes, far, transfer } = need(times, self.socket, entry, processor, kind);
-        let invalidated = entry.moved(processor, kind);
+        let migrates = times.migrates && kind == Kind::Read && entry.state == State::Modified;
+        let invalidated =
+            if migrates { entry.migrated(processor) } else { entry.moved(processor, kind) };
         let (mut begins, mut occupied) = (starts.max(entry.free), Time::ZERO);
         if let Some(far) = far {
             let own = processor / self.socket;

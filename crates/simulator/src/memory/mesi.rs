@@ -103,6 +103,25 @@ impl Entry {
         invalidated
     }
 
+    /// What `processor` writes while its line leaves for a reader counts as written before that, where written lines migrate: it keeps no copy. Nothing
+    /// if it has none or the line is its own.
+    pub(crate) fn written_in_leaving(&mut self, processor: usize) {
+        if self.state == State::Shared && self.copies.others(processor) > 0 {
+            self.copies.remove(processor);
+            if self.copies.len() == 1 {
+                self.state = State::Exclusive;
+            }
+        }
+    }
+
+    /// Gives the line to a reader, who can write it without asking. How many copies that invalidated.
+    pub(crate) fn migrated(&mut self, processor: usize) -> u32 {
+        let invalidated = self.copies.drop_others(processor);
+        self.state = State::Exclusive;
+        self.copies.insert(processor);
+        invalidated
+    }
+
     /// # Panics
     ///
     /// If an invariant is broken.

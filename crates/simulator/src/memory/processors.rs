@@ -32,6 +32,14 @@ impl Processors {
         }
     }
 
+    pub(crate) fn remove(&mut self, processor: usize) {
+        if processor < 64 {
+            self.low &= !(1 << processor);
+        } else if let Some(high) = &mut self.high {
+            high[processor / 64 - 1] &= !(1 << (processor % 64));
+        }
+    }
+
     pub(crate) fn len(&self) -> u32 {
         self.words().map(u64::count_ones).sum()
     }
@@ -92,7 +100,10 @@ mod tests {
         fn it_is_a_set(steps in proptest::collection::vec((0..PROCESSORS, 0..4), 1..60)) {
             let (mut set, mut reference) = (Processors::default(), BTreeSet::new());
             for (processor, step) in steps {
-                if step == 0 {
+                if step == 1 {
+                    set.remove(processor);
+                    reference.remove(&processor);
+                } else if step == 0 {
                     let dropped = reference.len() - usize::from(reference.contains(&processor));
                     prop_assert_eq!(set.drop_others(processor) as usize, dropped);
                     reference.retain(|&other| other == processor);

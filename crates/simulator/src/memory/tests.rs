@@ -291,22 +291,24 @@ mod directory {
 
     /// Two sockets: 0 and 1, 2 and 3.
     fn small() -> System {
-        system(
-            4,
-            Memory::Directory(Directory {
-                line: 64,
-                sockets: 2,
-                hit: Time::nanos(1),
-                exchange: Time::nanos(5),
-                memory: Time::nanos(20),
-                near: Time::nanos(40),
-                far: Time::nanos(100),
-                upgrade: Time::nanos(30),
-                far_upgrade: Time::nanos(80),
-                line_busy: Time::nanos(2),
-                link_busy: Time::nanos(3),
-            }),
-        )
+        system(4, Memory::Directory(times()))
+    }
+
+    fn times() -> Directory {
+        Directory {
+            line: 64,
+            sockets: 2,
+            hit: Time::nanos(1),
+            exchange: Time::nanos(5),
+            memory: Time::nanos(20),
+            near: Time::nanos(40),
+            far: Time::nanos(100),
+            upgrade: Time::nanos(30),
+            far_upgrade: Time::nanos(80),
+            migrates: false,
+            line_busy: Time::nanos(2),
+            link_busy: Time::nanos(3),
+        }
     }
 
     #[test]
@@ -368,6 +370,35 @@ mod directory {
     }
 
     #[test]
+    fn a_written_line_migrates_to_its_reader_and_one_that_was_only_read_is_shared() {
+        let mut system = system(4, Memory::Directory(Directory { migrates: true, ..times() }));
+        done(&mut system, 0, 0, Exchange, LOCK);
+        // 0 has written it: 1 takes it, and writes it at once.
+        let read = issue(&mut system, 100, 1, Read, LOCK);
+        assert_eq!((read.at.as_nanos(), read.transfer, read.invalidated), (140, true, 1));
+        assert_eq!(done(&mut system, 200, 1, Exchange, LOCK), 206);
+        // 0 takes it back and does not write it, so 1 shares it, and an exchange has to ask.
+        assert_eq!(done(&mut system, 300, 0, Read, LOCK), 340);
+        let read = issue(&mut system, 400, 1, Read, LOCK);
+        assert_eq!((read.at.as_nanos(), read.transfer, read.invalidated), (440, true, 0));
+        assert_eq!(done(&mut system, 500, 0, Read, LOCK), 501);
+        assert_eq!(done(&mut system, 600, 0, Exchange, LOCK), 635);
+        system.check();
+    }
+
+    #[test]
+    fn what_is_written_while_the_line_leaves_counts_as_written_before() {
+        let mut system = system(4, Memory::Directory(Directory { migrates: true, ..times() }));
+        done(&mut system, 0, 0, Read, LOCK);
+        // 1 asks for the line, which is only read, at 100; the request arrives at 0 at 113, and at 110 it is written.
+        assert_eq!(done(&mut system, 100, 1, Read, LOCK), 140);
+        assert!(issue(&mut system, 110, 0, Write, LOCK).hit);
+        // So 1 has it alone.
+        assert_eq!(done(&mut system, 200, 1, Exchange, LOCK), 206);
+        system.check();
+    }
+
+    #[test]
     fn requests_for_a_line_queue_and_those_for_others_do_not() {
         let mut system = small();
         done(&mut system, 0, 0, Exchange, LOCK);
@@ -391,6 +422,7 @@ mod always {
     //! What must hold of any accesses, on every machine.
 
     use super::*;
+    use crate::machine::Directory;
     use proptest::prelude::*;
 
     const LINES: u64 = 3;
@@ -422,8 +454,10 @@ mod always {
                 prop_assert!(done.queued <= done.at - now);
                 let alone = own && before.len() == 1;
                 if done.hit && !(alone || own && kind == Kind::Read) {
-                    // The line was still there.
-                    prop_assert_eq!(after, before);
+                    // The line was still there; a writer may lose it by that where lines migrate.
+                    let kept: Vec<usize> = before.iter().copied().filter(|&it| it != access.processor).collect();
+                    let migrates = matches!(machine.memory, Memory::Directory(Directory { migrates: true, .. }));
+                    prop_assert!(after == before || migrates && kind != Kind::Read && after == kept);
                     prop_assert!(matches!(machine.memory, Memory::WriteBack(_) | Memory::Directory(_)));
                     continue;
                 }
@@ -432,6 +466,10 @@ mod always {
                 }
                 match (&machine.memory, kind) {
                     (Memory::Uncached(_), _) => prop_assert!(after.is_empty()),
+                    (Memory::Directory(Directory { migrates: true, .. }), Kind::Read) if done.invalidated > 0 => {
+                        prop_assert_eq!((before.len(), done.transfer), (1, true));
+                        prop_assert_eq!(after, [access.processor]);
+                    }
                     // Copies of others stay, and the reader has one.
                     (_, Kind::Read) | (Memory::Update(_), _) => {
                         let grown = before.len() + usize::from(!own);

@@ -139,7 +139,7 @@ fn policies_do_what_their_names_say() {
 fn the_cost_of_a_sleep_is_measured_in_virtual_time() {
     let costs = |wakeup: Time| {
         let mut machine = machines::modern(2);
-        machine.scheduling.wakeup = wakeup;
+        (machine.scheduling.kick, machine.scheduling.wakeup) = (Time::ZERO, wakeup);
         let run: Run<_> = Simulation::new(machine)
             .run(|| {
                 let before = cost::current();

@@ -1,0 +1,82 @@
+//! The locks and the policies, each compiled for both machines.
+
+use lock_api::RawMutex;
+use stanchion_simulator::{Failure, Machine};
+
+use super::real::{self as here, Work};
+use super::simulated as there;
+use crate::study::locks::registry::{ANY_ORDER, FIRST_COME, Way, our_locks};
+
+/// A lock, here and there.
+pub(crate) struct Contender {
+    pub(crate) name: &'static str,
+    pub(crate) real_alone: fn() -> f64,
+    pub(crate) real_pair: fn(Work, u32) -> Vec<f64>,
+    pub(crate) simulated_alone: fn(&Machine) -> Result<f64, Failure>,
+    pub(crate) simulated_pair: fn(&Machine, u32) -> Result<f64, Failure>,
+}
+
+/// The half of a contender that runs here.
+struct Real {
+    name: &'static str,
+    alone: fn() -> f64,
+    pair: fn(Work, u32) -> Vec<f64>,
+}
+
+const fn real<R: RawMutex + Send + Sync + 'static>(
+    name: &'static str,
+    _: Option<Way>,
+    _: bool,
+) -> Real {
+    Real { name, alone: here::alone::<R>, pair: here::pair::<R> }
+}
+
+/// The half that runs in virtual time.
+struct Simulated {
+    name: &'static str,
+    alone: fn(&Machine) -> Result<f64, Failure>,
+    pair: fn(&Machine, u32) -> Result<f64, Failure>,
+}
+
+const fn simulated<R: RawMutex + 'static>(
+    name: &'static str,
+    _: Option<Way>,
+    _: bool,
+) -> Simulated {
+    Simulated { name, alone: there::alone::<R>, pair: there::pair::<R> }
+}
+
+/// The mutexes of `$competitive`, one for each policy, each made an entry by `$entry`.
+macro_rules! policies {
+    ($competitive:ident, $entry:ident) => {
+        policies!($competitive, $entry: AlwaysBlock, AlwaysSpin, FixedSpin, OptimalOnline, OptimalOnlineApproximation,
+            LastThreeSamples, RandomWalk, Randomized, HolderAware, Adaptive)
+    };
+    ($competitive:ident, $entry:ident: $($policy:ident),+) => {
+        &[$($entry::<$competitive::RawPolicyMutex<$competitive::policy::$policy>>(stringify!($policy), None, ANY_ORDER)),+]
+    };
+}
+
+const LOCKS: (&[Real], &[Simulated]) = (
+    our_locks!(stanchion_spin, machine::wait::Patient, 16, real),
+    our_locks!(sim_spin, sim_machine::wait::Patient, 16, simulated),
+);
+const POLICIES: (&[Real], &[Simulated]) =
+    (policies!(stanchion_competitive, real), policies!(sim_competitive, simulated));
+
+/// All, the locks first.
+pub(crate) fn contenders() -> Vec<Contender> {
+    let halves = |(real, simulated): (&'static [Real], &'static [Simulated])| {
+        real.iter().zip(simulated).map(|(real, simulated)| {
+            debug_assert_eq!(real.name, simulated.name);
+            Contender {
+                name: real.name,
+                real_alone: real.alone,
+                real_pair: real.pair,
+                simulated_alone: simulated.alone,
+                simulated_pair: simulated.pair,
+            }
+        })
+    };
+    halves(LOCKS).chain(halves(POLICIES)).collect()
+}

@@ -1,0 +1,134 @@
+//! `stanchion calibrate`: every lock and every policy here and on a simulated machine that has this computer's times, side by side.
+//!
+//! The same two programs run on both: one thread that takes a lock again and again, and two threads on two processors that do, each holding it for
+//! [`HOLD`] nanoseconds and staying away for up to twice [`AWAY`]. What is compared is the time from the start until both are through, divided by how
+//! often the lock was taken. A run is short, so that on a busy computer some are not disturbed; the figure is the median of those.
+
+mod contenders;
+mod real;
+mod simulated;
+mod text;
+
+use stanchion_simulator::Machine;
+
+use crate::args::CalibrateOptions;
+use crate::error::Error;
+use crate::output::Output;
+use crate::study::{machine_named, median};
+use crate::survey::{description, fetch};
+use crate::units::nanos;
+use contenders::{Contender, contenders};
+use text::Row;
+
+/// How long each of two threads holds the lock, in nanoseconds.
+const HOLD: u64 = 25;
+/// How long it then stays away, on average.
+const AWAY: u64 = 25;
+/// How often each of two threads takes the lock in a run.
+const ROUNDS: u32 = 2_000;
+/// Times that the locks take turns, so that what drifts meets all of them alike.
+const TURNS: u32 = 3;
+
+/// Nanoseconds for each time that the lock was taken: by one thread, by two.
+type Figures = [Option<f64>; 2];
+
+/// Runs the command.
+pub(crate) fn run(options: &CalibrateOptions) -> Result<(), Error> {
+    let chosen = chosen(&options.filters)?;
+    let given = options.machine.as_deref().map(machine_named).transpose()?;
+    let Taken { machine, here, moved } = match given {
+        Some(machine) => Taken { machine, here: real(&chosen, options.runs), moved: None },
+        None => taken(&chosen, options.runs)?,
+    };
+    let machine = Machine { processors: 2, ..machine };
+    let mut rows = Vec::new();
+    for (contender, here) in chosen.iter().zip(here) {
+        let simulated = [
+            Some((contender.simulated_alone)(&machine)?),
+            Some((contender.simulated_pair)(&machine, options.runs)?),
+        ];
+        rows.push(Row { name: contender.name, here, simulated });
+    }
+    let out = Output::Stdout;
+    out.line(format_args!("{}\n{}", text::machine(&machine), text::table(&rows)));
+    if let Some([described, after]) = moved {
+        let (described, after) = (nanos(described), nanos(after));
+        out.line(format_args!(
+            "its times did not hold: a fetch took {described} before, {after} after the locks"
+        ));
+    }
+    Ok(())
+}
+
+/// What was measured here.
+struct Taken {
+    machine: Machine,
+    here: Vec<Figures>,
+    /// A fetch before and after, if they differ.
+    moved: Option<[f64; 2]>,
+}
+
+/// Measures this computer's times and the locks, again if the times were others after the locks than before: where the processors of a virtual machine
+/// lie, the host may change at any time.
+fn taken(chosen: &[Contender], runs: u32) -> Result<Taken, Error> {
+    const TIMES: u32 = 5;
+    const HOLDS: f64 = 0.2;
+    let mut times = 1;
+    loop {
+        let (machine, before) = description::measure()?;
+        let here = real(chosen, runs);
+        let after = fetch().unwrap_or(before);
+        let moved = ((after / before - 1.0).abs() > HOLDS).then_some([before, after]);
+        if moved.is_none() || times == TIMES {
+            return Ok(Taken { machine, here, moved });
+        }
+        times += 1;
+    }
+}
+
+fn chosen(filters: &[String]) -> Result<Vec<Contender>, Error> {
+    let mut all = contenders();
+    let matches =
+        |name: &str, filter: &String| name.to_lowercase().contains(&filter.to_lowercase());
+    for filter in filters {
+        if !all.iter().any(|contender| matches(contender.name, filter)) {
+            let all = all.iter().map(|contender| contender.name).collect();
+            return Err(Error::UnknownLock { filter: filter.clone(), all });
+        }
+    }
+    all.retain(|it| filters.is_empty() || filters.iter().any(|filter| matches(it.name, filter)));
+    Ok(all)
+}
+
+/// Measures all on this computer.
+fn real(chosen: &[Contender], runs: u32) -> Vec<Figures> {
+    let work = real::Work::calibrated();
+    let mut alone = vec![f64::INFINITY; chosen.len()];
+    let mut pairs = vec![Vec::new(); chosen.len()];
+    for _ in 0..TURNS {
+        for (index, contender) in chosen.iter().enumerate() {
+            alone[index] = alone[index].min((contender.real_alone)());
+            pairs[index].extend((contender.real_pair)(work, runs.div_ceil(TURNS)));
+        }
+    }
+    let pair = |runs: Vec<f64>| (!runs.is_empty()).then(|| median(runs));
+    alone.into_iter().zip(pairs).map(|(alone, pairs)| [Some(alone), pair(pairs)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_chooses_by_part_of_a_name_and_one_of_nothing_is_refused() {
+        let names = |filters: &[&str]| {
+            let filters: Vec<String> = filters.iter().map(|&filter| filter.to_owned()).collect();
+            chosen(&filters).map(|them| them.iter().map(|it| it.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&["ticket", "ClH"]).unwrap(), ["Ticket", "Clh"]);
+        assert_eq!(names(&[]).unwrap().len(), contenders().len());
+        let refused = names(&["Ticket", "hemlock"]).unwrap_err();
+        assert_eq!(refused.exit_code(), 2);
+        assert!(refused.to_string().contains("`hemlock`; there are TestAndSet"), "{refused}");
+    }
+}
