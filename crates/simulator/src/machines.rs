@@ -18,20 +18,21 @@
 
 //! # How near the measured machine is
 //!
-//! `stanchion calibrate` takes nineteen locks and policies on a computer and on the machine that [`modern_measured`] makes of its times, by one thread and by
-//! two that hold the lock for 25 ns. On a virtual machine with two processors, three runs each with these in one cache (a fetch takes 29 ns) and apart (116 to
-//! 128 ns): of 38 ratios 33 and 34 are within 30 % in the one case, 28 and 30 in the other. Those that are not:
+//! `stanchion calibrate` takes nineteen locks and policies on a computer and on the machine that [`modern_measured`] makes of its times, by one
+//! thread and by two that hold the lock for 25 ns. On a virtual machine with two processors, 33 to 34 of the 38 ratios were within 30 % in three runs
+//! while the two shared a cache (a fetch took 29 ns), and 28 to 30 in three while they did not (116 to 128 ns). Those that were not, mostly:
 //!
 //! | figure | simulated / real | why, as far as is known |
 //! | --- | --- | --- |
-//! | `Ticket`, one thread | 1.3 to 1.5 | a real processor does the two plain accesses beside the exchange; the simulated one does one thing after the other |
-//! | `Clh`, two threads | 1.3 to 1.5 | the same: the two exchanges and the fetches of two nodes overlap |
-//! | `HolderAware`, `Adaptive`, in one cache | 0.65 | not found; to ask whether the holder runs is free in virtual time |
-//! | `TestAndSet`, reading and with backoff, apart | 0.6 | simulated, the releaser takes the lock again before the waiter has the line; really more often the waiter gets it |
-//! | `Ticket` and `TimePublishedMcs`, apart | 1.4 to 1.9 | a line with two words that both want is fetched once more for each release than in reality |
-//! | `AlwaysBlock`, `LastThreeSamples`, apart | 0.5 to 0.65 | a wake is simulated as long as one of a thread that sleeps soundly; one that is falling asleep differs |
+//! | `Ticket`, one thread | 1.3 to 1.5 | a real processor does the plain accesses beside the exchange, the simulated one after it |
+//! | `Clh`, two threads | 1.3 to 1.5 | the same: two exchanges, and fetches of two nodes |
+//! | `HolderAware`, `Adaptive`, one cache | 0.65 | not found; to ask whether the holder runs is free in virtual time |
+//! | `TestAndSet` reading or with backoff, two caches | 0.6 | the simulated releaser more often takes the lock again at once |
+//! | `Ticket`, `TimePublishedMcs`, two caches | 1.4 to 1.9 | not found; perhaps a fetch too many where one line has two words |
+//! | `AlwaysBlock`, `LastThreeSamples`, two caches | 0.5 to 0.65 | not found |
 //!
-//! The causes in the last four rows are the nearest ones to hand, not shown by experiment.
+//! The causes are the nearest ones to hand, not shown by experiment. The host moves such processors from cache to cache at any time, and a run in which
+//! that happened unnoticed is off throughout.
 
 mod challenge;
 mod firefly;
