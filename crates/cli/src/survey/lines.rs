@@ -4,7 +4,7 @@
 //! in one. Here the partner prepares many lines and steps aside, and the first processor then goes through them along a chain: each
 //! word names the next line, so that one access begins when the one before is done.
 //!
-//! Each figure is the lower quartile of many passes: a pass that was interrupted is far above it.
+//! Each figure is the median of many passes: few are interrupted, and the host may move a processor meanwhile.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use std::time::Instant;
 use machine::topology::{CachePadded, pin};
 
 use super::{Cost, wait_while};
-use crate::study::lower_quartile;
+use crate::study::median;
 
 /// Lines in the chain: few enough for the first cache.
 const LINES: usize = 64;
@@ -106,7 +106,7 @@ fn between(first: usize, other: usize) -> Result<[f64; 4], String> {
         let mine = scope.spawn(|| play(0, first));
         mine.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     });
-    let [_, fetch, after_fetch, _, fetch_exchange, _, _, _, _, upgrade] = taken.map(lower_quartile);
+    let [_, fetch, after_fetch, _, fetch_exchange, _, _, _, _, upgrade] = taken.map(median);
     Ok([fetch, after_fetch, fetch_exchange, upgrade])
 }
 
