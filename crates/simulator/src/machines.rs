@@ -32,7 +32,7 @@
 //! | `AlwaysBlock`, `LastThreeSamples`, two caches | 0.5 to 0.65 | not found |
 //!
 //! The causes are the nearest ones to hand, not shown by experiment. The host moves such processors at any time, and figures of a run in which that
-//! happened unnoticed are off throughout: a fourth run with a shared cache had 30, its locks nearly twice as fast as in the other three, and another run
+//! happened unnoticed are off throughout: a fourth run with a shared cache had 30, its locks nearly twice as fast as in the other three, and one more
 //! 22, with a fetch of 17 ns measured beside locks as slow as without a shared cache.
 
 mod challenge;
