@@ -125,6 +125,7 @@ fn work(
         ratio: arguments.ratio,
         chunk: arguments.chunk as usize,
         pinned: !arguments.no_pin,
+        ..Options::default()
     };
     let locks = arguments.lock.open()?;
     let mut frames = arguments.frames.as_deref().map(Frames::new).transpose()?;

@@ -100,6 +100,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>, streams: Stream
         work_ns: arguments.work_ns,
         draw_ns: arguments.draw_ns,
         pinned: !arguments.no_pin,
+        ..Options::default()
     };
     let locks = match arguments.lock.open() {
         Ok(locks) => locks,

@@ -144,6 +144,7 @@ pub(crate) fn run(
         seed: arguments.seed,
         buckets: arguments.buckets as usize,
         pinned: !arguments.no_pin,
+        ..Options::default()
     };
     let locks = match arguments.lock.open() {
         Ok(locks) => locks,
