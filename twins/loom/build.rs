@@ -2,5 +2,5 @@
 
 fn main() {
     println!("cargo::rustc-cfg=stanchion_loom");
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../build.rs");
 }
