@@ -67,7 +67,7 @@ impl Locals {
     fn retire(&mut self) -> Option<Box<dyn Any>> {
         self.values.iter_mut().find_map(|(_, value)| match value {
             Value::Made(_) => match core::mem::replace(value, Value::Dropped) {
-                // SAFETY: it came from `Box::into_raw` in `made`, and is taken out once: its place says `Dropped` now.
+                // SAFETY: it came from `Box::leak` in `made`, and is taken out once: its place says `Dropped` now.
                 Value::Made(made) => Some(unsafe { Box::from_raw(made.as_ptr()) }),
                 _ => None,
             },
