@@ -140,7 +140,10 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
     ("stanchion-machine", &["", "std"]),
     ("stanchion-spin", &["", "std", "lock_api_04"]),
     ("stanchion-competitive", &["", "serde"]),
-    ("stanchion", &["", "std", "spin", "competitive", "model", "simulator", "spin,lock_api_04"]),
+    (
+        "stanchion",
+        &["", "std", "spin", "competitive", "lockfree", "model", "simulator", "spin,lock_api_04"],
+    ),
 ];
 
 fn features() -> Result {

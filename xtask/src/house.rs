@@ -12,8 +12,8 @@ use crate::orderings::sites::File;
 use crate::shell;
 
 /// Crates written against `machine`. (`machine` itself is where the real primitives are; the front ends need no other machine.)
-const ALGORITHMS: [&str; 3] =
-    ["crates/spin/src", "crates/competitive/src", "crates/applications/src"];
+const ALGORITHMS: [&str; 4] =
+    ["crates/spin/src", "crates/competitive/src", "crates/lockfree/src", "crates/applications/src"];
 
 /// What such a crate asks `machine` for.
 const PRIMITIVES: [&str; 9] = [

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "competitive")]
 pub use stanchion_competitive as competitive;
+#[cfg(feature = "lockfree")]
+pub use stanchion_lockfree as lockfree;
 pub use stanchion_machine as machine;
 #[cfg(feature = "model")]
 pub use stanchion_model as model;

@@ -1,0 +1,34 @@
+//! Priority queues: the smallest key first.
+
+use crate::Progress;
+
+/// A priority queue that threads share.
+///
+/// Keys and values are apart because a structure without locks compares keys that another thread may take out meanwhile: a key is copied and read
+/// freely, a value is touched only by the thread that takes it.
+///
+/// ```
+/// use stanchion_lockfree::PriorityQueue;
+///
+/// fn in_order<H: PriorityQueue>(heap: &H) -> Vec<(H::Key, H::Value)> {
+///     std::iter::from_fn(|| heap.pop_min()).collect()
+/// }
+/// ```
+pub trait PriorityQueue {
+    /// What decides who is first.
+    type Key;
+    /// What comes with it.
+    type Value;
+
+    /// What a thread that stops in the middle of an operation does to the others.
+    const PROGRESS: Progress;
+
+    /// Puts `value` in, to come out when no smaller key is left.
+    fn push(&self, key: Self::Key, value: Self::Value);
+
+    /// Takes an entry with the smallest key; `None` if there was nothing. A relaxed structure says in its docs how far from the smallest it may be.
+    fn pop_min(&self) -> Option<(Self::Key, Self::Value)>;
+
+    /// Whether there was nothing in it at some moment during the call.
+    fn is_empty(&self) -> bool;
+}

@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+pub mod counter;
+pub mod heap;
+pub mod memory;
+pub mod progress;
+pub mod queue;
+pub mod stack;
+
+pub use lock_api;
+
+pub use counter::Counter;
+pub use heap::PriorityQueue;
+pub use progress::Progress;
+pub use queue::{ConcurrentQueue, Full};
+pub use stack::ConcurrentStack;

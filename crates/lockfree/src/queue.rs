@@ -1,0 +1,54 @@
+//! Queues: first in, first out.
+
+use core::fmt;
+
+use crate::Progress;
+
+/// A queue that threads share.
+///
+/// ```
+/// use stanchion_lockfree::ConcurrentQueue;
+///
+/// fn take_all<Q: ConcurrentQueue>(queue: &Q) -> Vec<Q::Item> {
+///     std::iter::from_fn(|| queue.pop()).collect()
+/// }
+/// ```
+pub trait ConcurrentQueue {
+    /// What is in it.
+    type Item;
+
+    /// What a thread that stops in the middle of an operation does to the others.
+    const PROGRESS: Progress;
+
+    /// Puts `value` at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] with the value, if the queue is bounded and was full at some moment during the call.
+    fn try_push(&self, value: Self::Item) -> Result<(), Full<Self::Item>>;
+
+    /// Takes the oldest; `None` if there was nothing at some moment during the call.
+    fn pop(&self) -> Option<Self::Item>;
+
+    /// Whether there was nothing in it at some moment during the call.
+    fn is_empty(&self) -> bool;
+
+    /// The most that it can hold; `None` if only memory limits it.
+    fn capacity(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// A bounded queue was full; the value comes back.
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the queue is full")]
+pub struct Full<T>(
+    /// What was to be pushed.
+    pub T,
+);
+
+impl<T> fmt::Debug for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Full").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,29 @@
+//! Stacks: last in, first out.
+
+use crate::Progress;
+
+/// A stack that threads share.
+///
+/// ```
+/// use stanchion_lockfree::ConcurrentStack;
+///
+/// fn take_all<S: ConcurrentStack>(stack: &S) -> Vec<S::Item> {
+///     std::iter::from_fn(|| stack.pop()).collect()
+/// }
+/// ```
+pub trait ConcurrentStack {
+    /// What is on it.
+    type Item;
+
+    /// What a thread that stops in the middle of an operation does to the others.
+    const PROGRESS: Progress;
+
+    /// Puts `value` on top.
+    fn push(&self, value: Self::Item);
+
+    /// Takes what is on top; `None` if there is nothing.
+    fn pop(&self) -> Option<Self::Item>;
+
+    /// Whether there was nothing on it at some moment during the call.
+    fn is_empty(&self) -> bool;
+}
