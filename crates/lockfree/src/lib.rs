@@ -1,7 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+#[macro_use]
+mod macros;
+
 pub mod counter;
 pub mod heap;
+pub mod iter;
 pub mod memory;
 pub mod progress;
 pub mod queue;

@@ -48,8 +48,8 @@ pub enum Hazard {}
 /// An implementation keeps what [`Operation`] says.
 #[doc(hidden)]
 pub unsafe trait Store<T>: Sized {
-    /// What a link holds: null or a node. Two pointers are equal only if nothing happened in between that [`Link::compare_exchange`] must notice.
-    type Pointer: Copy + PartialEq;
+    /// What a link holds: null or a node.
+    type Pointer: Pointer;
     /// A pointer that threads share.
     type Link: Link<Pointer = Self::Pointer>;
     /// An operation of one thread on the structure.
@@ -69,11 +69,21 @@ pub unsafe trait Store<T>: Sized {
     fn enter(&self) -> Self::Operation<'_>;
 }
 
+/// What a link holds: null or a node. Two pointers from one link are equal only if nothing happened in between that [`Link::compare_exchange`] must notice.
+#[doc(hidden)]
+pub trait Pointer: Copy + PartialEq {
+    /// Whether it is null, with whatever tag.
+    fn is_null(self) -> bool;
+
+    /// Whether both name the same node, though they may come from different links and so have different tags.
+    fn names_same(self, other: Self) -> bool;
+}
+
 /// A pointer that threads share.
 #[doc(hidden)]
 pub trait Link {
     /// What it holds.
-    type Pointer: Copy;
+    type Pointer: Pointer;
 
     /// Null.
     const NULL: Self;

@@ -2,6 +2,10 @@
 
 use crate::Progress;
 
+mod locked;
+
+pub use locked::LockedStack;
+
 /// A stack that threads share.
 ///
 /// ```
