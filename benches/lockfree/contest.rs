@@ -182,11 +182,17 @@ const LOOK: u64 = 32;
 fn window<S: Structure>(cell: &Cell, length: Duration) -> Window {
     let structure = S::make();
     let (ready, over) = (Barrier::new(cell.threads + 1), AtomicBool::new(false));
+    let processors = core_affinity::get_core_ids().unwrap_or_default();
     let (elapsed, shares) = thread::scope(|scope| {
         let workers: Vec<_> = (0..cell.threads as u64)
             .map(|index| {
                 let (structure, ready, over) = (&structure, &ready, &over);
+                let processor = processors.get(index as usize % processors.len().max(1)).copied();
                 scope.spawn(move || {
+                    // Else the kernel may leave all of them where they began for as long as a window lasts.
+                    if let Some(processor) = processor {
+                        core_affinity::set_for_current(processor);
+                    }
                     ready.wait();
                     pairs(structure, index << 40, cell.turns, over)
                 })
