@@ -18,6 +18,8 @@ macro_rules! all_structures {
             [$($argument)*]
             stack LockedStack: stack::LockedStack<T> = stack::LockedStack::new();
             stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
+            stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::new();
+            stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
