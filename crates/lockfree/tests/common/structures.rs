@@ -118,10 +118,9 @@ macro_rules! shared {
             self.drain().take(count).map(|$item| $value).collect()
         }
         fn forget_drain(&self) -> Option<T> {
-            let mut drain = self.drain();
-            let first = drain.next().map(|$item| $value);
-            core::mem::forget(drain);
-            first
+            // Never dropped.
+            let mut drain = core::mem::ManuallyDrop::new(self.drain());
+            drain.next().map(|$item| $value)
         }
         fn into_some(self, count: usize) -> Vec<T> {
             self.into_iter().take(count).map(|$item| $value).collect()
