@@ -11,6 +11,7 @@ pub mod iter;
 pub mod memory;
 pub mod progress;
 pub mod queue;
+mod segments;
 pub mod stack;
 
 pub use lock_api;
