@@ -3,6 +3,7 @@
 #[macro_use]
 mod macros;
 
+pub mod blocking;
 pub mod counter;
 mod dropping;
 pub mod heap;
@@ -10,10 +11,12 @@ pub mod iter;
 pub mod memory;
 pub mod progress;
 pub mod queue;
+mod segments;
 pub mod stack;
 
 pub use lock_api;
 
+pub use blocking::{Blocking, Closed, PopError, PushError};
 pub use counter::Counter;
 pub use heap::PriorityQueue;
 pub use progress::Progress;
