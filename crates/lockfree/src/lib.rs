@@ -3,17 +3,21 @@
 #[macro_use]
 mod macros;
 
+pub mod blocking;
 pub mod counter;
+mod dropping;
 pub mod heap;
 pub mod iter;
 mod linked_cell;
 pub mod memory;
 pub mod progress;
 pub mod queue;
+mod segments;
 pub mod stack;
 
 pub use lock_api;
 
+pub use blocking::{Blocking, Closed, PopError, PushError};
 pub use counter::{
     CompareExchangeCounter, Counter, FetchAdd, FetchAddCounter, LinkedCounter, LockedCounter,
     ShardedCounter,
