@@ -20,6 +20,10 @@ macro_rules! all_structures {
             stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
+            queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
+            queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::new();
+            queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
+            queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
             heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
         }
