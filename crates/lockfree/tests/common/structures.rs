@@ -22,6 +22,10 @@ macro_rules! all_structures {
             stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
+            queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
+            queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::new();
+            queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
+            queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
             heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
         }
