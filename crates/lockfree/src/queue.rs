@@ -5,9 +5,11 @@ use core::fmt;
 use crate::Progress;
 
 mod locked;
+mod nikolaev;
 mod two_lock;
 
 pub use locked::LockedQueue;
+pub use nikolaev::NikolaevQueue;
 pub use two_lock::TwoLockQueue;
 
 /// A queue that threads share.
