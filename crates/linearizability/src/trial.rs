@@ -5,6 +5,7 @@
 //!
 //! | | how | why |
 //! | --- | --- | --- |
+//! | always | each on a processor of its own, as far as there are | two on one processor never meet |
 //! | every [`TOGETHER`] histories | asleep, until all are there | threads that have slept are given processors at once, and at the same time |
 //! | before each history | spinning, until there are as many as can run at once | two that run then begin within some 100 ns |
 //! | not for ever | [`PATIENCE`] | one that has lost its processor does not hold up the others; that history has less overlap, and is not counted as if it had |
@@ -228,13 +229,17 @@ impl<O> Trial<O> {
         R: Send + Sync + Clone,
     {
         let gate = Gate::new(self.threads);
+        let cores = core_affinity::get_core_ids().unwrap_or_default();
         let seen: Vec<Vec<_>> = thread::scope(|scope| {
-            let (slots, call, gate) = (&slots, &call, &gate);
+            let (slots, call, gate, cores) = (&slots, &call, &gate, &cores);
             let at_once = thread::available_parallelism().map_or(1, usize::from).min(self.threads);
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
                     scope.spawn(move || {
                         let comer = Comer(gate);
+                        let _pinned = cores
+                            .get(thread % cores.len().max(1))
+                            .map(|core| core_affinity::set_for_current(*core));
                         let play = |(place, slot): (usize, &Slot<C, O, R>)| {
                             if place % TOGETHER == 0 {
                                 comer.0.wait();
