@@ -6,8 +6,11 @@ pub mod galaxy;
 pub mod hanoi;
 mod mix;
 mod named;
+pub mod outstanding;
 mod pace;
+pub mod quicksort;
 pub mod regsim;
+pub mod tsp;
 mod waits;
 
 pub use crew::MAX_THREADS;
