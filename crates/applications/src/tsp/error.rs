@@ -66,7 +66,9 @@ pub enum Reason {
         limit: usize,
     },
     /// A type of distances that is not read.
-    #[error("the edge weight type `{0}` is not known: known are EXPLICIT, EUC_2D, CEIL_2D, GEO and ATT")]
+    #[error(
+        "the edge weight type `{0}` is not known: known are EXPLICIT, EUC_2D, CEIL_2D, GEO and ATT"
+    )]
     WeightType(Word),
     /// A form of matrix that is not read.
     #[error(

@@ -32,11 +32,7 @@ impl Instance {
     /// assert_eq!((line.distance(1, 4), line.length(&[0, 1, 2, 3, 4])), (3, 8));
     /// ```
     #[must_use]
-    pub fn new(
-        name: &str,
-        cities: usize,
-        mut distance: impl FnMut(usize, usize) -> u32,
-    ) -> Self {
+    pub fn new(name: &str, cities: usize, mut distance: impl FnMut(usize, usize) -> u32) -> Self {
         let mut distances = vec![0; cities * cities];
         for a in 0..cities {
             for b in 0..a {

@@ -45,3 +45,13 @@ pub use outcome::{Fault, LEAF, MOST_CITIES, Options, Refused, Run, Scene, Share}
 pub use search::{Structures, run, run_with};
 pub use tour::Tour;
 pub use tsplib::{MAX_CITIES, MAX_LINE};
+
+/// `gr17` of TSPLIB: 17 cities (M. Grötschel), as many as the paper's. The shortest tour is 2085 long.
+///
+/// ```
+/// use stanchion_applications::tsp::{GR17, Instance};
+/// let instance = Instance::parse(GR17.as_bytes())?;
+/// assert_eq!((instance.name(), instance.cities(), instance.distance(0, 1)), ("gr17", 17, 633));
+/// # Ok::<(), stanchion_applications::tsp::ParseError>(())
+/// ```
+pub const GR17: &str = include_str!("../../data/gr17.tsp");

@@ -352,9 +352,7 @@ impl Worker {
                 search.outstanding.ring();
             }
             taken += 1;
-            if watches
-                && taken % WATCH_TOURS == 0
-                && clock::now().nanos_since(watched) >= WATCH_NS
+            if watches && taken % WATCH_TOURS == 0 && clock::now().nanos_since(watched) >= WATCH_NS
             {
                 watch(search.scene());
                 watched = clock::now();

@@ -89,8 +89,15 @@ struct Header {
 /// What is to be done with the next line.
 enum Section {
     Header,
-    Matrix { distances: Vec<u32>, format: Format, cities: usize },
-    Coordinates { places: Vec<Option<(usize, f64, f64)>>, metric: Metric },
+    Matrix {
+        distances: Vec<u32>,
+        format: Format,
+        cities: usize,
+    },
+    Coordinates {
+        places: Vec<Option<(usize, f64, f64)>>,
+        metric: Metric,
+    },
     /// Lines of the picture of the instance that are still to come.
     Display(usize),
 }
@@ -212,8 +219,7 @@ impl Header {
             _ if value.is_empty() && keyword != "COMMENT" => return Err(Reason::NoValue(keyword)),
             "DIMENSION" => {
                 let cities = value.parse().ok().filter(|cities| (3..=MAX_CITIES).contains(cities));
-                let refused =
-                    || Reason::Dimension { found: Word::new(value), limit: MAX_CITIES };
+                let refused = || Reason::Dimension { found: Word::new(value), limit: MAX_CITIES };
                 self.cities = Some(cities.ok_or_else(refused)?);
             }
             "EDGE_WEIGHT_TYPE" => {
@@ -312,11 +318,7 @@ fn matrix(given: &[u32], format: Format, cities: usize) -> Result<Instance, Reas
 }
 
 /// A line with the number of a city and its coordinates.
-fn city(
-    words: &str,
-    line: usize,
-    places: &mut [Option<(usize, f64, f64)>],
-) -> Result<(), Reason> {
+fn city(words: &str, line: usize, places: &mut [Option<(usize, f64, f64)>]) -> Result<(), Reason> {
     let bad = || Reason::Coordinates(Word::new(words));
     let mut parts = words.split_ascii_whitespace();
     let (Some(number), Some(x), Some(y), None) =

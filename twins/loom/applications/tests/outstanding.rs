@@ -56,20 +56,16 @@ impl Ropes {
 #[test]
 fn two_threads_end_together_when_all_is_done_preemptions_3() {
     let model = Model::new().preemptions(3);
-    explore(
-        "outstanding::two_threads_end_together_when_all_is_done_preemptions_3",
-        model,
-        || {
-            let ropes = Ropes::new(2);
-            let other = {
-                let ropes = ropes.clone();
-                thread::spawn(move || ropes.cut(usize::MAX))
-            };
-            assert_eq!(ropes.cut(usize::MAX), Ok(()));
-            assert_eq!(other.join().unwrap(), Ok(()));
-            assert_eq!(ropes.marks(), [1, 1]);
-        },
-    );
+    explore("outstanding::two_threads_end_together_when_all_is_done_preemptions_3", model, || {
+        let ropes = Ropes::new(2);
+        let other = {
+            let ropes = ropes.clone();
+            thread::spawn(move || ropes.cut(usize::MAX))
+        };
+        assert_eq!(ropes.cut(usize::MAX), Ok(()));
+        assert_eq!(other.join().unwrap(), Ok(()));
+        assert_eq!(ropes.marks(), [1, 1]);
+    });
 }
 
 #[test]
