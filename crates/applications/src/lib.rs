@@ -13,7 +13,7 @@ pub mod regsim;
 pub mod tsp;
 mod waits;
 
-pub use crew::MAX_THREADS;
+pub use crew::{Around, MAX_THREADS};
 pub use named::{LockWaits, groups};
 pub use pace::CVAX_INSTRUCTION_NS;
 pub use waits::Waits;

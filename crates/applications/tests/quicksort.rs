@@ -4,6 +4,7 @@ mod common;
 
 use common::structures::{Queue, Stack};
 use proptest::prelude::*;
+use stanchion_applications::Around;
 use stanchion_applications::quicksort::{
     self, Fault, InQueue, InStack, Interval, Options, Pool, Refused, Run, numbers,
 };
@@ -76,7 +77,8 @@ fn numbers_in_order_or_all_the_same_take_no_longer() {
         (0..count).map(|number| number.min(count - number)).collect(),
     ] {
         let pool = InStack(Stack::default());
-        let run = sorted(quicksort::run_with(&SMALL, numbers, pool, &mut |_| ()));
+        let run =
+            sorted(quicksort::run_with(&SMALL, numbers, pool, &Around::default(), &mut |_| ()));
         assert!(run.intervals() < 1_000, "{}", run.intervals());
     }
 }
@@ -94,9 +96,9 @@ proptest! {
         let options = Options { cutoff, threads, seed, ..SMALL };
         let mut expected = numbers.clone();
         expected.sort_unstable();
-        let stack = quicksort::run_with(&options, numbers.clone(), InStack(Stack::default()), &mut |_| ());
+        let stack = quicksort::run_with(&options, numbers.clone(), InStack(Stack::default()), &Around::default(), &mut |_| ());
         prop_assert_eq!(&sorted(stack).numbers, &expected);
-        let queue = quicksort::run_with(&options, numbers, InQueue(Queue::new(5)), &mut |_| ());
+        let queue = quicksort::run_with(&options, numbers, InQueue(Queue::new(5)), &Around::default(), &mut |_| ());
         prop_assert_eq!(&sorted(queue).numbers, &expected);
     }
 }
@@ -106,7 +108,9 @@ fn who_watches_hears_the_end() {
     let mut heard = Vec::new();
     let numbers = numbers(300, 3);
     let pool = InStack(Stack::default());
-    sorted(quicksort::run_with(&SMALL, numbers, pool, &mut |sorted| heard.push(sorted)));
+    sorted(quicksort::run_with(&SMALL, numbers, pool, &Around::default(), &mut |sorted| {
+        heard.push(sorted)
+    }));
     assert_eq!(heard.last(), Some(&300));
     assert!(heard.is_sorted());
 }

@@ -4,6 +4,7 @@ mod common;
 
 use common::structures::{Count, Heap, Stack};
 use proptest::prelude::*;
+use stanchion_applications::Around;
 use stanchion_applications::tsp::{
     self, Bound, Fault, GR17, Instance, Options, Refused, Run, Structures, Tour,
 };
@@ -94,7 +95,10 @@ proptest! {
 fn tours_are_shared_out_and_counted() {
     let mut scenes = Vec::new();
     let options = Options { threads: 3, head_start: false, ..Options::default() };
-    let run = tsp::run_with(&gr17(), Simple::default(), &options, &mut |scene| scenes.push(scene));
+    let run =
+        tsp::run_with(&gr17(), Simple::default(), &options, &Around::default(), &mut |scene| {
+            scenes.push(scene)
+        });
     let run = run.expect("good options");
     let last = scenes.last().expect("it is told the end");
     assert_eq!((last.made, last.best), (last.done, Some(2_085)));

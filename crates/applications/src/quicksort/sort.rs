@@ -8,7 +8,7 @@
 use super::outcome::{Options, Refused, Run, Share, fault};
 use super::partition::{insertion_sort, split};
 use super::pool::{Interval, Pool};
-use crate::crew::{self, Seats, Shared};
+use crate::crew::{self, Around, Seats, Shared};
 use crate::mix::mix;
 use crate::outstanding::{Broken, Outstanding};
 use crate::pace::Pace;
@@ -72,11 +72,12 @@ pub fn numbers(count: usize, seed: u64) -> Vec<u32> {
 /// does not end.
 pub fn run<P: Pool>(options: &Options, pool: P) -> Result<Run, Refused> {
     options.check()?;
-    run_with(options, numbers(options.numbers, options.seed), pool, &mut |_| ())
+    let numbers = numbers(options.numbers, options.seed);
+    run_with(options, numbers, pool, &Around::default(), &mut |_| ())
 }
 
-/// [`run`] for `numbers` of the caller, however many the options say, and with somebody to `watch`: told by the calling thread every 100 ms or so how many
-/// numbers are in their places, and once at the end.
+/// [`run`] for `numbers` of the caller, however many the options say, with something [`Around`] the threads, and with somebody to `watch`: told by the
+/// calling thread every 100 ms or so how many numbers are in their places, and once at the end.
 ///
 /// # Errors
 ///
@@ -84,11 +85,12 @@ pub fn run<P: Pool>(options: &Options, pool: P) -> Result<Run, Refused> {
 ///
 /// # Panics
 ///
-/// As [`run`], and if `watch` panics.
+/// As [`run`], and if `around` or `watch` panics.
 pub fn run_with<P: Pool>(
     options: &Options,
     numbers: Vec<u32>,
     pool: P,
+    around: &Around,
     watch: &mut dyn FnMut(usize),
 ) -> Result<Run, Refused> {
     let options = Options { numbers: numbers.len(), ..*options };
@@ -97,6 +99,7 @@ pub fn run_with<P: Pool>(
     let all = Interval::new(0, numbers.len());
     let table = Arc::new(Table {
         options,
+        around: around.clone(),
         numbers: numbers.iter().copied().map(AtomicU32::new).collect(),
         outstanding: Outstanding::new(1),
         sorted: (0..threads).map(|_| Tally(AtomicUsize::new(0))).collect(),
@@ -129,6 +132,7 @@ struct Tally(AtomicUsize);
 /// What the threads share.
 struct Table<P> {
     options: Options,
+    around: Around,
     numbers: Vec<AtomicU32>,
     outstanding: Outstanding,
     sorted: Vec<Tally>,
@@ -170,8 +174,10 @@ impl Worker {
         let kept = if who == 0 { Vec::from_iter(table.first) } else { Vec::new() };
         let pace = Pace::new(table.options.instruction_ns);
         let mut worker = Self { who, share, kept, pace };
-        // `Broken` means that another thread has panicked: the caller will hear it from that one.
-        let _ = worker.intervals(table, watch);
+        table.around.surround(who, || {
+            // `Broken` means that another thread has panicked: the caller will hear it from that one.
+            let _ = worker.intervals(table, watch);
+        });
         worker.share
     }
 

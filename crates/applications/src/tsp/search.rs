@@ -22,7 +22,7 @@ use super::instance::Instance;
 use super::outcome::{Fault, LEAF, MOST_CITIES, Options, Refused, Run, Scene, Share};
 use super::start;
 use super::tour::Tour;
-use crate::crew::{self, MAX_THREADS, Seats, Shared};
+use crate::crew::{self, Around, MAX_THREADS, Seats, Shared};
 use crate::outstanding::{Broken, Outstanding};
 use crate::pace::Pace;
 use core::fmt;
@@ -105,10 +105,10 @@ where
     S: ConcurrentStack<Item = Tour> + Send + Sync + 'static,
     C: Counter + Send + Sync + 'static,
 {
-    run_with(instance, structures, options, &mut |_| ())
+    run_with(instance, structures, options, &Around::default(), &mut |_| ())
 }
 
-/// [`run`] with somebody to `watch`: told by the calling thread every 100 ms or so how far the search is, and once at the end.
+/// [`run`] with something [`Around`] the threads, and with somebody to `watch`: told by the calling thread every 100 ms or so how far the search is, and once at the end.
 ///
 /// # Errors
 ///
@@ -116,11 +116,12 @@ where
 ///
 /// # Panics
 ///
-/// As [`run`], and if `watch` panics.
+/// As [`run`], and if `around` or `watch` panics.
 pub fn run_with<H, S, C>(
     instance: &Instance,
     structures: Structures<H, S, C>,
     options: &Options,
+    around: &Around,
     watch: &mut dyn FnMut(Scene),
 ) -> Result<Run, Refused>
 where
@@ -139,13 +140,14 @@ where
     let first = Tour::new();
     let search = Arc::new(Search {
         options: *options,
+        around: around.clone(),
         instance: instance.clone(),
         best: Best(AtomicU64::new(if head_start { upper } else { u64::MAX })),
         reduced,
         outstanding: Outstanding::new(1),
         structures,
     });
-    search.put(reduced_key(&search, &first), first);
+    search.put(search.reduced.of(&first, instance), first);
     search.structures.made.increment();
 
     let began = clock::now();
@@ -191,6 +193,7 @@ struct Best(AtomicU64);
 /// What the threads share.
 struct Search<H, S, C> {
     options: Options,
+    around: Around,
     instance: Instance,
     reduced: Reduced,
     best: Best,
@@ -202,10 +205,6 @@ impl<H, S, C> fmt::Debug for Search<H, S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Search").field("instance", &self.instance).finish_non_exhaustive()
     }
-}
-
-fn reduced_key<H, S, C>(search: &Search<H, S, C>, tour: &Tour) -> u64 {
-    search.reduced.of(tour, &search.instance)
 }
 
 impl<H, S, C> Shared for Search<H, S, C>
@@ -303,8 +302,10 @@ impl Worker {
         let pace = Pace::new(search.options.instruction_ns);
         let next = Vec::with_capacity(MOST_CITIES);
         let mut worker = Self { share, best: None, next, pace };
-        // `Broken` means that another thread has panicked: the caller will hear it from that one.
-        let _ = worker.tours(search, who == 0, watch);
+        search.around.surround(who, || {
+            // `Broken` means that another thread has panicked: the caller will hear it from that one.
+            let _ = worker.tours(search, who == 0, watch);
+        });
         worker
     }
 

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Lock, explore};
 use machine::Model;
+use stanchion_applications_loom::Around;
 use stanchion_applications_loom::quicksort::{self, InStack, Interval, Options};
 use stanchion_lockfree::{ConcurrentStack, Progress};
 
@@ -34,7 +35,8 @@ fn two_threads_sort_four_numbers_preemptions_2() {
     let model = Model::new().preemptions(2);
     explore("quicksort::two_threads_sort_four_numbers_preemptions_2", model, move || {
         let pool = InStack(Stack::default());
-        let run = quicksort::run_with(&options, vec![4, 3, 2, 1], pool, &mut |_| ());
+        let run =
+            quicksort::run_with(&options, vec![4, 3, 2, 1], pool, &Around::default(), &mut |_| ());
         let run = run.expect("good options");
         assert_eq!((run.numbers, run.fault), (vec![1, 2, 3, 4], None));
     });
