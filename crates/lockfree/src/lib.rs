@@ -10,7 +10,6 @@ pub mod iter;
 pub mod memory;
 pub mod progress;
 pub mod queue;
-mod segments;
 pub mod stack;
 
 pub use lock_api;

@@ -180,6 +180,7 @@ pub type PointerOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Poi
 
 mod counted;
 mod hazard;
+pub(crate) mod numbered;
 mod segments;
 
 mod sealed {

@@ -60,6 +60,7 @@ use self::desks::{BATCH, Desks, Seat, Step};
 use self::nodes::{NONE, Pair, join, split};
 use super::{PriorityQueue, Words};
 use crate::Progress;
+use crate::dropping::drop_each;
 
 /// A priority queue that goes on when a thread stops: Herlihy's skew heap, with only the path copied.
 ///
@@ -381,34 +382,18 @@ impl<K: Words, V> Drop for HerlihyHeap<K, V> {
     fn drop(&mut self) {
         // Relaxed: the sole owner looks.
         let root = split(self.root.load(Ordering::Relaxed)).0;
-        Rest::<K, V> { nodes: &self.desks.nodes, trees: vec![root] }.drop_values();
-    }
-}
-
-/// Trees whose values have not been dropped yet.
-struct Rest<'h, K: Words, V> {
-    nodes: &'h crate::segments::Segments<nodes::Node<K::Block, V>>,
-    trees: Vec<u32>,
-}
-
-impl<K: Words, V> Rest<'_, K, V> {
-    fn drop_values(&mut self) {
-        while let Some(tree) = self.trees.pop() {
-            if tree == NONE {
-                continue;
+        let mut trees = vec![root];
+        drop_each(|| {
+            while let Some(tree) = trees.pop() {
+                if tree != NONE {
+                    let nodes::Words { left, right, slot, .. } = self.desks.nodes.at(tree).read();
+                    trees.extend([left, right]);
+                    // SAFETY: the heap is being dropped, and each entry has one node in the tree (Invariant 3).
+                    return Some(unsafe { self.desks.nodes.at(slot).take() });
+                }
             }
-            let words = self.nodes.at(tree).read();
-            self.trees.extend([words.left, words.right]);
-            // SAFETY: the heap is being dropped, and each entry has one node in the tree (Invariant 3).
-            drop(unsafe { self.nodes.at(words.slot).take() });
-        }
-    }
-}
-
-impl<K: Words, V> Drop for Rest<'_, K, V> {
-    /// Goes on when a value's destructor has panicked.
-    fn drop(&mut self) {
-        self.drop_values();
+            None
+        });
     }
 }
 

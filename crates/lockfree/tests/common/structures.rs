@@ -22,6 +22,7 @@ macro_rules! all_structures {
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
             heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
+            heap HerlihyHeap: heap::HerlihyHeap<u64, T> = heap::HerlihyHeap::new();
         }
     };
 }

@@ -40,7 +40,7 @@ use stanchion_spin::Backoff;
 
 use super::nodes::{NONE, Node, Pair, join, split};
 use crate::heap::words::Block;
-use crate::segments::Segments;
+use crate::memory::numbered::Numbered;
 
 /// Free pairs that go to the stock at once.
 pub(super) const BATCH: usize = 32;
@@ -52,8 +52,8 @@ machine::thread_local! {
 
 /// All nodes, desks and the stock of one heap.
 pub(super) struct Desks<B: Block, V> {
-    pub(super) nodes: Segments<Node<B, V>>,
-    desks: Segments<CachePadded<Desk<B>>>,
+    pub(super) nodes: Numbered<Node<B, V>>,
+    desks: Numbered<CachePadded<Desk<B>>>,
     /// The first node of the first chain, and a tag.
     stock: CachePadded<AtomicU64>,
     batch: usize,
@@ -85,8 +85,8 @@ pub(super) struct Step<B> {
 impl<B: Block, V> Desks<B, V> {
     pub(super) const fn new(batch: usize) -> Self {
         Self {
-            nodes: Segments::new(),
-            desks: Segments::new(),
+            nodes: Numbered::new(),
+            desks: Numbered::new(),
             stock: CachePadded::new(AtomicU64::new(u64::MAX)),
             batch,
         }
@@ -94,7 +94,7 @@ impl<B: Block, V> Desks<B, V> {
 
     /// With room for `capacity` nodes.
     pub(super) fn with_capacity(capacity: usize) -> Self {
-        Self { nodes: Segments::with_places(capacity, Node::fresh), ..Self::new(BATCH) }
+        Self { nodes: Numbered::with_capacity(capacity, Node::fresh), ..Self::new(BATCH) }
     }
 
     /// A desk for one operation.
@@ -122,7 +122,7 @@ impl<B: Block, V> Desks<B, V> {
 
     /// Takes the desk if it is free.
     fn take(&self, number: u32) -> bool {
-        let desk = self.desks.try_at(number);
+        let desk = self.desks.get(number);
         desk.is_some_and(|desk| {
             // Relaxed: whether it is worth a try.
             !desk.taken.load(Ordering::Relaxed)
