@@ -3,6 +3,7 @@
 #[macro_use]
 mod macros;
 
+pub mod blocking;
 pub mod counter;
 mod dropping;
 pub mod heap;
@@ -14,6 +15,7 @@ pub mod stack;
 
 pub use lock_api;
 
+pub use blocking::{Blocking, Closed, PopError, PushError};
 pub use counter::Counter;
 pub use heap::PriorityQueue;
 pub use progress::Progress;

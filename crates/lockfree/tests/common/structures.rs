@@ -18,6 +18,8 @@ macro_rules! all_structures {
             [$($argument)*]
             stack LockedStack: stack::LockedStack<T> = stack::LockedStack::new();
             stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
+            stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::new();
+            stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
@@ -117,10 +119,9 @@ macro_rules! shared {
             self.drain().take(count).map(|$item| $value).collect()
         }
         fn forget_drain(&self) -> Option<T> {
-            let mut drain = self.drain();
-            let first = drain.next().map(|$item| $value);
-            core::mem::forget(drain);
-            first
+            // Never dropped.
+            let mut drain = core::mem::ManuallyDrop::new(self.drain());
+            drain.next().map(|$item| $value)
         }
         fn into_some(self, count: usize) -> Vec<T> {
             self.into_iter().take(count).map(|$item| $value).collect()

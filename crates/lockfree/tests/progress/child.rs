@@ -137,7 +137,8 @@ fn other(board: &Board, index: usize, subject: &AtomicPtr<Arc<dyn Subject>>) {
     board.threads[index].store(thread, Ordering::SeqCst);
     for round in 0.. {
         while board.go.load(Ordering::SeqCst) == round {
-            sleep_on(&board.go, round, Duration::from_secs(1));
+            // No time-out: who sleeps here runs nothing that a breakpoint may be in.
+            sleep_on(&board.go, round, Duration::from_secs(100_000));
         }
         // SAFETY: the victim has stored it before the tracer said go, and keeps it until all have ended the round.
         let subject = unsafe { &*subject.load(Ordering::SeqCst) };

@@ -20,7 +20,7 @@
 //!   fork ─────────────────────────────────▶   first thread: the victim        two others, which nobody traces
 //!                                             makes a structure, fills it     sleep on `go`
 //!   sees it stop                              raises SIGTRAP before the operation
-//!   k steps by PTRACE_SINGLESTEP              runs k instructions
+//!   k steps, or a breakpoint                  runs k instructions
 //!   go ───────────────────────────────────────────────────────────────────▶   their operations
 //!   waits until they are done, or stuck                                       done
 //!   PTRACE_CONT                               ends the operation, raises SIGTRAP
@@ -33,6 +33,8 @@
 //! is skipped. On an aarch64 without LSE atomics a single step ends every exclusive access, so no compare-exchange ever succeeds there: this is seen
 //! by the number of steps, and skipped too.
 
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod breakpoint;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod child;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -18,8 +18,8 @@ const OPERATIONS: [(&str, Operation, u64); 6] = [
     ("look at four", look, 4),
 ];
 
-/// Steps for one operation of a structure, unless the environment asks for all: about a quarter of a second.
-const BUDGET: u64 = 20_000;
+/// After how many instructions of an operation the victim is stopped, evenly spread, unless the environment asks for all.
+const LIMIT: usize = 1_500;
 
 fn put(subject: &dyn Subject) {
     subject.put(1_000);
@@ -40,10 +40,10 @@ struct Verdict {
     blocks: bool,
 }
 
-fn judge(case: &Case, budget: u64) -> Result<Verdict, Refused> {
+fn judge(case: &Case, limit: usize) -> Result<Verdict, Refused> {
     let mut verdict = Verdict { lines: Vec::new(), blocks: false };
     for (name, operation, filled) in OPERATIONS {
-        let found = tracer::search(case.make, filled, operation, budget)?;
+        let found = tracer::search(case.make, filled, operation, limit)?;
         let said = match found.waits {
             None => "the others always finish".to_owned(),
             Some(place) => format!("the others wait from instruction {place} on"),
@@ -75,12 +75,12 @@ pub(crate) fn main() -> ExitCode {
         names.is_empty() || names.iter().any(|name| case.name.contains(name.as_str()))
     };
     let everything = std::env::var("STANCHION_PROGRESS").is_ok_and(|value| value == "all");
-    let budget = if everything { u64::MAX } else { BUDGET };
+    let limit = if everything { usize::MAX } else { LIMIT };
 
     let mut wrong = Vec::new();
     for case in cases.iter().filter(chosen) {
         let begin = Instant::now();
-        match judge(case, budget) {
+        match judge(case, limit) {
             Ok(verdict) => {
                 let right = verdict.blocks != case.progress.is_non_blocking();
                 println!(

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::breakpoint::{self, Breakpoint};
 use crate::child::{self, Board, OTHERS, Operation, sleep_on, stage, wake};
 use crate::structures::Subject;
 
 /// An operation that has not ended after so many instructions does not end while it is stepped.
-const ENDLESS: u64 = 400_000;
+const ENDLESS: usize = 400_000;
 
 /// Processor time for one operation after which a thread is stuck: some 100,000 times what the operation takes.
 const SPINNING: Duration = Duration::from_millis(60);
@@ -21,11 +22,11 @@ const SLEEPING: Duration = Duration::from_millis(400);
 /// What was found about one operation.
 pub(crate) struct Found {
     /// How many instructions it has, undisturbed.
-    pub(crate) instructions: u64,
+    pub(crate) instructions: usize,
     /// After how many of them the victim was stopped.
-    pub(crate) stops: u64,
+    pub(crate) stops: usize,
     /// After which somebody waited for it first.
-    pub(crate) waits: Option<u64>,
+    pub(crate) waits: Option<usize>,
 }
 
 /// Why nothing was found.
@@ -134,16 +135,59 @@ impl Traced {
         self.stops()
     }
 
-    /// Runs at most `limit` instructions of the operation; how many there were.
-    fn step(&self, limit: u64) -> Result<u64, Refused> {
-        for count in 0..limit {
-            if self.board.stage.load(Ordering::SeqCst) == stage::AFTER {
-                return Ok(count);
+    fn has_ended(&self) -> bool {
+        self.board.stage.load(Ordering::SeqCst) == stage::AFTER
+    }
+
+    /// Runs an instruction.
+    fn step(&self) -> Result<(), Refused> {
+        self.ask(libc::PTRACE_SINGLESTEP, 0)?;
+        self.stops()
+    }
+
+    /// Steps to the end of the operation and on to the stop after it: where its instructions lie, in the order in which they were done.
+    fn trace(&self) -> Result<Vec<u64>, Refused> {
+        let mut trace = Vec::new();
+        while !self.has_ended() {
+            if trace.len() == ENDLESS {
+                return Err(Refused::Endless);
             }
-            self.ask(libc::PTRACE_SINGLESTEP, 0)?;
-            self.stops()?;
+            trace.push(breakpoint::counter(self.process)?);
+            self.step()?;
         }
-        Ok(limit)
+        self.goes_on()?;
+        Ok(trace)
+    }
+
+    /// Runs the first instructions of the operation, `place` of them; `false` if it has taken another way
+    /// this time, has ended and stands at the stop after it.
+    fn run_to(&self, trace: &[u64], place: usize) -> Result<bool, Refused> {
+        let at = trace[place];
+        let times = trace[..place].iter().filter(|other| **other == at).count();
+        // A breakpoint is a handful of requests, a step is one.
+        if times * 6 + 6 > place || breakpoint::counter(self.process)? != trace[0] || at == trace[0]
+        {
+            for _ in 0..place {
+                if self.has_ended() {
+                    self.goes_on()?;
+                    return Ok(false);
+                }
+                self.step()?;
+            }
+            return Ok(true);
+        }
+        for time in 0..=times {
+            let breakpoint = Breakpoint::put(self.process, at)?;
+            self.goes_on()?;
+            if !breakpoint.is_hit()? {
+                return Ok(false);
+            }
+            drop(breakpoint);
+            if time < times {
+                self.step()?;
+            }
+        }
+        Ok(true)
     }
 
     /// Lets the others do what they do in a round; whether they have ended it while the victim stood.
@@ -157,6 +201,12 @@ impl Traced {
         loop {
             let ended = board.ended.load(Ordering::SeqCst);
             if ended as usize == OTHERS {
+                // Nobody may run while there are breakpoints.
+                for thread in &board.threads {
+                    while !state(self.process, thread.load(Ordering::SeqCst))?.0 {
+                        std::thread::yield_now();
+                    }
+                }
                 return Ok(true);
             }
             sleep_on(&board.ended, ended, Duration::from_millis(5));
@@ -170,9 +220,8 @@ impl Traced {
         }
     }
 
-    /// The victim has ended its operation: the others have their round now, and it makes another structure.
+    /// The victim stands after its operation: the others have their round now, and it makes another structure.
     fn next_round(&self) -> Result<(), Refused> {
-        self.goes_on()?;
         if !self.others_run()? {
             return Err(Refused::Failed("the others wait although nobody was stopped".to_owned()));
         }
@@ -221,35 +270,23 @@ fn state(process: libc::pid_t, thread: libc::pid_t) -> io::Result<(bool, Duratio
         .ok_or_else(|| io::Error::other("schedstat of the kernel has another form"))
 }
 
-/// After which instructions of `count` to stop: all, or so many that no more than `budget` steps are made.
-fn places(count: u64, budget: u64) -> impl Iterator<Item = u64> {
-    let all = count * (count + 1) / 2;
-    let stride = all.div_ceil(budget.max(1)).max(1);
-    (0..count).step_by(usize::try_from(stride).unwrap_or(usize::MAX))
-}
-
 /// Stops the victim in `operation` on a structure with `filled` values, again and again on a new one, one place after the other, until somebody waits for
 /// it or the operation has ended.
 pub(crate) fn search(
     make: fn() -> Arc<dyn Subject>,
     filled: u64,
     operation: Operation,
-    budget: u64,
+    limit: usize,
 ) -> Result<Found, Refused> {
     let traced = Traced::fork(make, filled, operation)?;
-    let mut found = Found { instructions: 0, stops: 0, waits: None };
-    // The first round touches what is made on first use; the second is counted.
-    for _ in 0..2 {
-        found.instructions = traced.step(ENDLESS)?;
-        if found.instructions == ENDLESS {
-            return Err(Refused::Endless);
-        }
-        traced.next_round()?;
-    }
-    for place in places(found.instructions, budget) {
-        traced.step(place)?;
-        if traced.board.stage.load(Ordering::SeqCst) == stage::AFTER {
-            // It was shorter this time: there is nothing left to be stopped in.
+    // The first round touches what is made on first use; it is the second that is repeated.
+    traced.trace()?;
+    traced.next_round()?;
+    let trace = traced.trace()?;
+    traced.next_round()?;
+    let mut found = Found { instructions: trace.len(), stops: 0, waits: None };
+    for place in (0..trace.len()).step_by(trace.len().div_ceil(limit).max(1)) {
+        if !traced.run_to(&trace, place)? {
             traced.next_round()?;
             continue;
         }
