@@ -179,9 +179,10 @@ pub type LinkOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Link;
 pub type PointerOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Pointer;
 
 mod counted;
+pub(crate) mod desks;
 mod hazard;
 pub(crate) mod numbered;
-mod segments;
+pub(crate) mod segments;
 
 mod sealed {
     pub trait Sealed {}

@@ -36,6 +36,7 @@ impl<T> Numbered<T> {
         numbered
     }
 
+    #[cfg(test)]
     /// How many numbers have been given or are about to be: a hint.
     #[inline]
     pub(crate) fn given(&self) -> u32 {
