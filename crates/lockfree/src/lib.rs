@@ -7,6 +7,7 @@ pub mod blocking;
 pub mod counter;
 mod dropping;
 pub mod heap;
+mod herlihy;
 pub mod iter;
 mod linked_cell;
 pub mod memory;
@@ -22,6 +23,7 @@ pub use counter::{
     ShardedCounter,
 };
 pub use heap::PriorityQueue;
+pub use herlihy::Herlihy;
 pub use linked_cell::{Link, LinkedCell};
 pub use progress::Progress;
 pub use queue::{ConcurrentQueue, Full};
