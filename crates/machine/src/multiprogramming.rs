@@ -205,7 +205,9 @@ pub enum Refused {
         quantum: Duration,
     },
     /// Only Linux can stop one thread.
-    #[error("levels above 1 need signals to single threads, a thing of Linux; this program runs on {os}")]
+    #[error(
+        "levels above 1 need signals to single threads, a thing of Linux; this program runs on {os}"
+    )]
     Unsupported {
         /// What it runs on.
         os: &'static str,
