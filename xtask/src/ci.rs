@@ -100,15 +100,25 @@ pub(crate) fn run(only: &[String]) -> Result {
         if let Err(failure) = &result {
             println!("\n{}: {failure}", task.name);
         }
-        ran.push((task.name, begin.elapsed(), result.is_ok()));
+        ran.push((task.name, begin.elapsed(), result));
     }
     println!();
-    for (name, took, passed) in &ran {
-        println!("{name:10}  {:>8}  {}", seconds(*took), if *passed { "ok" } else { "FAILED" });
+    for (name, took, result) in &ran {
+        println!(
+            "{name:10}  {:>8}  {}",
+            seconds(*took),
+            if result.is_ok() { "ok" } else { "FAILED" }
+        );
     }
     println!("{:10}  {:>8}", "all", seconds(begin.elapsed()));
-    let failed: Vec<_> =
-        ran.iter().filter(|(.., passed)| !passed).map(|(name, ..)| (*name).to_owned()).collect();
+    // Once more and last, so that the end of a long log says what was wrong.
+    let mut failed = Vec::new();
+    for (name, _, result) in &ran {
+        if let Err(failure) = result {
+            println!("\n{name} FAILED: {failure}");
+            failed.push((*name).to_owned());
+        }
+    }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Tasks(failed)) }
 }
 
@@ -142,7 +152,17 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
     ("stanchion-competitive", &["", "serde"]),
     (
         "stanchion",
-        &["", "std", "spin", "competitive", "lockfree", "model", "simulator", "spin,lock_api_04"],
+        &[
+            "",
+            "std",
+            "spin",
+            "competitive",
+            "lockfree",
+            "linearizability",
+            "model",
+            "simulator",
+            "spin,lock_api_04",
+        ],
     ),
 ];
 
@@ -168,13 +188,51 @@ pub(crate) fn docs() -> Result {
 fn test() -> Result {
     let mut command =
         shell::cargo(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
-    let (status, output) = shell::run_seen(&mut command)?;
+    let mut section = Section::default();
+    let (status, output) =
+        shell::run_showing(&mut command, |line| section.of(line) != Section::Successes)?;
     let tally = tally(&output);
     println!("\n{} passed, {} failed, {} ignored", tally[0], tally[1], tally[2]);
     if !status.success() {
-        return Err(Failure::verdict("cargo test failed; the failures are above"));
+        return Err(Failure::verdict(format!("cargo test failed\n{}", failures(&output))));
     }
     explored::check(&output, true)
+}
+
+/// Where in a test program's output a line stands.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Section {
+    #[default]
+    Progress,
+    /// What the tests that passed printed: pages of panics that were wanted, in which one that was not would drown.
+    Successes,
+    Failures,
+}
+
+impl Section {
+    fn of(&mut self, line: &str) -> Self {
+        *self = match line {
+            "successes:" => Self::Successes,
+            "failures:" => Self::Failures,
+            _ if line.starts_with("test result: ") => Self::Progress,
+            _ => *self,
+        };
+        *self
+    }
+}
+
+/// The most lines of failures that are repeated at the end.
+const REPEATED: usize = 200;
+
+/// What the tests that failed printed, and their names.
+fn failures(output: &str) -> String {
+    let mut section = Section::default();
+    let lines = output.lines().filter(|line| section.of(line) == Section::Failures);
+    let mut lines: Vec<_> = lines.take(REPEATED + 1).collect();
+    if lines.len() > REPEATED {
+        lines[REPEATED] = "(more is above)";
+    }
+    lines.join("\n")
 }
 
 /// Tests passed, failed and ignored, over all programs of a run.
@@ -200,6 +258,16 @@ mod tests {
         let output = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
                       noise\ntest result: FAILED. 40 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
         assert_eq!(tally(output), [43, 2, 1]);
+    }
+
+    #[test]
+    fn only_what_failed_is_repeated() {
+        let output = "test a ... ok\ntest b ... FAILED\n\nsuccesses:\n\n---- a stdout ----\nwanted\n\nfailures:\n\n---- b stdout ----\nwhy\n\n\
+                      test result: FAILED. 1 passed; 1 failed\ntest c ... ok";
+        assert_eq!(failures(output), "failures:\n\n---- b stdout ----\nwhy\n");
+        let long = format!("failures:\n{}", "line\n".repeat(2 * REPEATED));
+        assert_eq!(failures(&long).lines().count(), REPEATED + 1);
+        assert!(failures(&long).ends_with("(more is above)"));
     }
 
     #[test]

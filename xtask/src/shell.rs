@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -81,6 +82,14 @@ pub(crate) fn run_teed(command: &mut Command) -> Result<String> {
 
 /// Runs `command` with its standard output on this terminal and returned, however it ends.
 pub(crate) fn run_seen(command: &mut Command) -> Result<(ExitStatus, String)> {
+    run_showing(command, |_| true)
+}
+
+/// Runs `command` and returns its standard output, however it ends; the lines that `shown` says are on this terminal too.
+pub(crate) fn run_showing(
+    command: &mut Command,
+    mut shown: impl FnMut(&str) -> bool,
+) -> Result<(ExitStatus, String)> {
     let text = announce(command);
     let failed_start = |source| Failure::Start { command: text.clone(), source };
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed_start)?;
@@ -90,8 +99,10 @@ pub(crate) fn run_seen(command: &mut Command) -> Result<(ExitStatus, String)> {
     for line in BufReader::new(pipe).split(b'\n') {
         let line = line.map_err(failed_start)?;
         let line = String::from_utf8_lossy(&line);
-        // A closed terminal must not stop the run.
-        let _ = writeln!(std::io::stdout(), "{line}");
+        if shown(&line) {
+            // A closed terminal must not stop the run.
+            let _ = writeln!(std::io::stdout(), "{line}");
+        }
         seen.push_str(&line);
         seen.push('\n');
     }
@@ -110,6 +121,13 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// The longest that [`run_limited`] waits for a command that uses no processor time.
+const ASLEEP: Duration = Duration::from_secs(600);
+
+/// The signals by which the system ends what has used up its processor time.
+const OUT_OF_TIME: i32 = 24;
+const KILLED: i32 = 9;
+
 /// How a command with a time limit ended.
 pub(crate) struct Ended {
     /// `None`: it ran out of time and was killed.
@@ -118,21 +136,36 @@ pub(crate) struct Ended {
     pub(crate) output: String,
 }
 
-/// Runs `command` for at most `limit`, its output going through the file `log`.
-pub(crate) fn run_limited(command: &mut Command, limit: Duration, log: &Path) -> Result<Ended> {
+/// Runs `command` for at most `limit` of processor time, its output going through the file `log`.
+///
+/// Not of the clock's time: what a busy computer makes slow is not late. Only what sleeps for ever is ended by the clock, after [`ASLEEP`].
+pub(crate) fn run_limited(command: &Command, limit: Duration, log: &Path) -> Result<Ended> {
     let text = line(command);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", r#"ulimit -t "$0" && exec "$@""#]);
+    limited.arg(limit.as_secs().max(1).to_string());
+    limited.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        limited.current_dir(folder);
+    }
     let failed_start = |source| Failure::Start { command: text.clone(), source };
     let out = File::create(log).map_err(Failure::file(log))?;
     let err = out.try_clone().map_err(Failure::file(log))?;
     let begin = Instant::now();
     let mut child =
-        command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().map_err(failed_start)?;
+        limited.stdin(Stdio::null()).stdout(out).stderr(err).spawn().map_err(failed_start)?;
     let mut nap = Duration::from_micros(500);
     let status = loop {
         if let Some(status) = child.try_wait().map_err(failed_start)? {
-            break Some(status);
+            break (!matches!(status.signal(), Some(KILLED | OUT_OF_TIME))).then_some(status);
         }
-        if begin.elapsed() > limit {
+        if begin.elapsed() > ASLEEP {
             child.kill().map_err(failed_start)?;
             child.wait().map_err(failed_start)?;
             break None;

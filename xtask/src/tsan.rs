@@ -46,7 +46,7 @@ pub(crate) fn tsan() -> Result {
         let (ended, reported) = loop {
             let mut run = Command::new(&program);
             run.arg(name).env("TSAN_OPTIONS", "halt_on_error=1:exitcode=66");
-            let ended = shell::run_limited(&mut run, TIME, &log)?;
+            let ended = shell::run_limited(&run, TIME, &log)?;
             let reported = ended.output.contains("WARNING: ThreadSanitizer: data race");
             attempts -= 1;
             if reported || attempts == 0 {

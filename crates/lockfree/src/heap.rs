@@ -1,5 +1,14 @@
 //! Priority queues: the smallest key first.
 
+mod herlihy;
+mod locked;
+pub mod sequential;
+pub(crate) mod words;
+
+pub use herlihy::HerlihyHeap;
+pub use locked::{LockedHeap, LockedSkewHeap};
+pub use words::{Block, Total, Words};
+
 use crate::Progress;
 
 /// A priority queue that threads share.

@@ -48,8 +48,8 @@ pub enum Hazard {}
 /// An implementation keeps what [`Operation`] says.
 #[doc(hidden)]
 pub unsafe trait Store<T>: Sized {
-    /// What a link holds: null or a node. Two pointers are equal only if nothing happened in between that [`Link::compare_exchange`] must notice.
-    type Pointer: Copy + PartialEq;
+    /// What a link holds: null or a node.
+    type Pointer: Pointer;
     /// A pointer that threads share.
     type Link: Link<Pointer = Self::Pointer>;
     /// An operation of one thread on the structure.
@@ -69,11 +69,21 @@ pub unsafe trait Store<T>: Sized {
     fn enter(&self) -> Self::Operation<'_>;
 }
 
+/// What a link holds: null or a node. Two pointers from one link are equal only if nothing happened in between that [`Link::compare_exchange`] must notice.
+#[doc(hidden)]
+pub trait Pointer: Copy + PartialEq {
+    /// Whether it is null, with whatever tag.
+    fn is_null(self) -> bool;
+
+    /// Whether both name the same node, though they may come from different links and so have different tags.
+    fn names_same(self, other: Self) -> bool;
+}
+
 /// A pointer that threads share.
 #[doc(hidden)]
 pub trait Link {
     /// What it holds.
-    type Pointer: Copy;
+    type Pointer: Pointer;
 
     /// Null.
     const NULL: Self;
@@ -89,6 +99,9 @@ pub trait Link {
         success: Ordering,
         failure: Ordering,
     ) -> bool;
+
+    /// What it holds after `compare_exchange(current, new, …)` has succeeded.
+    fn after(current: Self::Pointer, new: Self::Pointer) -> Self::Pointer;
 
     /// Makes it point to the node of `new`, if no other thread can write it now. A counted link's tag goes up by one.
     fn store(&self, new: Self::Pointer, order: Ordering);
@@ -167,6 +180,10 @@ pub trait Operation<'s, T> {
 pub type LinkOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Link;
 #[doc(hidden)]
 pub type PointerOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Pointer;
+
+mod counted;
+mod hazard;
+mod segments;
 
 mod sealed {
     pub trait Sealed {}

@@ -2,6 +2,18 @@
 
 use crate::Progress;
 
+use crate::memory::{Memory, Store};
+
+mod elimination;
+mod herlihy;
+mod locked;
+mod treiber;
+
+pub use elimination::EliminationStack;
+pub use herlihy::HerlihyStack;
+pub use locked::LockedStack;
+pub use treiber::{PopAll, TreiberStack};
+
 /// A stack that threads share.
 ///
 /// ```
@@ -27,3 +39,7 @@ pub trait ConcurrentStack {
     /// Whether there was nothing on it at some moment during the call.
     fn is_empty(&self) -> bool;
 }
+
+type LinkIn<T, M> = <<M as Memory>::Store<T> as Store<T>>::Link;
+type PointerIn<T, M> = <<M as Memory>::Store<T> as Store<T>>::Pointer;
+type OperationIn<'s, T, M> = <<M as Memory>::Store<T> as Store<T>>::Operation<'s>;

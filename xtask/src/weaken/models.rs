@@ -49,7 +49,7 @@ pub(crate) enum How {
 /// What loom says then.
 const BRANCH_LIMIT: &str = "Model exceeded maximum number of branches";
 
-/// The longest that a model may take on a mutant, beyond four times what it takes unweakened.
+/// The most processor time that a model may take on a mutant, beyond four times what it takes unweakened.
 const TIME: Duration = Duration::from_secs(20);
 
 /// Builds the models that may reach `mutants`, runs each once unweakened, and notes what it reaches.
@@ -126,8 +126,8 @@ fn unweakened(room: String, program: PathBuf, name: String, worker: usize) -> Re
     let log = copy::folder().join(format!("log-{worker}"));
     let begin = Instant::now();
     let mut run = command(&program, &name);
-    let ended =
-        shell::run_limited(run.env(copy::REACHED, &reached), Duration::from_secs(600), &log)?;
+    run.env(copy::REACHED, &reached);
+    let ended = shell::run_limited(&run, Duration::from_secs(600), &log)?;
     let took = begin.elapsed();
     if !ended.status.is_some_and(|status| status.success()) {
         return Err(Failure::verdict(format!(
@@ -188,7 +188,7 @@ fn weakened(models: &[Model], mutant: &Mutant, worker: usize) -> Result<Outcome>
     for model in &reaching {
         let mut run = command(&model.program, &model.name);
         run.env(copy::WEAKEN, format!("{}:{}", mutant.site, mutant.weaker));
-        let ended = shell::run_limited(&mut run, TIME + 4 * model.took, &log)?;
+        let ended = shell::run_limited(&run, TIME + 4 * model.took, &log)?;
         match ended.status {
             Some(status) if status.success() => {}
             Some(_) => {

@@ -1,0 +1,67 @@
+//! Counters: a pair is two additions.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use stanchion_lockfree::{
+    CompareExchangeCounter, Counter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
+};
+
+use crate::contest::{Family, Structure};
+
+/// All counters.
+pub(crate) fn family() -> Family {
+    Family::new("counters")
+        .ours::<Ours<FetchAddCounter>>("FetchAddCounter")
+        .ours::<Ours<CompareExchangeCounter>>("CompareExchangeCounter")
+        .ours::<Ours<LinkedCounter>>("LinkedCounter")
+        .ours::<Ours<LockedCounter>>("LockedCounter")
+        .ours::<Ours<LockedCounter<stanchion_spin::TestAndSet>>>("LockedCounter<TestAndSet>")
+        .ours::<Ours<ShardedCounter>>("ShardedCounter")
+        .peer::<AtomicU64>("std AtomicU64")
+        .peer::<parking_lot::Mutex<u64>>("parking_lot Mutex<u64>")
+}
+
+/// One of ours.
+struct Ours<C>(C);
+
+impl<C: Counter + Default + Sync> Structure for Ours<C> {
+    fn make() -> Self {
+        Self(C::default())
+    }
+
+    fn first(&self, _number: u64) {
+        self.0.increment();
+    }
+
+    fn second(&self) {
+        self.0.increment();
+    }
+}
+
+impl Structure for AtomicU64 {
+    fn make() -> Self {
+        Self::new(0)
+    }
+
+    fn first(&self, _number: u64) {
+        self.fetch_add(1, Relaxed);
+    }
+
+    fn second(&self) {
+        self.fetch_add(1, Relaxed);
+    }
+}
+
+impl Structure for parking_lot::Mutex<u64> {
+    fn make() -> Self {
+        Self::new(0)
+    }
+
+    fn first(&self, _number: u64) {
+        *self.lock() += 1;
+    }
+
+    fn second(&self) {
+        *self.lock() += 1;
+    }
+}

@@ -1,0 +1,188 @@
+//! A stack under a lock: an array, and whichever lock one likes.
+//!
+//! Why it is here: it is what the others are measured against, and where no thread stops at a bad time it is hard to beat. An array needs no node for a
+//! value, and a lock that a running thread may take before its turn keeps the array's end in one processor's cache for many operations in a row.
+//!
+//! # Invariants
+//!
+//! 1. `values` is touched only by the holder of the lock.
+//!
+//! Source: the single-lock stack that Michael and Scott 1997, section 4.2, measure against.
+
+use lock_api::{Mutex, MutexGuard, RawMutex};
+use machine::cell::UnsafeCell;
+use stanchion_competitive::RawPolicyMutex;
+
+use super::ConcurrentStack;
+use crate::Progress;
+
+/// A stack of `T` under a lock `L`: any `lock_api` raw mutex.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`Blocking`](Progress::Blocking): the others wait for a thread that stops with the lock |
+/// | cost | the lock's |
+/// | memory | an array that doubles when it is full, under the lock, and does not shrink |
+///
+/// ```
+/// use stanchion_lockfree::stack::LockedStack;
+///
+/// static STACK: LockedStack<&str> = LockedStack::new();
+/// STACK.push("below");
+/// STACK.push("on top");
+/// assert_eq!(STACK.pop(), Some("on top"));
+/// assert_eq!(STACK.pop_all(), ["below"]);
+/// ```
+///
+/// With another lock:
+///
+/// ```
+/// use stanchion_lockfree::stack::LockedStack;
+///
+/// let stack: LockedStack<u32, stanchion_spin::TestAndSet> = LockedStack::with_capacity(8);
+/// stack.push(1);
+/// assert_eq!(stack.len(), 1);
+/// ```
+///
+/// What is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// let stack: stanchion_lockfree::stack::LockedStack<std::rc::Rc<()>> = Default::default();
+/// shared(&stack);
+/// ```
+pub struct LockedStack<T, L = RawPolicyMutex> {
+    values: Mutex<L, UnsafeCell<Vec<T>>>,
+}
+
+impl<T, L: RawMutex> LockedStack<T, L> {
+    /// An empty stack, which has not allocated.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { values: Mutex::new(UnsafeCell::new(Vec::new())) }
+    }
+
+    /// With room for `capacity` values; it grows beyond.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than `isize::MAX` bytes.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { values: Mutex::new(UnsafeCell::new(Vec::with_capacity(capacity))) }
+    }
+
+    /// Puts `value` on top.
+    pub fn push(&self, value: T) {
+        let values = self.values.lock();
+        values.with_mut(|values| {
+            // SAFETY: the lock is held (Invariant 1).
+            let values = unsafe { &mut *values };
+            values.push(value);
+        });
+    }
+
+    /// Takes what is on top.
+    pub fn pop(&self) -> Option<T> {
+        let values = self.values.lock();
+        values.with_mut(|values| {
+            // SAFETY: the lock is held (Invariant 1).
+            let values = unsafe { &mut *values };
+            values.pop()
+        })
+    }
+
+    /// Takes all in one step, the lowest first; the stack allocates anew for what comes then.
+    #[must_use = "what was on the stack is in it"]
+    pub fn pop_all(&self) -> Vec<T> {
+        let values = self.values.lock();
+        values.with_mut(|values| {
+            // SAFETY: the lock is held (Invariant 1).
+            let values = unsafe { &mut *values };
+            core::mem::take(values)
+        })
+    }
+
+    /// How many there are. Takes the lock.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        Self::count(&self.values.lock())
+    }
+
+    /// Whether there is nothing on it. Takes the lock.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many there are, if the lock is free.
+    fn try_len(&self) -> Option<usize> {
+        self.values.try_lock().as_ref().map(Self::count)
+    }
+
+    fn count(values: &MutexGuard<'_, L, UnsafeCell<Vec<T>>>) -> usize {
+        values.with(|values| {
+            // SAFETY: the lock is held (Invariant 1).
+            let values = unsafe { &*values };
+            values.len()
+        })
+    }
+}
+
+impl<T, L: RawMutex> ConcurrentStack for LockedStack<T, L> {
+    type Item = T;
+
+    const PROGRESS: Progress = Progress::Blocking;
+
+    fn push(&self, value: T) {
+        self.push(value);
+    }
+
+    fn pop(&self) -> Option<T> {
+        self.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+conveniences! {
+    impl[T, L: RawMutex] LockedStack<T, L>;
+    item: T;
+    take: |stack| stack.pop();
+    put: |stack, value| stack.push(value);
+    new: LockedStack::new();
+    debug: |stack| len = stack.try_len();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+    assert_impl_all!(LockedStack<u32>: Send, Sync);
+    // A value that must stay with its thread must not be pushed here and popped there.
+    assert_not_impl_any!(LockedStack<std::rc::Rc<u32>>: Send, Sync);
+
+    #[test]
+    fn last_in_first_out() {
+        let mut stack: LockedStack<u32> = LockedStack::default();
+        stack.extend([1, 2]);
+        (&stack).extend([3]);
+        assert_eq!(stack.len(), 3);
+        assert_eq!(stack.pop(), Some(3));
+        assert!(stack.drain().eq([2, 1]));
+        assert!(stack.is_empty());
+        assert_eq!(stack.pop(), None);
+    }
+
+    #[test]
+    fn debug_does_not_wait_for_the_lock() {
+        let stack: LockedStack<u32> = [1].into_iter().collect();
+        assert_eq!(format!("{stack:?}"), "LockedStack { len: Some(1), .. }");
+        let held = stack.values.lock();
+        assert_eq!(format!("{stack:?}"), "LockedStack { len: None, .. }");
+        drop(held);
+    }
+}
