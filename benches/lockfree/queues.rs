@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::hint::black_box;
 
+use stanchion_lockfree::queue::NikolaevQueue;
+
 use crate::contest::{Family, Structure};
 
 /// The room of a bounded queue.
@@ -11,6 +13,7 @@ const ROOM: usize = 1024;
 /// Those with a bound, and a mutex around a sequential queue.
 pub(crate) fn bounded() -> Family {
     Family::new("bounded queues")
+        .ours::<NikolaevQueue<u64>>("NikolaevQueue")
         .ours::<stanchion_competitive::Mutex<VecDeque<u64>>>("Mutex<VecDeque>")
         .ours::<stanchion_spin::TestAndSetMutex<VecDeque<u64>>>("TestAndSetMutex<VecDeque>")
         .peer::<crossbeam_queue::ArrayQueue<u64>>("crossbeam ArrayQueue")
@@ -30,6 +33,20 @@ pub(crate) fn unbounded() -> Family {
 /// A pop that a bench waits for nobody with: it may find nothing.
 fn found(value: Option<u64>) {
     black_box(value);
+}
+
+impl Structure for NikolaevQueue<u64> {
+    fn make() -> Self {
+        Self::with_capacity(ROOM)
+    }
+
+    fn first(&self, number: u64) {
+        _ = black_box(self.try_push(number));
+    }
+
+    fn second(&self) {
+        found(self.pop());
+    }
 }
 
 struct Bounded(concurrent_queue::ConcurrentQueue<u64>);

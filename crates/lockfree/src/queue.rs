@@ -6,11 +6,13 @@ use crate::Progress;
 
 mod locked;
 mod michael_scott;
+mod nikolaev;
 mod prakash_lee_johnson;
 mod two_lock;
 
 pub use locked::LockedQueue;
 pub use michael_scott::MichaelScottQueue;
+pub use nikolaev::NikolaevQueue;
 pub use prakash_lee_johnson::PrakashLeeJohnsonQueue;
 pub use two_lock::TwoLockQueue;
 

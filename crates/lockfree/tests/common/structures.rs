@@ -26,6 +26,7 @@ macro_rules! all_structures {
             queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::new();
             queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
             queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
+            heap HerlihyHeap: heap::HerlihyHeap<u64, T> = heap::HerlihyHeap::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
             heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
         }
@@ -35,14 +36,25 @@ pub(crate) use all_structures;
 
 /// Calls a test that is generic over the [`Family`], for each.
 macro_rules! each {
-    ([$test:path] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
-        $(
-            println!("{}", stringify!($name));
+    ([$test:ident] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
+{        $({
+            let _tested = $crate::structures::Tested(stringify!($name));
             $test::<$crate::structures::$name>();
-        )+
+        })+}
     };
 }
 pub(crate) use each;
+
+/// Says which structure it was when a test fails.
+pub(crate) struct Tested(pub(crate) &'static str);
+
+impl Drop for Tested {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("this was {}", self.0);
+        }
+    }
+}
 
 /// In which order values come out again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +72,10 @@ pub(crate) trait Shared<T>: Send + Sync + Sized + Debug {
     fn take(&self) -> Option<T>;
     /// Whether it is empty.
     fn look(&self) -> bool;
+    /// How many there can be, if that is bounded.
+    fn room(&self) -> Option<usize> {
+        None
+    }
     /// The first few of its `drain`, which is then dropped.
     fn drained(&self, count: usize) -> Vec<T>;
     /// Forgets a `drain` that has begun; what it had taken.
@@ -98,6 +114,9 @@ macro_rules! shared {
             }
             fn take(&self) -> Option<T> {
                 ConcurrentQueue::pop(self)
+            }
+            fn room(&self) -> Option<usize> {
+                ConcurrentQueue::capacity(self)
             }
             shared!(ConcurrentQueue, |item| item);
         }
