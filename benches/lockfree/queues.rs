@@ -3,7 +3,10 @@
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-use stanchion_lockfree::queue::NikolaevQueue;
+use stanchion_lockfree::memory::Counted;
+use stanchion_lockfree::queue::{
+    LockedQueue, MichaelScottQueue, NikolaevQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
+};
 
 use crate::contest::{Family, Structure};
 
@@ -24,6 +27,13 @@ pub(crate) fn bounded() -> Family {
 /// Those that grow.
 pub(crate) fn unbounded() -> Family {
     Family::new("unbounded queues")
+        .ours::<MichaelScottQueue<u64>>("MichaelScottQueue")
+        .ours::<MichaelScottQueue<u64, Counted>>("MichaelScottQueue<Counted>")
+        .ours::<PrakashLeeJohnsonQueue<u64, Counted>>("PrakashLeeJohnsonQueue<Counted>")
+        .ours::<TwoLockQueue<u64>>("TwoLockQueue")
+        .ours::<TwoLockQueue<u64, stanchion_spin::TestAndSet>>("TwoLockQueue<TestAndSet>")
+        .ours::<LockedQueue<u64>>("LockedQueue")
+        .ours::<LockedQueue<u64, stanchion_spin::TestAndSet>>("LockedQueue<TestAndSet>")
         .peer::<crossbeam_queue::SegQueue<u64>>("crossbeam SegQueue")
         .peer::<Unbounded>("concurrent-queue, unbounded")
         .peer::<scc::Queue<u64>>("scc Queue")
@@ -48,6 +58,35 @@ impl Structure for NikolaevQueue<u64> {
         found(self.pop());
     }
 }
+
+/// A queue of this crate without a bound.
+macro_rules! unbounded {
+    ($($queue:ty),+ $(,)?) => {$(
+        impl Structure for $queue {
+            fn make() -> Self {
+                Self::with_capacity(ROOM)
+            }
+
+            fn first(&self, number: u64) {
+                self.push(number);
+            }
+
+            fn second(&self) {
+                found(self.pop());
+            }
+        }
+    )+};
+}
+
+unbounded!(
+    MichaelScottQueue<u64>,
+    MichaelScottQueue<u64, Counted>,
+    PrakashLeeJohnsonQueue<u64, Counted>,
+    TwoLockQueue<u64>,
+    TwoLockQueue<u64, stanchion_spin::TestAndSet>,
+    LockedQueue<u64>,
+    LockedQueue<u64, stanchion_spin::TestAndSet>,
+);
 
 struct Bounded(concurrent_queue::ConcurrentQueue<u64>);
 

@@ -2,14 +2,14 @@
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
-//! | `two_threads_push` | 2 | none |
 //! | `a_push_meets_a_pop` | 2: the value that was there comes first | none |
-//! | `two_threads_pop` | 2, and one value | none |
-//! | `a_look_meets_a_pop_and_a_push` | 2: never empty while something is in it | none |
+//! | `a_look_meets_a_pop_and_a_push_bounded` | 2: never empty while something is in it | 3 preemptions |
 //! | `a_first_push_meets_a_pop` | 2: a queue that was never used | none |
+//! | `two_threads_push_bounded` | 2 | 3 preemptions |
+//! | `two_threads_pop_bounded` | 2, and one value | 3 preemptions |
 //! | `two_threads_push_and_pop_bounded` | 2 | 3 preemptions |
-//! | `reuse_meets_a_slow_pop_bounded` | 2, and two nodes: one pops while the other uses the dummy again (ABA) | 3 preemptions |
-//! | `reuse_meets_a_slow_push_bounded` | the same with a push | 3 preemptions |
+//! | `reuse_meets_a_slow_pop_bounded` | 2, and two nodes: one pops while the other uses the dummy again (ABA) | 2 preemptions |
+//! | `reuse_meets_a_slow_push_bounded` | the same with a push | 2 preemptions |
 //! | `three_threads_bounded` | 3 | 2 preemptions |
 //!
 //! Nodes keep their values in checked cells, so that a queue which gives a value to the right thread too early fails too.
@@ -182,14 +182,14 @@ macro_rules! models {
             use super::*;
 
             models! { [$module $queue]
-                two_threads_push: two_push, Model::new();
+                two_threads_push_bounded: two_push, Model::new().preemptions(3);
                 a_push_meets_a_pop: push_and_pop, Model::new();
-                two_threads_pop: two_pop, Model::new();
-                a_look_meets_a_pop_and_a_push: look, Model::new();
+                two_threads_pop_bounded: two_pop, Model::new().preemptions(3);
+                a_look_meets_a_pop_and_a_push_bounded: look, Model::new().preemptions(3);
                 a_first_push_meets_a_pop: first_push, Model::new();
                 two_threads_push_and_pop_bounded: two_threads, Model::new().preemptions(3);
-                reuse_meets_a_slow_pop_bounded: reuse_pop, Model::new().preemptions(3);
-                reuse_meets_a_slow_push_bounded: reuse_push, Model::new().preemptions(3);
+                reuse_meets_a_slow_pop_bounded: reuse_pop, Model::new().preemptions(2);
+                reuse_meets_a_slow_push_bounded: reuse_push, Model::new().preemptions(2);
                 three_threads_bounded: three_threads, Model::new().preemptions(2);
             }
         }

@@ -13,6 +13,7 @@ pub(crate) fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 
 }
 
 /// A test-and-set lock whose waiters look before they try.
+#[allow(dead_code)]
 pub(crate) struct Lock(AtomicBool);
 
 // SAFETY: whoever turns the word from false to true has the lock, and only they turn it back; Acquire and Release make the sections visible.
