@@ -17,7 +17,7 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_lockfree_loom::PriorityQueue;
 use stanchion_lockfree_loom::heap::{HerlihyHeap, LockedHeap, LockedSkewHeap};
-use stanchion_spin_loom::TestAndSet;
+use stanchion_spin::TestAndSet;
 
 /// A key's value.
 type Value = Arc<u64>;
