@@ -3,6 +3,7 @@
 #[macro_use]
 mod macros;
 
+pub mod barging;
 pub mod blocking;
 pub mod counter;
 mod dropping;
