@@ -26,7 +26,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lockfree::counter::{
     CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
 };
-use lockfree::{Counter, FetchAdd};
+use lockfree::heap::CopiedHeap;
+use lockfree::queue::{LockedRing, NikolaevQueue};
+use lockfree::{ConcurrentQueue, Counter, FetchAdd};
 use stanchion_linearizability::specification::{
     self, Count, Operation, Outcome, PriorityQueue, Queue, Stack,
 };
@@ -111,6 +113,68 @@ fn of_family<F: Family>() {
 fn structures_are_linearizable() {
     let _alone = alone();
     all_structures!(each of_family);
+}
+
+/// Queues that are full after the first few pushes.
+fn bounded<Q: ConcurrentQueue<Item = u64> + Sync>(name: &str, make: fn(usize) -> Q) {
+    for room in 1..=3 {
+        let trial = Trial::new().threads(3).calls(4).before(3).last([Operation::Pop; 4]);
+        let initial = Queue::bounded(make(room).capacity().expect("it is bounded"));
+        let verdict = trial.histories(histories()).seed(room as u64).run(
+            &initial,
+            || make(room),
+            choose,
+            ask,
+        );
+        match verdict {
+            Ok(tally) => println!("{name}, room for {room}: {tally}"),
+            Err(violation) => fail(name, &violation),
+        }
+    }
+}
+
+fn ask<Q: ConcurrentQueue<Item = u64>>(queue: &Q, operation: &Operation<u64>) -> Outcome<u64> {
+    match operation {
+        Operation::Push(value) => match queue.try_push(*value) {
+            Ok(()) => Outcome::Pushed,
+            Err(_) => Outcome::Full,
+        },
+        Operation::Pop => Outcome::Popped(queue.pop()),
+        Operation::IsEmpty => Outcome::Empty(queue.is_empty()),
+    }
+}
+
+#[test]
+fn bounded_queues_are_linearizable() {
+    let _alone = alone();
+    bounded("NikolaevQueue", NikolaevQueue::with_capacity);
+    bounded("LockedRing", LockedRing::<u64>::with_capacity);
+}
+
+/// A heap whose values are cloned, so that it is not among those that hold any.
+#[test]
+fn a_heap_that_is_copied_is_linearizable() {
+    let _alone = alone();
+    let trial = Trial::new().threads(3).calls(4).before(3).last([Operation::Pop; 8]);
+    let verdict = trial.histories(histories()).run(
+        &PriorityQueue::new(),
+        CopiedHeap::<u64, u64>::new,
+        choose,
+        |heap, operation| match operation {
+            Operation::Push(key) => {
+                lockfree::PriorityQueue::push(heap, *key, *key);
+                Outcome::Pushed
+            }
+            Operation::Pop => {
+                Outcome::Popped(lockfree::PriorityQueue::pop_min(heap).map(|(_, value)| value))
+            }
+            Operation::IsEmpty => Outcome::Empty(lockfree::PriorityQueue::is_empty(heap)),
+        },
+    );
+    match verdict {
+        Ok(tally) => println!("CopiedHeap: {tally}"),
+        Err(violation) => fail("CopiedHeap", &violation),
+    }
 }
 
 /// Counters, whose width goes into the model.
