@@ -217,3 +217,14 @@ conveniences! {
     take: |ring| ring.pop();
     debug: |ring| len = ring.len(), capacity = ring.capacity();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+    assert_impl_all!(LockedRing<u32>: Send, Sync);
+    assert_impl_all!(LockedRing<std::cell::Cell<u32>>: Send, Sync);
+    // A value that must stay with its thread must not be pushed here and popped there.
+    assert_not_impl_any!(LockedRing<std::rc::Rc<u32>>: Send, Sync);
+}

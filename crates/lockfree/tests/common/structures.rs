@@ -275,6 +275,12 @@ macro_rules! counter {
 
 /// The structures, and the counters.
 pub(crate) fn all() -> Vec<Case> {
-    let counters: Vec<Case> = vec![];
+    let counters = vec![
+        counter!(counter::FetchAddCounter = counter::FetchAddCounter::new(0)),
+        counter!(counter::CompareExchangeCounter = counter::CompareExchangeCounter::new(0)),
+        counter!(counter::LinkedCounter = counter::LinkedCounter::new(0)),
+        counter!(counter::LockedCounter = counter::LockedCounter::new(0)),
+        counter!(counter::ShardedCounter = counter::ShardedCounter::new(0)),
+    ];
     [all_structures!(cases), counters].concat()
 }
