@@ -20,6 +20,10 @@ macro_rules! all_structures {
             stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
             stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::new();
             stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
+            stack HerlihyCounted: stack::HerlihyStack<T, memory::Counted> = stack::HerlihyStack::new();
+            stack HerlihyHazard: stack::HerlihyStack<T, memory::Hazard> = stack::HerlihyStack::new();
+            stack EliminationCounted: stack::EliminationStack<T, memory::Counted> = stack::EliminationStack::new();
+            stack EliminationHazard: stack::EliminationStack<T, memory::Hazard> = stack::EliminationStack::new();
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
             queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
