@@ -205,7 +205,7 @@ where
 #[test]
 fn other_heaps_are_linearizable() {
     let _alone = alone();
-    heap("CopiedHeap", &PriorityQueue::new(), CopiedHeap::new);
+    heap("CopiedHeap", &PriorityQueue::new(), CopiedHeap::<u64, u64>::new);
 }
 
 /// Counters, whose width goes into the model.
