@@ -37,7 +37,7 @@ pub(crate) use all_structures;
 /// Calls a test that is generic over the [`Family`], for each.
 macro_rules! each {
     ([$test:ident] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
-{        $({
+        {$({
             let _tested = $crate::structures::Tested(stringify!($name));
             $test::<$crate::structures::$name>();
         })+}
