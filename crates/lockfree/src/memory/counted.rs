@@ -112,15 +112,20 @@ impl Link for CountedLink {
         success: Ordering,
         failure: Ordering,
     ) -> bool {
-        let new = current.then(new.index());
+        let new = Self::after(current, new);
         self.0.compare_exchange(current.0, new.0, success, failure).is_ok()
+    }
+
+    #[inline]
+    fn after(current: Tagged, new: Tagged) -> Tagged {
+        current.then(new.index())
     }
 
     #[inline]
     fn store(&self, new: Tagged, order: Ordering) {
         // Relaxed: nobody else writes it now, and this thread has seen the last write.
         let current = self.load(Ordering::Relaxed);
-        self.0.store(current.then(new.index()).0, order);
+        self.0.store(Self::after(current, new).0, order);
     }
 }
 
@@ -143,8 +148,8 @@ impl<T> Entry<T> {
     }
 }
 
-/// Segments enough for all indices but the last few: 2^32 - 2.
-type Entries<T> = Segments<Entry<T>, 31>;
+/// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
+type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
 /// The pool of one structure.
 pub struct CountedStore<T> {
