@@ -32,7 +32,11 @@ fn test<F: Family>(operations: &[Operation], rest: usize) {
 fuzz_target!(|bytes: &[u8]| {
     let [which, rest, operations @ ..] = bytes else { return };
     let structures = all_structures!(count);
-    let operations: Vec<_> =
-        operations.as_chunks().0.iter().map(|[kind, number]| Operation::of(*kind, *number)).collect();
+    let operations: Vec<_> = operations
+        .as_chunks()
+        .0
+        .iter()
+        .map(|[kind, number]| Operation::of(*kind, *number))
+        .collect();
     structures[usize::from(*which) % structures.len()](&operations, usize::from(*rest));
 });

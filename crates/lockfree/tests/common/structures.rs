@@ -20,12 +20,17 @@ macro_rules! all_structures {
             stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
             stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::new();
             stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
+            stack HerlihyStack: stack::HerlihyStack<T> = stack::HerlihyStack::new();
+            stack HazardHerlihyStack: stack::HerlihyStack<T, memory::Hazard> = stack::HerlihyStack::new();
+            stack EliminationStack: stack::EliminationStack<T> = stack::EliminationStack::new();
+            stack CountedEliminationStack: stack::EliminationStack<T, memory::Counted> = stack::EliminationStack::new();
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
             queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
             queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::new();
             queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
             queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
+            queue NikolaevQueue: queue::NikolaevQueue<T> = queue::NikolaevQueue::with_capacity(4);
             heap HerlihyHeap: heap::HerlihyHeap<u64, T> = heap::HerlihyHeap::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
             heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
@@ -262,7 +267,7 @@ macro_rules! cases {
 macro_rules! counter {
     ($type:ty = $new:expr) => {
         Case {
-            name: stringify!($type),
+            name: stringify!($type).trim_start_matches("counter::"),
             progress: <$type as Counter>::PROGRESS,
             make: || Arc::new(OfCounter::<$type>($new)),
         }
@@ -271,6 +276,12 @@ macro_rules! counter {
 
 /// The structures, and the counters.
 pub(crate) fn all() -> Vec<Case> {
-    let counters: Vec<Case> = vec![];
+    let counters = vec![
+        counter!(counter::FetchAddCounter = counter::FetchAddCounter::new(0)),
+        counter!(counter::CompareExchangeCounter = counter::CompareExchangeCounter::new(0)),
+        counter!(counter::LinkedCounter = counter::LinkedCounter::new(0)),
+        counter!(counter::LockedCounter = counter::LockedCounter::new(0)),
+        counter!(counter::ShardedCounter = counter::ShardedCounter::new(0)),
+    ];
     [all_structures!(cases), counters].concat()
 }
