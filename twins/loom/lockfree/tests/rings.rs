@@ -12,7 +12,8 @@
 use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_lockfree_loom::ConcurrentQueue;
-use stanchion_lockfree_loom::queue::NikolaevQueue;
+use stanchion_lockfree_loom::barging::Barging;
+use stanchion_lockfree_loom::queue::{LockedRing, NikolaevQueue};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -149,4 +150,34 @@ fn nikolaev_is_not_empty() {
 fn nikolaev_three_threads_bounded() {
     let model = Model::new().preemptions(3);
     explore("nikolaev_three_threads_bounded", model, || three_threads(nikolaev(2, 2)));
+}
+
+fn ring(capacity: usize) -> LockedRing<Value, Barging> {
+    LockedRing::with_capacity(capacity)
+}
+
+#[test]
+fn ring_in_and_out() {
+    explore("ring_in_and_out", Model::new(), || in_and_out(ring(1)));
+}
+
+#[test]
+fn ring_never_seems_empty() {
+    explore("ring_never_seems_empty", Model::new(), || never_seems_empty(ring(2)));
+}
+
+#[test]
+fn ring_never_seems_full() {
+    explore("ring_never_seems_full", Model::new(), || never_seems_full(ring(1)));
+}
+
+#[test]
+fn ring_is_not_empty() {
+    explore("ring_is_not_empty", Model::new(), || is_not_empty(ring(2)));
+}
+
+#[test]
+fn ring_three_threads_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("ring_three_threads_bounded", model, || three_threads(ring(2)));
 }
