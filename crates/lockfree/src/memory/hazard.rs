@@ -455,6 +455,20 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
     }
 }
 
+impl<T> HazardOperation<'_, T> {
+    /// Where the value of a node is, for a structure whose values are shared while their nodes are linked.
+    ///
+    /// # Safety
+    ///
+    /// The node of `pointer` is protected or owned, and was allocated with a value.
+    #[inline]
+    pub(crate) unsafe fn look(&self, pointer: *mut Node<T>) -> *const T {
+        // SAFETY: the node is there, by the caller's promise.
+        let storage = unsafe { &(*pointer).value };
+        storage.with(|storage| storage.cast::<T>())
+    }
+}
+
 impl<T> Drop for HazardOperation<'_, T> {
     #[inline]
     fn drop(&mut self) {
