@@ -32,6 +32,7 @@ macro_rules! all_structures {
             queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
             queue LockedRing: queue::LockedRing<T> = queue::LockedRing::with_capacity(4);
             queue NikolaevQueue: queue::NikolaevQueue<T> = queue::NikolaevQueue::with_capacity(4);
+            queue FaaArrayQueue: queue::FaaArrayQueue<T> = queue::FaaArrayQueue::new();
             heap HerlihyHeap: heap::HerlihyHeap<u64, T> = heap::HerlihyHeap::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
             heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
