@@ -44,15 +44,15 @@ use crate::dropping::drop_each;
 /// | | |
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree) |
-/// | cost of a push and a pop | eight locked instructions: four times what two need, as [`ArrayQueue`] or a [ring under a lock](super::LockedQueue) |
+/// | cost of a push and a pop | eight locked instructions, where [`ArrayQueue`] and a [ring under a lock](super::LockedRing) need two: about three times as long |
 /// | memory | the values' array, and 4 words of 8 bytes for each place, rounded up to a power of two; nothing is allocated later |
 /// | order | by the moment at which a place is put into the ring of those that are filled |
 ///
-/// Use it where a thread may stop in the middle of an operation (a signal handler, real-time priorities, a debugger), or where threads by far outnumber
-/// processors. Otherwise [`LockedQueue`](super::LockedQueue) is faster, and so says `cargo bench -p benches --bench lockfree -- "bounded queues"`.
+/// Use it where a thread may stop in the middle of an operation (a signal handler, real-time priorities, a debugger), or where very many processors want
+/// one queue. Otherwise [`LockedRing`](super::LockedRing) is faster: with one thread 7 ns a pair against 24 (`cargo bench -p benches --bench lockfree`).
 ///
 /// **Full** means that each place has a value *or is in the hands of a thread* that is about to fill it or has emptied it and not put it back.
-/// A pop that has not returned yet may still keep a place from the pushes; one that has returned does not.
+/// A pop that has not returned yet may still keep a place from the pushes, or a push that has not; one that has returned does not.
 ///
 /// ```
 /// use stanchion_lockfree::queue::NikolaevQueue;
