@@ -21,7 +21,7 @@
 //!
 //! # Orderings
 //!
-//! The lock orders. The length outside it is Relaxed: a number that was right at some moment.
+//! The lock orders. The length outside it is Relaxed: it is one number, right at some moment.
 //!
 //! Source: the ring is everyone's; that a barging lock around it wins was measured here, see the crate's README.
 

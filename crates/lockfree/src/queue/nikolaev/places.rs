@@ -68,7 +68,7 @@ use machine::atomic::{AtomicU64, Fresh, Ordering};
 
 use Ordering::{Acquire, Relaxed, Release};
 
-/// As many threads can be about to find a ring empty at once: more than Linux gives numbers to, which is 2^22.
+/// So many threads can be about to find a ring empty at once: as many as Linux gives numbers to.
 const TAKERS: u64 = 1 << 22;
 
 /// Places on a line of 64 bytes: neighbours in turn are this many slots apart, so that threads with successive turns do not share a line.
