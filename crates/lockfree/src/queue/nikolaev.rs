@@ -1,7 +1,8 @@
 //! Nikolaev's bounded queue: a ring in which a thread that stops holds nobody up, without pointers and without anything to reclaim.
 //!
-//! Why not the usual ring ([`crossbeam_queue::ArrayQueue`] is one, and Vyukov's): a thread that has claimed a slot there and stops before it has filled
-//! it keeps all others from whatever comes after. Why not a linked queue: that needs a node for each value, and to know when a node may be used again.
+//! Why not the usual ring ([`crossbeam_queue::ArrayQueue`] is one, and Vyukov's): a thread that has claimed a slot there and stops before it has
+//! filled it keeps all others from whatever comes after. Why not a linked queue: that needs a node for each value, and to know when a node may be
+//! used again.
 //!
 //! Values lie in an array that they do not move in. Two rings of *places* in that array are handed round, both of them queues that cannot be held up
 //! (`nikolaev/places.rs` says how):
@@ -48,8 +49,9 @@ use crate::dropping::drop_each;
 /// | memory | the values' array, and 4 words of 8 bytes for each place, rounded up to a power of two; nothing is allocated later |
 /// | order | by the moment at which a place is put into the ring of those that are filled |
 ///
-/// Use it where a thread may stop in the middle of an operation (a signal handler, real-time priorities, a debugger), or where very many processors want
-/// one queue. Otherwise [`LockedRing`](super::LockedRing) is faster: with one thread 7 ns a pair against 24 (`cargo bench -p benches --bench lockfree`).
+/// Use it where a thread may stop in the middle of an operation (a signal handler, real-time priorities, a debugger), or where very many processors
+/// want one queue. Otherwise [`LockedRing`](super::LockedRing) is faster: with one thread 7 ns a pair against 24
+/// (`cargo bench -p benches --bench lockfree`).
 ///
 /// **Full** means that each place has a value *or is in the hands of a thread* that is about to fill it or has emptied it and not put it back.
 /// A pop that has not returned yet may still keep a place from the pushes, or a push that has not; one that has returned does not.
