@@ -6,6 +6,9 @@ use competitive::policy::{
 };
 use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
 use lock_api::{Mutex, RawMutex, RwLock};
+use lockfree::{
+    CompareExchangeCounter, Counter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
+};
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
 use machine::park;
@@ -31,6 +34,10 @@ fn locks<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
             machine::work(*stay);
         },
     )
+}
+
+fn counts<C: Counter + Default + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
+    alike(threads, C::default, C::increment)
 }
 
 fn tries<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
@@ -124,5 +131,10 @@ pub(crate) fn all() -> Vec<Operation> {
         }, |lock| {
             let _ = lock.get();
         }),
+        "lockfree::FetchAddCounter increment" => counts::<FetchAddCounter>,
+        "lockfree::CompareExchangeCounter increment" => counts::<CompareExchangeCounter>,
+        "lockfree::LinkedCounter increment" => counts::<LinkedCounter>,
+        "lockfree::LockedCounter increment" => counts::<LockedCounter>,
+        "lockfree::ShardedCounter increment" => counts::<ShardedCounter>,
     }
 }
