@@ -44,7 +44,7 @@ pub(crate) use all_structures;
 /// Calls a test that is generic over the [`Family`], for each.
 macro_rules! each {
     ([$test:ident] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
-{        $({
+        {$({
             let _tested = $crate::structures::Tested(stringify!($name));
             $test::<$crate::structures::$name>();
         })+}
@@ -239,6 +239,20 @@ impl<S: Shared<u64>> Subject for OfFamily<S> {
     }
 }
 
+/// Its values are cloned, so it is for some values only.
+impl Subject for heap::CopiedHeap<u64, u64> {
+    fn put(&self, value: u64) -> bool {
+        self.push(value.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32, value);
+        true
+    }
+    fn take(&self) -> Option<u64> {
+        self.pop_min().map(|(_, value)| value)
+    }
+    fn look(&self) -> bool {
+        PriorityQueue::is_empty(self)
+    }
+}
+
 struct OfCounter<C>(C);
 
 impl<C: Counter + Send + Sync> Subject for OfCounter<C> {
@@ -269,7 +283,7 @@ macro_rules! cases {
 macro_rules! counter {
     ($type:ty = $new:expr) => {
         Case {
-            name: stringify!($type),
+            name: stringify!($type).trim_start_matches("counter::"),
             progress: <$type as Counter>::PROGRESS,
             make: || Arc::new(OfCounter::<$type>($new)),
         }
@@ -278,6 +292,11 @@ macro_rules! counter {
 
 /// The structures, and the counters.
 pub(crate) fn all() -> Vec<Case> {
+    let copied = Case {
+        name: "CopiedHeap",
+        progress: <heap::CopiedHeap<u64, u64> as PriorityQueue>::PROGRESS,
+        make: || Arc::new(heap::CopiedHeap::new()),
+    };
     let counters = vec![
         counter!(counter::FetchAddCounter = counter::FetchAddCounter::new(0)),
         counter!(counter::CompareExchangeCounter = counter::CompareExchangeCounter::new(0)),
@@ -285,5 +304,5 @@ pub(crate) fn all() -> Vec<Case> {
         counter!(counter::LockedCounter = counter::LockedCounter::new(0)),
         counter!(counter::ShardedCounter = counter::ShardedCounter::new(0)),
     ];
-    [all_structures!(cases), counters].concat()
+    [all_structures!(cases), vec![copied], counters].concat()
 }
