@@ -1,5 +1,10 @@
 //! Priority queues: the smallest key first.
 
+mod locked;
+pub mod sequential;
+
+pub use locked::{LockedHeap, LockedSkewHeap};
+
 use crate::Progress;
 
 /// A priority queue that threads share.

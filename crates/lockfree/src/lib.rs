@@ -4,6 +4,7 @@
 mod macros;
 
 pub mod counter;
+mod dropping;
 pub mod heap;
 pub mod iter;
 pub mod memory;

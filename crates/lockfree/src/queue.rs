@@ -4,6 +4,12 @@ use core::fmt;
 
 use crate::Progress;
 
+mod locked;
+mod two_lock;
+
+pub use locked::LockedQueue;
+pub use two_lock::TwoLockQueue;
+
 /// A queue that threads share.
 ///
 /// ```

@@ -149,6 +149,9 @@ fn describe(state: &State) -> String {
 
 fn doing(thread: &Thread, state: &State) -> String {
     let place = thread.processor;
+    if thread.frozen {
+        return "is frozen".to_owned();
+    }
     match (thread.status, thread.wait) {
         (Status::Spinning, Wait::Word(word)) => {
             format!("spins on processor {place} until {} changes", arena::name(word))

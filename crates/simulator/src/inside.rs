@@ -432,6 +432,7 @@ pub fn pinned() -> Option<usize> {
 pub fn presence(thread: usize) -> Presence {
     glance();
     with(|world, _| match world.state.threads.get(thread).map(|thread| thread.status) {
+        Some(_) if world.state.threads[thread].frozen => Presence::Preempted,
         Some(Status::Running | Status::Spinning) => Presence::Running,
         Some(Status::Ready | Status::Stopped) => Presence::Preempted,
         Some(Status::Blocked) => Presence::Blocked,

@@ -4,11 +4,13 @@
 //! | --- | --- | --- |
 //! | [`keep`] | not to be preempted for a while | Edler, Lipkis and Schonberg 1988, as Michael and Scott 1997 use it |
 //! | [`activations`] | processors that come and go, and say so | Anderson, Bershad, Lazowska and Levy 1992 |
+//! | [`freeze`] | a thread that stops for ever after a given access | the progress tests of this project |
 //! | [`gang`] | slots of threads that run at the same time | Feitelson and Rudolph 1992 |
 //!
 //! As [`inside`](crate::inside), it is called by the code of virtual threads; outside a run each function panics, naming itself.
 
 pub mod activations;
+pub mod freeze;
 pub mod gang;
 pub(crate) mod interrupt;
 pub mod keep;

@@ -136,7 +136,11 @@ impl State {
             words.add(word, kind, at, &done);
         }
         let seen = self.memory.totals().all;
-        self.threads[id.index()].looked_at(word, seen);
+        let thread = &mut self.threads[id.index()];
+        thread.looked_at(word, seen);
+        if thread.accesses_left != u64::MAX {
+            thread.accesses_left -= 1;
+        }
         if kind != Kind::Read {
             self.written[group(line)] = seen;
         }
@@ -281,7 +285,7 @@ impl State {
     pub(crate) fn rouse(&mut self, id: ThreadId, at: Time) {
         let thread = self.thread_mut(id);
         thread.outcome = Outcome::Woken;
-        if thread.status == Status::Blocked {
+        if thread.status == Status::Blocked && !thread.frozen {
             // A deadline that passes from now on is too late.
             self.enter(id, Status::Blocked, at);
             let stretch = self.thread(id).stretch;
@@ -396,8 +400,9 @@ impl State {
         (self.statistics, self.timeline)
     }
 
+    /// Whether nobody is left who could do anything.
     pub(crate) fn has_ended(&self) -> bool {
-        self.threads.iter().all(|thread| thread.status == Status::Ended)
+        self.threads.iter().all(|thread| thread.status == Status::Ended || thread.frozen)
     }
 }
 

@@ -92,6 +92,10 @@ pub(crate) struct Thread {
     oldest: usize,
     /// When it last called something that takes no time, and how often since anything took some; see `State::glance`.
     pub(crate) glances: (Time, u32),
+    /// How many accesses it may still make; see `os::freeze`.
+    pub(crate) accesses_left: u64,
+    /// Whether it never runs again.
+    pub(crate) frozen: bool,
     pub(crate) keep: Keep,
     pub(crate) open: interrupt::Stretch,
     /// Its slot and processor, if it is in a gang.
@@ -121,6 +125,8 @@ impl Thread {
             looks: [(u64::MAX, 0); LOOKS],
             oldest: 0,
             glances: (Time::ZERO, 0),
+            accesses_left: u64::MAX,
+            frozen: false,
             keep: Keep::default(),
             open: interrupt::Stretch::None,
             place: None,

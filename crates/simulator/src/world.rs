@@ -125,10 +125,19 @@ pub(crate) fn synchronize() {
     if ahead == Some(true) {
         suspend();
     }
+    if with(|world, id| world.state.is_to_freeze(id) && freeze(world, id)) == Some(true) {
+        suspend();
+    }
     // Being taken off its processor, it comes back at the beginning of a slice, and as the earliest.
     if with(|world, id| world.state.is_out_of_time(id) && world.state.end_slice(id)) == Some(true) {
         suspend();
     }
+}
+
+#[cold]
+fn freeze(world: &mut World, id: ThreadId) -> bool {
+    world.state.freeze(id);
+    true
 }
 
 /// Leaves the coroutine; comes back when an event says that the thread runs.
@@ -187,7 +196,7 @@ impl State {
     /// Whether `id` cannot simply go on.
     #[inline]
     pub(crate) fn must_wait(&self, id: ThreadId) -> bool {
-        self.is_ahead(id) || self.is_out_of_time(id)
+        self.is_ahead(id) || self.is_out_of_time(id) || self.is_to_freeze(id)
     }
 
     /// The thread goes on when all that is earlier has happened.

@@ -1,0 +1,137 @@
+//! A heap in an array, four children to a node.
+//!
+//! Why four and not two: half as many levels, and the four keys that a level compares lie side by side. Why not `alloc`'s binary heap: it is one of
+//! entries, not of keys and values, its largest comes first, and it moves entries while it compares.
+//!
+//! ```text
+//! children of i: 4i + 1 ..= 4i + 4      parent of i: (i - 1) / 4
+//!
+//! pop:  1. from the root down, always to the smallest child, to a leaf: the path
+//!       2. up the path again, to where the array's last entry belongs; it comes from the bottom, so that is near
+//!       3. move: each entry of the path one place up, the last entry into the place, the root out
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. No key is smaller than its parent's.
+//! 2. Nothing moves before an operation's last comparison (1 and 2 above), so one that panics has changed nothing.
+//!
+//! Source: Johnson, "Priority queues with update and finding minimum spanning trees", IPL 1975, for d children; going to the bottom first is
+//! Wegener's "Bottom-up heapsort", TCS 1993.
+
+use core::fmt;
+
+use super::SequentialHeap;
+
+/// Children of a node.
+const CHILDREN: usize = 4;
+
+/// More levels than any array has.
+const LEVELS: usize = usize::BITS as usize / 2 + 1;
+
+/// A heap of one thread in an array.
+///
+/// Pushing a key that is not among the smallest costs one or two comparisons; popping about 1.5 log2 n. It allocates when it is larger than it ever was.
+///
+/// ```
+/// use stanchion_lockfree::heap::sequential::{QuaternaryHeap, SequentialHeap};
+///
+/// let mut heap = QuaternaryHeap::with_capacity(2);
+/// heap.push(2, 'b');
+/// heap.push(1, 'a');
+/// assert_eq!(heap.pop_min(), Some((1, 'a')));
+/// ```
+#[derive(Clone)]
+pub struct QuaternaryHeap<K, V> {
+    entries: Vec<(K, V)>,
+}
+
+impl<K: Ord, V> QuaternaryHeap<K, V> {
+    fn key(&self, place: usize) -> &K {
+        &self.entries[place].0
+    }
+
+    /// The smallest child of `parent` among the first `len` entries.
+    #[inline]
+    fn smallest_child(&self, parent: usize, len: usize) -> Option<usize> {
+        let first = parent * CHILDREN + 1;
+        let children = self.entries[..len].get(first..)?;
+        let (mut smallest, mut key) = (first, &children.first()?.0);
+        for (at, child) in children.iter().take(CHILDREN).enumerate().skip(1) {
+            if child.0 < *key {
+                (smallest, key) = (first + at, &child.0);
+            }
+        }
+        Some(smallest)
+    }
+}
+
+impl<K: Ord, V> SequentialHeap for QuaternaryHeap<K, V> {
+    type Key = K;
+    type Value = V;
+
+    const NEW: Self = Self { entries: Vec::new() };
+
+    fn with_capacity(capacity: usize) -> Self {
+        Self { entries: Vec::with_capacity(capacity) }
+    }
+
+    #[inline]
+    fn push(&mut self, key: K, value: V) {
+        let end = self.entries.len();
+        let mut place = end;
+        while place > 0 && key < *self.key((place - 1) / CHILDREN) {
+            place = (place - 1) / CHILDREN;
+        }
+        // From here on nothing is compared (Invariant 2).
+        self.entries.push((key, value));
+        let mut hole = end;
+        while hole > place {
+            let parent = (hole - 1) / CHILDREN;
+            self.entries.swap(hole, parent);
+            hole = parent;
+        }
+    }
+
+    #[inline]
+    fn pop_min(&mut self) -> Option<(K, V)> {
+        let last = self.entries.len().checked_sub(1)?;
+        let mut path = [0; LEVELS];
+        let mut depth = 0;
+        while let Some(child) = self.smallest_child(path[depth], last) {
+            depth += 1;
+            path[depth] = child;
+        }
+        while depth > 0 && *self.key(last) < *self.key(path[depth]) {
+            depth -= 1;
+        }
+        // From here on nothing is compared (Invariant 2).
+        let mut carried = self.entries.pop()?;
+        if last > 0 {
+            for place in path[..=depth].iter().rev() {
+                core::mem::swap(&mut self.entries[*place], &mut carried);
+            }
+        }
+        Some(carried)
+    }
+
+    fn min_key(&self) -> Option<&K> {
+        self.entries.first().map(|(key, _)| key)
+    }
+
+    fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+impl<K: Ord, V> Default for QuaternaryHeap<K, V> {
+    fn default() -> Self {
+        Self::NEW
+    }
+}
+
+impl<K, V> fmt::Debug for QuaternaryHeap<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuaternaryHeap").field("len", &self.entries.len()).finish_non_exhaustive()
+    }
+}

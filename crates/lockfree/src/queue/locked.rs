@@ -1,0 +1,194 @@
+//! A queue under a lock: a ring of values, and whichever lock one likes.
+//!
+//! Why it is here: it is what the others are measured against. Why not a linked list, as in the paper: a ring needs no node for a value and touches one
+//! line less for each operation, so it is the stronger rival.
+//!
+//! # Invariants
+//!
+//! 1. `values` is touched only by the holder of the lock.
+//!
+//! Source: the single-lock queue that Michael and Scott 1997, section 4.1, measure against.
+
+use std::collections::VecDeque;
+
+use lock_api::{Mutex, MutexGuard, RawMutex};
+use machine::cell::UnsafeCell;
+use stanchion_competitive::RawPolicyMutex;
+
+use super::{ConcurrentQueue, Full};
+use crate::Progress;
+
+/// A queue of `T` under a lock `L`: any `lock_api` raw mutex.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`Blocking`](Progress::Blocking): the others wait for a thread that stops with the lock |
+/// | cost | the lock's |
+/// | memory | a ring that doubles when it is full, under the lock, and does not shrink |
+///
+/// ```
+/// use stanchion_lockfree::queue::LockedQueue;
+///
+/// static QUEUE: LockedQueue<&str> = LockedQueue::new();
+/// QUEUE.push("first");
+/// QUEUE.push("second");
+/// assert_eq!(QUEUE.pop(), Some("first"));
+/// assert_eq!(QUEUE.len(), 1);
+/// ```
+///
+/// With another lock:
+///
+/// ```
+/// use stanchion_lockfree::queue::LockedQueue;
+///
+/// let queue: LockedQueue<u32, stanchion_spin::TestAndSet> = LockedQueue::with_capacity(8);
+/// queue.push(1);
+/// assert_eq!(queue.pop_all(), [1]);
+/// ```
+///
+/// What is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// let queue: stanchion_lockfree::queue::LockedQueue<std::rc::Rc<()>> = Default::default();
+/// shared(&queue);
+/// ```
+pub struct LockedQueue<T, L = RawPolicyMutex> {
+    values: Mutex<L, UnsafeCell<VecDeque<T>>>,
+}
+
+impl<T, L: RawMutex> LockedQueue<T, L> {
+    /// An empty queue, which has not allocated.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { values: Mutex::new(UnsafeCell::new(VecDeque::new())) }
+    }
+
+    /// With room for `capacity` values; it grows beyond.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than `isize::MAX` bytes.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { values: Mutex::new(UnsafeCell::new(VecDeque::with_capacity(capacity))) }
+    }
+
+    /// Puts `value` at the end.
+    pub fn push(&self, value: T) {
+        let values = self.values.lock();
+        values.with_mut(|values| {
+            // SAFETY: the lock is held (Invariant 1).
+            let values = unsafe { &mut *values };
+            values.push_back(value);
+            // The cell is charged for the ring's ends; the place in the ring is a line of its own.
+            values.back().inspect(|place| machine::write(*place));
+        });
+    }
+
+    /// Takes the oldest.
+    pub fn pop(&self) -> Option<T> {
+        let values = self.values.lock();
+        values.with_mut(|values| {
+            // SAFETY: the lock is held (Invariant 1).
+            let values = unsafe { &mut *values };
+            values.front().inspect(|place| machine::read(*place));
+            values.pop_front()
+        })
+    }
+
+    /// Takes all in one step, the oldest first; the queue allocates anew for what comes then.
+    #[must_use = "what was in the queue is in it"]
+    pub fn pop_all(&self) -> VecDeque<T> {
+        let values = self.values.lock();
+        values.with_mut(|values| {
+            // SAFETY: the lock is held (Invariant 1).
+            let values = unsafe { &mut *values };
+            core::mem::take(values)
+        })
+    }
+
+    /// How many there are. Takes the lock.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        Self::count(&self.values.lock())
+    }
+
+    /// Whether there is nothing in it. Takes the lock.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many there are, if the lock is free.
+    fn try_len(&self) -> Option<usize> {
+        self.values.try_lock().as_ref().map(Self::count)
+    }
+
+    fn count(values: &MutexGuard<'_, L, UnsafeCell<VecDeque<T>>>) -> usize {
+        values.with(|values| {
+            // SAFETY: the lock is held (Invariant 1).
+            let values = unsafe { &*values };
+            values.len()
+        })
+    }
+}
+
+impl<T, L: RawMutex> ConcurrentQueue for LockedQueue<T, L> {
+    type Item = T;
+
+    const PROGRESS: Progress = Progress::Blocking;
+
+    fn try_push(&self, value: T) -> Result<(), Full<T>> {
+        self.push(value);
+        Ok(())
+    }
+
+    fn pop(&self) -> Option<T> {
+        self.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+conveniences! {
+    impl[T, L: RawMutex] LockedQueue<T, L>;
+    item: T;
+    take: |queue| queue.pop();
+    put: |queue, value| queue.push(value);
+    new: LockedQueue::new();
+    debug: |queue| len = queue.try_len();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+    assert_impl_all!(LockedQueue<u32>: Send, Sync);
+    // A value that must stay with its thread must not be pushed here and popped there.
+    assert_not_impl_any!(LockedQueue<std::rc::Rc<u32>>: Send, Sync);
+
+    #[test]
+    fn first_in_first_out() {
+        let mut queue: LockedQueue<u32> = LockedQueue::default();
+        queue.extend([1, 2]);
+        (&queue).extend([3]);
+        assert_eq!(queue.len(), 3);
+        assert_eq!(queue.pop(), Some(1));
+        assert!(queue.drain().eq([2, 3]));
+        assert!(queue.is_empty());
+        assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn debug_does_not_wait_for_the_lock() {
+        let queue: LockedQueue<u32> = [1].into_iter().collect();
+        assert_eq!(format!("{queue:?}"), "LockedQueue { len: Some(1), .. }");
+        let held = queue.values.lock();
+        assert_eq!(format!("{queue:?}"), "LockedQueue { len: None, .. }");
+        drop(held);
+    }
+}

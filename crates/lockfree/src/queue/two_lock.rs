@@ -1,0 +1,338 @@
+//! Michael and Scott's queue with two locks: pushes exclude pushes, pops exclude pops, and a push does not exclude a pop.
+//!
+//! Why a dummy node: with it `head` and `tail` never name what the other end works on, so neither end looks at the other's word, even when the queue has
+//! one value or none. The one word that both touch is the `next` of the last node. The 1996 text leaves it to the machine; here it is atomic.
+//!
+//! Why not a free list between the ends: a pop would have to hand its node over by a locked instruction. The nodes that have been popped stay in
+//! the list, before `head`, and a push takes them from there (Vyukov's trick for queues of one producer and one consumer, which each end is to the other).
+//!
+//! ```text
+//! first ──► … ──► dummy ──► oldest ──► … ──► newest
+//! tail's          head                       last
+//! └ empty, for use again ┘  └──── hold values ─────┘
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. From `first` each node's `next` leads to the following one, up to `last`, whose `next` is null. No node is freed before the queue is.
+//! 2. `head` names the dummy. The nodes after it hold values; it and those before it hold none.
+//! 3. The holder of the head's lock moves `head` forward, and takes the value of the node that it moves it to.
+//! 4. The holder of the tail's lock owns `first`, `last` and the nodes from `first` up to the dummy that it has `seen`, without that one.
+//! 5. As long as nothing was ever pushed, all pointers are null; the first push makes the dummy.
+//!
+//! # Orderings
+//!
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | push: store the `next` of the last | Release | the Acquire load of a pop: the value is there |
+//! | pop: store `head` | Release | the Acquire load of a push: the value has been taken, the node before is nobody's |
+//! | the first push: store `head` | Release | the Acquire load of a pop: there is a node |
+//!
+//! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent queue algorithms", PODC 1996, figure 2.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use crossbeam_utils::CachePadded;
+use lock_api::{Mutex, RawMutex};
+use machine::atomic::{AtomicPtr, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use stanchion_competitive::RawPolicyMutex;
+
+use super::{ConcurrentQueue, Full};
+use crate::Progress;
+use crate::dropping::{Finally, drop_each};
+
+/// A queue of `T` whose ends have a lock `L` each: any `lock_api` raw mutex.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`Blocking`](Progress::Blocking): pushes wait for a thread that stops in a push, pops for one that stops in a pop |
+/// | cost | one lock and one node's lines; no allocation up to the length that the queue once had |
+/// | memory | a node for each value, for as many as there ever were at a time |
+///
+/// Two locks are a gain where pushes and pops come from different threads on at least two processors. Where the same threads do both, one lock moves
+/// fewer lines: see [`LockedQueue`](super::LockedQueue). When threads outnumber processors, two locks are two chances of stopping with one.
+///
+/// ```
+/// use stanchion_lockfree::queue::TwoLockQueue;
+///
+/// static QUEUE: TwoLockQueue<&str> = TwoLockQueue::new();
+/// QUEUE.push("first");
+/// QUEUE.push("second");
+/// assert_eq!(QUEUE.pop(), Some("first"));
+/// assert!(!QUEUE.is_empty());
+/// ```
+///
+/// With another lock:
+///
+/// ```
+/// use stanchion_lockfree::queue::TwoLockQueue;
+///
+/// let queue: TwoLockQueue<u32, stanchion_spin::Ticket> = (1..=3).collect();
+/// assert!(queue.into_iter().eq([1, 2, 3]));
+/// ```
+///
+/// What is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// let queue: stanchion_lockfree::queue::TwoLockQueue<std::rc::Rc<()>> = Default::default();
+/// shared(&queue);
+/// ```
+pub struct TwoLockQueue<T, L: RawMutex = RawPolicyMutex> {
+    head: CachePadded<Head<T, L>>,
+    tail: CachePadded<Mutex<L, UnsafeCell<Tail<T>>>>,
+}
+
+struct Head<T, L> {
+    lock: Mutex<L, ()>,
+    /// The dummy, or null before the first push.
+    dummy: AtomicPtr<Node<T>>,
+}
+
+/// What the holder of the tail's lock knows (Invariant 4).
+struct Tail<T> {
+    first: *mut Node<T>,
+    seen: *mut Node<T>,
+    last: *mut Node<T>,
+}
+
+struct Node<T> {
+    next: AtomicPtr<Node<T>>,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+impl<T> Node<T> {
+    fn allocate(next: *mut Self) -> *mut Self {
+        let value = UnsafeCell::new(MaybeUninit::uninit());
+        Box::into_raw(Box::new(Self { next: AtomicPtr::fresh(next), value }))
+    }
+}
+
+impl<T, L: RawMutex> TwoLockQueue<T, L> {
+    /// An empty queue, which has not allocated.
+    #[must_use]
+    pub const fn new() -> Self {
+        let dummy = AtomicPtr::new(ptr::null_mut());
+        let tail = Tail { first: ptr::null_mut(), seen: ptr::null_mut(), last: ptr::null_mut() };
+        Self {
+            head: CachePadded::new(Head { lock: Mutex::new(()), dummy }),
+            tail: CachePadded::new(Mutex::new(UnsafeCell::new(tail))),
+        }
+    }
+
+    /// With nodes for `capacity` values; it grows beyond.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        let dummy = Node::allocate(ptr::null_mut());
+        let mut first = dummy;
+        for _ in 0..capacity {
+            first = Node::allocate(first);
+        }
+        let mut queue = Self::new();
+        *queue.tail.get_mut() = UnsafeCell::new(Tail { first, seen: dummy, last: dummy });
+        queue.head.dummy = AtomicPtr::fresh(dummy);
+        queue
+    }
+
+    /// Puts `value` at the end.
+    pub fn push(&self, value: T) {
+        let tail = self.tail.lock();
+        tail.with_mut(|tail| {
+            // SAFETY: the tail's lock is held (Invariant 4).
+            let tail = unsafe { &mut *tail };
+            let node = self.unused(tail);
+            // SAFETY: the node is the lock holder's (Invariant 4), and nodes are not freed (Invariant 1).
+            let node = unsafe { &*node };
+            node.value.with_mut(|place| {
+                // SAFETY: the node is in nobody's way, and holds no value (Invariant 2).
+                let place = unsafe { &mut *place };
+                place.write(value);
+            });
+            // Relaxed: published by the next store.
+            node.next.store(ptr::null_mut(), Ordering::Relaxed);
+            // SAFETY: nodes are not freed (Invariant 1).
+            let last = unsafe { &*tail.last };
+            // Release: pairs with the Acquire of the pop that finds the node.
+            last.next.store(ptr::from_ref(node).cast_mut(), Ordering::Release);
+            tail.last = ptr::from_ref(node).cast_mut();
+        });
+    }
+
+    /// A node for a push: one that was popped, or a new one.
+    fn unused(&self, tail: &mut Tail<T>) -> *mut Node<T> {
+        if tail.first == tail.seen {
+            // Acquire: pairs with the Release of the pop that has left the nodes before it.
+            tail.seen = self.head.dummy.load(Ordering::Acquire);
+        }
+        if tail.first == tail.seen {
+            if tail.last.is_null() {
+                let dummy = Node::allocate(ptr::null_mut());
+                *tail = Tail { first: dummy, seen: dummy, last: dummy };
+                // Release: pairs with the Acquire of the pops. They do not write it while it is null (Invariant 5).
+                self.head.dummy.store(dummy, Ordering::Release);
+            }
+            return Node::allocate(ptr::null_mut());
+        }
+        let node = tail.first;
+        // SAFETY: nodes are not freed (Invariant 1).
+        let link = unsafe { &(*node).next };
+        // Relaxed: written under this lock.
+        tail.first = link.load(Ordering::Relaxed);
+        node
+    }
+
+    /// Takes the oldest.
+    pub fn pop(&self) -> Option<T> {
+        let head = &*self.head;
+        let held = head.lock.lock();
+        let next = head.oldest()?;
+        // SAFETY: nodes are not freed (Invariant 1).
+        let place = unsafe { &(*next).value };
+        let value = place.with(|value| {
+            // SAFETY: nodes after the dummy hold values, and with the head's lock this one is ours (Invariants 2 and 3).
+            unsafe { (*value).assume_init_read() }
+        });
+        // Release: pairs with the Acquire of the push that uses the former dummy.
+        head.dummy.store(next, Ordering::Release);
+        drop(held);
+        Some(value)
+    }
+
+    /// Whether there is nothing in it. Takes the head's lock.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let _held = self.head.lock.lock();
+        self.head.oldest().is_none()
+    }
+}
+
+impl<T, L> Head<T, L> {
+    /// The node of the oldest value, for the holder of the lock.
+    fn oldest(&self) -> Option<*mut Node<T>> {
+        // Acquire: pairs with the Release of the first push; pops come one after the other.
+        let dummy = self.dummy.load(Ordering::Acquire);
+        if dummy.is_null() {
+            return None;
+        }
+        // SAFETY: nodes are not freed (Invariant 1).
+        let link = unsafe { &(*dummy).next };
+        // Acquire: pairs with the Release of the push that linked it.
+        let next = link.load(Ordering::Acquire);
+        (!next.is_null()).then_some(next)
+    }
+}
+
+impl<T, L: RawMutex> Drop for TwoLockQueue<T, L> {
+    fn drop(&mut self) {
+        let first = self.tail.get_mut().get_mut().first;
+        // Last, and also if dropping a value panics.
+        let _nodes = Finally(|| {
+            let mut node = first;
+            while !node.is_null() {
+                // SAFETY: each is in the list once, and nobody else has the queue (Invariant 1).
+                let owned = unsafe { Box::from_raw(node) };
+                // Relaxed: whoever drops the queue has come after all pushes.
+                node = owned.next.load(Ordering::Relaxed);
+            }
+        });
+        // Relaxed: likewise.
+        let mut node = self.head.dummy.load(Ordering::Relaxed);
+        drop_each(|| {
+            if node.is_null() {
+                return None;
+            }
+            // SAFETY: nodes are freed last.
+            let link = unsafe { &(*node).next };
+            // Relaxed: likewise.
+            node = link.load(Ordering::Relaxed);
+            if node.is_null() {
+                return None;
+            }
+            // SAFETY: nodes are freed last.
+            let place = unsafe { &(*node).value };
+            // SAFETY: nodes after the dummy hold values (Invariant 2); each is passed once.
+            Some(place.with(|value| unsafe { (*value).assume_init_read() }))
+        });
+    }
+}
+
+// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the nodes belong to the queue.
+unsafe impl<T: Send, L: RawMutex + Send> Send for TwoLockQueue<T, L> {}
+// SAFETY: the ends are used under their locks (Invariants 3 and 4); no two threads ever share a value.
+unsafe impl<T: Send, L: RawMutex + Sync> Sync for TwoLockQueue<T, L> {}
+
+impl<T, L: RawMutex> ConcurrentQueue for TwoLockQueue<T, L> {
+    type Item = T;
+
+    const PROGRESS: Progress = Progress::Blocking;
+
+    fn try_push(&self, value: T) -> Result<(), Full<T>> {
+        self.push(value);
+        Ok(())
+    }
+
+    fn pop(&self) -> Option<T> {
+        self.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+conveniences! {
+    impl[T, L: RawMutex] TwoLockQueue<T, L>;
+    item: T;
+    take: |queue| queue.pop();
+    put: |queue, value| queue.push(value);
+    new: TwoLockQueue::new();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+    assert_impl_all!(TwoLockQueue<u32>: Send, Sync);
+    // A value that must stay with its thread must not be pushed here and popped there.
+    assert_not_impl_any!(TwoLockQueue<std::rc::Rc<u32>>: Send, Sync);
+
+    fn nodes<T>(queue: &mut TwoLockQueue<T>) -> usize {
+        let mut node = queue.tail.get_mut().get_mut().first;
+        let mut count = 0;
+        while !node.is_null() {
+            count += 1;
+            // SAFETY: nobody else has the queue.
+            node = unsafe { (*node).next.load(Ordering::Relaxed) };
+        }
+        count
+    }
+
+    #[test]
+    fn first_in_first_out() {
+        let mut queue: TwoLockQueue<u32> = TwoLockQueue::new();
+        assert_eq!(queue.pop(), None);
+        queue.extend([1, 2]);
+        (&queue).extend([3]);
+        assert_eq!(queue.pop(), Some(1));
+        assert!(queue.drain().eq([2, 3]));
+        assert!(queue.is_empty());
+        assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn nodes_are_used_again() {
+        let mut queue: TwoLockQueue<u32> = TwoLockQueue::with_capacity(2);
+        for round in 0..100 {
+            queue.push(round);
+            queue.push(round);
+            assert_eq!(queue.pop(), Some(round));
+            assert_eq!(queue.pop(), Some(round));
+        }
+        assert_eq!(nodes(&mut queue), 3);
+        (0..5).for_each(|value| queue.push(value));
+        assert_eq!(nodes(&mut queue), 6);
+    }
+}
