@@ -14,6 +14,7 @@ mod catalogue;
 mod context;
 mod experiment;
 mod klmo91;
+mod ms97;
 pub(crate) mod locks;
 pub(crate) mod outcome;
 pub(crate) mod regret;
