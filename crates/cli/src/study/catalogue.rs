@@ -5,9 +5,9 @@
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
 use super::experiment::Paper::{self, All89, Fr92, Ms97, Sa92};
-use super::experiment::Part::{self, Activations, Applications, Gang, Lockfree, Threadpool};
+use super::experiment::Part::{self, Activations, Applications, Gang, Threadpool};
 use super::experiment::{Bodies, Experiment};
-use super::{all89, klmo91, regret, regsim};
+use super::{all89, klmo91, ms97, regret, regsim};
 
 /// How many results the papers have; [`BESIDE`] stand beside them.
 #[cfg(test)]

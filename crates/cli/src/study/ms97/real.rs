@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use machine::multiprogramming::Multiprogramming;
 use machine::topology::pin;
+use stanchion_model::random::Random;
 
 use super::super::context::{Context, Stop};
 use super::super::locks::start::StartLine;
@@ -118,10 +119,10 @@ fn measure(
 }
 
 fn process(subject: &dyn Subject, turns: u64, rest: Loop, seed: u64) {
-    let mut random = Random(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut random = Random::new(seed);
     for _ in 0..turns {
-        let key = random.next();
-        subject.turn(key, &mut || rest.run(random.next()));
+        let key = random.next_u64();
+        subject.turn(key, &mut || rest.run(&mut random));
     }
 }
 
@@ -146,27 +147,19 @@ impl Loop {
     }
 
     /// Runs it, a tenth longer or shorter at most.
-    fn run(self, random: u64) {
-        let spread = self.turns / 5;
-        self.turn(self.turns - spread / 2 + random % (spread + 1));
+    fn run(self, random: &mut Random) {
+        self.turn(self.length(random));
+    }
+
+    fn length(self, random: &mut Random) -> u64 {
+        let tenth = self.turns / 10;
+        self.turns - tenth + random.below(2 * tenth + 1)
     }
 
     fn turn(self, turns: u64) {
         for turn in 0..turns {
             black_box(turn);
         }
-    }
-}
-
-/// Marsaglia's xorshift, which is random enough for lengths of loops and for keys.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
     }
 }
 
@@ -195,11 +188,8 @@ mod tests {
     #[test]
     fn a_rest_is_within_a_tenth() {
         let rest = Loop { turns: 1_000 };
-        let spread = rest.turns / 5;
-        let mut random = Random(7);
-        let lengths: Vec<u64> = (0..1_000)
-            .map(|_| rest.turns - spread / 2 + random.next() % (spread + 1))
-            .collect();
+        let mut random = Random::new(7);
+        let lengths: Vec<u64> = (0..1_000).map(|_| rest.length(&mut random)).collect();
         assert!(lengths.iter().all(|length| (900..=1_100).contains(length)));
         assert!(lengths.iter().any(|&length| length < 950) && lengths.iter().any(|&length| length > 1_050));
     }
