@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use machine::multiprogramming::Multiprogramming;
 use machine::topology::pin;
-use stanchion_model::random::Random;
+use stanchion_model::Random;
 
 use super::super::context::{Context, Stop};
 use super::super::locks::start::StartLine;
