@@ -2,13 +2,40 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use stanchion_lockfree::{
+    CompareExchangeCounter, Counter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
+};
+
 use crate::contest::{Family, Structure};
 
 /// All counters.
 pub(crate) fn family() -> Family {
     Family::new("counters")
+        .ours::<Ours<FetchAddCounter>>("FetchAddCounter")
+        .ours::<Ours<CompareExchangeCounter>>("CompareExchangeCounter")
+        .ours::<Ours<LinkedCounter>>("LinkedCounter")
+        .ours::<Ours<LockedCounter>>("LockedCounter")
+        .ours::<Ours<LockedCounter<stanchion_spin::TestAndSet>>>("LockedCounter<TestAndSet>")
+        .ours::<Ours<ShardedCounter>>("ShardedCounter")
         .peer::<AtomicU64>("std AtomicU64")
         .peer::<parking_lot::Mutex<u64>>("parking_lot Mutex<u64>")
+}
+
+/// One of ours.
+struct Ours<C>(C);
+
+impl<C: Counter + Default + Sync> Structure for Ours<C> {
+    fn make() -> Self {
+        Self(C::default())
+    }
+
+    fn first(&self, _number: u64) {
+        self.0.increment();
+    }
+
+    fn second(&self) {
+        self.0.increment();
+    }
 }
 
 impl Structure for AtomicU64 {

@@ -1,9 +1,13 @@
 //! Priority queues: the smallest key first.
 
+mod herlihy;
 mod locked;
 pub mod sequential;
+pub(crate) mod words;
 
+pub use herlihy::HerlihyHeap;
 pub use locked::{LockedHeap, LockedSkewHeap};
+pub use words::{Block, Total, Words};
 
 use crate::Progress;
 

@@ -87,3 +87,24 @@ impl<S: fmt::Debug> fmt::Debug for IntoIter<S> {
         f.debug_tuple("IntoIter").field(&self.structure).finish()
     }
 }
+
+/// Drops what is left in a structure, one by one: how a linked structure is dropped without recursion.
+///
+/// If a value's destructor panics, the rest is dropped all the same before the panic goes on.
+pub(crate) fn drop_rest<S: Take>(structure: &S) {
+    drop_remaining(&mut core::iter::from_fn(|| structure.take()));
+}
+
+/// Drops what an iterator still has; the same.
+pub(crate) fn drop_remaining<I: Iterator>(values: &mut I) {
+    /// Goes on where a panic stopped it.
+    struct Remaining<'i, I: Iterator>(&'i mut I);
+
+    impl<I: Iterator> Drop for Remaining<'_, I> {
+        fn drop(&mut self) {
+            self.0.for_each(drop);
+        }
+    }
+
+    Remaining(values).0.for_each(drop);
+}

@@ -3,19 +3,27 @@
 #[macro_use]
 mod macros;
 
+pub mod blocking;
 pub mod counter;
 mod dropping;
 pub mod heap;
 pub mod iter;
+mod linked_cell;
 pub mod memory;
 pub mod progress;
 pub mod queue;
+mod segments;
 pub mod stack;
 
 pub use lock_api;
 
-pub use counter::Counter;
+pub use blocking::{Blocking, Closed, PopError, PushError};
+pub use counter::{
+    CompareExchangeCounter, Counter, FetchAdd, FetchAddCounter, LinkedCounter, LockedCounter,
+    ShardedCounter,
+};
 pub use heap::PriorityQueue;
+pub use linked_cell::{Link, LinkedCell};
 pub use progress::Progress;
 pub use queue::{ConcurrentQueue, Full};
 pub use stack::ConcurrentStack;

@@ -178,6 +178,10 @@ pub type LinkOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Link;
 #[doc(hidden)]
 pub type PointerOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Pointer;
 
+mod counted;
+mod hazard;
+mod segments;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Counted {}

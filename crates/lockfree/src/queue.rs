@@ -5,9 +5,13 @@ use core::fmt;
 use crate::Progress;
 
 mod locked;
+mod michael_scott;
+mod prakash_lee_johnson;
 mod two_lock;
 
 pub use locked::LockedQueue;
+pub use michael_scott::MichaelScottQueue;
+pub use prakash_lee_johnson::PrakashLeeJohnsonQueue;
 pub use two_lock::TwoLockQueue;
 
 /// A queue that threads share.

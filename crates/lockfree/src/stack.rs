@@ -3,8 +3,10 @@
 use crate::Progress;
 
 mod locked;
+mod treiber;
 
 pub use locked::LockedStack;
+pub use treiber::{PopAll, TreiberStack};
 
 /// A stack that threads share.
 ///

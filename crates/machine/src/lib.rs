@@ -51,7 +51,7 @@ pub mod topology;
 
 pub use backend::choice;
 pub use data::{burn, label, read, work, write};
-pub use model::{Explored, Model, model};
+pub use model::{Explored, Model, model, sized};
 #[cfg(feature = "std")]
 pub use refused::Refused;
 

@@ -30,3 +30,16 @@ pub use sampled::{Explored, Model};
 pub fn model(body: impl Fn() + Send + Sync + 'static) {
     Model::new().check(body);
 }
+
+/// A size that only memory or time decides: `usual`, or `modelled` under loom, where a thousand elements are a thousand steps of every execution.
+///
+/// ```
+/// /// How many nodes are collected before they are freed together.
+/// const BATCH: usize = machine::sized(256, 2);
+/// # assert_eq!(BATCH, 256);
+/// # use stanchion_machine as machine;
+/// ```
+#[must_use]
+pub const fn sized(usual: usize, modelled: usize) -> usize {
+    if cfg!(stanchion_loom) { modelled } else { usual }
+}

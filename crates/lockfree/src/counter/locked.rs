@@ -1,0 +1,92 @@
+//! A counter under a lock: what the others are measured against.
+//!
+//! Why at all: the 1998 paper's question is what a lock costs when its holder is preempted, and a counter has the shortest critical section there is.
+//!
+//! Source: Michael and Scott 1998, section 4.4.
+
+use core::fmt;
+
+use lock_api::{Mutex, RawMutex};
+use stanchion_competitive::RawPolicyMutex;
+
+use super::{Counter, FetchAdd};
+use crate::Progress;
+
+/// A counter under a lock `L`, any [`lock_api::RawMutex`].
+///
+/// | | |
+/// | --- | --- |
+/// | progress | blocking: who holds the lock and stops, stops the others |
+/// | an addition | an acquisition and a release |
+/// | size | that of the lock, and 8 bytes |
+///
+/// ```
+/// use stanchion_lockfree::{Counter, LockedCounter};
+///
+/// let counter: LockedCounter = LockedCounter::new(1);
+/// counter.add(2);
+/// assert_eq!(counter.get(), 3);
+///
+/// ```
+///
+/// Under a lock that serves in order:
+///
+/// ```
+/// use stanchion_lockfree::{Counter, LockedCounter};
+///
+/// let counter = LockedCounter::<stanchion_spin::Mcs>::new(0);
+/// counter.increment();
+/// assert_eq!(counter.get(), 1);
+/// ```
+pub struct LockedCounter<L = RawPolicyMutex> {
+    count: Mutex<L, u64>,
+}
+
+impl<L: RawMutex> LockedCounter<L> {
+    /// A counter that starts at `count`.
+    #[must_use]
+    pub const fn new(count: u64) -> Self {
+        Self { count: Mutex::new(count) }
+    }
+}
+
+impl<L: RawMutex> Counter for LockedCounter<L> {
+    const PROGRESS: Progress = Progress::Blocking;
+
+    #[inline]
+    fn add(&self, amount: u64) {
+        self.fetch_add(amount);
+    }
+
+    #[inline]
+    fn get(&self) -> u64 {
+        *self.count.lock()
+    }
+}
+
+impl<L: RawMutex> FetchAdd for LockedCounter<L> {
+    #[inline]
+    fn fetch_add(&self, amount: u64) -> u64 {
+        let mut count = self.count.lock();
+        let before = *count;
+        *count = before.wrapping_add(amount);
+        before
+    }
+}
+
+impl<L: RawMutex> Default for LockedCounter<L> {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl<L: RawMutex> fmt::Debug for LockedCounter<L> {
+    /// Does not wait for the lock: a counter that is locked shows no count.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_tuple("LockedCounter");
+        match self.count.try_lock() {
+            Some(count) => shown.field(&*count).finish(),
+            None => shown.finish_non_exhaustive(),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A counter in parts: each thread adds to a line of its own, and whoever asks sums up.
+//!
+//! Why not one word: its line must come to each thread that adds, 50 to 100 ns each time, and no instruction changes that. Here an addition touches nothing
+//! that another thread writes. What is given up: the sum is not of one moment.
+//!
+//! # What a sum may be
+//!
+//! The parts are read one after another. All that was added before the call is in the sum; of what is added during the call, anything may be. So two
+//! additions, the later one seen and the earlier one not: no single order of additions and reads explains that, and the counter is *not linearizable*. But a
+//! sum lies between what had been added when the call began and what has been added when it ends.
+//!
+//! # The lines
+//!
+//! ```text
+//! segments    0            1                                2
+//!             |            |                                |
+//!             v            v                                v
+//!             8 lines      16 lines                         null: no thread with an index above 23 has added yet
+//! index       0 ... 7      8 ... 23                         24 ... 55
+//! ```
+//!
+//! A thread's line is found by [`machine::thread::index`]. Threads that have no index, because they are ending or there are too many, share one line.
+//!
+//! # Invariants
+//!
+//! 1. A line that belongs to an index is written by the thread that has the index, and no other. So a load and a store make an addition.
+//! 2. A segment, once there, stays where it is until the counter is dropped.
+//!
+//! # Orderings
+//!
+//! | access | ordering | pairs with |
+//! | --- | --- | --- |
+//! | publishing a segment | Release | the load of the segment: its lines hold 0 before anybody finds them |
+//! | loading a segment | Acquire | the above |
+//! | the lines | Relaxed | nothing: numbers |
+//!
+//! Source: the statistics counters of operating systems, which are kept for each processor; McKenney, "Is Parallel Programming Hard", chapter 5, for what a
+//! sum may be.
+
+use core::fmt;
+use core::ptr;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicPtr, AtomicU64, Fresh, Ordering};
+use machine::thread::{INDICES, index};
+
+use super::Counter;
+use crate::Progress;
+
+type Line = CachePadded<AtomicU64>;
+
+/// Lines of the first segment; each further one has twice as many as the one before.
+const FIRST: usize = 8;
+
+/// As many as hold a line for every index.
+const SEGMENTS: usize = 12;
+
+const _: () = assert!(FIRST * ((1 << SEGMENTS) - 1) >= INDICES);
+
+/// A counter that threads add to without meeting.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | wait-free, but for the allocation at a thread's first addition |
+/// | an addition | a load and a store in a line of the thread's own, and finding it |
+/// | [`get`](Counter::get) | a load from each line: about as many lines as there have been threads at one time, each probably elsewhere |
+/// | linearizable | no: see the [module](super) for what a sum may be; exact once the threads that add have been joined |
+/// | size | 224 bytes, and a line for each thread, in segments of 8, 16, 32… |
+/// | in a signal's handler | an addition that interrupts another on the same counter may be lost |
+///
+/// ```
+/// use stanchion_lockfree::{Counter, ShardedCounter};
+///
+/// static SENT: ShardedCounter = ShardedCounter::new(0);
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| (0..100).for_each(|_| SENT.add(10)));
+///     }
+/// });
+/// assert_eq!(SENT.get(), 4_000);
+/// ```
+pub struct ShardedCounter {
+    segments: [AtomicPtr<Line>; SEGMENTS],
+    /// What it started at, and what threads without an index have added.
+    shared: CachePadded<AtomicU64>,
+}
+
+impl ShardedCounter {
+    /// A counter that starts at `count`. It allocates when a thread first adds.
+    #[must_use]
+    pub const fn new(count: u64) -> Self {
+        Self {
+            segments: [const { AtomicPtr::new(ptr::null_mut()) }; SEGMENTS],
+            shared: CachePadded::new(AtomicU64::new(count)),
+        }
+    }
+
+    /// The line of the thread with this index.
+    #[inline]
+    fn line(&self, index: usize) -> &AtomicU64 {
+        let (segment, place) = place(index);
+        // Acquire: pairs with the Release of whoever published the segment.
+        let mut lines = self.segments[segment].load(Ordering::Acquire);
+        if lines.is_null() {
+            lines = self.grow(segment);
+        }
+        // SAFETY: a segment has `length` lines, and `place` is below that.
+        let line = unsafe { lines.add(place) };
+        // SAFETY: by Invariant 2 the segment lives as long as the counter.
+        unsafe { &*line }
+    }
+
+    /// The segment, made by this thread or by one that was faster.
+    #[cold]
+    fn grow(&self, segment: usize) -> *mut Line {
+        let lines: Box<[Line]> =
+            (0..length(segment)).map(|_| CachePadded::new(AtomicU64::fresh(0))).collect();
+        let lines = Box::into_raw(lines).cast::<Line>();
+        // Release: pairs with the Acquire loads of the segment. Acquire if another was faster: its lines are used.
+        let published = self.segments[segment].compare_exchange(
+            ptr::null_mut(),
+            lines,
+            Ordering::Release,
+            Ordering::Acquire,
+        );
+        match published {
+            Ok(_) => lines,
+            Err(faster) => {
+                // SAFETY: made above, and nobody else has seen it.
+                unsafe { free(lines, segment) };
+                faster
+            }
+        }
+    }
+
+    fn segment(&self, segment: usize) -> &[Line] {
+        // Acquire: pairs with the Release of whoever published the segment.
+        let lines = self.segments[segment].load(Ordering::Acquire);
+        if lines.is_null() {
+            return &[];
+        }
+        // SAFETY: by Invariant 2 it lives as long as the counter; it was made with this length.
+        unsafe { core::slice::from_raw_parts(lines, length(segment)) }
+    }
+}
+
+const fn length(segment: usize) -> usize {
+    FIRST << segment
+}
+
+/// The segment of an index, and where in it.
+#[inline]
+const fn place(index: usize) -> (usize, usize) {
+    let segment = (index / FIRST + 1).ilog2() as usize;
+    (segment, index - FIRST * ((1 << segment) - 1))
+}
+
+/// # Safety
+///
+/// `lines` were made by `grow` for this `segment`, and nobody uses them from here on.
+unsafe fn free(lines: *mut Line, segment: usize) {
+    let lines = ptr::slice_from_raw_parts_mut(lines, length(segment));
+    // SAFETY: the caller's; the length is that of the box.
+    drop(unsafe { Box::from_raw(lines) });
+}
+
+impl Counter for ShardedCounter {
+    const PROGRESS: Progress = Progress::WaitFree;
+
+    #[inline]
+    fn add(&self, amount: u64) {
+        match index() {
+            Some(index) => {
+                let line = self.line(index);
+                // Relaxed: only this thread writes it (Invariant 1); who had the index before has ended, which happened before.
+                let count = line.load(Ordering::Relaxed);
+                line.store(count.wrapping_add(amount), Ordering::Relaxed);
+            }
+            None => {
+                // Relaxed: a number, nothing else.
+                self.shared.fetch_add(amount, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn get(&self) -> u64 {
+        // Relaxed: numbers, nothing else.
+        let shared = self.shared.load(Ordering::Relaxed);
+        let lines = (0..SEGMENTS).flat_map(|segment| self.segment(segment));
+        lines.fold(shared, |sum, line| sum.wrapping_add(line.load(Ordering::Relaxed)))
+    }
+}
+
+impl Default for ShardedCounter {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl fmt::Debug for ShardedCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ShardedCounter").field(&self.get()).finish()
+    }
+}
+
+impl Drop for ShardedCounter {
+    fn drop(&mut self) {
+        for (segment, lines) in self.segments.iter().enumerate() {
+            // Relaxed: nobody else is here.
+            let lines = lines.load(Ordering::Relaxed);
+            if !lines.is_null() {
+                // SAFETY: from `grow`, and the counter is gone.
+                unsafe { free(lines, segment) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_index_has_a_place_of_its_own() {
+        let mut next = (0, 0);
+        for index in 0..INDICES {
+            assert_eq!(place(index), next);
+            next.1 += 1;
+            if next.1 == length(next.0) {
+                next = (next.0 + 1, 0);
+            }
+        }
+        assert!(place(INDICES - 1).0 < SEGMENTS);
+    }
+
+    #[test]
+    fn the_last_index_has_a_line_and_is_summed_up() {
+        let counter = ShardedCounter::new(5);
+        counter.line(INDICES - 1).store(7, Ordering::Relaxed);
+        counter.line(FIRST).store(u64::MAX, Ordering::Relaxed);
+        counter.add(1);
+        assert_eq!(counter.get(), 12, "5 + 7 - 1 + 1");
+    }
+}

@@ -1,0 +1,416 @@
+//! Herlihy's skew heap: every operation copies the path that it would change, and swings the root to the copy.
+//!
+//! Why a path and not the whole: what hangs beside the path is shared between the old tree and the new one, so an operation copies amortized O(log n)
+//! nodes. Why a skew heap: its operations change one path from the root down, and no node knows its parent.
+//!
+//! ```text
+//! root ──────────────► 1             push(3): the path is 1, 2
+//!                     / \
+//!                    5   2           root ──► 1'            the copies, and the new node
+//!                       / \                  / \
+//!                      8   6                2'  5
+//!                                          / \              5, 6, 8 belong to both trees
+//!                  6 > 3 ends the path    3   8
+//!                                        /
+//!                                       6
+//! ```
+//!
+//! An attempt: look at the root; walk down, write the path down, and look at the root again after each node read; write the copies, from the bottom, into
+//! free nodes of one's own; swing the root, if it is still the same. It is: the nodes of the old path are this thread's free nodes now. It is not: the
+//! copies are still free nodes; wait a random while, longer each time, and begin again. Without that wait the method loses to a lock (Herlihy's section 5).
+//!
+//! Why nothing is announced, counted or freed late: a node that is read may be in use again, but only after the root has changed. So what was read is
+//! used only if the root, looked at *after* it, is the one that the path began at. That makes a look at each node a load of a word that is in the cache.
+//! What was read in vain is never compared: keys are copied as [`Words`] and turned back when they are known to be whole. Values lie in slots that only the
+//! thread touches which took the entry out.
+//!
+//! # Invariants
+//!
+//! 1. While the root's word is the same, the nodes that can be reached from it are not written. Each exchange adds one to the tag in it.
+//! 2. A number taken from a node is followed only if the root was the same after it was read; so a walk ends, and stays in the heap's nodes.
+//! 3. An entry's slot is in one node that can be reached from the root. Who takes that node out of the tree by an exchange, without a copy, owns the slot.
+//! 4. Everything that may panic, comparing keys and making nodes, happens before the exchange.
+//!
+//! # Orderings
+//!
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | look at the root at the beginning | Acquire | the Release exchange that made it |
+//! | read a node | Relaxed, then an Acquire fence | the Release fence of who uses the node again: if it is seen, so is its exchange, by the next |
+//! | look at the root again | Relaxed | as above |
+//! | write the copies | a Release fence, then Relaxed | as above |
+//! | exchange the root | Release | publishes the copies and the value. What it replaces was acquired |
+//!
+//! # Wrap-around
+//!
+//! A thread that stops between two looks at the root for exactly a multiple of 2^32 operations, and then finds the same node at the root, takes it for the
+//! same root. At ten million operations a second that is seven minutes of standing still, to the operation.
+//!
+//! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5), 1993, section 6; it is the non-blocking heap of
+//! Michael and Scott 1997, section 4.3.
+
+mod desks;
+mod nodes;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU64, Ordering, fence};
+use stanchion_spin::Backoff;
+
+use self::desks::{BATCH, Desks, Seat, Step};
+use self::nodes::{NONE, Pair, join, split};
+use super::{PriorityQueue, Words};
+use crate::Progress;
+
+/// A priority queue that goes on when a thread stops: Herlihy's skew heap, with only the path copied.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is: it allocates when it is larger than it ever was |
+/// | cost | amortized O(log n) nodes read and copied, and two exchanges of which one is contended; all again for each operation that was faster |
+/// | memory | 12 bytes, the key's words and the value for each entry there ever was at once; up to 64 free ones for each thread |
+/// | a stopped thread keeps back | the free nodes of its desk, some dozens |
+///
+/// Operations do not overlap: the more threads, the more is copied in vain. Where no thread stops at a bad time a
+/// [`LockedHeap`](super::LockedHeap) is faster.
+///
+/// If comparing keys panics, every entry stays, and what was to be pushed is dropped. An `Ord` may use the heap itself.
+///
+/// ```
+/// use stanchion_lockfree::heap::HerlihyHeap;
+///
+/// static HEAP: HerlihyHeap<u64, String> = HerlihyHeap::new();
+/// HEAP.push(2, "second".to_owned());
+/// HEAP.push(1, "first".to_owned());
+/// assert_eq!(HEAP.min_key(), Some(1));
+/// assert_eq!(HEAP.pop_min(), Some((1, "first".to_owned())));
+/// ```
+///
+/// What is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// shared(&stanchion_lockfree::heap::HerlihyHeap::<u32, std::rc::Rc<()>>::new());
+/// ```
+pub struct HerlihyHeap<K: Words, V> {
+    /// The root's node and the tag.
+    root: CachePadded<AtomicU64>,
+    desks: Desks<K::Block, V>,
+}
+
+// SAFETY: a value is touched by the one thread that owns its slot (Invariant 3); keys are copies, made from words wherever one is needed.
+unsafe impl<K: Words + Send, V: Send> Send for HerlihyHeap<K, V> {}
+// SAFETY: as above; no reference to a value is handed out, so `V` need not be `Sync`.
+unsafe impl<K: Words + Send, V: Send> Sync for HerlihyHeap<K, V> {}
+
+/// What a thread saw of a node, and knows to be true.
+#[derive(Clone, Copy)]
+struct Seen<K: Words> {
+    node: u32,
+    words: nodes::Words<K::Block>,
+}
+
+impl<K: Words> Seen<K> {
+    fn key(&self) -> K {
+        K::from_words(self.words.key)
+    }
+
+    fn step(&self) -> Step<K::Block> {
+        let nodes::Words { key, left, slot, .. } = self.words;
+        Step { node: self.node, key, left, slot }
+    }
+}
+
+/// The root has changed.
+struct Changed;
+
+impl<K: Words + Ord, V> HerlihyHeap<K, V> {
+    /// An empty heap, which has not allocated.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_batch(BATCH)
+    }
+
+    /// With room for `capacity` entries, free nodes of threads included; it grows beyond.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { root: Self::empty(), desks: Desks::with_capacity(capacity) }
+    }
+
+    /// For models: free nodes wander between threads `batch` at a time.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_batch(batch: usize) -> Self {
+        Self { root: Self::empty(), desks: Desks::new(batch) }
+    }
+
+    const fn empty() -> CachePadded<AtomicU64> {
+        CachePadded::new(AtomicU64::new((NONE as u64) << 32))
+    }
+
+    /// Puts `value` in, to come out when no smaller key is left.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2^32 - 4 entries and free nodes.
+    pub fn push(&self, key: K, value: V) {
+        let mut entry = Entry::new(self, value);
+        let mut backoff = Backoff::new();
+        while self.try_push(key, &mut entry).is_err() {
+            backoff.spin();
+        }
+    }
+
+    /// Takes an entry with the smallest key.
+    pub fn pop_min(&self) -> Option<(K, V)> {
+        let mut seat = None;
+        let mut backoff = Backoff::new();
+        loop {
+            let root = self.look();
+            if split(root).0 == NONE {
+                return None;
+            }
+            let seat = seat.get_or_insert_with(|| self.desks.sit_down());
+            if let Ok(entry) = self.try_pop(root, seat) {
+                return Some(entry);
+            }
+            backoff.spin();
+        }
+    }
+
+    /// The smallest key at some moment during the call.
+    #[must_use]
+    pub fn min_key(&self) -> Option<K> {
+        let mut backoff = Backoff::new();
+        loop {
+            let root = self.look();
+            let (node, _) = split(root);
+            if node == NONE {
+                return None;
+            }
+            if let Ok(seen) = self.read(node, root) {
+                return Some(seen.key());
+            }
+            backoff.spin();
+        }
+    }
+
+    /// Whether there was nothing in it at some moment during the call.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        split(self.look()).0 == NONE
+    }
+
+    /// The root's word.
+    #[inline]
+    fn look(&self) -> u64 {
+        // Acquire: pairs with the Release exchange that made it.
+        self.root.load(Ordering::Acquire)
+    }
+
+    /// What `node` says, if `root` is still the root. The number came from there (Invariant 2).
+    #[inline]
+    fn read(&self, node: u32, root: u64) -> Result<Seen<K>, Changed> {
+        let words = self.desks.nodes.at(node).read();
+        // Acquire: pairs with the Release fence before the node is written again, which comes after the root has changed.
+        fence(Ordering::Acquire);
+        // Relaxed: as above.
+        if self.root.load(Ordering::Relaxed) == root {
+            Ok(Seen { node, words })
+        } else {
+            Err(Changed)
+        }
+    }
+
+    /// [`read`](Self::read), unless there is no node.
+    #[inline]
+    fn read_child(&self, node: u32, root: u64) -> Result<Option<Seen<K>>, Changed> {
+        if node == NONE { Ok(None) } else { self.read(node, root).map(Some) }
+    }
+
+    /// One attempt to push.
+    fn try_push(&self, key: K, entry: &mut Entry<'_, K, V>) -> Result<(), Changed> {
+        let root = self.look();
+        let Pair { node, slot } = entry.pair;
+        let seat = &mut entry.seat;
+        seat.path.clear();
+        let mut below = split(root).0;
+        while let Some(seen) = self.read_child(below, root)? {
+            if key < seen.key() {
+                break;
+            }
+            seat.path.push(seen.step());
+            below = seen.words.right;
+        }
+        // Release: the nodes written from here on may still be read by those who have an old root.
+        fence(Ordering::Release);
+        let words = nodes::Words { key: key.to_words(), left: below, right: NONE, slot };
+        self.desks.nodes.at(node).write(words);
+        let top = self.copy_path(seat, node);
+        self.swing(root, top)?;
+        self.keep_old_path(seat);
+        entry.pushed = true;
+        Ok(())
+    }
+
+    /// One attempt to pop from the tree at `root`, which is not empty.
+    fn try_pop(&self, root: u64, seat: &mut Seat<'_, K::Block, V>) -> Result<(K, V), Changed> {
+        let first: Seen<K> = self.read(split(root).0, root)?;
+        seat.path.clear();
+        let mut x = self.read_child(first.words.left, root)?;
+        let mut y = self.read_child(first.words.right, root)?;
+        let below = loop {
+            let (mut low, mut high) = match (x, y) {
+                (Some(x), Some(y)) => (x, y),
+                (one, other) => break one.or(other).map_or(NONE, |seen| seen.node),
+            };
+            // Equal keys: the one on the left first.
+            if high.key() < low.key() {
+                core::mem::swap(&mut low, &mut high);
+            }
+            seat.path.push(low.step());
+            x = self.read_child(low.words.right, root)?;
+            y = Some(high);
+        };
+        // Release: as in `try_push`.
+        fence(Ordering::Release);
+        let top = self.copy_path(seat, below);
+        // Room for the pair, so that nothing fails once the entry is ours (Invariant 4).
+        seat.free.reserve(1);
+        let key = first.key();
+        self.swing(root, top)?;
+        self.keep_old_path(seat);
+        let slot = first.words.slot;
+        // SAFETY: the node went out of the tree by our exchange, without a copy (Invariant 3).
+        let value = unsafe { self.desks.nodes.at(slot).take() };
+        seat.free.push(Pair { node: first.node, slot });
+        Ok((key, value))
+    }
+
+    /// Copies the path into free nodes, with `below` at its end; says which is the first.
+    ///
+    /// The path's last step goes into the last free node, the one before it into the one before: [`keep_old_path`](Self::keep_old_path) relies on it.
+    fn copy_path(&self, seat: &mut Seat<'_, K::Block, V>, below: u32) -> u32 {
+        let length = seat.path.len();
+        seat.supply(length);
+        let free = seat.free.iter().rev();
+        seat.path.iter().rev().zip(free).fold(below, |below, (step, pair)| {
+            let Step { key, left, slot, .. } = *step;
+            let words = nodes::Words { key, left: below, right: left, slot };
+            self.desks.nodes.at(pair.node).write(words);
+            pair.node
+        })
+    }
+
+    /// The copies are in the tree and the old nodes are not: they take each other's place among the free ones. Slots stay where they are.
+    fn keep_old_path(&self, seat: &mut Seat<'_, K::Block, V>) {
+        let desks::Top { free, path } = &mut **seat;
+        for (pair, step) in free.iter_mut().rev().zip(path.iter().rev()) {
+            pair.node = step.node;
+        }
+    }
+
+    /// Makes `top` the root, if `root` still is.
+    fn swing(&self, root: u64, top: u32) -> Result<(), Changed> {
+        let new = join(top, split(root).1.wrapping_add(1));
+        // Release: publishes the copies and what they hang on. Relaxed: a failure means another look.
+        let swung = self.root.compare_exchange(root, new, Ordering::Release, Ordering::Relaxed);
+        swung.map_or(Err(Changed), |_| Ok(()))
+    }
+}
+
+/// A value on its way into a heap.
+struct Entry<'h, K: Words, V> {
+    heap: &'h HerlihyHeap<K, V>,
+    seat: Seat<'h, K::Block, V>,
+    /// The node that the entry will have, and the slot that the value is in.
+    pair: Pair,
+    pushed: bool,
+}
+
+impl<'h, K: Words + Ord, V> Entry<'h, K, V> {
+    fn new(heap: &'h HerlihyHeap<K, V>, value: V) -> Self {
+        let mut seat = heap.desks.sit_down();
+        seat.supply(1);
+        let pair = seat.free.pop().expect("there is one");
+        // SAFETY: the slot is free, and ours (Invariant 3).
+        unsafe { heap.desks.nodes.at(pair.slot).put(value) };
+        Self { heap, seat, pair, pushed: false }
+    }
+}
+
+impl<K: Words, V> Drop for Entry<'_, K, V> {
+    fn drop(&mut self) {
+        if !self.pushed {
+            // A comparison has panicked. The seat is given back whatever the value's destructor does.
+            self.seat.free.push(self.pair);
+            // SAFETY: put there by `new`, and not published.
+            drop(unsafe { self.heap.desks.nodes.at(self.pair.slot).take() });
+        }
+    }
+}
+
+impl<K: Words + Ord, V> PriorityQueue for HerlihyHeap<K, V> {
+    type Key = K;
+    type Value = V;
+
+    const PROGRESS: Progress = Progress::LockFree;
+
+    fn push(&self, key: K, value: V) {
+        self.push(key, value);
+    }
+
+    fn pop_min(&self) -> Option<(K, V)> {
+        self.pop_min()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+conveniences! {
+    impl[K: Words + Ord, V] HerlihyHeap<K, V>;
+    item: (K, V);
+    take: |heap| heap.pop_min();
+    put: |heap, entry| heap.push(entry.0, entry.1);
+    new: HerlihyHeap::new();
+    debug: |heap| empty = heap.is_empty();
+}
+
+impl<K: Words, V> Drop for HerlihyHeap<K, V> {
+    fn drop(&mut self) {
+        // Relaxed: the sole owner looks.
+        let root = split(self.root.load(Ordering::Relaxed)).0;
+        Rest::<K, V> { nodes: &self.desks.nodes, trees: vec![root] }.drop_values();
+    }
+}
+
+/// Trees whose values have not been dropped yet.
+struct Rest<'h, K: Words, V> {
+    nodes: &'h crate::segments::Segments<nodes::Node<K::Block, V>>,
+    trees: Vec<u32>,
+}
+
+impl<K: Words, V> Rest<'_, K, V> {
+    fn drop_values(&mut self) {
+        while let Some(tree) = self.trees.pop() {
+            if tree == NONE {
+                continue;
+            }
+            let words = self.nodes.at(tree).read();
+            self.trees.extend([words.left, words.right]);
+            // SAFETY: the heap is being dropped, and each entry has one node in the tree (Invariant 3).
+            drop(unsafe { self.nodes.at(words.slot).take() });
+        }
+    }
+}
+
+impl<K: Words, V> Drop for Rest<'_, K, V> {
+    /// Goes on when a value's destructor has panicked.
+    fn drop(&mut self) {
+        self.drop_values();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,463 @@
+//! Hazard pointers: a thread announces which nodes it looks at, and nobody frees those.
+//!
+//! Why not epochs: a thread that stops in the middle of an operation then keeps back everything that is taken out from there on, without bound. Here it
+//! keeps back three nodes, and what waits in its own list.
+//!
+//! Why written here: memory that is not made of `machine`'s atomics can be neither modelled nor stalled nor simulated. Why per structure and not for the
+//! whole process: dropping the structure frees everything, values need not be `'static`, and a scan looks at who uses *this* structure.
+//!
+//! ```text
+//! who looks                            who takes out
+//! ---------                            -------------
+//! read the link: node N                change the link
+//! announce N                           put N on the own list; from time to time:
+//! light()                              heavy()
+//! is the link still N?                 is N announced by anybody? if not, use it again or free it
+//! ```
+//!
+//! If the look at the link comes before the change, [`heavy`] makes the announcement visible to the scan, and N stays. If it comes after, it does not find N,
+//! and the thread does not touch it.
+//!
+//! Each thread has a record in each structure that it has used, found by its [`index`]; a thread with that index later goes on with it, list and all.
+//! A thread that has no index, because it is ending or there are too many, takes a guest's record for the length of the operation, and so does an
+//! operation inside of an operation.
+//!
+//! # Garbage
+//!
+//! A record scans when [`SCAN`] more nodes wait in its list than the last scan had to leave there. So in a structure that *t* threads have used at a time,
+//! at most `SCAN` + 3*t* nodes wait in each list, (`SCAN` + 3*t*) · *t* in all, whoever is stopped where; and at most `SCAN` lie ready
+//! to be used again in each record.
+//!
+//! # Invariants
+//!
+//! 1. Only the thread that has set a record's `taken` touches its `own` and writes its hazards, until it clears it.
+//! 2. A node is on one list at most: retired by the one thread that took it out, or lying ready in one record, or neither.
+//! 3. A retired node is used again or freed only after a scan that began after it was retired did not find it announced.
+//! 4. Records are never freed before the structure is dropped.
+//!
+//! # Orderings
+//!
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | announce | Release | the scan's Acquire: what the thread did with the node announced before there is done |
+//! | announce, then look at the link | [`light`] | [`heavy`] between the change of the link and the scan |
+//! | take back an announcement | Release | the scan's Acquire, as above |
+//! | set `taken` of a thread's own record | Relaxed | nobody: a later thread with the same index begins after this one has ended |
+//! | set `taken` of a guest's record: exchange | Acquire | the Release store that cleared it |
+//! | put a guest's record into the list | Release | the Acquire load of who walks the list |
+//!
+//! Source: Maged Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004; the asymmetric barrier is what folly's
+//! `hazptr` does (2018).
+//!
+//! [`light`]: asymmetric::light
+//! [`heavy`]: asymmetric::heavy
+//! [`index`]: machine::thread::index
+
+use core::cell::Cell;
+use core::mem::MaybeUninit;
+use core::ptr;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use machine::{asymmetric, thread};
+
+use super::segments::Segments;
+use super::{HAZARDS, Hazard, Link, Memory, Operation, Pointer, Store};
+
+impl Memory for Hazard {
+    type Store<T> = HazardStore<T>;
+}
+
+/// How many retired nodes a record collects before it scans: one [`asymmetric::heavy`], up to 2 µs, is then 8 ns of each node.
+pub(super) const SCAN: usize = machine::sized(256, 1);
+
+/// Segments enough for [`thread::INDICES`] records.
+const SEGMENTS: usize = 14;
+
+/// A node.
+pub struct Node<T> {
+    next: HazardLink<T>,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+/// An address.
+pub struct HazardLink<T>(AtomicPtr<Node<T>>);
+
+impl<T> Pointer for *mut Node<T> {
+    #[inline]
+    fn is_null(self) -> bool {
+        self.is_null()
+    }
+
+    #[inline]
+    fn names_same(self, other: Self) -> bool {
+        ptr::eq(self, other)
+    }
+}
+
+impl<T> Link for HazardLink<T> {
+    type Pointer = *mut Node<T>;
+
+    const NULL: Self = Self(AtomicPtr::new(ptr::null_mut()));
+
+    #[inline]
+    fn load(&self, order: Ordering) -> *mut Node<T> {
+        self.0.load(order)
+    }
+
+    #[inline]
+    fn compare_exchange(
+        &self,
+        current: *mut Node<T>,
+        new: *mut Node<T>,
+        success: Ordering,
+        failure: Ordering,
+    ) -> bool {
+        self.0.compare_exchange(current, new, success, failure).is_ok()
+    }
+
+    #[inline]
+    fn store(&self, new: *mut Node<T>, order: Ordering) {
+        self.0.store(new, order);
+    }
+}
+
+/// What one thread announces, and what it has to give back.
+struct Record<T> {
+    hazards: [AtomicPtr<Node<T>>; HAZARDS],
+    /// Whether an operation uses it.
+    taken: AtomicBool,
+    own: UnsafeCell<Own<T>>,
+}
+
+/// What only the thread touches whose record it is.
+struct Own<T> {
+    /// Taken out of the structure; others may still look at them.
+    retired: Vec<*mut Node<T>>,
+    /// Nobody looks at them.
+    ready: Vec<*mut Node<T>>,
+    /// Room for a scan to write down what is announced.
+    announced: Vec<*mut Node<T>>,
+    /// How many retired nodes make it scan.
+    limit: usize,
+}
+
+impl<T> Record<T> {
+    fn fresh() -> CachePadded<Self> {
+        Self::fresh_taken(false)
+    }
+
+    fn fresh_taken(taken: bool) -> CachePadded<Self> {
+        CachePadded::new(Self {
+            hazards: core::array::from_fn(|_| AtomicPtr::fresh(ptr::null_mut())),
+            taken: AtomicBool::fresh(taken),
+            own: UnsafeCell::new(Own {
+                retired: Vec::new(),
+                ready: Vec::new(),
+                announced: Vec::new(),
+                limit: SCAN,
+            }),
+        })
+    }
+}
+
+impl<T> Drop for Own<T> {
+    fn drop(&mut self) {
+        for &node in self.retired.iter().chain(&self.ready) {
+            // SAFETY: records are dropped with the structure, so nobody looks at its nodes any more; each is on one list (Invariant 2).
+            unsafe { free(node) };
+        }
+    }
+}
+
+/// Makes a node without a value.
+fn make<T>() -> *mut Node<T> {
+    Box::into_raw(Box::new(Node {
+        next: HazardLink(AtomicPtr::fresh(ptr::null_mut())),
+        value: UnsafeCell::new(MaybeUninit::uninit()),
+    }))
+}
+
+/// Frees a node, not its value.
+///
+/// # Safety
+///
+/// The node comes from [`make`], and nobody uses it any more.
+unsafe fn free<T>(node: *mut Node<T>) {
+    // SAFETY: by the caller's promise it is the box's own pointer.
+    drop(unsafe { Box::from_raw(node) });
+}
+
+/// A record of the list of those for threads without an index.
+struct Guest<T> {
+    record: CachePadded<Record<T>>,
+    next: *const Guest<T>,
+}
+
+/// The records of one structure.
+pub struct HazardStore<T> {
+    records: Segments<CachePadded<Record<T>>, SEGMENTS>,
+    guests: AtomicPtr<Guest<T>>,
+}
+
+// SAFETY: values and nodes go from one thread to another, hence `T: Send`; what a record owns is touched by one thread at a time (Invariant 1).
+unsafe impl<T: Send> Send for HazardStore<T> {}
+// SAFETY: as above; nobody gets a shared reference to a value.
+unsafe impl<T: Send> Sync for HazardStore<T> {}
+
+impl<T> HazardStore<T> {
+    /// The record of the calling thread, taken.
+    #[inline]
+    fn take_record(&self) -> &Record<T> {
+        if let Some(index) = thread::index().filter(|&index| index < thread::INDICES) {
+            let record = self.records.get_or_make(index, Record::fresh);
+            // Relaxed, both: only this thread sets and clears it (Invariant 1).
+            if !record.taken.load(Ordering::Relaxed) {
+                record.taken.store(true, Ordering::Relaxed);
+                return record;
+            }
+        }
+        self.take_guest()
+    }
+
+    /// A guest's record, taken: one that is free, or a new one.
+    #[cold]
+    fn take_guest(&self) -> &Record<T> {
+        let free = self.guests().find(|record| {
+            // Acquire: pairs with the Release of who had it before. Relaxed: then it is not free.
+            record.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        });
+        if let Some(record) = free {
+            return record;
+        }
+        let guest =
+            Box::into_raw(Box::new(Guest { record: Record::fresh_taken(true), next: ptr::null() }));
+        loop {
+            // Relaxed: the exchange is what counts.
+            let first = self.guests.load(Ordering::Relaxed);
+            // SAFETY: this thread made it, and nobody else sees it before the exchange.
+            unsafe { (*guest).next = first };
+            // Release: pairs with the Acquire of who walks the list; what is behind it was published by exchanges before this one, which they
+            // acquire as well, because every write of the word is an exchange. Relaxed: the loop loads again.
+            let linked =
+                self.guests.compare_exchange(first, guest, Ordering::Release, Ordering::Relaxed);
+            if linked.is_ok() {
+                // SAFETY: records stay until the structure is dropped (Invariant 4).
+                return unsafe { &(*guest).record };
+            }
+        }
+    }
+
+    /// All guests' records.
+    fn guests(&self) -> impl Iterator<Item = &Record<T>> {
+        // Acquire: pairs with the Release that put the guest into the list.
+        let mut next = self.guests.load(Ordering::Acquire).cast_const();
+        core::iter::from_fn(move || {
+            // SAFETY: null or a guest, which stays until the structure is dropped (Invariant 4).
+            let guest = unsafe { next.as_ref() }?;
+            next = guest.next;
+            Some(&*guest.record)
+        })
+    }
+
+    /// Makes ready, or frees, what nobody looks at; leaves the rest in the list.
+    #[cold]
+    fn scan(&self, own: &mut Own<T>) {
+        // What was retired had been taken out of the structure: whoever does not see that has announced, visibly from here on, what it looks at.
+        asymmetric::heavy();
+        own.announced.clear();
+        for record in self.records.iter().map(|record| &**record).chain(self.guests()) {
+            for hazard in &record.hazards {
+                // Acquire: pairs with the Release of an announcement or its end: what the thread did with the node before is done.
+                let node = hazard.load(Ordering::Acquire);
+                if !node.is_null() {
+                    own.announced.push(node);
+                }
+            }
+        }
+        own.announced.sort_unstable();
+        let Own { retired, ready, announced, limit } = own;
+        retired.retain(|node| {
+            if announced.binary_search(node).is_ok() {
+                return true;
+            }
+            if ready.len() < SCAN {
+                ready.push(*node);
+            } else {
+                // SAFETY: nobody looks at it (Invariant 3), and it leaves the only list it is on.
+                unsafe { free(*node) };
+            }
+            false
+        });
+        *limit = retired.len() + SCAN;
+    }
+}
+
+impl<T> Drop for HazardStore<T> {
+    fn drop(&mut self) {
+        // Relaxed: the owner is alone.
+        let mut next = self.guests.load(Ordering::Relaxed);
+        while !next.is_null() {
+            // SAFETY: guests come from boxes, are in the list once, and nobody uses them any more.
+            let guest = unsafe { Box::from_raw(next) };
+            next = guest.next.cast_mut();
+        }
+    }
+}
+
+// SAFETY: a node that is announced and, after that, seen not to have been retired is not used again before the announcement ends (Invariant 3 and the
+// header); what is owned is seen by nobody else.
+unsafe impl<T> Store<T> for HazardStore<T> {
+    type Pointer = *mut Node<T>;
+    type Link = HazardLink<T>;
+    type Operation<'s>
+        = HazardOperation<'s, T>
+    where
+        T: 's;
+
+    const NEW: Self = Self { records: Segments::new(), guests: AtomicPtr::new(ptr::null_mut()) };
+    const NULL: *mut Node<T> = ptr::null_mut();
+
+    fn with_capacity(_capacity: usize) -> Self {
+        Self::NEW
+    }
+
+    #[inline]
+    fn enter(&self) -> HazardOperation<'_, T> {
+        HazardOperation { store: self, record: self.take_record(), announced: Cell::new(0) }
+    }
+}
+
+/// An operation and its thread's record.
+pub struct HazardOperation<'s, T> {
+    store: &'s HazardStore<T>,
+    record: &'s Record<T>,
+    /// Hazards below this one may have been used.
+    announced: Cell<usize>,
+}
+
+impl<T> HazardOperation<'_, T> {
+    /// Does something with what belongs to the record.
+    #[inline]
+    fn own<R>(&self, with: impl FnOnce(&mut Own<T>) -> R) -> R {
+        self.record.own.with_mut(|own| {
+            // SAFETY: the operation has taken the record (Invariant 1), and `with` calls nothing that comes back here.
+            let own = unsafe { &mut *own };
+            with(own)
+        })
+    }
+}
+
+impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
+    type Store = HazardStore<T>;
+    /// The node.
+    type Slot = *mut Node<T>;
+
+    #[inline]
+    fn protect(&self, hazard: usize, link: &HazardLink<T>) -> *mut Node<T> {
+        // Relaxed: loaded again once it is announced.
+        let mut node = link.load(Ordering::Relaxed);
+        loop {
+            if node.is_null() {
+                return node;
+            }
+            self.announce(hazard, node);
+            // Acquire: pairs with the Release that published the node, in this use of it.
+            let now = link.load(Ordering::Acquire);
+            if now == node {
+                return node;
+            }
+            node = now;
+        }
+    }
+
+    #[inline]
+    fn announce(&self, hazard: usize, pointer: *mut Node<T>) {
+        self.announced.set(self.announced.get().max(hazard + 1));
+        // Release: pairs with a scan's Acquire, for the node that was announced here before.
+        self.record.hazards[hazard].store(pointer, Ordering::Release);
+        // With `heavy` of a scan: either the scan sees the announcement, or the caller sees that the node is retired.
+        asymmetric::light();
+    }
+
+    #[inline]
+    fn allocate(&self, value: T) -> *mut Node<T> {
+        let node = self.allocate_empty();
+        // SAFETY: the node is owned.
+        let storage = unsafe { &(*node).value };
+        storage.with_mut(|storage| {
+            // SAFETY: as above.
+            let storage = unsafe { &mut *storage };
+            storage.write(value);
+        });
+        node
+    }
+
+    #[inline]
+    fn allocate_empty(&self) -> *mut Node<T> {
+        let Some(node) = self.own(|own| own.ready.pop()) else { return make() };
+        // SAFETY: the node was ready to be used again, so it is owned now.
+        let next = unsafe { &(*node).next };
+        // Relaxed: the node is owned; who publishes it does so with Release.
+        next.store(ptr::null_mut(), Ordering::Relaxed);
+        node
+    }
+
+    #[inline]
+    unsafe fn next(&self, pointer: *mut Node<T>) -> &HazardLink<T> {
+        // SAFETY: the node is protected or owned, so it is there for as long as the operation.
+        unsafe { &(*pointer).next }
+    }
+
+    #[inline]
+    unsafe fn slot(&self, pointer: *mut Node<T>) -> *mut Node<T> {
+        pointer
+    }
+
+    #[inline]
+    unsafe fn take(&self, slot: *mut Node<T>) -> T {
+        // SAFETY: the operation has protected the node.
+        let storage = unsafe { &(*slot).value };
+        storage.with_mut(|storage| {
+            // SAFETY: the caller's exchange gave it the value.
+            let storage = unsafe { &*storage };
+            // SAFETY: as above; nobody takes it again.
+            unsafe { storage.assume_init_read() }
+        })
+    }
+
+    #[inline]
+    unsafe fn retire(&self, pointer: *mut Node<T>, _slot: *mut Node<T>) {
+        self.own(|own| {
+            own.retired.push(pointer);
+            if own.retired.len() >= own.limit {
+                self.store.scan(own);
+            }
+        });
+    }
+
+    #[inline]
+    unsafe fn discard(&self, pointer: *mut Node<T>) {
+        self.own(|own| {
+            if own.ready.len() < SCAN {
+                own.ready.push(pointer);
+            } else {
+                // SAFETY: the caller owns it, and no other thread looks at it.
+                unsafe { free(pointer) };
+            }
+        });
+    }
+}
+
+impl<T> Drop for HazardOperation<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        for hazard in &self.record.hazards[..self.announced.get()] {
+            // Release: pairs with a scan's Acquire: what this thread did with the node is done.
+            hazard.store(ptr::null_mut(), Ordering::Release);
+        }
+        // Release: pairs with the Acquire of the next guest.
+        self.record.taken.store(false, Ordering::Release);
+    }
+}

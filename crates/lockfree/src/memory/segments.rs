@@ -1,0 +1,203 @@
+//! An array that grows while threads use it and never moves: segments of doubling size, found by arithmetic.
+//!
+//! Why not a `Vec` behind a lock: a thread that stops while it grows it would stop the others. Why not a list: an element is found by its index, at once.
+//!
+//! | segment | elements | begins at |
+//! | --- | --- | --- |
+//! | 0 | 2 | 0 |
+//! | 1 | 4 | 2 |
+//! | *s* | 2 · 2^*s* | 2 · 2^*s* - 2 |
+//!
+//! A thread that needs a segment which is not there makes one and puts it in place with a compare-exchange; if another was quicker, it frees its own.
+//!
+//! # Invariants
+//!
+//! 1. A pointer in `segments` leaves null once, for as many elements as its place says, all made; it stays until the array is dropped.
+//!
+//! # Orderings
+//!
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | put a segment in place | Release | the Acquire load of [`get`](Segments::get), and of who was slower |
+
+use core::ptr;
+
+use machine::atomic::{AtomicPtr, Ordering};
+
+/// The elements of segment 0.
+const FIRST: usize = 2;
+
+/// An array of at most `FIRST` · (2^`N` - 1) elements.
+pub(super) struct Segments<E, const N: usize> {
+    segments: [AtomicPtr<E>; N],
+    owns: core::marker::PhantomData<E>,
+}
+
+impl<E, const N: usize> Segments<E, N> {
+    /// How many elements there can be.
+    pub(super) const CAPACITY: usize = FIRST * ((1 << N) - 1);
+
+    /// Without elements.
+    pub(super) const fn new() -> Self {
+        Self {
+            segments: [const { AtomicPtr::new(ptr::null_mut()) }; N],
+            owns: core::marker::PhantomData,
+        }
+    }
+
+    /// The segment of an index, and the place in it.
+    const fn place(index: usize) -> (usize, usize) {
+        let position = index + FIRST;
+        let segment = (position.ilog2() - FIRST.ilog2()) as usize;
+        (segment, position - Self::length(segment))
+    }
+
+    /// How many elements a segment has.
+    const fn length(segment: usize) -> usize {
+        FIRST << segment
+    }
+
+    /// The element, if its segment has been made.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the capacity.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&E> {
+        let (segment, offset) = Self::place(index);
+        // Acquire: pairs with the Release that put the segment in place.
+        let elements = self.segments[segment].load(Ordering::Acquire);
+        if elements.is_null() {
+            return None;
+        }
+        // SAFETY: a segment that is there has all its elements (Invariant 1), and `offset` is below their number.
+        let element = unsafe { elements.add(offset) };
+        // SAFETY: as above; elements are only lent shared until `self` is dropped.
+        Some(unsafe { &*element })
+    }
+
+    /// The element; its segment is made by `make` if it is not there.
+    #[inline]
+    pub(super) fn get_or_make(&self, index: usize, make: impl FnMut() -> E) -> &E {
+        if let Some(element) = self.get(index) {
+            return element;
+        }
+        self.make(Self::place(index).0, make);
+        self.get(index).expect("a segment stays, whoever made it")
+    }
+
+    /// Makes the segments for the first `elements`.
+    pub(super) fn reserve(&self, elements: usize, mut make: impl FnMut() -> E) {
+        let Some(last) = elements.min(Self::CAPACITY).checked_sub(1) else { return };
+        for segment in 0..=Self::place(last).0 {
+            self.get_or_make(Self::length(segment) - FIRST, &mut make);
+        }
+    }
+
+    #[cold]
+    fn make(&self, segment: usize, mut make: impl FnMut() -> E) {
+        let length = Self::length(segment);
+        let elements: Box<[E]> = core::iter::repeat_with(&mut make).take(length).collect();
+        let elements = Box::into_raw(elements).cast::<E>();
+        let placed = self.segments[segment].compare_exchange(
+            ptr::null_mut(),
+            elements,
+            // Release: the elements are made before the others find them.
+            Ordering::Release,
+            // Relaxed: what is there is loaded again, by `get`.
+            Ordering::Relaxed,
+        );
+        if placed.is_err() {
+            // SAFETY: it comes from `into_raw` above, with this length, and nobody else has seen it.
+            unsafe { Self::free(elements, length) };
+        }
+    }
+
+    /// Frees a segment.
+    ///
+    /// # Safety
+    ///
+    /// It was made by `make` with this length, and nobody uses it any more.
+    unsafe fn free(elements: *mut E, length: usize) {
+        let elements = ptr::slice_from_raw_parts_mut(elements, length);
+        // SAFETY: by the caller's promise it is the box's own pointer.
+        drop(unsafe { Box::from_raw(elements) });
+    }
+
+    /// All elements of the segments that have been made.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &E> {
+        (0..N).flat_map(|segment| {
+            // Acquire: pairs with the Release that put the segment in place.
+            let elements = self.segments[segment].load(Ordering::Acquire);
+            let length = if elements.is_null() { 0 } else { Self::length(segment) };
+            (0..length).map(move |offset| {
+                // SAFETY: a segment that is there has so many elements (Invariant 1).
+                let element = unsafe { elements.add(offset) };
+                // SAFETY: as above; elements are only lent shared until `self` is dropped.
+                unsafe { &*element }
+            })
+        })
+    }
+}
+
+impl<E, const N: usize> Drop for Segments<E, N> {
+    fn drop(&mut self) {
+        for (segment, elements) in self.segments.iter().enumerate() {
+            // Relaxed: the owner is alone, and whatever made it so came before.
+            let elements = elements.load(Ordering::Relaxed);
+            if !elements.is_null() {
+                // SAFETY: it was made with this length (Invariant 1), and nothing of it is lent any more.
+                unsafe { Self::free(elements, Self::length(segment)) };
+            }
+        }
+    }
+}
+
+// SAFETY: it owns its elements, and gives out shared references only.
+unsafe impl<E: Send + Sync, const N: usize> Send for Segments<E, N> {}
+// SAFETY: as above; a thread may make elements that another drops, hence `Send` as well.
+unsafe impl<E: Send + Sync, const N: usize> Sync for Segments<E, N> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::cell::Cell;
+
+    #[test]
+    fn every_index_has_a_place_of_its_own() {
+        let places: Vec<_> = (0..14).map(Segments::<u8, 3>::place).collect();
+        assert_eq!(places[..7], [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3), (2, 0)]);
+        assert_eq!(places[13], (2, 7));
+        assert_eq!(Segments::<u8, 3>::CAPACITY, 14);
+    }
+
+    #[test]
+    fn elements_stay_where_they_are() {
+        let made = Cell::new(0);
+        let make = || {
+            made.set(made.get() + 1);
+            made.get()
+        };
+        let segments = Segments::<u32, 4>::new();
+        assert!(segments.get(0).is_none());
+        let first = segments.get_or_make(0, make);
+        assert_eq!(*segments.get_or_make(5, make), 6);
+        assert!(ptr::eq(first, segments.get(0).expect("it was made")));
+        // A segment between may be missing.
+        assert!(segments.get_or_make(29, make) > &6);
+        assert!(segments.get(6).is_none());
+        assert_eq!(segments.iter().count(), 2 + 4 + 16);
+        segments.reserve(7, make);
+        assert_eq!(segments.iter().count(), 30);
+    }
+
+    #[test]
+    fn elements_are_dropped_with_it() {
+        let counted = std::sync::Arc::new(());
+        let segments = Segments::<_, 3>::new();
+        segments.get_or_make(2, || counted.clone());
+        assert_eq!(std::sync::Arc::strong_count(&counted), 5);
+        drop(segments);
+        assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+    }
+}

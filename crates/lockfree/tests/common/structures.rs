@@ -1,0 +1,275 @@
+//! Every structure of the crate, a line each in [`all_structures`], and what the tests that go over all of them ask of each.
+//!
+//! Included by such tests, here and in the simulated twin; `crate::lockfree` is the crate, or its twin. A test uses some of it only.
+#![allow(dead_code, unused_macros, unused_imports)]
+
+use core::fmt::Debug;
+use std::sync::Arc;
+
+use crate::lockfree::{
+    ConcurrentQueue, ConcurrentStack, Counter, Full, PriorityQueue, Progress, counter, heap,
+    memory, queue, stack,
+};
+
+/// Calls `callback!` with `argument` in brackets and the lines: kind, name, type for values `T`, an empty one. Bounded structures have room for 4.
+macro_rules! all_structures {
+    ($callback:ident $($argument:tt)*) => {
+        $callback! {
+            [$($argument)*]
+            stack LockedStack: stack::LockedStack<T> = stack::LockedStack::new();
+            stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
+            stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::new();
+            stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
+            queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
+            queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
+            queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
+            queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::new();
+            queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
+            queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
+            heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
+            heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
+        }
+    };
+}
+pub(crate) use all_structures;
+
+/// Calls a test that is generic over the [`Family`], for each.
+macro_rules! each {
+    ([$test:ident] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
+{        $({
+            let _tested = $crate::structures::Tested(stringify!($name));
+            $test::<$crate::structures::$name>();
+        })+}
+    };
+}
+pub(crate) use each;
+
+/// Says which structure it was when a test fails.
+pub(crate) struct Tested(pub(crate) &'static str);
+
+impl Drop for Tested {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("this was {}", self.0);
+        }
+    }
+}
+
+/// In which order values come out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    LastIn,
+    FirstIn,
+    SmallestKey,
+}
+
+/// A structure with values of type `T`. Where values have no keys, these are ignored.
+pub(crate) trait Shared<T>: Send + Sync + Sized + Debug {
+    /// Puts `value` in; gives it back if there is no room.
+    fn put(&self, key: u64, value: T) -> Result<(), T>;
+    /// Takes one out.
+    fn take(&self) -> Option<T>;
+    /// Whether it is empty.
+    fn look(&self) -> bool;
+    /// How many there can be, if that is bounded.
+    fn room(&self) -> Option<usize> {
+        None
+    }
+    /// The first few of its `drain`, which is then dropped.
+    fn drained(&self, count: usize) -> Vec<T>;
+    /// Forgets a `drain` that has begun; what it had taken.
+    fn forget_drain(&self) -> Option<T>;
+    /// The first few of its `into_iter`, which is then dropped.
+    fn into_some(self, count: usize) -> Vec<T>;
+}
+
+/// A kind of structure, for any values.
+pub(crate) trait Family: 'static {
+    const NAME: &'static str;
+    const ORDER: Order;
+    const PROGRESS: Progress;
+    type Of<T: Send + 'static>: Shared<T> + 'static;
+
+    fn make<T: Send + 'static>() -> Self::Of<T>;
+}
+
+macro_rules! shared {
+    (stack $type:ty) => {
+        impl<T: Send + 'static> Shared<T> for $type {
+            fn put(&self, _: u64, value: T) -> Result<(), T> {
+                ConcurrentStack::push(self, value);
+                Ok(())
+            }
+            fn take(&self) -> Option<T> {
+                ConcurrentStack::pop(self)
+            }
+            shared!(ConcurrentStack, |item| item);
+        }
+    };
+    (queue $type:ty) => {
+        impl<T: Send + 'static> Shared<T> for $type {
+            fn put(&self, _: u64, value: T) -> Result<(), T> {
+                ConcurrentQueue::try_push(self, value).map_err(|Full(value)| value)
+            }
+            fn take(&self) -> Option<T> {
+                ConcurrentQueue::pop(self)
+            }
+            fn room(&self) -> Option<usize> {
+                ConcurrentQueue::capacity(self)
+            }
+            shared!(ConcurrentQueue, |item| item);
+        }
+    };
+    (heap $type:ty) => {
+        impl<T: Send + 'static> Shared<T> for $type {
+            fn put(&self, key: u64, value: T) -> Result<(), T> {
+                PriorityQueue::push(self, key, value);
+                Ok(())
+            }
+            fn take(&self) -> Option<T> {
+                PriorityQueue::pop_min(self).map(|(_, value)| value)
+            }
+            shared!(PriorityQueue, |item| item.1);
+        }
+    };
+    ($kind:ident, |$item:ident| $value:expr) => {
+        fn look(&self) -> bool {
+            $kind::is_empty(self)
+        }
+        fn drained(&self, count: usize) -> Vec<T> {
+            self.drain().take(count).map(|$item| $value).collect()
+        }
+        fn forget_drain(&self) -> Option<T> {
+            // Never dropped.
+            let mut drain = core::mem::ManuallyDrop::new(self.drain());
+            drain.next().map(|$item| $value)
+        }
+        fn into_some(self, count: usize) -> Vec<T> {
+            self.into_iter().take(count).map(|$item| $value).collect()
+        }
+    };
+}
+
+macro_rules! order {
+    (stack) => {
+        Order::LastIn
+    };
+    (queue) => {
+        Order::FirstIn
+    };
+    (heap) => {
+        Order::SmallestKey
+    };
+}
+
+macro_rules! progress {
+    (stack $type:ty) => {
+        <$type as ConcurrentStack>::PROGRESS
+    };
+    (queue $type:ty) => {
+        <$type as ConcurrentQueue>::PROGRESS
+    };
+    (heap $type:ty) => {
+        <$type as PriorityQueue>::PROGRESS
+    };
+}
+
+macro_rules! families {
+    ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {$(
+        pub(crate) struct $name;
+
+        shared!($kind $type);
+
+        impl Family for $name {
+            const NAME: &'static str = stringify!($name);
+            const ORDER: Order = order!($kind);
+            const PROGRESS: Progress = {
+                type T = u64;
+                progress!($kind $type)
+            };
+            type Of<T: Send + 'static> = $type;
+
+            fn make<T: Send + 'static>() -> $type {
+                $new
+            }
+        }
+    )+};
+}
+all_structures!(families);
+
+/// A structure with numbers in it.
+pub(crate) trait Subject: Send + Sync {
+    /// Puts `value` in; `false` if there was no room.
+    fn put(&self, value: u64) -> bool;
+    /// Takes one out.
+    fn take(&self) -> Option<u64>;
+    /// Looks without changing anything: whether it is empty.
+    fn look(&self) -> bool;
+}
+
+/// One of the structures, whatever its type.
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// What it says of itself.
+    pub(crate) progress: Progress,
+    pub(crate) make: fn() -> Arc<dyn Subject>,
+}
+
+struct OfFamily<S>(S);
+
+impl<S: Shared<u64>> Subject for OfFamily<S> {
+    fn put(&self, value: u64) -> bool {
+        // Keys that do not come in order.
+        self.0.put(value.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32, value).is_ok()
+    }
+    fn take(&self) -> Option<u64> {
+        self.0.take()
+    }
+    fn look(&self) -> bool {
+        self.0.look()
+    }
+}
+
+struct OfCounter<C>(C);
+
+impl<C: Counter + Send + Sync> Subject for OfCounter<C> {
+    fn put(&self, _: u64) -> bool {
+        self.0.increment();
+        true
+    }
+    fn take(&self) -> Option<u64> {
+        self.0.add(2);
+        None
+    }
+    fn look(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
+macro_rules! cases {
+    ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
+        vec![$(Case {
+            name: $name::NAME,
+            progress: $name::PROGRESS,
+            make: || Arc::new(OfFamily($name::make::<u64>())),
+        }),+]
+    };
+}
+
+/// A counter's line.
+macro_rules! counter {
+    ($type:ty = $new:expr) => {
+        Case {
+            name: stringify!($type),
+            progress: <$type as Counter>::PROGRESS,
+            make: || Arc::new(OfCounter::<$type>($new)),
+        }
+    };
+}
+
+/// The structures, and the counters.
+pub(crate) fn all() -> Vec<Case> {
+    let counters: Vec<Case> = vec![];
+    [all_structures!(cases), counters].concat()
+}

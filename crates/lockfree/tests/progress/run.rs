@@ -1,0 +1,119 @@
+//! Which structures, which operations, and what is said of them.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::child::Operation;
+use crate::structures::{Case, Subject};
+use crate::tracer::{self, Refused};
+use crate::{peers, structures};
+
+/// What the victim does, and how many values there are before. A bounded structure has room for four.
+const OPERATIONS: [(&str, Operation, u64); 6] = [
+    ("put into none", put, 0),
+    ("put to four", put, 4),
+    ("take from none", take, 0),
+    ("take the only one", take, 1),
+    ("take one of four", take, 4),
+    ("look at four", look, 4),
+];
+
+/// After how many instructions of an operation the victim is stopped, evenly spread, unless the environment asks for all.
+const LIMIT: usize = 1_500;
+
+fn put(subject: &dyn Subject) {
+    subject.put(1_000);
+}
+
+fn take(subject: &dyn Subject) {
+    subject.take();
+}
+
+fn look(subject: &dyn Subject) {
+    subject.look();
+}
+
+/// What is true of a structure.
+struct Verdict {
+    /// The table's lines, one for each operation that was tried.
+    lines: Vec<String>,
+    blocks: bool,
+}
+
+fn judge(case: &Case, limit: usize) -> Result<Verdict, Refused> {
+    let mut verdict = Verdict { lines: Vec::new(), blocks: false };
+    for (name, operation, filled) in OPERATIONS {
+        let found = tracer::search(case.make, filled, operation, limit)?;
+        let said = match found.waits {
+            None => "the others always finish".to_owned(),
+            Some(place) => format!("the others wait from instruction {place} on"),
+        };
+        verdict.lines.push(format!(
+            "    {name:18} {:6} instructions, stopped after {:5}: {said}",
+            found.instructions, found.stops
+        ));
+        if found.waits.is_some() {
+            // Once is enough to know, and each time costs as long as it takes to call a thread stuck.
+            verdict.blocks = true;
+            break;
+        }
+    }
+    Ok(verdict)
+}
+
+/// All structures whose names contain one of the program's arguments, or all.
+pub(crate) fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, names): (Vec<_>, Vec<_>) =
+        arguments.into_iter().partition(|argument| argument.starts_with('-'));
+    let cases = [peers::toys(), structures::all(), peers::all()].concat();
+    if flags.iter().any(|flag| flag == "--list") {
+        cases.iter().for_each(|case| println!("{}: test", case.name));
+        return ExitCode::SUCCESS;
+    }
+    let chosen = |case: &&Case| {
+        names.is_empty() || names.iter().any(|name| case.name.contains(name.as_str()))
+    };
+    let everything = std::env::var("STANCHION_PROGRESS").is_ok_and(|value| value == "all");
+    let limit = if everything { usize::MAX } else { LIMIT };
+
+    let mut wrong = Vec::new();
+    for case in cases.iter().filter(chosen) {
+        let begin = Instant::now();
+        match judge(case, limit) {
+            Ok(verdict) => {
+                let right = verdict.blocks != case.progress.is_non_blocking();
+                println!(
+                    "{} says {:?}: {} ({:.1} s)",
+                    case.name,
+                    case.progress,
+                    if right { "ok" } else { "WRONG" },
+                    begin.elapsed().as_secs_f64()
+                );
+                verdict.lines.iter().for_each(|line| println!("{line}"));
+                if !right {
+                    wrong.push(case.name);
+                }
+            }
+            Err(Refused::Forbidden(error)) => {
+                println!("progress: SKIPPED, ptrace is not to be had here: {error}");
+                return ExitCode::SUCCESS;
+            }
+            Err(Refused::Endless) => {
+                println!(
+                    "progress: SKIPPED, no exclusive access succeeds here while it is stepped"
+                );
+                return ExitCode::SUCCESS;
+            }
+            Err(Refused::Failed(why)) => {
+                println!("{}: FAILED, {why}", case.name);
+                wrong.push(case.name);
+            }
+        }
+    }
+    if wrong.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("\nnot what they say: {}", wrong.join(", "));
+    ExitCode::FAILURE
+}

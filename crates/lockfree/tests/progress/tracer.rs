@@ -1,0 +1,303 @@
+//! The process that steps the victim, and watches the others.
+
+use core::ptr;
+use core::sync::atomic::Ordering;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::breakpoint::{self, Breakpoint};
+use crate::child::{self, Board, OTHERS, Operation, sleep_on, stage, wake};
+use crate::structures::Subject;
+
+/// An operation that has not ended after so many instructions does not end while it is stepped.
+const ENDLESS: usize = 400_000;
+
+/// Processor time for one operation after which a thread is stuck: some 100,000 times what the operation takes.
+const SPINNING: Duration = Duration::from_millis(60);
+
+/// How long a thread sleeps in one operation before it is stuck, whatever wakes it meanwhile: no structure that needs no lock ever sleeps.
+const SLEEPING: Duration = Duration::from_millis(400);
+
+/// What was found about one operation.
+pub(crate) struct Found {
+    /// How many instructions it has, undisturbed.
+    pub(crate) instructions: usize,
+    /// After how many of them the victim was stopped.
+    pub(crate) stops: usize,
+    /// After which somebody waited for it first.
+    pub(crate) waits: Option<usize>,
+}
+
+/// Why nothing was found.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// This system does not let a process trace its child, or step it.
+    Forbidden(io::Error),
+    /// The victim does not get through its operation when it is stepped.
+    Endless,
+    /// Something else.
+    Failed(String),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// A child, which is killed at the latest when this is dropped.
+struct Traced {
+    process: libc::pid_t,
+    board: &'static Board,
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        // SAFETY: it is our child, which has not been waited for to its end, so the number is still its own.
+        unsafe { libc::kill(self.process, libc::SIGKILL) };
+        loop {
+            let status = self.wait();
+            if !matches!(status, Ok(Status::Stopped(_))) {
+                return;
+            }
+        }
+    }
+}
+
+enum Status {
+    /// By this signal, which has not arrived.
+    Stopped(libc::c_int),
+    Ended,
+}
+
+impl Traced {
+    fn fork(
+        make: fn() -> Arc<dyn Subject>,
+        filled: u64,
+        operation: Operation,
+    ) -> Result<Self, Refused> {
+        let board = Board::new()?;
+        io::stdout().flush()?;
+        // SAFETY: this process has one thread, so the child's memory is in order.
+        let process = unsafe { libc::fork() };
+        match process {
+            -1 => Err(io::Error::last_os_error().into()),
+            0 => child::main(board, make, filled, operation),
+            _ => {
+                let traced = Self { process, board };
+                traced.stops()?;
+                traced.ask(libc::PTRACE_SETOPTIONS, libc::PTRACE_O_EXITKILL as usize)?;
+                Ok(traced)
+            }
+        }
+    }
+
+    #[allow(clippy::unnecessary_cast)] // The type of a request depends on the C library.
+    fn ask(&self, request: libc::c_uint, data: usize) -> Result<(), Refused> {
+        let nothing = ptr::null_mut::<u8>();
+        // SAFETY: these requests touch no memory of this process.
+        let result = unsafe { libc::ptrace(request as _, self.process, nothing, data) };
+        if result == 0 { Ok(()) } else { Err(Refused::Forbidden(io::Error::last_os_error())) }
+    }
+
+    fn wait(&self) -> io::Result<Status> {
+        let mut status = 0;
+        // SAFETY: the status is ours.
+        let result = unsafe { libc::waitpid(self.process, &raw mut status, libc::__WALL) };
+        if result != self.process {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(if libc::WIFSTOPPED(status) {
+            Status::Stopped(libc::WSTOPSIG(status))
+        } else {
+            Status::Ended
+        })
+    }
+
+    /// Waits for its next stop.
+    fn stops(&self) -> Result<(), Refused> {
+        match self.wait()? {
+            Status::Stopped(libc::SIGTRAP) => Ok(()),
+            Status::Stopped(signal) => {
+                Err(Refused::Failed(format!("the victim got signal {signal}")))
+            }
+            Status::Ended => match self.board.refused.load(Ordering::SeqCst) {
+                0 => Err(Refused::Failed("the child has ended: it has panicked".to_owned())),
+                error => Err(Refused::Forbidden(io::Error::from_raw_os_error(error))),
+            },
+        }
+    }
+
+    /// Lets it run to its next own stop.
+    fn goes_on(&self) -> Result<(), Refused> {
+        self.ask(libc::PTRACE_CONT, 0)?;
+        self.stops()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.board.stage.load(Ordering::SeqCst) == stage::AFTER
+    }
+
+    /// Runs an instruction.
+    fn step(&self) -> Result<(), Refused> {
+        self.ask(libc::PTRACE_SINGLESTEP, 0)?;
+        self.stops()
+    }
+
+    /// Steps to the end of the operation and on to the stop after it: where its instructions lie, in the order in which they were done.
+    fn trace(&self) -> Result<Vec<u64>, Refused> {
+        let mut trace = Vec::new();
+        while !self.has_ended() {
+            if trace.len() == ENDLESS {
+                return Err(Refused::Endless);
+            }
+            trace.push(breakpoint::counter(self.process)?);
+            self.step()?;
+        }
+        self.goes_on()?;
+        Ok(trace)
+    }
+
+    /// Runs the first instructions of the operation, `place` of them; `false` if it has taken another way
+    /// this time, has ended and stands at the stop after it.
+    fn run_to(&self, trace: &[u64], place: usize) -> Result<bool, Refused> {
+        let at = trace[place];
+        let times = trace[..place].iter().filter(|other| **other == at).count();
+        // A breakpoint is a handful of requests, a step is one.
+        if times * 6 + 6 > place || breakpoint::counter(self.process)? != trace[0] || at == trace[0]
+        {
+            for _ in 0..place {
+                if self.has_ended() {
+                    self.goes_on()?;
+                    return Ok(false);
+                }
+                self.step()?;
+            }
+            return Ok(true);
+        }
+        for time in 0..=times {
+            let breakpoint = Breakpoint::put(self.process, at)?;
+            self.goes_on()?;
+            if !breakpoint.is_hit()? {
+                return Ok(false);
+            }
+            drop(breakpoint);
+            if time < times {
+                self.step()?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets the others do what they do in a round; whether they have ended it while the victim stood.
+    fn others_run(&self) -> Result<bool, Refused> {
+        let board = self.board;
+        board.ended.store(0, Ordering::SeqCst);
+        board.go.fetch_add(1, Ordering::SeqCst);
+        wake(&board.go);
+        let all = u64::from(board.go.load(Ordering::SeqCst)) * child::EACH;
+        let mut watches = [(); OTHERS].map(|()| Watch::default());
+        loop {
+            let ended = board.ended.load(Ordering::SeqCst);
+            if ended as usize == OTHERS {
+                // Nobody may run while there are breakpoints.
+                for thread in &board.threads {
+                    while !state(self.process, thread.load(Ordering::SeqCst))?.0 {
+                        std::thread::yield_now();
+                    }
+                }
+                return Ok(true);
+            }
+            sleep_on(&board.ended, ended, Duration::from_millis(5));
+            for (index, watch) in watches.iter_mut().enumerate() {
+                let done = board.done[index].load(Ordering::SeqCst);
+                let thread = board.threads[index].load(Ordering::SeqCst);
+                if done < all && watch.is_stuck(self.process, thread, done)? {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// The victim stands after its operation: the others have their round now, and it makes another structure.
+    fn next_round(&self) -> Result<(), Refused> {
+        if !self.others_run()? {
+            return Err(Refused::Failed("the others wait although nobody was stopped".to_owned()));
+        }
+        self.goes_on()
+    }
+}
+
+/// What one of the others has used for the operation that it is in.
+#[derive(Default)]
+struct Watch {
+    done: u64,
+    since: Option<(Instant, Duration)>,
+    looks: u32,
+    asleep: u32,
+}
+
+impl Watch {
+    fn is_stuck(
+        &mut self,
+        process: libc::pid_t,
+        thread: libc::pid_t,
+        done: u64,
+    ) -> io::Result<bool> {
+        let (asleep, used) = state(process, thread)?;
+        let (since, before) = match self.since {
+            Some(since) if self.done == done => since,
+            _ => {
+                *self = Self { done, since: Some((Instant::now(), used)), looks: 0, asleep: 0 };
+                return Ok(false);
+            }
+        };
+        self.looks += 1;
+        self.asleep += u32::from(asleep);
+        let sleeps = since.elapsed() >= SLEEPING && self.asleep * 10 >= self.looks * 9;
+        Ok(sleeps || used.saturating_sub(before) >= SPINNING)
+    }
+}
+
+/// Whether a thread sleeps, and its processor time.
+fn state(process: libc::pid_t, thread: libc::pid_t) -> io::Result<(bool, Duration)> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat"))?;
+    let schedule = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat"))?;
+    let asleep = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'));
+    let used = schedule.split(' ').next().and_then(|nanos| nanos.parse().ok());
+    used.map(|nanos| (asleep, Duration::from_nanos(nanos)))
+        .ok_or_else(|| io::Error::other("schedstat of the kernel has another form"))
+}
+
+/// Stops the victim in `operation` on a structure with `filled` values, again and again on a new one, one place after the other, until somebody waits for
+/// it or the operation has ended.
+pub(crate) fn search(
+    make: fn() -> Arc<dyn Subject>,
+    filled: u64,
+    operation: Operation,
+    limit: usize,
+) -> Result<Found, Refused> {
+    let traced = Traced::fork(make, filled, operation)?;
+    // The first round touches what is made on first use; it is the second that is repeated.
+    traced.trace()?;
+    traced.next_round()?;
+    let trace = traced.trace()?;
+    traced.next_round()?;
+    let mut found = Found { instructions: trace.len(), stops: 0, waits: None };
+    for place in (0..trace.len()).step_by(trace.len().div_ceil(limit).max(1)) {
+        if !traced.run_to(&trace, place)? {
+            traced.next_round()?;
+            continue;
+        }
+        found.stops += 1;
+        if !traced.others_run()? {
+            found.waits = Some(place);
+            break;
+        }
+        // To the end of the operation, to the beginning of the next.
+        traced.goes_on()?;
+        traced.goes_on()?;
+    }
+    Ok(found)
+}
