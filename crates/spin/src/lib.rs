@@ -16,6 +16,8 @@ pub mod contention;
 mod anderson;
 mod clh;
 mod mcs;
+#[cfg(feature = "std")]
+mod preemption_safe;
 mod test_and_set;
 mod ticket;
 #[cfg(feature = "std")]
@@ -28,6 +30,8 @@ pub use anderson::{Anderson, AndersonMutex, AndersonMutexGuard, Turn};
 pub use backoff::Backoff;
 pub use clh::{Clh, ClhMutex, ClhMutexGuard, Held};
 pub use mcs::{Mcs, McsMutex, McsMutexGuard};
+#[cfg(feature = "std")]
+pub use preemption_safe::{PreemptionSafe, PreemptionSafeMutex, PreemptionSafeMutexGuard};
 pub use test_and_set::{TestAndSet, TestAndSetMutex, TestAndSetMutexGuard};
 pub use ticket::{Ticket, TicketMutex, TicketMutexGuard};
 #[cfg(feature = "std")]
