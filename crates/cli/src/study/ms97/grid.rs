@@ -14,6 +14,17 @@ pub(crate) const LEVELS: Range<usize> = 1..4;
 /// The number of operations all times are scaled to.
 pub(crate) const MILLION: f64 = 1e6;
 
+/// How a structure keeps its threads apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// By a lock, or by waiting for one another in some other way.
+    Ordinary,
+    /// By a lock whose holder asks not to be preempted.
+    Safe,
+    /// Nobody waits for anybody.
+    NonBlocking,
+}
+
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cell {
@@ -34,7 +45,7 @@ pub(crate) struct Setting {
 /// All measurements of a figure.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
-    names: Vec<&'static str>,
+    rows: Vec<(&'static str, Kind)>,
     counts: Vec<usize>,
     /// The row all others are divided by.
     base: usize,
@@ -51,19 +62,19 @@ impl Grid {
         LEVELS.flat_map(|level| (0..rows).flat_map(move |row| of_row(level, row))).collect()
     }
 
-    /// The measurements of `names`, as [`settings`](Self::settings) lists them.
+    /// The measurements of `rows`, as [`settings`](Self::settings) lists them.
     pub(crate) fn new(
-        names: Vec<&'static str>,
+        rows: Vec<(&'static str, Kind)>,
         counts: Vec<usize>,
         base: usize,
         cells: Vec<Cell>,
     ) -> Self {
-        assert_eq!(cells.len(), LEVELS.len() * names.len() * counts.len());
-        Self { names, counts, base, cells }
+        assert_eq!(cells.len(), LEVELS.len() * rows.len() * counts.len());
+        Self { rows, counts, base, cells }
     }
 
     pub(crate) fn cell(&self, row: usize, level: usize, column: usize) -> Cell {
-        let row = (level - LEVELS.start) * self.names.len() + row;
+        let row = (level - LEVELS.start) * self.rows.len() + row;
         self.cells[row * self.counts.len() + column]
     }
 
@@ -77,11 +88,11 @@ impl Grid {
     }
 
     pub(crate) fn rows(&self) -> usize {
-        self.names.len()
+        self.rows.len()
     }
 
     pub(crate) fn name(&self, row: usize) -> &'static str {
-        self.names[row]
+        self.rows[row].0
     }
 
     /// Elapsed time over that of the base at the same level with as many processors.
@@ -107,6 +118,13 @@ impl Grid {
             cell.elapsed * cell.granted
         };
         at(level) / at(LEVELS.start)
+    }
+
+    /// The most that a level costs any row of `kind`, per processor time granted.
+    pub(crate) fn dearest(&self, kind: Kind) -> Option<f64> {
+        let rows = (0..self.rows()).filter(|&row| self.rows[row].1 == kind);
+        rows.flat_map(|row| LEVELS.map(move |level| self.per_granted(row, level)))
+            .reduce(f64::max)
     }
 
     /// The paper's three graphs.
@@ -187,7 +205,10 @@ pub(super) mod tests {
                 granted: 1.0 / setting.level as f64,
             })
             .collect();
-        Grid::new(names.to_vec(), counts, 1, cells)
+        let kinds = [Kind::Ordinary, Kind::Safe, Kind::NonBlocking];
+        let kind = |row: usize| kinds[row.min(2)];
+        let rows = names.iter().enumerate().map(|(row, &name)| (name, kind(row))).collect();
+        Grid::new(rows, counts, 1, cells)
     }
 
     #[test]
@@ -217,6 +238,8 @@ pub(super) mod tests {
         assert_eq!(grid.per_granted(0, 3), 3.0);
         assert_eq!(grid.per_granted(1, 3), 1.0);
         assert_eq!(grid.worst(2), 0.5);
+        assert_eq!(grid.dearest(Kind::Ordinary), Some(3.0));
+        assert_eq!(grid.dearest(Kind::NonBlocking), Some(1.0), "level 1 is no dearer than itself");
         assert_eq!(grid.pictures().len(), 3);
         assert_eq!(grid.tables()[0].rows.len(), 3);
     }

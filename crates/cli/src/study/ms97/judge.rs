@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::outcome::{Comparison, Verdict};
-use super::grid::{Grid, LEVELS};
+use super::grid::{Grid, Kind, LEVELS};
 use crate::units::{percent, significant};
 
 /// A structure degrades whose normalised time grows by more than this from level 1 to level 3.
@@ -77,5 +77,18 @@ pub(super) fn levels(grid: &Grid, rows: &[(usize, bool)]) -> Vec<Comparison> {
             significant(grid.degraded(row)),
         )
     };
-    rows.iter().map(one).collect()
+    let kinds = [
+        (Kind::NonBlocking, "structures without locks", "“relatively unchanged”"),
+        (Kind::Ordinary, "ordinary locks", "more"),
+    ];
+    let dearest = |(kind, name, paper): (Kind, &str, &str)| {
+        grid.dearest(kind).map(|cost| {
+            Comparison::new(
+                format!("{name}, the dearest: time per processor time granted, over that at level 1"),
+                paper,
+                significant(cost),
+            )
+        })
+    };
+    rows.iter().map(one).chain(kinds.into_iter().filter_map(dearest)).collect()
 }

@@ -6,7 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use parking_lot::Mutex;
 
-use super::real::{Kind, Row, Subject};
+use super::grid::Kind;
+use super::real::{Row, Subject};
 
 /// Makes `Subject` from a push and a pop.
 macro_rules! peer {

@@ -21,7 +21,7 @@ use super::super::context::{Context, Stop};
 use super::super::locks::start::StartLine;
 use super::super::locks::sweep::median;
 use super::grid::{Cell, Grid, LEVELS, MILLION, Setting};
-pub(super) use rows::{BASE, COUNTERS, HEAPS, Kind, QUEUES, Row, STACKS, Subject};
+pub(super) use rows::{BASE, COUNTERS, HEAPS, QUEUES, Row, STACKS, Subject};
 
 /// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing every operation."
 const REST: Duration = Duration::from_micros(6);
@@ -57,7 +57,7 @@ pub(super) fn run(
         }
     }
     let cells = seen.iter().map(|repeats| middle(repeats)).collect();
-    Ok(Grid::new(rows.iter().map(|row| row.name).collect(), counts, BASE, cells))
+    Ok(Grid::new(rows.iter().map(|row| (row.name, row.kind)).collect(), counts, BASE, cells))
 }
 
 /// The medians.

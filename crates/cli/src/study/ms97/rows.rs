@@ -20,23 +20,17 @@ use super::lockfree::memory::Counted;
 use super::lockfree::queue::{
     LockedQueue, MichaelScottQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
 };
-use super::lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
+use super::lockfree::stack::{LockedStack, TreiberStack};
 use super::lockfree::{ConcurrentQueue, ConcurrentStack, Counter, PriorityQueue};
 use super::spin::contention::Ethernet;
-use super::spin::{PreemptionSafe, Spin, TestAndSet};
+use super::spin::{Spin, TestAndSet};
+
+use super::super::grid::Kind;
 
 /// Test-and-test-and-set with bounded exponential backoff, which only spins.
 pub(crate) type Ordinary = TestAndSet<Ethernet, Spin>;
 /// The same, asking not to be preempted.
-pub(crate) type Safe = PreemptionSafe<Ordinary>;
-
-/// How a structure keeps its threads apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Ordinary,
-    Safe,
-    NonBlocking,
-}
+pub(crate) type Safe = Ordinary;
 
 /// A structure that processes share, and what each does with it over and over.
 pub(crate) trait Subject: Send + Sync {
@@ -150,8 +144,6 @@ pub(crate) const STACKS: &[Row] = &[
     Make::<Stack<LockedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
     Make::<Stack<LockedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
     Make::<Stack<TreiberStack<u64, Counted>>>::stack("Treiber", Kind::NonBlocking),
-    Make::<Stack<HerlihyStack<u64>>>::stack("Herlihy", Kind::NonBlocking),
-    Make::<Stack<EliminationStack<u64, Counted>>>::stack("elimination", Kind::NonBlocking),
 ];
 
 /// Figure 3.

@@ -45,18 +45,19 @@ pub(super) fn run(
     let measured = cells(context, &machine, &settings, |setting| {
         measure(&machine, &rows[setting.row], *setting, turns, entries, seed)
     })?;
-    Ok(Grid::new(rows.iter().map(|row| row.name).collect(), counts, BASE, measured))
+    Ok(Grid::new(rows.iter().map(|row| (row.name, row.kind)).collect(), counts, BASE, measured))
 }
 
 /// `machine` as the paper's programs had it.
 ///
-/// A backoff of this project stays away for at most 30 µs of the code's clock, which is the paper's bound on the paper's machine; so here the code's clock is the
-/// machine's.
+/// The paper's backoff "was chosen to yield good overall performance for all implementations, and not to exceed 30 µs". One of this project begins with a slot of 100 ns of the code's
+/// clock, which is meant to be one hand-off of a line, and goes up to 30 µs of that clock. A hand-off of this machine's is 1.2 µs, so its clock is to be twelve times as slow
+/// as the code's: then the slot fits, and only who has failed more than four times in a row can be away for longer than the paper's bound.
 fn placed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     if machine.name == "challenge" {
         machine.processors = 11;
-        machine.scale = 1.0;
+        machine.scale = 12.0;
     }
     machine
 }
