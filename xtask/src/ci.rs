@@ -152,7 +152,17 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
     ("stanchion-competitive", &["", "serde"]),
     (
         "stanchion",
-        &["", "std", "spin", "competitive", "lockfree", "model", "simulator", "spin,lock_api_04"],
+        &[
+            "",
+            "std",
+            "spin",
+            "competitive",
+            "lockfree",
+            "linearizability",
+            "model",
+            "simulator",
+            "spin,lock_api_04",
+        ],
     ),
 ];
 

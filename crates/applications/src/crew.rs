@@ -23,6 +23,56 @@ pub(crate) enum Seats {
     Dealt,
 }
 
+/// Something that surrounds what each thread of a run does: it is called by the thread, on its processor, with the thread's number and its work.
+///
+/// For what belongs to a thread and not to a program: to be a member of a pseudo-scheduler, to be recorded. A thread whose work is not called does nothing.
+///
+/// ```
+/// use stanchion_applications::Around;
+/// use stanchion_applications::quicksort::{InStack, Options, numbers, run_with};
+/// # use stanchion_lockfree::{memory::Counted, stack::TreiberStack};
+/// use std::sync::{Arc, atomic::{AtomicUsize, Ordering::Relaxed}};
+///
+/// let done = Arc::new(AtomicUsize::new(0));
+/// let count = Arc::clone(&done);
+/// let around = Around::new(move |_who, work| {
+///     work();
+///     count.fetch_add(1, Relaxed);
+/// });
+/// let options = Options { threads: 3, ..Options::default() };
+/// let pool = InStack(TreiberStack::<_, Counted>::new());
+/// run_with(&options, numbers(1_000, 1), pool, &around, &mut |_| ())?;
+/// assert_eq!(done.load(Relaxed), 3);
+/// # Ok::<(), stanchion_applications::quicksort::Refused>(())
+/// ```
+#[derive(Clone)]
+pub struct Around(std::sync::Arc<dyn Fn(usize, &mut dyn FnMut()) + Send + Sync>);
+
+impl core::fmt::Debug for Around {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Around").finish_non_exhaustive()
+    }
+}
+
+impl Default for Around {
+    /// The work and nothing else.
+    fn default() -> Self {
+        Self::new(|_, work| work())
+    }
+}
+
+impl Around {
+    /// Calls `surround` in each thread.
+    pub fn new(surround: impl Fn(usize, &mut dyn FnMut()) + Send + Sync + 'static) -> Self {
+        Self(std::sync::Arc::new(surround))
+    }
+
+    /// Does `work` as number `who`.
+    pub(crate) fn surround(&self, who: usize, mut work: impl FnMut()) {
+        (self.0)(who, &mut work);
+    }
+}
+
 /// What the threads of a run share.
 pub(crate) trait Shared: Send + Sync + 'static {
     /// A thread has panicked and will do nothing more: wakes all who wait for it, or will. Must not panic.

@@ -6,11 +6,14 @@ pub mod galaxy;
 pub mod hanoi;
 mod mix;
 mod named;
+pub mod outstanding;
 mod pace;
+pub mod quicksort;
 pub mod regsim;
+pub mod tsp;
 mod waits;
 
-pub use crew::MAX_THREADS;
+pub use crew::{Around, MAX_THREADS};
 pub use named::{LockWaits, groups};
 pub use pace::CVAX_INSTRUCTION_NS;
 pub use waits::Waits;

@@ -100,6 +100,9 @@ pub trait Link {
         failure: Ordering,
     ) -> bool;
 
+    /// What it holds after `compare_exchange(current, new, …)` has succeeded.
+    fn after(current: Self::Pointer, new: Self::Pointer) -> Self::Pointer;
+
     /// Makes it point to the node of `new`, if no other thread can write it now. A counted link's tag goes up by one.
     fn store(&self, new: Self::Pointer, order: Ordering);
 }
@@ -179,8 +182,10 @@ pub type LinkOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Link;
 pub type PointerOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Pointer;
 
 mod counted;
+pub(crate) mod desks;
 mod hazard;
-mod segments;
+pub(crate) mod numbered;
+pub(crate) mod segments;
 
 mod sealed {
     pub trait Sealed {}

@@ -2,9 +2,15 @@
 
 use crate::Progress;
 
+use crate::memory::{Memory, Store};
+
+mod elimination;
+mod herlihy;
 mod locked;
 mod treiber;
 
+pub use elimination::EliminationStack;
+pub use herlihy::HerlihyStack;
 pub use locked::LockedStack;
 pub use treiber::{PopAll, TreiberStack};
 
@@ -33,3 +39,7 @@ pub trait ConcurrentStack {
     /// Whether there was nothing on it at some moment during the call.
     fn is_empty(&self) -> bool;
 }
+
+type LinkIn<T, M> = <<M as Memory>::Store<T> as Store<T>>::Link;
+type PointerIn<T, M> = <<M as Memory>::Store<T> as Store<T>>::Pointer;
+type OperationIn<'s, T, M> = <<M as Memory>::Store<T> as Store<T>>::Operation<'s>;

@@ -155,7 +155,7 @@ impl Contention for Polling {
 }
 
 /// A policy that stays away for a growing time before it does what it did.
-struct Delayed<W> {
+pub(crate) struct Delayed<W> {
     policy: W,
     backoff: Backoff,
 }

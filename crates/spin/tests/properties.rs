@@ -18,7 +18,9 @@ use lock_api::{Mutex, RawMutex, RawMutexTimed};
 use machine::preemption;
 use machine::wait::{Patient, Spin};
 use stanchion_spin::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin::{Anderson, Clh, Mcs, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs};
+use stanchion_spin::{
+    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
+};
 
 /// Two counters that agree whenever nobody is between them. Atomic, so that even a broken lock has no undefined behaviour.
 #[derive(Debug, Default)]
@@ -232,6 +234,7 @@ macro_rules! guard_properties {
             super::a_guard_may_be_sent::<$lock>();
         }
     };
+    ($lock:ty, stays) => {};
     ($lock:ty, asks) => {
         #[test]
         fn requests_end_with_the_lock() {
@@ -241,7 +244,7 @@ macro_rules! guard_properties {
 }
 
 macro_rules! properties {
-    ($($module:ident: $lock:ty $(, $asks:ident)?;)+) => {$(
+    ($($module:ident: $lock:ty $(, $guard:ident)?;)+) => {$(
         mod $module {
             use super::*;
 
@@ -282,7 +285,7 @@ macro_rules! properties {
                 super::ends_on_one_processor::<$lock>();
             }
 
-            guard_properties!($lock $(, $asks)?);
+            guard_properties!($lock $(, $guard)?);
 
             #[test]
             fn locks_while_its_thread_ends() {
@@ -304,6 +307,7 @@ properties! {
     mcs: Mcs;
     clh: Clh;
     preemption_safe: PreemptionSafe, asks;
+    recovering: Recovering, stays;
     time_published_mcs: TimePublishedMcs;
     impatient: Mcs<Patient<0, 0>>;
 }

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "competitive")]
 pub use stanchion_competitive as competitive;
+#[cfg(feature = "linearizability")]
+pub use stanchion_linearizability as linearizability;
 #[cfg(feature = "lockfree")]
 pub use stanchion_lockfree as lockfree;
 pub use stanchion_machine as machine;

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod faulty;
+pub(crate) mod structures;
 
 use proptest::prelude::*;
 use std::fmt::Write as _;

@@ -34,7 +34,7 @@
 //! | put a node on the free list: exchange `free` | Release | the Acquire with which another takes it from there: slot and storage are its own then |
 //! | take a node from it: load `free`, exchange `free` | Acquire, Acquire | the Release above. All writes of `free` are exchanges, so each acquires from all before |
 //! | `next` on the free list | Release | the Acquire load of a thread that looks at a node which has been given back meanwhile |
-//! | `next` of a new node | Relaxed | nobody: the pointer to the node is published with Release |
+//! | `next` of a new node | Release | as on the free list: a null from a later use must not look like the end of a queue |
 //! | `slot` | Relaxed | nobody: written by the owner, and read by others only for an exchange that fails if the node has changed hands |
 //!
 //! Source: Michael and Scott 1997, sections 3 and 4.1; counted pointers are from the IBM System/370 (1983), as told there. The slots are ours.
@@ -112,15 +112,20 @@ impl Link for CountedLink {
         success: Ordering,
         failure: Ordering,
     ) -> bool {
-        let new = current.then(new.index());
+        let new = Self::after(current, new);
         self.0.compare_exchange(current.0, new.0, success, failure).is_ok()
+    }
+
+    #[inline]
+    fn after(current: Tagged, new: Tagged) -> Tagged {
+        current.then(new.index())
     }
 
     #[inline]
     fn store(&self, new: Tagged, order: Ordering) {
         // Relaxed: nobody else writes it now, and this thread has seen the last write.
         let current = self.load(Ordering::Relaxed);
-        self.0.store(current.then(new.index()).0, order);
+        self.0.store(Self::after(current, new).0, order);
     }
 }
 
@@ -143,8 +148,8 @@ impl<T> Entry<T> {
     }
 }
 
-/// Segments enough for all indices but the last few: 2^32 - 2.
-type Entries<T> = Segments<Entry<T>, 31>;
+/// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
+type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
 /// The pool of one structure.
 pub struct CountedStore<T> {
@@ -291,8 +296,9 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
     #[inline]
     fn allocate_empty(&self) -> Tagged {
         let index = self.store.owned();
-        // Relaxed: the node is owned; who publishes it does so with Release.
-        self.store.entry(index).next.store(Tagged::NULL, Ordering::Relaxed);
+        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came has
+        // changed, and does not take this null for the end of a queue.
+        self.store.entry(index).next.store(Tagged::NULL, Ordering::Release);
         Tagged::new(index, 0)
     }
 

@@ -72,8 +72,8 @@ impl Memory for Hazard {
 /// How many retired nodes a record collects before it scans: one [`asymmetric::heavy`], up to 2 µs, is then 8 ns of each node.
 pub(super) const SCAN: usize = machine::sized(256, 1);
 
-/// Segments enough for [`thread::INDICES`] records.
-const SEGMENTS: usize = 14;
+/// Segments enough for [`thread::INDICES`] records; a model has at most five threads.
+const SEGMENTS: usize = machine::sized(14, 2);
 
 /// A node.
 pub struct Node<T> {
@@ -115,6 +115,11 @@ impl<T> Link for HazardLink<T> {
         failure: Ordering,
     ) -> bool {
         self.0.compare_exchange(current, new, success, failure).is_ok()
+    }
+
+    #[inline]
+    fn after(_current: *mut Node<T>, new: *mut Node<T>) -> *mut Node<T> {
+        new
     }
 
     #[inline]

@@ -37,7 +37,7 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::Ordering;
 use stanchion_spin::Backoff;
 
-use super::ConcurrentStack;
+use super::{ConcurrentStack, LinkIn, OperationIn, PointerIn};
 use crate::Progress;
 use crate::iter::{drop_remaining, drop_rest};
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
@@ -86,8 +86,8 @@ pub struct TreiberStack<T, M: Memory = Hazard> {
     store: M::Store<T>,
 }
 
-type LinkIn<T, M> = <<M as Memory>::Store<T> as Store<T>>::Link;
-type PointerIn<T, M> = <<M as Memory>::Store<T> as Store<T>>::Pointer;
+/// Another thread was quicker.
+pub(super) struct Lost;
 
 // SAFETY: a value belongs to the structure or to one thread (Invariant 2), and goes from one to the other, hence `T: Send`.
 unsafe impl<T: Send, M: Memory> Send for TreiberStack<T, M> {}
@@ -111,18 +111,9 @@ impl<T, M: Memory> TreiberStack<T, M> {
     pub fn push(&self, value: T) {
         let operation = self.store.enter();
         let node = operation.allocate(value);
-        // SAFETY: the node is owned until it is published.
-        let next = unsafe { operation.next(node) };
         let mut backoff = Backoff::new();
-        loop {
-            // Relaxed: it is only compared; the exchange passes on what its push published.
-            let top = self.top.load(Ordering::Relaxed);
-            // Relaxed: the exchange publishes it.
-            next.store(top, Ordering::Relaxed);
-            // Release: pairs with the Acquire of who takes the node. Relaxed: the loop loads again.
-            if self.top.compare_exchange(top, node, Ordering::Release, Ordering::Relaxed) {
-                return;
-            }
+        // SAFETY: the node is owned until the push succeeds.
+        while !unsafe { self.try_push(&operation, node) } {
             backoff.spin();
         }
     }
@@ -132,26 +123,62 @@ impl<T, M: Memory> TreiberStack<T, M> {
         let operation = self.store.enter();
         let mut backoff = Backoff::new();
         loop {
-            let top = operation.protect(0, &self.top);
-            if top.is_null() {
-                return None;
-            }
-            // SAFETY: the node is protected.
-            let next = unsafe { operation.next(top) };
-            // Relaxed: the node was acquired, and `next` came with it; if it has changed hands since, the exchange fails.
-            let next = next.load(Ordering::Relaxed);
-            // SAFETY: the node is protected.
-            let slot = unsafe { operation.slot(top) };
-            // Relaxed: `protect` has acquired the node. Relaxed: the loop loads again.
-            if self.top.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed) {
-                // SAFETY: the exchange gave this thread node and value (Invariant 2).
-                let value = unsafe { operation.take(slot) };
-                // SAFETY: as above; `top` was the only way to it (Invariant 1).
-                unsafe { operation.retire(top, slot) };
-                return Some(value);
+            if let Ok(value) = self.try_pop(&operation) {
+                return value;
             }
             backoff.spin();
         }
+    }
+
+    /// Begins an operation that tries more than once.
+    #[inline]
+    pub(super) fn enter(&self) -> OperationIn<'_, T, M> {
+        self.store.enter()
+    }
+
+    /// One try; fails if another thread was quicker.
+    ///
+    /// # Safety
+    ///
+    /// The node is owned, and has a value. It is not owned any more if this succeeds.
+    #[inline]
+    pub(super) unsafe fn try_push(
+        &self,
+        operation: &OperationIn<'_, T, M>,
+        node: PointerIn<T, M>,
+    ) -> bool {
+        // SAFETY: the node is owned.
+        let next = unsafe { operation.next(node) };
+        // Relaxed: it is only compared; the exchange passes on what its push published.
+        let top = self.top.load(Ordering::Relaxed);
+        // Relaxed: the exchange publishes it.
+        next.store(top, Ordering::Relaxed);
+        // Release: pairs with the Acquire of who takes the node. Relaxed: the next try loads again.
+        self.top.compare_exchange(top, node, Ordering::Release, Ordering::Relaxed)
+    }
+
+    /// One try; fails if another thread was quicker. `Ok(None)` if there is nothing.
+    #[inline]
+    pub(super) fn try_pop(&self, operation: &OperationIn<'_, T, M>) -> Result<Option<T>, Lost> {
+        let top = operation.protect(0, &self.top);
+        if top.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the node is protected.
+        let next = unsafe { operation.next(top) };
+        // Relaxed: the node was acquired, and `next` came with it; if it has changed hands since, the exchange fails.
+        let next = next.load(Ordering::Relaxed);
+        // SAFETY: the node is protected.
+        let slot = unsafe { operation.slot(top) };
+        // Relaxed: `protect` has acquired the node. Relaxed: the next try loads again.
+        if !self.top.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed) {
+            return Err(Lost);
+        }
+        // SAFETY: the exchange gave this thread node and value (Invariant 2).
+        let value = unsafe { operation.take(slot) };
+        // SAFETY: as above; `top` was the only way to it (Invariant 1).
+        unsafe { operation.retire(top, slot) };
+        Ok(Some(value))
     }
 
     /// Takes all in one step: what others push from here on is not among it.
@@ -303,42 +330,6 @@ mod tests {
     #[test]
     fn last_in_first_out_with_counts() {
         last_in_first_out::<Counted>();
-    }
-
-    fn threads_take_out_what_they_put_in<M: Memory>() {
-        const EACH: u64 = 20_000;
-        let stack = TreiberStack::<Box<u64>, M>::new();
-        let taken = std::sync::atomic::AtomicU64::new(0);
-        std::thread::scope(|scope| {
-            for thread in 0..4 {
-                let (stack, taken) = (&stack, &taken);
-                scope.spawn(move || {
-                    for value in 0..EACH {
-                        stack.push(Box::new(thread * EACH + value));
-                        if value % 3 != 0 {
-                            let sum: u64 = stack.pop().map_or(0, |value| *value);
-                            taken.fetch_add(sum, std::sync::atomic::Ordering::Relaxed);
-                        } else if value % 1_000 == 0 {
-                            let sum: u64 = stack.pop_all().map(|value| *value).sum();
-                            taken.fetch_add(sum, std::sync::atomic::Ordering::Relaxed);
-                        }
-                    }
-                });
-            }
-        });
-        let rest: u64 = stack.drain().map(|value| *value).sum();
-        let all = 4 * EACH;
-        assert_eq!(taken.into_inner() + rest, all * (all - 1) / 2);
-    }
-
-    #[test]
-    fn threads_take_out_what_they_put_in_with_hazards() {
-        threads_take_out_what_they_put_in::<Hazard>();
-    }
-
-    #[test]
-    fn threads_take_out_what_they_put_in_with_counts() {
-        threads_take_out_what_they_put_in::<Counted>();
     }
 
     #[test]

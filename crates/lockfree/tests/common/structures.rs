@@ -26,6 +26,7 @@ macro_rules! all_structures {
             queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::new();
             queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
             queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
+            heap HerlihyHeap: heap::HerlihyHeap<u64, T> = heap::HerlihyHeap::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
             heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
         }
@@ -270,6 +271,12 @@ macro_rules! counter {
 
 /// The structures, and the counters.
 pub(crate) fn all() -> Vec<Case> {
-    let counters: Vec<Case> = vec![];
+    let counters = vec![
+        counter!(counter::FetchAddCounter = counter::FetchAddCounter::new(0)),
+        counter!(counter::CompareExchangeCounter = counter::CompareExchangeCounter::new(0)),
+        counter!(counter::LinkedCounter = counter::LinkedCounter::new(0)),
+        counter!(counter::LockedCounter = counter::LockedCounter::new(0)),
+        counter!(counter::ShardedCounter = counter::ShardedCounter::new(0)),
+    ];
     [all_structures!(cases), counters].concat()
 }

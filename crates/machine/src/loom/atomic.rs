@@ -185,6 +185,17 @@ macro_rules! integer {
                 }
             }
 
+            /// The smaller of the value and `value` is stored; returns the value before.
+            pub fn fetch_min(&self, value: $int, order: Ordering) -> $int {
+                let mut old = self.load(Ordering::Relaxed);
+                loop {
+                    match self.compare_exchange(old, old.min(value), order, Ordering::Relaxed) {
+                        Ok(old) => return old,
+                        Err(now) => old = now,
+                    }
+                }
+            }
+
             /// Stores what `update` makes of the value, until that succeeds.
             ///
             /// # Errors

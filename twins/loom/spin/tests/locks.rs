@@ -2,9 +2,9 @@
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
-//! | `two_threads` | 2, one locking twice | none |
+//! | `two_threads` | 2, one locking twice (once: the recovering lock) | none |
 //! | `two_threads_twice_bounded` | 2, each locking twice | 3 preemptions |
-//! | `three_threads_bounded` | 3 | 3 preemptions, 2 for the time-published lock, as it prints |
+//! | `three_threads_bounded` | 3 | 3 preemptions, 2 for the time-published and the recovering lock |
 //! | `a_try_meets_a_holder` | 2 | none |
 //! | `a_guard_is_released_elsewhere`, where a guard may be sent | 2 | none |
 //! | `requests_are_taken_back`, where the lock asks not to be preempted | 2 | none |
@@ -30,7 +30,7 @@ use machine::wait::{Patient, Spin, WaitPolicy};
 use machine::{Model, preemption, thread};
 use stanchion_spin_loom::contention::{Ethernet, Exchange, Polling, Read};
 use stanchion_spin_loom::{
-    Anderson, Clh, Mcs, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs,
+    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
 };
 
 /// What the lock protects: counted without atomics, under loom's race checker.
@@ -181,6 +181,7 @@ macro_rules! guard_models {
             explore(&name("a_guard_is_released_elsewhere"), model(), send_the_guard::<Lock>);
         }
     };
+    (stays) => {};
     (asks) => {
         #[test]
         fn requests_are_taken_back() {
@@ -193,8 +194,31 @@ macro_rules! guard_models {
     };
 }
 
+/// How many choices of a thread are explored: one look of each that sees the holder preempted, where a lock asks for that.
+macro_rules! choices {
+    (asks) => {
+        0
+    };
+    (stays) => {
+        1
+    };
+}
+
+/// How often each of two threads locks in an unbounded model: once, where a hand-over makes so many interleavings that more would take minutes.
+macro_rules! times {
+    () => {
+        &[1, 2]
+    };
+    (asks) => {
+        &[1, 2]
+    };
+    (stays) => {
+        &[1, 1]
+    };
+}
+
 macro_rules! models {
-    ($($module:ident: $lock:ty, $preemptions:literal $(, $asks:ident)?;)+) => {$(
+    ($($module:ident: $lock:ty, $preemptions:literal $(, $guard:ident)?;)+) => {$(
         mod $module {
             use super::*;
 
@@ -202,7 +226,7 @@ macro_rules! models {
 
             /// Enough for a lock and its payload; nodes are made fresh.
             fn model() -> Model {
-                Model::new().objects(6)
+                Model::new().objects(6)$(.choices(choices!($guard)))?
             }
 
             fn name(model: &str) -> String {
@@ -211,7 +235,7 @@ macro_rules! models {
 
             #[test]
             fn two_threads() {
-                explore(&name("two_threads"), model(), || count_with::<Lock>(&[1, 2]));
+                explore(&name("two_threads"), model(), || count_with::<Lock>(times!($($guard)?)));
             }
 
             #[test]
@@ -231,7 +255,7 @@ macro_rules! models {
                 explore(&name("a_try_meets_a_holder"), model(), try_against_lock::<Lock>);
             }
 
-            guard_models!($($asks)?);
+            guard_models!($($guard)?);
 
             #[test]
             fn a_forgotten_guard_keeps_a_moved_lock() {
@@ -252,6 +276,7 @@ models! {
     mcs: Mcs, 3;
     clh: Clh, 3;
     preemption_safe: PreemptionSafe, 3, asks;
+    recovering: Recovering, 2, stays;
     time_published_mcs: TimePublishedMcs, 2;
     time_published_mcs_struck_once: TimePublishedMcs<Patient, 1>, 2;
 }

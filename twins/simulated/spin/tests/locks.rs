@@ -19,7 +19,7 @@ use machine::{clock, thread, topology};
 use stanchion_simulator::{Arena, Failure, Machine, Simulation, Statistics, Time, machines};
 use stanchion_spin_simulated::contention::{Ethernet, Exchange, Polling, Read};
 use stanchion_spin_simulated::{
-    Anderson, Clh, Mcs, PreemptionSafe, TestAndSet, Ticket, TimePublishedMcs,
+    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
 };
 
 /// Addresses must not depend on this process.
@@ -165,6 +165,7 @@ locks! {
     clh: Clh;
     mcs: Mcs;
     preemption_safe: PreemptionSafe;
+    recovering: Recovering;
     time_published_mcs: TimePublishedMcs;
     never_yields: Mcs<Spin>;
 }

@@ -1,0 +1,259 @@
+//! The threads: each takes an interval from the pool, cuts it in two, and puts back what has more than a few numbers.
+//!
+//! # Invariants
+//!
+//! 1. The intervals that are outstanding do not overlap: each was cut from one that was outstanding. So a number is touched by one thread at a time.
+//! 2. An interval of more than one number is cut in two that are shorter, so a run ends.
+
+use super::outcome::{Options, Refused, Run, Share, fault};
+use super::partition::{insertion_sort, split};
+use super::pool::{Interval, Pool};
+use crate::crew::{self, Around, Seats, Shared};
+use crate::mix::mix;
+use crate::outstanding::{Broken, Outstanding};
+use crate::pace::Pace;
+use core::time::Duration;
+use machine::atomic::{AtomicU32, AtomicUsize, Ordering};
+use machine::clock;
+use machine::sync::Arc;
+
+/// Instructions for each number of an interval that is cut in two, and for each that insertion sort passes; the accesses to the array apart.
+const NUMBER: u64 = 5;
+
+/// Instructions of taking an interval in hand, and choosing the pivot.
+const INTERVAL: u64 = 100;
+
+/// How often who watches is told, in nanoseconds, and after how many intervals the clock is read for that.
+const WATCH_NS: u64 = 100_000_000;
+const WATCH_INTERVALS: u64 = 64;
+
+/// The numbers that [`run`] sorts: pseudo-random, and the same for the same seed everywhere.
+///
+/// ```
+/// use stanchion_applications::quicksort::numbers;
+/// assert_eq!(numbers(3, 1), numbers(5, 1)[..3]);
+/// assert_ne!(numbers(3, 1), numbers(3, 2));
+/// ```
+#[must_use]
+pub fn numbers(count: usize, seed: u64) -> Vec<u32> {
+    (0..count as u64).map(|place| (mix(mix(seed) ^ place) >> 32) as u32).collect()
+}
+
+/// Sorts pseudo-random numbers; `pool`, which must be empty, holds the intervals.
+///
+/// ```
+/// use stanchion_applications::quicksort::{self, InStack, Options};
+/// use stanchion_lockfree::{ConcurrentStack, Progress};
+///
+/// /// Any structure with the trait will do.
+/// struct Simple<T>(parking_lot::Mutex<Vec<T>>);
+///
+/// impl<T> ConcurrentStack for Simple<T> {
+///     type Item = T;
+///     const PROGRESS: Progress = Progress::Blocking;
+///     fn push(&self, value: T) { self.0.lock().push(value) }
+///     fn pop(&self) -> Option<T> { self.0.lock().pop() }
+///     fn is_empty(&self) -> bool { self.0.lock().is_empty() }
+/// }
+///
+/// let options = Options { numbers: 10_000, threads: 2, ..Options::default() };
+/// let run = quicksort::run(&options, InStack(Simple(Default::default())))?;
+/// assert!(run.numbers.is_sorted() && run.fault.is_none());
+/// # Ok::<(), quicksort::Refused>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Refused`] says which of the options is no good and what would be.
+///
+/// # Panics
+///
+/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if the pool does. With a pool that loses an interval the run
+/// does not end.
+pub fn run<P: Pool>(options: &Options, pool: P) -> Result<Run, Refused> {
+    options.check()?;
+    let numbers = numbers(options.numbers, options.seed);
+    run_with(options, numbers, pool, &Around::default(), &mut |_| ())
+}
+
+/// [`run`] for `numbers` of the caller, however many the options say, with something [`Around`] the threads, and with somebody to `watch`: told by the
+/// calling thread every 100 ms or so how many numbers are in their places, and once at the end.
+///
+/// # Errors
+///
+/// As [`run`].
+///
+/// # Panics
+///
+/// As [`run`], and if `around` or `watch` panics.
+pub fn run_with<P: Pool>(
+    options: &Options,
+    numbers: Vec<u32>,
+    pool: P,
+    around: &Around,
+    watch: &mut dyn FnMut(usize),
+) -> Result<Run, Refused> {
+    let options = Options { numbers: numbers.len(), ..*options };
+    options.check()?;
+    let &Options { threads, pinned, .. } = &options;
+    let all = Interval::new(0, numbers.len());
+    let table = Arc::new(Table {
+        options,
+        around: around.clone(),
+        numbers: numbers.iter().copied().map(AtomicU32::new).collect(),
+        outstanding: Outstanding::new(1),
+        sorted: (0..threads).map(|_| Tally(AtomicUsize::new(0))).collect(),
+        // A bounded pool may have no room even for one.
+        first: pool.put(all).err(),
+        pool,
+    });
+
+    let began = clock::now();
+    let workers = crew::run(
+        &table,
+        threads,
+        if pinned { Seats::Dealt } else { Seats::Free },
+        |processor| Worker::work(&table, 0, processor, &mut *watch),
+        |table, who, processor| Worker::work(table, who, processor, &mut |_| ()),
+    );
+    let elapsed = Duration::from_nanos(clock::now().nanos_since(began));
+
+    watch(table.sorted());
+    // Relaxed: the threads have been joined.
+    let found: Vec<u32> =
+        table.numbers.iter().map(|number| number.load(Ordering::Relaxed)).collect();
+    Ok(Run { fault: fault(&found, numbers), numbers: found, elapsed, threads: workers })
+}
+
+/// How many numbers a thread has brought to their places: written by it, read by who watches.
+#[repr(align(128))]
+struct Tally(AtomicUsize);
+
+/// What the threads share.
+struct Table<P> {
+    options: Options,
+    around: Around,
+    numbers: Vec<AtomicU32>,
+    outstanding: Outstanding,
+    sorted: Vec<Tally>,
+    /// For the first thread, if the pool had no room.
+    first: Option<Interval>,
+    pool: P,
+}
+
+impl<P> Table<P> {
+    fn sorted(&self) -> usize {
+        // Relaxed: a figure for who watches.
+        self.sorted.iter().map(|tally| tally.0.load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl<P: Pool> Shared for Table<P> {
+    fn give_up(&self) {
+        self.outstanding.give_up();
+    }
+}
+
+/// What one thread keeps to itself.
+struct Worker {
+    who: usize,
+    share: Share,
+    /// Intervals for which the pool had no room.
+    kept: Vec<Interval>,
+    pace: Pace,
+}
+
+impl Worker {
+    fn work<P: Pool>(
+        table: &Table<P>,
+        who: usize,
+        processor: Option<usize>,
+        watch: &mut dyn FnMut(usize),
+    ) -> Share {
+        let share = Share { processor, ..Share::default() };
+        let kept = if who == 0 { Vec::from_iter(table.first) } else { Vec::new() };
+        let pace = Pace::new(table.options.instruction_ns);
+        let mut worker = Self { who, share, kept, pace };
+        table.around.surround(who, || {
+            // `Broken` means that another thread has panicked: the caller will hear it from that one.
+            let _ = worker.intervals(table, watch);
+        });
+        worker.share
+    }
+
+    fn intervals<P: Pool>(
+        &mut self,
+        table: &Table<P>,
+        watch: &mut dyn FnMut(usize),
+    ) -> Result<(), Broken> {
+        let mut watched = clock::now();
+        let mut in_hand = 0_u64;
+        loop {
+            // What it kept is outstanding and in nobody else's reach, so it comes first.
+            let interval = match self.kept.pop() {
+                Some(interval) => interval,
+                None => {
+                    let Some(interval) = table.outstanding.next(|| table.pool.take()) else {
+                        return Ok(());
+                    };
+                    self.share.intervals += 1;
+                    interval
+                }
+            };
+            self.sort(table, interval)?;
+            in_hand += 1;
+            if self.who == 0
+                && in_hand % WATCH_INTERVALS == 0
+                && clock::now().nanos_since(watched) >= WATCH_NS
+            {
+                watch(table.sorted());
+                watched = clock::now();
+            }
+        }
+    }
+
+    /// Sorts an interval that is short, or makes two of it.
+    fn sort<P: Pool>(&mut self, table: &Table<P>, interval: Interval) -> Result<(), Broken> {
+        let Options { cutoff, seed, .. } = table.options;
+        self.pace.compute(INTERVAL);
+        let places = interval.places();
+        if places.len() <= cutoff {
+            // Only if the whole array is short.
+            self.finish(table, interval);
+            return table.outstanding.replace(0);
+        }
+        let part = &table.numbers[places.clone()];
+        self.pace.compute(NUMBER * part.len() as u64);
+        let pivots = mix(seed ^ ((places.start as u64) << 32 | part.len() as u64));
+        let first = split(part, pivots);
+        let halves = [
+            Interval::new(places.start, first),
+            Interval::new(places.start + first, part.len() - first),
+        ];
+        for half in halves {
+            if half.places().len() <= cutoff {
+                self.finish(table, half);
+            }
+        }
+        let long = halves.into_iter().filter(|half| half.places().len() > cutoff);
+        table.outstanding.replace(long.clone().count())?;
+        for half in long {
+            if let Err(half) = table.pool.put(half) {
+                self.share.kept += 1;
+                self.kept.push(half);
+            }
+        }
+        table.outstanding.ring();
+        Ok(())
+    }
+
+    /// Brings the numbers of a short interval to their places.
+    fn finish<P: Pool>(&mut self, table: &Table<P>, interval: Interval) {
+        let part = &table.numbers[interval.places()];
+        let moved = insertion_sort(part);
+        self.pace.compute(NUMBER * (part.len() as u64 + moved));
+        self.share.sorted += part.len() as u64;
+        // Relaxed: a figure for who watches, and nobody else writes it.
+        table.sorted[self.who].0.store(self.share.sorted as usize, Ordering::Relaxed);
+    }
+}

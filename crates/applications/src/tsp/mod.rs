@@ -1,0 +1,57 @@
+//! The travelling salesman: an exact branch and bound whose threads share a heap, a stack and counters.
+//!
+//! One of the programs by which Michael and Scott compared structures without locks and with them. The paper says of it:
+//!
+//! > The program uses a shared heap, stack, and counters. [...] In each execution, the processes cooperate to find the shortest tour in a 17-city
+//! > graph. The processes use the priority queue heap to share information about the most promising tours, and the stack to keep track of the tours that are
+//! > yet to be computed.
+//!
+//! A *tour* here is the beginning of one: some cities in order. The bound, where a tour goes from the heap to the stack, and how the threads know that they are
+//! done, the paper does not say; that is ours:
+//!
+//! | part | what it is |
+//! | --- | --- |
+//! | [`Instance`], `tsplib` | the cities, and the reader of TSPLIB files |
+//! | `start` | a tour to begin with, by nearest neighbours and exchanges |
+//! | `bound` | the least that a tour can still come to: a spanning tree of the cities that are left, in distances made even by Held and Karp's ascent |
+//! | `search` | the threads: a tour with many cities left is on the heap, by its bound; one with few left is on the stack, and is completed by whoever takes it |
+//! | `estimate` | how long the search will take, by Knuth's random dives |
+//!
+//! ```
+//! use stanchion_applications::tsp::Instance;
+//! let square = Instance::new("square", 4, |a, b| if a - b == 2 { 14 } else { 10 });
+//! assert_eq!(square.length(&[0, 1, 2, 3]), 40);
+//! ```
+//!
+//! Source: M. Michael, M. Scott, *Relative performance of preemption-safe locking and non-blocking synchronization on multiprogrammed shared-memory
+//! multiprocessors*, 1997, section 4.6.
+
+mod bound;
+mod distance;
+mod error;
+mod estimate;
+mod instance;
+mod outcome;
+mod search;
+mod start;
+mod tour;
+mod tsplib;
+
+pub use crate::crew::MAX_THREADS;
+pub use bound::Bound;
+pub use error::{ParseError, Reason, Word};
+pub use instance::Instance;
+pub use outcome::{Fault, LEAF, MOST_CITIES, Options, Refused, Run, Scene, Share};
+pub use search::{Structures, run, run_with};
+pub use tour::Tour;
+pub use tsplib::{MAX_CITIES, MAX_LINE};
+
+/// `gr17` of TSPLIB: 17 cities (M. Grötschel), as many as the paper's. The shortest tour is 2085 long.
+///
+/// ```
+/// use stanchion_applications::tsp::{GR17, Instance};
+/// let instance = Instance::parse(GR17.as_bytes())?;
+/// assert_eq!((instance.name(), instance.cities(), instance.distance(0, 1)), ("gr17", 17, 633));
+/// # Ok::<(), stanchion_applications::tsp::ParseError>(())
+/// ```
+pub const GR17: &str = include_str!("../../data/gr17.tsp");

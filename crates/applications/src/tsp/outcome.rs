@@ -1,0 +1,170 @@
+//! What a run was asked for, what it found, and what is refused.
+
+use super::bound::Bound;
+use crate::crew::MAX_THREADS;
+use crate::pace::CVAX_INSTRUCTION_NS;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+use thiserror::Error;
+
+/// The most cities that can be searched: a tour keeps a bit for each in one word.
+pub const MOST_CITIES: usize = 64;
+
+/// How many cities may be left of a tour that is on the stack.
+pub const LEAF: RangeInclusive<usize> = 1..=12;
+
+/// What to run, and how.
+///
+/// ```
+/// use stanchion_applications::tsp::{Bound, Options};
+/// let options = Options { threads: 2, ..Options::default() };
+/// assert_eq!((options.bound, options.head_start), (Bound::Ascent, true));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads, 1 to [`MAX_THREADS`]. The caller is one of them.
+    pub threads: usize,
+    /// What a tour is compared by.
+    pub bound: Bound,
+    /// Whether the search begins with a tour that is good already; otherwise it has to find its first.
+    pub head_start: bool,
+    /// A tour with at most so many cities left, within [`LEAF`], goes on the stack and is completed by one thread.
+    pub leaf: usize,
+    /// Refused is what is estimated to compute more bounds than this. One takes about a microsecond.
+    pub limit: u64,
+    /// Whether each thread stays on one processor, which are dealt out in turn.
+    pub pinned: bool,
+    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it takes.
+    pub instruction_ns: u64,
+}
+
+impl Default for Options {
+    /// One thread, the better bound, with a head start; 7 cities left on the stack; at most 5,000 million bounds; not pinned.
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            bound: Bound::Ascent,
+            head_start: true,
+            leaf: 7,
+            limit: 5_000_000_000,
+            pinned: false,
+            instruction_ns: CVAX_INSTRUCTION_NS,
+        }
+    }
+}
+
+/// Why nothing was searched.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// Fewer than three cities.
+    #[error("{0} cities: must be at least 3")]
+    Few(usize),
+    /// More than [`MOST_CITIES`].
+    #[error(
+        "{cities} cities are too many for an exact search: there are about 10^{log10:.0} tours; the limit is {MOST_CITIES} cities"
+    )]
+    Many {
+        /// How many there are.
+        cities: usize,
+        /// The decimal logarithm of the number of tours.
+        log10: f64,
+    },
+    /// The estimate is beyond [`Options::limit`].
+    #[error(
+        "{cities} cities are too many for an exact search: it is estimated to look at {estimate:.1e} tours, some {:.0} hours on one processor; the limit is {limit:.1e}",
+        estimate / 3.6e9
+    )]
+    Long {
+        /// How many there are.
+        cities: usize,
+        /// Bounds to be computed, by Knuth's random dives.
+        estimate: f64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Not 1 to [`MAX_THREADS`].
+    #[error("{0} threads: must be 1 to {MAX_THREADS}")]
+    Threads(usize),
+    /// Outside of [`LEAF`].
+    #[error("{0} cities left on the stack: must be {least} to {most}", least = LEAF.start(), most = LEAF.end())]
+    Leaf(usize),
+}
+
+/// What who watches is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scene {
+    /// Tours made so far: put on the heap or on the stack.
+    pub made: u64,
+    /// Tours done with.
+    pub done: u64,
+    /// The shortest whole tour so far; none before the first.
+    pub best: Option<u64>,
+}
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The length of the shortest tour.
+    pub length: u64,
+    /// Its cities, from 0 on. If several are as short, which one depends on the schedule.
+    pub tour: Vec<usize>,
+    /// What is wrong, if anything is.
+    pub fault: Option<Fault>,
+    /// Bounds that were expected when it began; the work done depends on the schedule a little, for a shorter tour found early saves some.
+    pub estimate: f64,
+    /// From before the first thread is started until all are done.
+    pub elapsed: Duration,
+    /// What each thread did.
+    pub threads: Vec<Share>,
+}
+
+/// One thread's part of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Tours it took from the heap.
+    pub from_heap: u64,
+    /// Tours it took from the stack.
+    pub from_stack: u64,
+    /// Tours it made and put into either.
+    pub made: u64,
+    /// Bounds it computed.
+    pub bounds: u64,
+    /// The processor it stayed on; none if it was left to the system.
+    pub processor: Option<usize>,
+}
+
+/// What is wrong at the end of a run: a structure lost something or gave it out twice, or the program is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// No tour was found, or it is none.
+    #[error("the tour {0:?} does not visit each city once")]
+    Tour(Vec<usize>),
+    /// The tour has another length than was said.
+    #[error("the tour is {found} long, not {said}")]
+    Length {
+        /// As long as it is.
+        found: u64,
+        /// As long as was said.
+        said: u64,
+    },
+    /// A counter has another value than the threads added to it.
+    #[error("{what}: the counter says {found}, the threads have counted {expected}")]
+    Count {
+        /// Which.
+        what: &'static str,
+        /// What it says.
+        found: u64,
+        /// What it should say.
+        expected: u64,
+    },
+    /// Tours were lost, or came twice.
+    #[error("{made} tours were put into the structures, {taken} came out")]
+    Tours {
+        /// As many were put in.
+        made: u64,
+        /// As many came out.
+        taken: u64,
+    },
+}

@@ -1,0 +1,241 @@
+//! The travelling salesman: the shortest tour, whatever the threads, the bound and the start; and what happens when a structure is out of order.
+
+mod common;
+
+use common::structures::{Count, Heap, Stack};
+use proptest::prelude::*;
+use stanchion_applications::Around;
+use stanchion_applications::tsp::{
+    self, Bound, Fault, GR17, Instance, Options, Refused, Run, Structures, Tour,
+};
+use stanchion_lockfree::{ConcurrentStack, Counter, Progress};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+type Simple = Structures<Heap<Tour>, Stack<Tour>, Count>;
+
+#[track_caller]
+fn searched(instance: &Instance, options: &Options) -> Run {
+    let run = tsp::run(instance, Simple::default(), options).expect("good options");
+    assert_eq!(run.fault, None, "{options:?}");
+    assert_eq!(run.threads.len(), options.threads);
+    run
+}
+
+fn gr17() -> Instance {
+    Instance::parse(GR17.as_bytes()).expect("it is TSPLIB's own")
+}
+
+#[test]
+fn the_known_optimum_of_gr17() {
+    for threads in [1, 2, 5] {
+        for head_start in [true, false] {
+            for bound in [Bound::Ascent, Bound::Tree] {
+                if bound == Bound::Tree && !(head_start && threads == 2) {
+                    // Without optimization that takes long, and no other way.
+                    continue;
+                }
+                let options = Options { threads, bound, head_start, ..Options::default() };
+                assert_eq!(searched(&gr17(), &options).length, 2_085, "{options:?}");
+            }
+        }
+    }
+}
+
+/// The cities of `burma14`, whose shortest tour TSPLIB gives as 3323: degrees and minutes, and how they become kilometres.
+#[test]
+fn the_known_optimum_of_burma14() {
+    let text = "NAME: burma14\nTYPE: TSP\nCOMMENT: 14-Staedte in Burma (Zaw Win)\nDIMENSION: 14\nEDGE_WEIGHT_TYPE: GEO\n\
+        EDGE_WEIGHT_FORMAT: FUNCTION \nDISPLAY_DATA_TYPE: COORD_DISPLAY\nNODE_COORD_SECTION\n\
+        1  16.47 96.10\n 2  16.47 94.44\n 3  20.09 92.54\n 4  22.39 93.37\n 5  25.23 97.24\n 6  22.00 96.05\n 7  20.47 97.02\n\
+        8  17.20 96.29\n 9  16.30 97.38\n 10  14.05 98.12\n 11  16.53 97.38\n 12  21.52 95.59\n 13  19.41 97.13\n 14  20.09 94.55\nEOF\n";
+    let instance = Instance::parse(text.as_bytes()).expect("it is TSPLIB's own");
+    assert_eq!([1, 2, 3, 13].map(|city| instance.distance(0, city)), [153, 510, 706, 398]);
+    assert_eq!(searched(&instance, &Options { threads: 2, ..Options::default() }).length, 3_323);
+}
+
+/// By trying all tours.
+fn shortest(instance: &Instance, cities: &mut Vec<usize>) -> u64 {
+    if cities.len() == instance.cities() {
+        return instance.length(cities);
+    }
+    let mut best = u64::MAX;
+    for city in 1..instance.cities() {
+        if !cities.contains(&city) {
+            cities.push(city);
+            best = best.min(shortest(instance, cities));
+            cities.pop();
+        }
+    }
+    best
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_tour_is_shorter(
+        cities in 3_usize..=8,
+        distances in prop::collection::vec(prop_oneof![0_u32..4, 0_u32..1_000, Just(u32::MAX)], 28),
+        threads in 1_usize..4,
+        leaf in 1_usize..9,
+        head_start: bool,
+        ascent: bool,
+    ) {
+        let mut given = distances.into_iter();
+        let instance = Instance::new("", cities, |_, _| given.next().unwrap_or(0));
+        let bound = if ascent { Bound::Ascent } else { Bound::Tree };
+        let options = Options { threads, leaf, head_start, bound, ..Options::default() };
+        let run = searched(&instance, &options);
+        prop_assert_eq!(run.length, shortest(&instance, &mut vec![0]));
+    }
+}
+
+#[test]
+fn tours_are_shared_out_and_counted() {
+    let mut scenes = Vec::new();
+    let options = Options { threads: 3, head_start: false, ..Options::default() };
+    let run =
+        tsp::run_with(&gr17(), Simple::default(), &options, &Around::default(), &mut |scene| {
+            scenes.push(scene)
+        });
+    let run = run.expect("good options");
+    let last = scenes.last().expect("it is told the end");
+    assert_eq!((last.made, last.best), (last.done, Some(2_085)));
+    let taken: u64 = run.threads.iter().map(|share| share.from_heap + share.from_stack).sum();
+    assert_eq!(taken, last.done);
+    assert!(run.threads.iter().any(|share| share.from_heap > 0));
+    assert!(run.threads.iter().any(|share| share.from_stack > 0));
+}
+
+#[test]
+fn the_estimate_is_of_the_right_size() {
+    let options = Options { threads: 1, ..Options::default() };
+    let run = searched(&gr17(), &options);
+    let bounds: u64 = run.threads.iter().map(|share| share.bounds).sum();
+    let ratio = run.estimate / bounds as f64;
+    assert!((0.1..10.0).contains(&ratio), "{} for {bounds}", run.estimate);
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let refused = |cities: usize, change: fn(&mut Options)| {
+        let mut options = Options::default();
+        change(&mut options);
+        // As good as random: nothing helps a bound.
+        let instance = Instance::new("", cities, |a, b| (a * 7_919 + b * 104_729) as u32 % 1_009);
+        let run = tsp::run(&instance, Simple::default(), &options);
+        run.expect_err("it is refused").to_string()
+    };
+    assert_eq!(refused(2, |_| ()), "2 cities: must be at least 3");
+    assert_eq!(
+        refused(280, |_| ()),
+        "280 cities are too many for an exact search: there are about 10^562 tours; the limit is 64 cities"
+    );
+    assert_eq!(refused(5, |options| options.threads = 0), "0 threads: must be 1 to 64");
+    assert_eq!(
+        refused(5, |options| options.leaf = 13),
+        "13 cities left on the stack: must be 1 to 12"
+    );
+    let long = refused(20, |options| options.limit = 10);
+    assert!(
+        long.starts_with("20 cities are too many for an exact search: it is estimated to look at "),
+        "{long}"
+    );
+    assert!(long.ends_with(" hours on one processor; the limit is 1.0e1"), "{long}");
+}
+
+/// A stack of which one pop misbehaves.
+struct OutOfOrder {
+    inside: Stack<Tour>,
+    pops: AtomicU32,
+    panics: bool,
+}
+
+impl ConcurrentStack for OutOfOrder {
+    type Item = Tour;
+    const PROGRESS: Progress = Progress::Blocking;
+
+    fn push(&self, tour: Tour) {
+        self.inside.push(tour);
+    }
+
+    fn pop(&self) -> Option<Tour> {
+        let tour = self.inside.pop()?;
+        if self.pops.fetch_add(1, Relaxed) == 3 {
+            assert!(!self.panics, "the stack is out of order");
+            self.inside.push(tour);
+        }
+        Some(tour)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.inside.is_empty()
+    }
+}
+
+fn out_of_order(panics: bool) -> Structures<Heap<Tour>, OutOfOrder, Count> {
+    let stack = OutOfOrder { inside: Stack::default(), pops: AtomicU32::new(0), panics };
+    Structures { heap: Heap::default(), stack, made: Count::default(), done: Count::default() }
+}
+
+#[test]
+fn a_panic_of_a_structure_comes_to_the_caller() {
+    for threads in [1, 3] {
+        let options = Options { threads, head_start: false, ..Options::default() };
+        let run = || tsp::run(&gr17(), out_of_order(true), &options);
+        let panic = catch_unwind(AssertUnwindSafe(run)).expect_err("the stack panics");
+        assert_eq!(panic.downcast_ref::<&str>().copied(), Some("the stack is out of order"));
+    }
+}
+
+#[test]
+fn a_tour_that_comes_twice_is_found() {
+    let options = Options { head_start: false, ..Options::default() };
+    let run = tsp::run(&gr17(), out_of_order(false), &options).expect("good options");
+    let Some(Fault::Tours { made, taken }) = run.fault else {
+        panic!("{:?}", run.fault);
+    };
+    assert!(taken > 0 && made != taken);
+}
+
+/// A counter that forgets the hundredth.
+#[derive(Default)]
+struct Forgetful(Count);
+
+impl Counter for Forgetful {
+    const PROGRESS: Progress = Progress::WaitFree;
+
+    fn add(&self, amount: u64) {
+        if self.0.get() != 99 {
+            self.0.add(amount);
+        } else {
+            self.0.add(amount + 1);
+        }
+    }
+
+    fn get(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+#[test]
+fn a_counter_that_miscounts_is_found() {
+    let structures = Structures {
+        heap: Heap::default(),
+        stack: Stack::default(),
+        made: Forgetful::default(),
+        done: Forgetful::default(),
+    };
+    let options = Options { head_start: false, ..Options::default() };
+    let run = tsp::run(&gr17(), structures, &options).expect("good options");
+    assert!(matches!(run.fault, Some(Fault::Count { .. })), "{:?}", run.fault);
+    assert_eq!(run.length, 2_085);
+}
+
+#[test]
+fn refused_is_an_error_with_a_cause_that_can_be_matched() {
+    let far = Instance::new("", 65, |_, _| 1);
+    let refused = tsp::run(&far, Simple::default(), &Options::default()).expect_err("refused");
+    assert!(matches!(refused, Refused::Many { cities: 65, .. }));
+}

@@ -1,0 +1,337 @@
+//! Real threads on a structure, again and again, each time on a new one and checked.
+//!
+//! A short history on a fresh structure is where most errors show: few calls, so that nothing hides behind much, and the structure near empty, or near full.
+//! What matters is that the calls really overlap. So the threads begin together:
+//!
+//! | | how | why |
+//! | --- | --- | --- |
+//! | always | each on a processor of its own, as far as there are | two on one processor never meet |
+//! | every [`TOGETHER`] histories | asleep, until all are there | threads that have slept are given processors at once, and at the same time |
+//! | before each history | spinning, until there are as many as can run at once | two that run then begin within some 100 ns |
+//! | not for ever | [`PATIENCE`] | one that has lost its processor does not hold up the others; that history has less overlap, and is not counted as if it had |
+//!
+//! Between its calls a thread pauses for random times, and now and then gives up its processor.
+//!
+//! Structures are made, and histories checked, by the thread that called; the threads that call the structure live for [`BATCH`] histories.
+
+use core::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crossbeam_utils::CachePadded;
+
+use crate::check::check;
+use crate::gate::{Comer, Gate};
+use crate::history::{Call, History};
+use crate::random::Random;
+use crate::recorder::{Log, Recorder};
+use crate::{Specification, Violation};
+
+/// Histories for which threads are started once.
+const BATCH: u64 = 256;
+
+/// Histories between two meetings: so few that a thread is seldom interrupted on the way.
+const TOGETHER: usize = 16;
+
+/// How often a thread looks whether the others have come: some 50 µs.
+const PATIENCE: u32 = 2_000;
+
+/// A series of histories: how many, of how many threads and calls.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use std::collections::VecDeque;
+/// use stanchion_linearizability::Trial;
+/// use stanchion_linearizability::specification::{Operation, Outcome, Queue};
+///
+/// let tally = Trial::new()
+///     .threads(3)
+///     .calls(4)
+///     .histories(100)
+///     .run(
+///         &Queue::new(),
+///         || Mutex::new(VecDeque::new()),
+///         |random| if random.once_in(2) { Operation::Pop } else { Operation::Push(random.below(100)) },
+///         |queue, operation| {
+///             let mut queue = queue.lock().unwrap();
+///             match operation {
+///                 Operation::Push(value) => {
+///                     queue.push_back(*value);
+///                     Outcome::Pushed
+///                 }
+///                 Operation::Pop => Outcome::Popped(queue.pop_front()),
+///                 Operation::IsEmpty => Outcome::Empty(queue.is_empty()),
+///             }
+///         },
+///     )
+///     .unwrap();
+/// assert_eq!(tally.histories, 100);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Trial<O> {
+    threads: usize,
+    calls: usize,
+    histories: u64,
+    seed: u64,
+    before: u64,
+    last: Vec<O>,
+}
+
+/// What was tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Histories, all of them linearizable.
+    pub histories: u64,
+    /// Those in which calls of different threads overlapped. The others say little.
+    pub overlapped: u64,
+    /// Calls in all of them.
+    pub calls: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { histories, overlapped, calls } = self;
+        write!(f, "{histories} histories, {overlapped} with overlap, {calls} calls")
+    }
+}
+
+impl<O> Default for Trial<O> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<O> Trial<O> {
+    /// 1000 histories of 3 threads that make 4 calls each on a structure as it is made.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { threads: 3, calls: 4, histories: 1000, seed: 1, before: 0, last: Vec::new() }
+    }
+
+    /// So many threads.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// So many calls by each thread.
+    #[must_use]
+    pub fn calls(mut self, calls: usize) -> Self {
+        self.calls = calls;
+        self
+    }
+
+    /// So many histories.
+    #[must_use]
+    pub fn histories(mut self, histories: u64) -> Self {
+        self.histories = histories;
+        self
+    }
+
+    /// Other operations and pauses. What threads do then still depends on who is faster.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// One thread makes up to so many calls, chosen like the others, before the threads begin.
+    #[must_use]
+    pub fn before(mut self, calls: u64) -> Self {
+        self.before = calls;
+        self
+    }
+
+    /// One thread makes these calls when the others have finished: taking everything out shows what was lost, or is there twice.
+    #[must_use]
+    pub fn last(mut self, operations: impl IntoIterator<Item = O>) -> Self {
+        self.last = operations.into_iter().collect();
+        self
+    }
+
+    /// Records and checks. `make` makes a structure that is in the state `initial`, `choose` an operation, and `call` performs it.
+    ///
+    /// # Errors
+    ///
+    /// The shortest violation among the first histories that have one.
+    ///
+    /// # Panics
+    ///
+    /// When `make`, `choose` or `call` panic.
+    pub fn run<S, C>(
+        &self,
+        initial: &S,
+        make: impl Fn() -> C,
+        choose: impl Fn(&mut Random) -> O,
+        call: impl Fn(&C, &O) -> S::Outcome + Sync,
+    ) -> Result<Tally, Violation<S>>
+    where
+        S: Specification<Operation = O>,
+        C: Sync,
+        O: Clone + Sync + Send,
+        S::Outcome: Send + Sync,
+    {
+        let mut random = Random::new(self.seed);
+        let mut tally = Tally::default();
+        while tally.histories < self.histories {
+            let slots: Vec<_> = (0..BATCH.min(self.histories - tally.histories))
+                .map(|_| self.slot(make(), &choose, &call, &mut random))
+                .collect();
+            let mut shortest: Option<Violation<S>> = None;
+            for history in self.record(slots, &call) {
+                tally.histories += 1;
+                tally.overlapped += u64::from(history.overlaps());
+                tally.calls += history.calls().len() as u64;
+                let Err(violation) = check(initial, &history) else { continue };
+                let length = |violation: &Violation<S>| violation.history().calls().len();
+                if shortest.as_ref().is_none_or(|other| length(&violation) < length(other)) {
+                    shortest = Some(violation);
+                }
+            }
+            if let Some(violation) = shortest {
+                return Err(violation);
+            }
+        }
+        Ok(tally)
+    }
+
+    /// A structure, and what the threads will do with it.
+    fn slot<C, R>(
+        &self,
+        subject: C,
+        choose: impl Fn(&mut Random) -> O,
+        call: impl Fn(&C, &O) -> R,
+        random: &mut Random,
+    ) -> Slot<C, O, R> {
+        let recorder = Recorder::new();
+        let mut log = recorder.log(self.threads);
+        for _ in 0..random.below(self.before + 1) {
+            log.call(choose(random), |operation| call(&subject, operation));
+        }
+        let before = log.into_calls();
+        let script = |random: &mut Random| -> Vec<_> {
+            (0..self.calls).map(|_| (Pause::random(random), choose(random))).collect()
+        };
+        let scripts = (0..self.threads).map(|_| script(random)).collect();
+        Slot { subject, recorder, arrived: CachePadded::new(AtomicUsize::new(0)), scripts, before }
+    }
+
+    /// Runs the threads through the slots.
+    fn record<C, R>(
+        &self,
+        slots: Vec<Slot<C, O, R>>,
+        call: impl Fn(&C, &O) -> R + Sync,
+    ) -> Vec<History<O, R>>
+    where
+        C: Sync,
+        O: Clone + Sync + Send,
+        R: Send + Sync + Clone,
+    {
+        let gate = Gate::new(self.threads);
+        let cores = core_affinity::get_core_ids().unwrap_or_default();
+        let seen: Vec<Vec<_>> = thread::scope(|scope| {
+            let (slots, call, gate, cores) = (&slots, &call, &gate, &cores);
+            let at_once = thread::available_parallelism().map_or(1, usize::from).min(self.threads);
+            let workers: Vec<_> = (0..self.threads)
+                .map(|thread| {
+                    scope.spawn(move || {
+                        let comer = Comer(gate);
+                        let _pinned = cores
+                            .get(thread % cores.len().max(1))
+                            .map(|core| core_affinity::set_for_current(*core));
+                        let play = |(place, slot): (usize, &Slot<C, O, R>)| {
+                            if place % TOGETHER == 0 {
+                                comer.0.wait();
+                            }
+                            slot.meet(at_once);
+                            slot.play(thread, call)
+                        };
+                        slots.iter().enumerate().map(play).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            let join = |worker: thread::ScopedJoinHandle<'_, _>| {
+                worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            workers.into_iter().map(join).collect()
+        });
+        let mut seen: Vec<_> = seen.into_iter().map(Vec::into_iter).collect();
+        slots
+            .into_iter()
+            .map(|mut slot| {
+                let mut calls = core::mem::take(&mut slot.before);
+                seen.iter_mut()
+                    .for_each(|thread| calls.extend(thread.next().into_iter().flatten()));
+                let mut log = slot.recorder.log(self.threads);
+                for operation in &self.last {
+                    log.call(operation.clone(), |operation| call(&slot.subject, operation));
+                }
+                calls.extend(log.into_calls());
+                History::recorded(calls)
+            })
+            .collect()
+    }
+}
+
+/// One history to be.
+struct Slot<C, O, R> {
+    subject: C,
+    recorder: Recorder,
+    arrived: CachePadded<AtomicUsize>,
+    scripts: Vec<Vec<(Pause, O)>>,
+    before: Vec<Call<O, R>>,
+}
+
+impl<C, O: Clone, R> Slot<C, O, R> {
+    /// What one thread does.
+    fn play(&self, thread: usize, call: impl Fn(&C, &O) -> R) -> Vec<Call<O, R>> {
+        let script = &self.scripts[thread];
+        let mut log: Log<'_, O, R> = self.recorder.log(thread);
+        log.reserve(script.len());
+        for (pause, operation) in script {
+            pause.take();
+            log.call(operation.clone(), |operation| call(&self.subject, operation));
+        }
+        log.into_calls()
+    }
+
+    /// Waits until so many threads are here, or have not come for too long.
+    fn meet(&self, threads: usize) {
+        self.arrived.fetch_add(1, Ordering::AcqRel);
+        for _ in 0..PATIENCE {
+            if self.arrived.load(Ordering::Acquire) >= threads {
+                return;
+            }
+            core::hint::spin_loop();
+        }
+    }
+}
+
+/// How long a thread stays away before a call.
+#[derive(Clone, Copy)]
+enum Pause {
+    /// So many turns of a loop, mostly none.
+    Turns(u64),
+    /// Until the others have run.
+    Yield,
+}
+
+impl Pause {
+    fn random(random: &mut Random) -> Self {
+        match random.below(64) {
+            0 => Self::Yield,
+            // About as long as a call that meets others; longer ones would keep the threads apart.
+            1 => Self::Turns(random.below(100)),
+            2..=31 => Self::Turns(random.below(8)),
+            _ => Self::Turns(0),
+        }
+    }
+
+    fn take(self) {
+        match self {
+            Self::Turns(turns) => (0..turns).for_each(|_| core::hint::spin_loop()),
+            Self::Yield => thread::yield_now(),
+        }
+    }
+}

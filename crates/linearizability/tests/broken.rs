@@ -1,0 +1,265 @@
+//! Structures that are broken on purpose, each in the way of a real error. A checker that one of them survives checks nothing.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread::yield_now;
+
+use stanchion_linearizability::specification::{Count, Counter, Operation, Outcome, Queue, Stack};
+use stanchion_linearizability::{Random, Specification, Tally, Trial, Violation};
+
+/// More than enough: each of these is found within some hundred.
+const HISTORIES: u64 = 200_000;
+
+fn choose(random: &mut Random) -> Operation<u64> {
+    if random.once_in(2) { Operation::Pop } else { Operation::Push(random.below(1_000)) }
+}
+
+type Verdict<S> = Result<Tally, Violation<S>>;
+
+/// A queue by what it does with the list of its values.
+trait Broken: Default + Sync {
+    fn push(&self, value: u64);
+    fn pop(&self) -> Option<u64>;
+}
+
+fn perform<B: Broken>(structure: &B, operation: &Operation<u64>) -> Outcome<u64> {
+    match operation {
+        Operation::Push(value) => {
+            structure.push(*value);
+            Outcome::Pushed
+        }
+        Operation::Pop => Outcome::Popped(structure.pop()),
+        Operation::IsEmpty => unreachable!("not chosen"),
+    }
+}
+
+fn trial<B, S>(initial: &S) -> Verdict<S>
+where
+    B: Broken,
+    S: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>,
+{
+    Trial::new().histories(HISTORIES).before(2).last([Operation::Pop; 4]).run(
+        initial,
+        B::default,
+        choose,
+        perform::<B>,
+    )
+}
+
+fn found<S: Specification + Debug>(verdict: Verdict<S>) {
+    let violation = verdict.expect_err("it is broken");
+    let shown = violation.to_string();
+    println!("{shown}");
+    assert!(shown.contains("cannot come next: pop"), "{shown}");
+}
+
+/// Loses every third value that is pushed while another thread is inside.
+#[derive(Default)]
+struct Loses {
+    values: Mutex<VecDeque<u64>>,
+    inside: AtomicUsize,
+}
+
+impl Broken for Loses {
+    fn push(&self, value: u64) {
+        let others = self.inside.fetch_add(1, SeqCst);
+        yield_now();
+        if others == 0 || !value.is_multiple_of(3) {
+            self.values.lock().unwrap().push_back(value);
+        }
+        self.inside.fetch_sub(1, SeqCst);
+    }
+
+    fn pop(&self) -> Option<u64> {
+        self.values.lock().unwrap().pop_front()
+    }
+}
+
+/// Looks at the first value and takes it in two steps: two threads get the same one, and one value is thrown away.
+#[derive(Default)]
+struct Duplicates(Mutex<VecDeque<u64>>);
+
+impl Broken for Duplicates {
+    fn push(&self, value: u64) {
+        self.0.lock().unwrap().push_back(value);
+    }
+
+    fn pop(&self) -> Option<u64> {
+        let first = self.0.lock().unwrap().front().copied();
+        yield_now();
+        self.0.lock().unwrap().pop_front();
+        first
+    }
+}
+
+/// A queue in two parts, as some have one for each producer: each part is in order, the whole is not.
+#[derive(Default)]
+struct Reorders([Mutex<VecDeque<u64>>; 2]);
+
+impl Broken for Reorders {
+    fn push(&self, value: u64) {
+        let part = usize::from(value.is_multiple_of(2));
+        self.0[part].lock().unwrap().push_back(value);
+    }
+
+    fn pop(&self) -> Option<u64> {
+        self.0.iter().find_map(|part| part.lock().unwrap().pop_front())
+    }
+}
+
+/// Finds nothing when it cannot have the lock.
+#[derive(Default)]
+struct SpuriouslyEmpty(Mutex<VecDeque<u64>>);
+
+impl Broken for SpuriouslyEmpty {
+    fn push(&self, value: u64) {
+        let mut values = self.0.lock().unwrap();
+        yield_now();
+        values.push_back(value);
+    }
+
+    fn pop(&self) -> Option<u64> {
+        self.0.try_lock().ok()?.pop_front()
+    }
+}
+
+/// Treiber's stack over a pool of a few nodes whose numbers have no tags: a node that comes back in time deceives the compare-exchange.
+struct Untagged {
+    /// Number of the top node; 0 for none.
+    top: AtomicUsize,
+    nodes: [(AtomicUsize, AtomicUsize); 32],
+    /// Nodes that are free, the last first: they come back at once.
+    free: Mutex<Vec<usize>>,
+}
+
+impl Default for Untagged {
+    fn default() -> Self {
+        Self {
+            top: AtomicUsize::new(0),
+            nodes: Default::default(),
+            free: Mutex::new((1..32).rev().collect()),
+        }
+    }
+}
+
+impl Broken for Untagged {
+    fn push(&self, value: u64) {
+        let node = self.free.lock().unwrap().pop().expect("more nodes than calls");
+        self.nodes[node].1.store(value as usize, SeqCst);
+        loop {
+            let top = self.top.load(SeqCst);
+            self.nodes[node].0.store(top, SeqCst);
+            if self.top.compare_exchange(top, node, SeqCst, SeqCst).is_ok() {
+                return;
+            }
+        }
+    }
+
+    fn pop(&self) -> Option<u64> {
+        loop {
+            let top = self.top.load(SeqCst);
+            if top == 0 {
+                return None;
+            }
+            let next = self.nodes[top].0.load(SeqCst);
+            yield_now();
+            if self.top.compare_exchange(top, next, SeqCst, SeqCst).is_ok() {
+                let value = self.nodes[top].1.load(SeqCst);
+                self.free.lock().unwrap().push(top);
+                return Some(value as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_queue_that_loses() {
+    found(trial::<Loses, _>(&Queue::new()));
+}
+
+#[test]
+fn a_queue_that_duplicates() {
+    found(trial::<Duplicates, _>(&Queue::new()));
+}
+
+#[test]
+fn a_queue_that_reorders() {
+    found(trial::<Reorders, _>(&Queue::new()));
+}
+
+#[test]
+fn a_queue_that_is_spuriously_empty() {
+    found(trial::<SpuriouslyEmpty, _>(&Queue::new()));
+}
+
+#[test]
+fn a_stack_with_aba() {
+    found(trial::<Untagged, _>(&Stack::new()));
+}
+
+/// Reads and writes in two steps.
+#[test]
+fn a_counter_that_loses() {
+    let verdict = Trial::new().histories(HISTORIES).last([Count::Get]).run(
+        &Counter::new(0),
+        || AtomicUsize::new(0),
+        |random| Count::Add(random.below(9) + 1),
+        |count, operation| {
+            let before = count.load(SeqCst);
+            if let Count::Add(amount) = operation {
+                yield_now();
+                count.store(before + *amount as usize, SeqCst);
+                return None;
+            }
+            Some(before as u64)
+        },
+    );
+    let shown = verdict.expect_err("it is broken").to_string();
+    assert!(shown.contains("cannot come next: get"), "{shown}");
+}
+
+/// And one that is not broken passes, with threads that met.
+#[test]
+fn a_queue_under_a_lock_passes() {
+    #[derive(Default)]
+    struct Locked(Mutex<VecDeque<u64>>);
+    impl Broken for Locked {
+        fn push(&self, value: u64) {
+            self.0.lock().unwrap().push_back(value);
+        }
+        fn pop(&self) -> Option<u64> {
+            self.0.lock().unwrap().pop_front()
+        }
+    }
+    let trial = Trial::new().histories(2_000).before(2).last([Operation::Pop; 4]);
+    let tally =
+        trial.run(&Queue::new(), Locked::default, choose, perform::<Locked>).expect("it is right");
+    println!("a locked queue: {tally}");
+    assert_eq!(tally.histories, 2_000);
+    // On one processor a thread may always get through its calls.
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+        assert!(tally.overlapped > 0, "{tally}");
+    }
+    assert!(tally.calls >= 2_000 * (12 + 4), "{tally}");
+}
+
+/// The error of one thread alone is found, and the history that shows it is short.
+#[test]
+fn the_shortest_of_a_batch_is_shown() {
+    /// A stack where a queue should be.
+    #[derive(Default)]
+    struct Wrong(Mutex<Vec<u64>>);
+    impl Broken for Wrong {
+        fn push(&self, value: u64) {
+            self.0.lock().unwrap().push(value);
+        }
+        fn pop(&self) -> Option<u64> {
+            self.0.lock().unwrap().pop()
+        }
+    }
+    let violation = trial::<Wrong, _>(&Queue::new()).expect_err("a stack is no queue");
+    let calls = violation.history().calls().len();
+    assert!((3..=5).contains(&calls), "two pushes and a pop, and what overlapped: {violation}");
+}

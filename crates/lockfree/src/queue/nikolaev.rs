@@ -1,0 +1,193 @@
+//! Nikolaev's bounded queue: a ring in which a thread that stops holds nobody up, without pointers and without anything to reclaim.
+//!
+//! Why not the usual ring ([`crossbeam_queue::ArrayQueue`] is one, and Vyukov's): a thread that has claimed a slot there and stops before it has filled
+//! it keeps all others from whatever comes after. Why not a linked queue: that needs a node for each value, and to know when a node may be used again.
+//!
+//! Values lie in an array that they do not move in. Two rings of *places* in that array are handed round, both of them queues that cannot be held up
+//! (`nikolaev/places.rs` says how):
+//!
+//! ```text
+//!            ┌──────────── free ◄───────────┐
+//!   push: take a free place            pop: put it back
+//!         write the value                   read the value
+//!         put the place ─────► filled ────► take a place
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. Each place is in `free`, in `filled`, or owned by the one thread that took it out and has not put it back.
+//! 2. A place that is in `filled` has a value; one that is in `free` has none.
+//!
+//! So whoever has taken a place touches the value alone.
+//!
+//! # Orderings
+//!
+//! A place carries with it what its last owner did: [`Places::put`] releases it, [`Places::take`] acquires it.
+//!
+//! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019, section 5 (SCQ, with the indirection of figure 3).
+//!
+//! [`crossbeam_queue::ArrayQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.ArrayQueue.html
+
+mod places;
+
+use core::mem::MaybeUninit;
+
+use machine::cell::UnsafeCell;
+
+use self::places::Places;
+use super::{ConcurrentQueue, Full};
+use crate::Progress;
+use crate::dropping::drop_each;
+
+/// A bounded queue of `T` that no stopped thread can hold up.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`LockFree`](Progress::LockFree) |
+/// | cost of a push and a pop | eight locked instructions: four times what two need, as [`ArrayQueue`] or a [ring under a lock](super::LockedQueue) |
+/// | memory | the values' array, and 4 words of 8 bytes for each place, rounded up to a power of two; nothing is allocated later |
+/// | order | by the moment at which a place is put into the ring of those that are filled |
+///
+/// Use it where a thread may stop in the middle of an operation (a signal handler, real-time priorities, a debugger), or where threads by far outnumber
+/// processors. Otherwise [`LockedQueue`](super::LockedQueue) is faster, and so says `cargo bench -p benches --bench lockfree -- "bounded queues"`.
+///
+/// **Full** means that each place has a value *or is in the hands of a thread* that is about to fill it or has emptied it and not put it back.
+/// A pop that has not returned yet may still keep a place from the pushes; one that has returned does not.
+///
+/// ```
+/// use stanchion_lockfree::queue::NikolaevQueue;
+///
+/// let queue = NikolaevQueue::with_capacity(2);
+/// assert!(queue.try_push("first").is_ok());
+/// assert!(queue.try_push("second").is_ok());
+/// assert_eq!(queue.try_push("third").unwrap_err().0, "third");
+/// assert_eq!(queue.pop(), Some("first"));
+/// ```
+///
+/// What is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// shared(&stanchion_lockfree::queue::NikolaevQueue::<std::rc::Rc<()>>::with_capacity(1));
+/// ```
+///
+/// [`ArrayQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.ArrayQueue.html
+pub struct NikolaevQueue<T> {
+    filled: Places,
+    free: Places,
+    values: Box<[UnsafeCell<MaybeUninit<T>>]>,
+}
+
+// SAFETY: by Invariant 1 a value is touched by one thread at a time, so sharing the queue only moves values from thread to thread.
+unsafe impl<T: Send> Sync for NikolaevQueue<T> {}
+// SAFETY: it owns its values.
+unsafe impl<T: Send> Send for NikolaevQueue<T> {}
+
+impl<T> NikolaevQueue<T> {
+    /// An empty queue for at most `capacity` values: exactly so many, whether a power of two or not.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0, or more than memory can hold.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::starting_at(capacity, 0, None)
+    }
+
+    /// For tests and models: the first turn, and how often takers may come in vain before the queue counts as empty. Too small a `limit` breaks it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn starting_at(capacity: usize, start: u64, limit: Option<u64>) -> Self {
+        assert!(
+            capacity > 0,
+            "a NikolaevQueue of capacity 0 could hold nothing: ask for 1 at least"
+        );
+        Self {
+            filled: Places::new(capacity, false, start, limit),
+            free: Places::new(capacity, true, start, limit),
+            values: (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect(),
+        }
+    }
+
+    /// Puts `value` at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] with the value, if there was no free place.
+    #[inline]
+    pub fn try_push(&self, value: T) -> Result<(), Full<T>> {
+        let Some(place) = self.free.take() else { return Err(Full(value)) };
+        self.values[place].with_mut(|place| {
+            // SAFETY: this thread owns the place (Invariant 1).
+            unsafe { place.write(MaybeUninit::new(value)) };
+        });
+        self.filled.put(place);
+        Ok(())
+    }
+
+    /// Takes the oldest value.
+    #[inline]
+    pub fn pop(&self) -> Option<T> {
+        let place = self.filled.take()?;
+        let value = self.values[place].with(|place| {
+            // SAFETY: this thread owns the place (Invariant 1).
+            let value = unsafe { place.read() };
+            // SAFETY: it was in `filled`, so it has a value (Invariant 2), which is now ours: from `free` nobody reads it.
+            unsafe { value.assume_init() }
+        });
+        self.free.put(place);
+        Some(value)
+    }
+
+    /// Whether there was nothing in it at some moment during the call.
+    ///
+    /// Looks at two words; at more if pushes are going on or were given up by takers that were faster.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.filled.is_empty()
+    }
+
+    /// The most that it can hold.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.values.len()
+    }
+}
+
+impl<T> Drop for NikolaevQueue<T> {
+    fn drop(&mut self) {
+        drop_each(|| self.pop());
+    }
+}
+
+impl<T> ConcurrentQueue for NikolaevQueue<T> {
+    type Item = T;
+
+    const PROGRESS: Progress = Progress::LockFree;
+
+    fn try_push(&self, value: T) -> Result<(), Full<T>> {
+        self.try_push(value)
+    }
+
+    fn pop(&self) -> Option<T> {
+        self.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        Some(self.capacity())
+    }
+}
+
+conveniences! {
+    impl[T] NikolaevQueue<T>;
+    item: T;
+    take: |queue| queue.pop();
+    debug: |queue| capacity = queue.capacity(), is_empty = queue.is_empty();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! A stack made by Herlihy's methodology, with the copying that is not needed removed.
+//!
+//! The methodology makes any sequential object non-blocking: a thread copies the object into a block of its own, works on the copy, and swings one
+//! shared pointer from the block it has copied to its own, if that pointer has not moved meanwhile. A stack is a list, all of which may be
+//! shared between an old version and a new one except for its top; so what is copied is the top alone.
+//!
+//! ```text
+//! version ──► block: top ──► node ──► node ──► null        a push by another thread, before its exchange:
+//!                             ▲
+//!                block: top ──► node ┘
+//! ```
+//!
+//! Why not this one: it does with two words, the version and the top, what [Treiber's](super::TreiberStack) does with one. It is here because the paper
+//! measures it: what a general method costs beside an algorithm made for the purpose, when all that can be saved has been saved.
+//!
+//! The paper's load-linked and store-conditional are here a load and a compare-exchange of a pointer that [`memory`](crate::memory) keeps from coming back. That also does
+//! the work of Herlihy's two check counters: a block that was used again while it was read is one whose pointer is not `version` any more. A block is a node
+//! without a value, whose `next` is the copy of the top.
+//!
+//! # Invariants
+//!
+//! 1. `version` is null, which is an empty stack, or a block that no thread writes any more. Blocks are never on the list.
+//! 2. The thread whose exchange moves `version` owns the block that it was, and a pop's thread also the node that is not reached any more, with its value.
+//!
+//! # Orderings
+//!
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | push, pop: exchange `version` | Release | the Acquire load of [`protect`](Operation::protect): block and list are there |
+//! | write the top of an own block | Release | the Acquire load of a thread that reads the block late: it sees that `version` has moved |
+//! | read the top of a block | Acquire | the Release above |
+//! | `next` of a node | Relaxed | nobody: comes with the version |
+//!
+//! Source: Maurice Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", ACM TOPLAS 15(5), 1993; Michael and Scott 1997, sections 3
+//! and 4.2.
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::Ordering;
+use stanchion_spin::Backoff;
+
+use super::{ConcurrentStack, LinkIn, OperationIn, PointerIn};
+use crate::Progress;
+use crate::iter::drop_rest;
+use crate::memory::{Counted, Link, Memory, Operation, Pointer, Store};
+
+/// Herlihy's stack, whose nodes and blocks `M` takes care of.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
+/// | cost of a push and a pop | two compare-exchanges, and two nodes more than [`TreiberStack`](super::TreiberStack) from the memory |
+/// | memory | a node for each value, and a block for each thread |
+/// | under contention | who fails stays away for up to 30 µs ([`Backoff`]): without that, the method loses to a lock |
+///
+/// ```
+/// use stanchion_lockfree::stack::HerlihyStack;
+///
+/// static STACK: HerlihyStack<&str> = HerlihyStack::new();
+/// STACK.push("below");
+/// STACK.push("on top");
+/// assert_eq!(STACK.pop(), Some("on top"));
+/// assert_eq!(STACK.pop(), Some("below"));
+/// assert_eq!(STACK.pop(), None);
+/// ```
+///
+/// What is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// let stack: stanchion_lockfree::stack::HerlihyStack<std::rc::Rc<()>> = Default::default();
+/// shared(&stack);
+/// ```
+pub struct HerlihyStack<T, M: Memory = Counted> {
+    version: CachePadded<LinkIn<T, M>>,
+    store: M::Store<T>,
+}
+
+// SAFETY: a value belongs to the structure or to one thread (Invariant 2), and goes from one to the other, hence `T: Send`.
+unsafe impl<T: Send, M: Memory> Send for HerlihyStack<T, M> {}
+// SAFETY: as above; nobody gets a shared reference to a value.
+unsafe impl<T: Send, M: Memory> Sync for HerlihyStack<T, M> {}
+
+impl<T, M: Memory> HerlihyStack<T, M> {
+    /// An empty stack, which has not allocated.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { version: CachePadded::new(Link::NULL), store: Store::NEW }
+    }
+
+    /// With room for `capacity` values and blocks, if `M` can set room aside; it grows beyond.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { version: CachePadded::new(Link::NULL), store: Store::with_capacity(capacity) }
+    }
+
+    /// Puts `value` on top.
+    pub fn push(&self, value: T) {
+        let operation = self.store.enter();
+        let node = operation.allocate(value);
+        let block = operation.allocate_empty();
+        // SAFETY: node and block are owned until they are published.
+        let next = unsafe { operation.next(node) };
+        // SAFETY: as above.
+        let copy = unsafe { operation.next(block) };
+        // Release: for who has read the node that is a block now, late.
+        copy.store(node, Ordering::Release);
+        let mut backoff = Backoff::new();
+        loop {
+            let (version, top) = self.look(&operation);
+            // Relaxed: the exchange publishes it.
+            next.store(top, Ordering::Relaxed);
+            if self.swing(&operation, version, block) {
+                return;
+            }
+            backoff.spin();
+        }
+    }
+
+    /// Takes what is on top.
+    pub fn pop(&self) -> Option<T> {
+        let operation = self.store.enter();
+        let mut block = None;
+        let mut backoff = Backoff::new();
+        loop {
+            let (version, top) = self.look(&operation);
+            operation.announce(1, top);
+            // Relaxed: after the announcement; if the version has not moved, the top has not been retired.
+            if self.version.load(Ordering::Relaxed) == version {
+                if top.is_null() {
+                    if let Some(block) = block {
+                        // SAFETY: the block is owned, and nobody has seen it.
+                        unsafe { operation.discard(block) };
+                    }
+                    return None;
+                }
+                // SAFETY: the node is protected, as its version was in place after the announcement.
+                let next = unsafe { operation.next(top) };
+                // Relaxed: it came with the version; if the node has changed hands since, the exchange fails.
+                let next = next.load(Ordering::Relaxed);
+                // SAFETY: the node is protected.
+                let slot = unsafe { operation.slot(top) };
+                let block = *block.get_or_insert_with(|| operation.allocate_empty());
+                // SAFETY: the block is owned until it is published.
+                let copy = unsafe { operation.next(block) };
+                // Release: pairs with the Acquire of who has read this block in its last use, late.
+                copy.store(next, Ordering::Release);
+                if self.swing(&operation, version, block) {
+                    // SAFETY: the exchange gave this thread node and value (Invariant 2).
+                    let value = unsafe { operation.take(slot) };
+                    // SAFETY: as above; only the version that is gone led to it.
+                    unsafe { operation.retire(top, slot) };
+                    return Some(value);
+                }
+            }
+            backoff.spin();
+        }
+    }
+
+    /// The version, protected, and its top, which means something if the version is still the same later.
+    #[inline]
+    fn look(&self, operation: &OperationIn<'_, T, M>) -> (PointerIn<T, M>, PointerIn<T, M>) {
+        let version = operation.protect(0, &self.version);
+        if version.is_null() {
+            return (version, <M::Store<T> as Store<T>>::NULL);
+        }
+        // SAFETY: the block is protected.
+        let copy = unsafe { operation.next(version) };
+        // Acquire: pairs with the Release of who writes the block in its next use, so that `version` is then seen to have moved, and what it
+        // points to is there.
+        (version, copy.load(Ordering::Acquire))
+    }
+
+    /// Makes `block` the version, if it is still `version`, which is then given back.
+    #[inline]
+    fn swing(
+        &self,
+        operation: &OperationIn<'_, T, M>,
+        version: PointerIn<T, M>,
+        block: PointerIn<T, M>,
+    ) -> bool {
+        // Release: pairs with the Acquire of `protect`. Relaxed: the caller looks again.
+        if !self.version.compare_exchange(version, block, Ordering::Release, Ordering::Relaxed) {
+            return false;
+        }
+        if !version.is_null() {
+            // SAFETY: the block is protected, or nodes are never freed.
+            let slot = unsafe { operation.slot(version) };
+            // SAFETY: the exchange gave this thread the block (Invariant 2), whose storage has been empty all the time.
+            unsafe { operation.retire(version, slot) };
+        }
+        true
+    }
+
+    /// Whether there was nothing on it at some moment during the call.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let operation = self.store.enter();
+        let mut backoff = Backoff::new();
+        loop {
+            let (version, top) = self.look(&operation);
+            // Relaxed: `look` has acquired what a later user of the block would have done after `version` moved.
+            if self.version.load(Ordering::Relaxed) == version {
+                return top.is_null();
+            }
+            backoff.spin();
+        }
+    }
+}
+
+impl<T, M: Memory> Drop for HerlihyStack<T, M> {
+    fn drop(&mut self) {
+        /// Gives the last block back, also if a value's destructor panics.
+        struct LastBlock<'s, T, M: Memory>(&'s HerlihyStack<T, M>);
+
+        impl<T, M: Memory> Drop for LastBlock<'_, T, M> {
+            fn drop(&mut self) {
+                // Relaxed: the owner is alone.
+                let block = self.0.version.load(Ordering::Relaxed);
+                if !block.is_null() {
+                    // SAFETY: the stack is being dropped and all values are gone, so nothing else reaches the block.
+                    unsafe { self.0.store.enter().discard(block) };
+                }
+            }
+        }
+
+        let last = LastBlock(self);
+        drop_rest(last.0);
+    }
+}
+
+impl<T, M: Memory> ConcurrentStack for HerlihyStack<T, M> {
+    type Item = T;
+
+    const PROGRESS: Progress = Progress::LockFree;
+
+    fn push(&self, value: T) {
+        self.push(value);
+    }
+
+    fn pop(&self) -> Option<T> {
+        self.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+conveniences! {
+    impl[T, M: Memory] HerlihyStack<T, M>;
+    item: T;
+    take: |stack| stack.pop();
+    put: |stack, value| stack.push(value);
+    new: HerlihyStack::new();
+    debug: |stack| is_empty = stack.is_empty();
+}

@@ -1,0 +1,197 @@
+//! Models of the memory alone, by its own trait.
+//!
+//! | model | threads | bound | what would go wrong |
+//! | --- | --- | --- | --- |
+//! | `a_late_reader_with_…` | 2 | 2 preemptions | who looks at a node that is taken out meanwhile reads one that is not there, or goes astray behind it |
+//! | `a_hazard_is_seen_bounded` | 2 | 3 | a scan misses an announcement and frees the node, or lets it be used again too early |
+//! | `nested_operations_of_two_threads_bounded` | 2 | 2 | two operations of one thread, or of two without an index, take one record |
+//! | `two_threads_allocate_and_discard_…` | 2 | none with hazards, 3 with counts | two own one node |
+//!
+//! What a thread owns it writes to in checked cells, so that owning it too early is found.
+
+use machine::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use machine::sync::Arc;
+use machine::{Model, thread};
+use stanchion_lockfree_loom::memory::{Counted, Hazard, Link, Memory, Operation, Pointer, Store};
+
+/// Checks `body`, says how much there was to check.
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// A structure with one link, which is where a node can be found.
+struct Place<M: Memory> {
+    link: <M::Store<u32> as Store<u32>>::Link,
+    store: M::Store<u32>,
+}
+
+// SAFETY: links and stores are made to be shared; values are plain numbers.
+unsafe impl<M: Memory> Send for Place<M> {}
+// SAFETY: as above.
+unsafe impl<M: Memory> Sync for Place<M> {}
+
+impl<M: Memory> Place<M> {
+    /// With a node behind the link, and another behind that.
+    fn with_two() -> Arc<Self> {
+        let place = Self { link: Link::NULL, store: Store::NEW };
+        {
+            let operation = place.store.enter();
+            let [first, second] = [1, 2].map(|value| operation.allocate(value));
+            // SAFETY: the node is owned.
+            unsafe { operation.next(first) }.store(second, Relaxed);
+            place.link.store(first, Release);
+        }
+        Arc::new(place)
+    }
+
+    /// Takes out the first node, if nobody else does at the same time, and gives it back.
+    fn pop(&self) -> Option<u32> {
+        let operation = self.store.enter();
+        let first = operation.protect(0, &self.link);
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: protected.
+        let next = unsafe { operation.next(first) }.load(Acquire);
+        // SAFETY: protected.
+        let slot = unsafe { operation.slot(first) };
+        if !self.link.compare_exchange(first, next, AcqRel, Relaxed) {
+            return None;
+        }
+        // SAFETY: the exchange gave it to this thread.
+        let value = unsafe { operation.take(slot) };
+        // SAFETY: as above.
+        unsafe { operation.retire(first, slot) };
+        Some(value)
+    }
+
+    /// Puts a node in front.
+    fn push(&self, value: u32) -> bool {
+        let operation = self.store.enter();
+        let node = operation.allocate(value);
+        let first = self.link.load(Relaxed);
+        // SAFETY: the node is owned.
+        unsafe { operation.next(node) }.store(first, Release);
+        let pushed = self.link.compare_exchange(first, node, Release, Relaxed);
+        if !pushed {
+            // SAFETY: the node is owned, and nobody has seen it.
+            unsafe { operation.discard(node) };
+        }
+        pushed
+    }
+
+    /// Looks at the slot of the second node as a dequeuer of Michael and Scott's queue does: protected while the first is still in place.
+    fn look_behind(&self) -> bool {
+        let operation = self.store.enter();
+        let first = operation.protect(0, &self.link);
+        if first.is_null() {
+            return false;
+        }
+        // SAFETY: protected.
+        let second = unsafe { operation.next(first) }.load(Acquire);
+        operation.announce(1, second);
+        if self.link.load(Relaxed) != first || second.is_null() {
+            return false;
+        }
+        // SAFETY: protected, since the first was still in place after the announcement.
+        let _slot = unsafe { operation.slot(second) };
+        // SAFETY: as above.
+        let _third = unsafe { operation.next(second) }.load(Relaxed);
+        true
+    }
+
+    /// Takes all out.
+    fn empty(&self) {
+        while self.pop().is_some() {}
+    }
+}
+
+/// One looks behind the first node while the other puts another in front, takes both out and gives them back. With counts the first then has the other one
+/// behind it, which lies in a segment that the one who looks may not have seen.
+fn late_reader<M: Memory>() {
+    let place = Place::<M>::with_two();
+    let other = {
+        let place = place.clone();
+        thread::spawn(move || place.look_behind())
+    };
+    assert!(place.push(3));
+    assert_eq!(place.pop(), Some(3));
+    assert_eq!(place.pop(), Some(1));
+    other.join().unwrap();
+    place.empty();
+}
+
+/// One takes a node out while the other takes it out, gives it back and uses it again.
+fn seen<M: Memory>() {
+    let place = Place::<M>::with_two();
+    let other = {
+        let place = place.clone();
+        thread::spawn(move || place.pop())
+    };
+    let mine = place.pop();
+    place.push(3);
+    let others = other.join().unwrap();
+    assert!(mine.is_some() || others.is_some());
+    assert_ne!(mine, others);
+    place.empty();
+}
+
+/// Operations inside of operations, of two threads.
+fn nested() {
+    let place = Place::<Hazard>::with_two();
+    let inner = |place: &Place<Hazard>| {
+        let _outer = place.store.enter();
+        place.pop()
+    };
+    let other = {
+        let place = place.clone();
+        thread::spawn(move || inner(&place))
+    };
+    let mine = inner(&place);
+    let others = other.join().unwrap();
+    assert!(mine.is_some() || others.is_some());
+    assert_ne!(mine, others);
+    place.empty();
+}
+
+/// Each writes into a node of its own and gives it back; one of the nodes has been used before.
+fn allocate_and_discard<M: Memory>() {
+    fn once<M: Memory>(place: &Place<M>) {
+        let operation = place.store.enter();
+        let node = operation.allocate(7);
+        // SAFETY: the node is owned.
+        let slot = unsafe { operation.slot(node) };
+        // SAFETY: as above.
+        assert_eq!(unsafe { operation.take(slot) }, 7);
+        // SAFETY: as above.
+        unsafe { operation.discard(node) };
+    }
+    let place = Arc::new(Place::<M> { link: Link::NULL, store: Store::NEW });
+    once(&place);
+    let other = {
+        let place = place.clone();
+        thread::spawn(move || once(&place))
+    };
+    once(&place);
+    other.join().unwrap();
+}
+
+/// One test: unbounded, or with a bound of preemptions.
+macro_rules! models {
+    ($($name:ident: $body:expr $(, $bound:expr)?;)+) => {$(
+        #[test]
+        fn $name() {
+            let model = Model::new()$(.preemptions($bound))?;
+            explore(stringify!($name), model, $body);
+        }
+    )+};
+}
+
+models! {
+    a_late_reader_with_counts_bounded: late_reader::<Counted>, 2;
+    a_late_reader_with_hazards_bounded: late_reader::<Hazard>, 2;
+    a_hazard_is_seen_bounded: seen::<Hazard>, 3;
+    nested_operations_of_two_threads_bounded: nested, 2;
+    two_threads_allocate_and_discard_with_counts_bounded: allocate_and_discard::<Counted>, 3;
+    two_threads_allocate_and_discard_with_hazards: allocate_and_discard::<Hazard>;
+}

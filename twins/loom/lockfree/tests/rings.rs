@@ -1,0 +1,183 @@
+//! Models of the bounded queues.
+//!
+//! | model | asks |
+//! | --- | --- |
+//! | `…_in_and_out` | does a value arrive as it was sent, once |
+//! | `…_never_seems_empty` | does a thread that has pushed find something, when nobody pops more than he pushed |
+//! | `…_never_seems_full` | does a thread that has popped find room, when nobody pushes more than he popped |
+//! | `…_is_not_empty` | does `is_empty` see what is always there |
+//!
+//! Values lie in checked cells, so that a queue which hands a place over without synchronizing fails. Every model prints `model NAME: N executions`.
+
+use machine::sync::Arc;
+use machine::{Model, thread};
+use stanchion_lockfree_loom::ConcurrentQueue;
+use stanchion_lockfree_loom::barging::Barging;
+use stanchion_lockfree_loom::queue::{LockedRing, NikolaevQueue};
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// A value that says when it is dropped twice or not at all: loom reports an `Arc` that leaks.
+type Value = Arc<u32>;
+
+fn value(number: u32) -> Value {
+    Arc::new(number)
+}
+
+/// What has `number`, from whichever thread.
+fn numbers(values: impl IntoIterator<Item = Option<Value>>) -> Vec<u32> {
+    values.into_iter().flatten().map(|value| *value).collect()
+}
+
+/// One thread pushes, the other pops. Something was in it before, so that a pop does not give up at its door.
+fn in_and_out<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
+    assert!(queue.try_push(value(0)).is_ok());
+    assert_eq!(numbers([queue.pop()]), [0]);
+    let queue = Arc::new(queue);
+    let pusher = {
+        let queue = queue.clone();
+        thread::spawn(move || assert!(queue.try_push(value(1)).is_ok(), "there was room"))
+    };
+    let mut popped = numbers([queue.pop()]);
+    pusher.join().unwrap();
+    popped.extend(numbers([queue.pop()]));
+    assert_eq!(popped, [1]);
+    assert!(queue.pop().is_none());
+}
+
+/// Each of two threads pushes one and pops one.
+fn never_seems_empty<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
+    let queue = Arc::new(queue);
+    let both = |queue: &Q, number| {
+        assert!(queue.try_push(value(number)).is_ok(), "there was room for both");
+        *queue.pop().expect("something was in it")
+    };
+    let other = {
+        let queue = queue.clone();
+        thread::spawn(move || both(&queue, 1))
+    };
+    let mine = both(&queue, 2);
+    let other = other.join().unwrap();
+    assert_eq!(mine + other, 3);
+    assert!(queue.is_empty());
+}
+
+/// The queue is full. Who gets something puts it back.
+fn never_seems_full<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
+    assert!(queue.try_push(value(7)).is_ok());
+    assert!(queue.try_push(value(8)).is_err());
+    let queue = Arc::new(queue);
+    let round = |queue: &Q| {
+        if let Some(value) = queue.pop() {
+            assert!(queue.try_push(value).is_ok(), "its place was free");
+        }
+    };
+    let other = {
+        let queue = queue.clone();
+        thread::spawn(move || round(&queue))
+    };
+    round(&queue);
+    other.join().unwrap();
+    assert_eq!(numbers([queue.pop(), queue.pop()]), [7]);
+}
+
+/// Something is always in it: one thread pushes before it pops, the other looks.
+fn is_not_empty<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
+    assert!(queue.try_push(value(1)).is_ok());
+    let queue = Arc::new(queue);
+    let other = {
+        let queue = queue.clone();
+        thread::spawn(move || {
+            assert!(queue.try_push(value(2)).is_ok());
+            assert_eq!(numbers([queue.pop()]), [1]);
+        })
+    };
+    assert!(!queue.is_empty());
+    other.join().unwrap();
+    assert_eq!(numbers([queue.pop(), queue.pop()]), [2]);
+}
+
+/// Two push, one pops.
+fn three_threads<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
+    let queue = Arc::new(queue);
+    let pushers = [1, 2].map(|number| {
+        let queue = queue.clone();
+        thread::spawn(move || assert!(queue.try_push(value(number)).is_ok(), "room for both"))
+    });
+    let mut popped = numbers([queue.pop()]);
+    for pusher in pushers {
+        pusher.join().unwrap();
+    }
+    popped.extend(numbers([queue.pop(), queue.pop()]));
+    popped.sort_unstable();
+    assert_eq!(popped, [1, 2]);
+}
+
+/// With patience for what `takers` can use up in these few turns: with the four million of `with_capacity` a taker and a putter could chase each other
+/// for as many turns.
+fn nikolaev(capacity: usize, takers: u64) -> NikolaevQueue<Value> {
+    NikolaevQueue::starting_at(capacity, 0, Some(takers))
+}
+
+#[test]
+fn nikolaev_in_and_out() {
+    // As little patience as one taker can need here: it is used up while the other thread pushes.
+    explore("nikolaev_in_and_out", Model::new(), || in_and_out(nikolaev(1, 1)));
+}
+
+#[test]
+fn nikolaev_never_seems_empty_bounded() {
+    explore("nikolaev_never_seems_empty_bounded", Model::new().preemptions(3), || {
+        never_seems_empty(nikolaev(2, 2))
+    });
+}
+
+#[test]
+fn nikolaev_never_seems_full_bounded() {
+    explore("nikolaev_never_seems_full_bounded", Model::new().preemptions(3), || {
+        never_seems_full(nikolaev(1, 2))
+    });
+}
+
+#[test]
+fn nikolaev_is_not_empty() {
+    explore("nikolaev_is_not_empty", Model::new(), || is_not_empty(nikolaev(2, 1)));
+}
+
+#[test]
+fn nikolaev_three_threads_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("nikolaev_three_threads_bounded", model, || three_threads(nikolaev(2, 2)));
+}
+
+fn ring(capacity: usize) -> LockedRing<Value, Barging> {
+    LockedRing::with_capacity(capacity)
+}
+
+#[test]
+fn ring_in_and_out() {
+    explore("ring_in_and_out", Model::new(), || in_and_out(ring(1)));
+}
+
+#[test]
+fn ring_never_seems_empty() {
+    explore("ring_never_seems_empty", Model::new(), || never_seems_empty(ring(2)));
+}
+
+#[test]
+fn ring_never_seems_full() {
+    explore("ring_never_seems_full", Model::new(), || never_seems_full(ring(1)));
+}
+
+#[test]
+fn ring_is_not_empty() {
+    explore("ring_is_not_empty", Model::new(), || is_not_empty(ring(2)));
+}
+
+#[test]
+fn ring_three_threads_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("ring_three_threads_bounded", model, || three_threads(ring(2)));
+}
