@@ -95,7 +95,10 @@ fn comparisons(grid: &Grid) -> Vec<Comparison> {
         "“essentially tied”",
         significant(tied(grid)),
     ));
-    all.extend(judge::levels(grid, &[(ONE, true), (TWO, true), (3, false), (MICHAEL_SCOTT, false), (5, false)]));
+    all.extend(judge::levels(
+        grid,
+        &[(ONE, true), (TWO, true), (3, false), (MICHAEL_SCOTT, false), (5, false)],
+    ));
     all
 }
 

@@ -50,7 +50,9 @@ fn outcome(empty: &Grid, filled: &Grid) -> Outcome {
     comparisons.push(judge::against_base(empty, HERLIHY, "above 1"));
     comparisons.push(judge::against_base(empty, COPIED, "“expected to perform much worse”"));
     comparisons.push(Comparison::new(
-        format!("Herlihy over the preemption-safe lock, {ENTRIES} entries, level 1, all processors"),
+        format!(
+            "Herlihy over the preemption-safe lock, {ENTRIES} entries, level 1, all processors"
+        ),
         "above 1",
         significant(filled.normalised(HERLIHY, 1, filled.all())),
     ));

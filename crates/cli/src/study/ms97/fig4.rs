@@ -56,8 +56,7 @@ fn verdict(grid: &Grid) -> Verdict {
         return judge::alone();
     }
     let at = |row, level| grid.normalised(row, level, grid.all());
-    let better =
-        LEVELS.into_iter().all(|level| at(FETCH_ADD, level) <= 1.01 * at(LINKED, level));
+    let better = LEVELS.into_iter().all(|level| at(FETCH_ADD, level) <= 1.01 * at(LINKED, level));
     Verdict::when(
         judge::best(grid, LINKED, PAPER, 0.45)
             && better

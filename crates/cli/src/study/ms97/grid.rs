@@ -56,9 +56,8 @@ pub(crate) struct Grid {
 impl Grid {
     /// All settings of `rows` structures on `counts` processors, in the order in which [`new`](Self::new) wants their cells.
     pub(crate) fn settings(rows: usize, counts: &[usize]) -> Vec<Setting> {
-        let of_row = |level, row| {
-            counts.iter().map(move |&processors| Setting { row, level, processors })
-        };
+        let of_row =
+            |level, row| counts.iter().map(move |&processors| Setting { row, level, processors });
         LEVELS.flat_map(|level| (0..rows).flat_map(move |row| of_row(level, row))).collect()
     }
 
@@ -123,8 +122,7 @@ impl Grid {
     /// The most that a level costs any row of `kind`, per processor time granted.
     pub(crate) fn dearest(&self, kind: Kind) -> Option<f64> {
         let rows = (0..self.rows()).filter(|&row| self.rows[row].1 == kind);
-        rows.flat_map(|row| LEVELS.map(move |level| self.per_granted(row, level)))
-            .reduce(f64::max)
+        rows.flat_map(|row| LEVELS.map(move |level| self.per_granted(row, level))).reduce(f64::max)
     }
 
     /// The paper's three graphs.
@@ -140,9 +138,8 @@ impl Grid {
     }
 
     fn line(&self, row: usize, level: usize) -> Series {
-        let at = |(column, &count): (usize, &usize)| {
-            (count as f64, self.normalised(row, level, column))
-        };
+        let at =
+            |(column, &count): (usize, &usize)| (count as f64, self.normalised(row, level, column));
         Series::new(self.name(row), self.counts.iter().enumerate().map(at))
     }
 
@@ -152,9 +149,11 @@ impl Grid {
         let mut columns = vec!["structure".to_owned()];
         let corners = if last == 0 { vec![0] } else { vec![0, last] };
         for level in LEVELS {
-            columns.extend(corners.iter().map(|&column| {
-                format!("level {level}, {} of processors", self.counts[column])
-            }));
+            columns.extend(
+                corners
+                    .iter()
+                    .map(|&column| format!("level {level}, {} of processors", self.counts[column])),
+            );
         }
         let seconds = |row| {
             let cells = LEVELS.flat_map(|level| corners.iter().map(move |&c| (level, c)));
@@ -180,7 +179,9 @@ impl Grid {
                     "What the level costs with {} processors: time per processor time granted, over that at level 1; and normalised time at level 3 over that at level 1",
                     self.processors()
                 ),
-                columns: ["structure", "level 2", "level 3", "normalised"].map(str::to_owned).into(),
+                columns: ["structure", "level 2", "level 3", "normalised"]
+                    .map(str::to_owned)
+                    .into(),
                 rows: (0..self.rows()).map(cost).collect(),
             },
         ]

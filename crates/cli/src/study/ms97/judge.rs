@@ -84,7 +84,9 @@ pub(super) fn levels(grid: &Grid, rows: &[(usize, bool)]) -> Vec<Comparison> {
     let dearest = |(kind, name, paper): (Kind, &str, &str)| {
         grid.dearest(kind).map(|cost| {
             Comparison::new(
-                format!("{name}, the dearest: time per processor time granted, over that at level 1"),
+                format!(
+                    "{name}, the dearest: time per processor time granted, over that at level 1"
+                ),
                 paper,
                 significant(cost),
             )

@@ -88,8 +88,7 @@ pub(super) const STACKS: &[Row] = &[
 ];
 
 /// Beside figure 3.
-pub(super) const HEAPS: &[Row] =
-    &[Binary::row("parking_lot Mutex<BinaryHeap>", Kind::Ordinary)];
+pub(super) const HEAPS: &[Row] = &[Binary::row("parking_lot Mutex<BinaryHeap>", Kind::Ordinary)];
 
 /// Beside figure 4.
 pub(super) const COUNTERS: &[Row] = &[Row {

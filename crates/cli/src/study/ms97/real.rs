@@ -191,7 +191,10 @@ mod tests {
         let mut random = Random::new(7);
         let lengths: Vec<u64> = (0..1_000).map(|_| rest.length(&mut random)).collect();
         assert!(lengths.iter().all(|length| (900..=1_100).contains(length)));
-        assert!(lengths.iter().any(|&length| length < 950) && lengths.iter().any(|&length| length > 1_050));
+        assert!(
+            lengths.iter().any(|&length| length < 950)
+                && lengths.iter().any(|&length| length > 1_050)
+        );
     }
 
     #[test]

@@ -15,22 +15,22 @@ use std::marker::PhantomData;
 use super::lockfree::counter::{
     CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
 };
-use super::lockfree::heap::{HerlihyHeap, LockedHeap};
+use super::lockfree::heap::{CopiedHeap, HerlihyHeap, LockedSkewHeap};
 use super::lockfree::memory::Counted;
 use super::lockfree::queue::{
-    LockedQueue, MichaelScottQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
+    LockedQueue, MichaelScottQueue, NikolaevQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
 };
-use super::lockfree::stack::{LockedStack, TreiberStack};
+use super::lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use super::lockfree::{ConcurrentQueue, ConcurrentStack, Counter, PriorityQueue};
-use super::spin::contention::Ethernet;
-use super::spin::{Spin, TestAndSet};
+use super::spin::contention::Polling;
+use super::spin::{PreemptionSafe, Spin, TestAndSet};
 
 use super::super::grid::Kind;
 
 /// Test-and-test-and-set with bounded exponential backoff, which only spins.
-pub(crate) type Ordinary = TestAndSet<Ethernet, Spin>;
+pub(crate) type Ordinary = TestAndSet<Polling, Spin>;
 /// The same, asking not to be preempted.
-pub(crate) type Safe = Ordinary;
+pub(crate) type Safe = PreemptionSafe<Polling, Spin>;
 
 /// A structure that processes share, and what each does with it over and over.
 pub(crate) trait Subject: Send + Sync {
@@ -126,6 +126,9 @@ impl<C: Counter + Default + Send + Sync + 'static> Make<Count<C>> {
 /// The row all others are divided by: one preemption-safe lock.
 pub(crate) const BASE: usize = 1;
 
+/// Of the ring: more than all processes hold at a time.
+const ROOM: usize = 1_024;
+
 /// Figure 1, in the order of the paper's legend: one lock, two locks, none.
 pub(crate) const QUEUES: &[Row] = &[
     Make::<Queue<LockedQueue<u64, Ordinary>>>::queue("single ordinary lock", Kind::Ordinary),
@@ -137,6 +140,11 @@ pub(crate) const QUEUES: &[Row] = &[
         "Prakash-Lee-Johnson",
         Kind::NonBlocking,
     ),
+    Row {
+        name: "Nikolaev's ring",
+        kind: Kind::NonBlocking,
+        make: |_| Box::new(Queue(NikolaevQueue::with_capacity(ROOM))),
+    },
 ];
 
 /// Figure 2.
@@ -144,13 +152,16 @@ pub(crate) const STACKS: &[Row] = &[
     Make::<Stack<LockedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
     Make::<Stack<LockedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
     Make::<Stack<TreiberStack<u64, Counted>>>::stack("Treiber", Kind::NonBlocking),
+    Make::<Stack<HerlihyStack<u64>>>::stack("Herlihy", Kind::NonBlocking),
+    Make::<Stack<EliminationStack<u64, Counted>>>::stack("elimination", Kind::NonBlocking),
 ];
 
 /// Figure 3.
 pub(crate) const HEAPS: &[Row] = &[
-    Make::<Heap<LockedHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
-    Make::<Heap<LockedHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
+    Make::<Heap<LockedSkewHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
+    Make::<Heap<LockedSkewHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
     Make::<Heap<HerlihyHeap<u64, u64>>>::heap("Herlihy, optimized copying", Kind::NonBlocking),
+    Make::<Heap<CopiedHeap<u64, u64>>>::heap("Herlihy, full copy", Kind::NonBlocking),
 ];
 
 /// Figure 4.
