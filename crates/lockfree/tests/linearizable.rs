@@ -102,9 +102,10 @@ fn of_family<F: Family>() {
     let make = F::make::<u64>;
     match F::ORDER {
         Order::LastIn => series(F::NAME, &Stack::new(), make),
-        Order::FirstIn => {
-            series(F::NAME, &Queue::bounded(make().room().unwrap_or(usize::MAX)), make);
-        }
+        Order::FirstIn => match make().room() {
+            Some(_) if F::PROGRESS.is_non_blocking() => series(F::NAME, &Hasty::default(), make),
+            room => series(F::NAME, &Queue::bounded(room.unwrap_or(usize::MAX)), make),
+        },
         Order::SmallestKey => series(F::NAME, &PriorityQueue::new(), make),
     }
 }
@@ -115,11 +116,41 @@ fn structures_are_linearizable() {
     all_structures!(each of_family);
 }
 
-/// Queues that are full after the first few pushes.
-fn bounded<Q: ConcurrentQueue<Item = u64> + Sync>(name: &str, make: fn(usize) -> Q) {
+/// A queue that may refuse a push at any time. A bounded ring without locks does so while another thread has a place in its hands; that it does not when
+/// nobody has is `like_a_sequential_one` of `bounded.rs`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Hasty(Queue<u64>);
+
+impl Specification for Hasty {
+    type Operation = Operation<u64>;
+    type Outcome = Outcome<u64>;
+
+    fn step(
+        &self,
+        operation: &Operation<u64>,
+        outcome: Option<&Outcome<u64>>,
+        after: &mut Vec<Self>,
+    ) {
+        if let (Operation::Push(_), None | Some(Outcome::Full)) = (operation, outcome) {
+            after.push(self.clone());
+        }
+        let mut states = Vec::new();
+        self.0.step(operation, outcome, &mut states);
+        after.extend(states.into_iter().map(Self));
+    }
+}
+
+/// Queues that are full after the first few pushes; in which state they begin, `initial` says.
+fn bounded<Q: ConcurrentQueue<Item = u64> + Sync, P>(
+    name: &str,
+    make: fn(usize) -> Q,
+    initial: fn(usize) -> P,
+) where
+    P: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>,
+{
     for room in 1..=3 {
         let trial = Trial::new().threads(3).calls(4).before(3).last([Operation::Pop; 4]);
-        let initial = Queue::bounded(make(room).capacity().expect("it is bounded"));
+        let initial = initial(make(room).capacity().expect("it is bounded"));
         let verdict = trial.histories(histories()).seed(room as u64).run(
             &initial,
             || make(room),
@@ -147,8 +178,8 @@ fn ask<Q: ConcurrentQueue<Item = u64>>(queue: &Q, operation: &Operation<u64>) ->
 #[test]
 fn bounded_queues_are_linearizable() {
     let _alone = alone();
-    bounded("NikolaevQueue", NikolaevQueue::with_capacity);
-    bounded("LockedRing", LockedRing::<u64>::with_capacity);
+    bounded("NikolaevQueue", NikolaevQueue::with_capacity, |_| Hasty::default());
+    bounded("LockedRing", LockedRing::<u64>::with_capacity, Queue::bounded);
 }
 
 /// A heap whose values are cloned, so that it is not among those that hold any.

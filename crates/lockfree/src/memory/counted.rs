@@ -335,3 +335,77 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
         self.store.give_back(pointer.index());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_wraps_around_beside_its_index() {
+        let link = CountedLink(AtomicU64::new(Tagged::new(7, u32::MAX).0));
+        let before = link.load(Ordering::Relaxed);
+        let new = Tagged::new(u32::MAX, 5);
+        assert!(link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed));
+        assert_eq!(link.load(Ordering::Relaxed), Tagged::new(u32::MAX, 0));
+        assert_eq!(CountedLink::after(before, new), Tagged::new(u32::MAX, 0));
+        // The pointer from before is stale, although the index comes back.
+        link.store(before, Ordering::Relaxed);
+        assert_eq!(link.load(Ordering::Relaxed), Tagged::new(7, 1));
+        assert!(!link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_node_that_was_used_again_is_not_taken_for_itself() {
+        let store = CountedStore::<u32>::NEW;
+        let link = CountedLink::NULL;
+        let operation = store.enter();
+        link.store(operation.allocate(1), Ordering::Relaxed);
+        let stale = operation.protect(0, &link);
+        // SAFETY: nobody else uses the store; each node and value is owned when it is taken.
+        let pop = || unsafe {
+            let slot = operation.slot(link.load(Ordering::Relaxed));
+            let node = link.load(Ordering::Relaxed);
+            link.store(Tagged::NULL, Ordering::Relaxed);
+            let value = operation.take(slot);
+            operation.retire(node, slot);
+            value
+        };
+        assert_eq!(pop(), 1);
+        link.store(operation.allocate(2), Ordering::Relaxed);
+        let again = link.load(Ordering::Relaxed);
+        assert!(again.names_same(stale), "the pool has one node");
+        let (null, order) = (Tagged::NULL, Ordering::Relaxed);
+        assert!(!link.compare_exchange(stale, null, order, order));
+        assert_eq!(pop(), 2);
+    }
+
+    #[test]
+    fn nodes_are_used_again_before_there_are_new_ones() {
+        let store = CountedStore::<String>::with_capacity(100);
+        let room = store.entries.iter().count();
+        assert!(room >= 100);
+        for round in 0..3 {
+            let operation = store.enter();
+            let nodes: Vec<_> =
+                (0..100).map(|value| operation.allocate(format!("{round} {value}"))).collect();
+            for (value, node) in nodes.into_iter().enumerate() {
+                // SAFETY: the node is owned.
+                let slot = unsafe { operation.slot(node) };
+                // SAFETY: the value is owned, and taken once.
+                assert_eq!(unsafe { operation.take(slot) }, format!("{round} {value}"));
+                // SAFETY: the node is owned, and not touched again.
+                unsafe { operation.discard(node) };
+            }
+        }
+        assert_eq!(store.used.load(Ordering::Relaxed), 100);
+        assert_eq!(store.entries.iter().count(), room);
+    }
+
+    #[test]
+    #[should_panic(expected = "a pointer has 32 bits for the index")]
+    fn a_full_pool_says_so() {
+        let store = CountedStore::<u8>::NEW;
+        store.used.store(Entries::<u8>::CAPACITY as u64, Ordering::Relaxed);
+        store.enter().allocate(0);
+    }
+}

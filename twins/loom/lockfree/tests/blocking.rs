@@ -117,7 +117,7 @@ fn a_push_meets_a_close_bounded() {
 
 #[test]
 fn two_pushes_wake_two_bounded() {
-    explore("blocking::two_pushes_wake_two_bounded", model().choices(1), || {
+    explore("blocking::two_pushes_wake_two_bounded", model().preemptions(1).choices(1), || {
         let queue = queue(0, None);
         let poppers = [(); 2].map(|()| beside(&queue, Blocking::pop_wait));
         (0..2).for_each(|_| queue.try_push(()).unwrap());
@@ -148,7 +148,7 @@ fn a_close_wakes_a_pusher_bounded() {
 
 #[test]
 fn giving_up_swallows_nothing_bounded() {
-    let model = model();
+    let model = model().preemptions(1).choices(1);
     explore("blocking::giving_up_swallows_nothing_bounded", model, || {
         let queue = queue(0, None);
         let impatient = beside(&queue, |queue| {
