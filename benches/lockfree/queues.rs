@@ -8,7 +8,8 @@ use stanchion_lockfree::ConcurrentQueue;
 use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::memory::{Counted, Hazard};
 use stanchion_lockfree::queue::{
-    LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
+    FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
+    PrakashLeeJohnsonQueue, TwoLockQueue,
 };
 
 use crate::contest::{Family, Structure};
@@ -33,6 +34,7 @@ pub(crate) fn unbounded() -> Family {
     Family::new("unbounded queues")
         .ours::<LockedQueue<u64, Barging>>("LockedQueue<Barging>")
         .ours::<LockedQueue<u64, RawPolicyMutex>>("LockedQueue<RawPolicyMutex>")
+        .ours::<FaaArrayQueue<u64>>("FaaArrayQueue")
         .ours::<TwoLockQueue<u64>>("TwoLockQueue")
         .ours::<MichaelScottQueue<u64, Counted>>("MichaelScottQueue<Counted>")
         .ours::<MichaelScottQueue<u64, Hazard>>("MichaelScottQueue<Hazard>")
@@ -73,6 +75,7 @@ ours! {
     NikolaevQueue<u64> => Self::with_capacity(ROOM);
     LockedQueue<u64, Barging> => Self::with_capacity(ROOM);
     LockedQueue<u64, RawPolicyMutex> => Self::with_capacity(ROOM);
+    FaaArrayQueue<u64> => Self::new();
     TwoLockQueue<u64> => Self::new();
     MichaelScottQueue<u64, Counted> => Self::with_capacity(ROOM);
     MichaelScottQueue<u64, Hazard> => Self::new();

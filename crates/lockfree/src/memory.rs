@@ -183,7 +183,7 @@ pub type PointerOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Poi
 
 mod counted;
 pub(crate) mod desks;
-mod hazard;
+pub(crate) mod hazard;
 pub(crate) mod numbered;
 pub(crate) mod segments;
 

@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::Progress;
 
+mod faa_array;
 mod locked;
 mod michael_scott;
 mod nikolaev;
@@ -11,6 +12,7 @@ mod prakash_lee_johnson;
 mod ring;
 mod two_lock;
 
+pub use faa_array::FaaArrayQueue;
 pub use locked::LockedQueue;
 pub use michael_scott::MichaelScottQueue;
 pub use nikolaev::NikolaevQueue;

@@ -17,7 +17,9 @@ use common::{Addressed, Racy};
 use lock_api::{Mutex, RawMutex, RawMutexTimed};
 use machine::wait::{Patient, Spin};
 use stanchion_spin::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+use stanchion_spin::{
+    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
+};
 
 /// Two counters that agree whenever nobody is between them. Atomic, so that even a broken lock has no undefined behaviour.
 #[derive(Debug, Default)]
@@ -199,8 +201,19 @@ fn locks_while_its_thread_ends<R: RawMutex + Send + Sync + 'static>() {
     assert_eq!(mutex.lock().count(), 3 * 21);
 }
 
+/// What holds for guards that may be sent, and not for those that stay with their thread.
+macro_rules! sent_guards {
+    ($lock:ty) => {
+        #[test]
+        fn a_guard_may_be_sent() {
+            super::a_guard_may_be_sent::<$lock>();
+        }
+    };
+    ($lock:ty, stays) => {};
+}
+
 macro_rules! properties {
-    ($($module:ident: $lock:ty;)+) => {$(
+    ($($module:ident: $lock:ty $(, $guard:ident)?;)+) => {$(
         mod $module {
             use super::*;
 
@@ -241,10 +254,7 @@ macro_rules! properties {
                 super::ends_on_one_processor::<$lock>();
             }
 
-            #[test]
-            fn a_guard_may_be_sent() {
-                super::a_guard_may_be_sent::<$lock>();
-            }
+            sent_guards!($lock $(, $guard)?);
 
             #[test]
             fn locks_while_its_thread_ends() {
@@ -265,6 +275,8 @@ properties! {
     anderson_with_one_slot: Anderson<1>;
     mcs: Mcs;
     clh: Clh;
+    preemption_safe: PreemptionSafe, stays;
+    recovering: Recovering, stays;
     time_published_mcs: TimePublishedMcs;
     impatient: Mcs<Patient<0, 0>>;
 }
@@ -307,7 +319,6 @@ mod deadlines {
     fn of_every_kind<R>()
     where
         R: RawMutexTimed<Duration = Duration, Instant = Instant> + Send + Sync,
-        R::Guard: Send,
     {
         let mutex = Mutex::<R, _>::new(Pair::default());
         let past = Instant::now().checked_sub(Duration::from_secs(1)).unwrap_or_else(Instant::now);
@@ -336,6 +347,7 @@ mod deadlines {
     fn of_every_kind_test_and_set() {
         of_every_kind::<TestAndSet>();
         of_every_kind::<TestAndSet<Exchange>>();
+        of_every_kind::<PreemptionSafe>();
     }
 
     #[test]

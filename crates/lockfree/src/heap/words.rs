@@ -9,11 +9,11 @@
 //!
 //! Source: Herlihy 1993, section 4.1, copies blocks that may be recycled meanwhile; what a language must offer for it is Rust RFC 3301.
 
-use core::cmp::{Ordering, Reverse};
+use core::cmp::{self, Reverse};
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize};
 use core::time::Duration;
 
-use machine::atomic::{AtomicU64, Fresh, Ordering as Memory};
+use machine::atomic::{AtomicU64, Fresh, Ordering};
 
 /// A value that is made of whole words: the key of a [`HerlihyHeap`](super::HerlihyHeap).
 ///
@@ -91,13 +91,13 @@ impl Block for u64 {
     #[inline]
     fn load(atoms: &AtomicU64) -> Self {
         // Relaxed: see the trait.
-        atoms.load(Memory::Relaxed)
+        atoms.load(Ordering::Relaxed)
     }
 
     #[inline]
     fn store(self, atoms: &AtomicU64) {
         // Relaxed: see the trait.
-        atoms.store(self, Memory::Relaxed);
+        atoms.store(self, Ordering::Relaxed);
     }
 }
 
@@ -302,13 +302,13 @@ macro_rules! total {
         impl Eq for Total<$float> {}
 
         impl PartialOrd for Total<$float> {
-            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+            fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
                 Some(self.cmp(other))
             }
         }
 
         impl Ord for Total<$float> {
-            fn cmp(&self, other: &Self) -> Ordering {
+            fn cmp(&self, other: &Self) -> cmp::Ordering {
                 self.0.total_cmp(&other.0)
             }
         }

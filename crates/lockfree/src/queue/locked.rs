@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 
+use crossbeam_utils::CachePadded;
 use lock_api::{Mutex, MutexGuard, RawMutex};
 use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
@@ -36,12 +37,12 @@ use crate::Progress;
 /// assert_eq!(QUEUE.len(), 1);
 /// ```
 ///
-/// With another lock:
+/// With another lock, the one that is fastest where operations are all that a thread does:
 ///
 /// ```
-/// use stanchion_lockfree::queue::LockedQueue;
+/// use stanchion_lockfree::{barging::Barging, queue::LockedQueue};
 ///
-/// let queue: LockedQueue<u32, stanchion_spin::TestAndSet> = LockedQueue::with_capacity(8);
+/// let queue: LockedQueue<u32, Barging> = LockedQueue::with_capacity(8);
 /// queue.push(1);
 /// assert_eq!(queue.pop_all(), [1]);
 /// ```
@@ -54,14 +55,15 @@ use crate::Progress;
 /// shared(&queue);
 /// ```
 pub struct LockedQueue<T, L = RawPolicyMutex> {
-    values: Mutex<L, UnsafeCell<VecDeque<T>>>,
+    /// Alone on its line: what lies beside a lock that many want is fetched again and again.
+    values: CachePadded<Mutex<L, UnsafeCell<VecDeque<T>>>>,
 }
 
 impl<T, L: RawMutex> LockedQueue<T, L> {
     /// An empty queue, which has not allocated.
     #[must_use]
     pub const fn new() -> Self {
-        Self { values: Mutex::new(UnsafeCell::new(VecDeque::new())) }
+        Self { values: CachePadded::new(Mutex::new(UnsafeCell::new(VecDeque::new()))) }
     }
 
     /// With room for `capacity` values; it grows beyond.
@@ -71,7 +73,8 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
     /// If that is more than `isize::MAX` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { values: Mutex::new(UnsafeCell::new(VecDeque::with_capacity(capacity))) }
+        let values = UnsafeCell::new(VecDeque::with_capacity(capacity));
+        Self { values: CachePadded::new(Mutex::new(values)) }
     }
 
     /// Puts `value` at the end.

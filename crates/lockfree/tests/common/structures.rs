@@ -20,12 +20,19 @@ macro_rules! all_structures {
             stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
             stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::new();
             stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
+            stack HerlihyCounted: stack::HerlihyStack<T, memory::Counted> = stack::HerlihyStack::new();
+            stack HerlihyHazard: stack::HerlihyStack<T, memory::Hazard> = stack::HerlihyStack::new();
+            stack EliminationCounted: stack::EliminationStack<T, memory::Counted> = stack::EliminationStack::new();
+            stack EliminationHazard: stack::EliminationStack<T, memory::Hazard> = stack::EliminationStack::new();
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
             queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
             queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::new();
             queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
             queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
+            queue LockedRing: queue::LockedRing<T> = queue::LockedRing::with_capacity(4);
+            queue NikolaevQueue: queue::NikolaevQueue<T> = queue::NikolaevQueue::with_capacity(4);
+            queue FaaArrayQueue: queue::FaaArrayQueue<T> = queue::FaaArrayQueue::new();
             heap HerlihyHeap: heap::HerlihyHeap<u64, T> = heap::HerlihyHeap::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
             heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
@@ -37,7 +44,7 @@ pub(crate) use all_structures;
 /// Calls a test that is generic over the [`Family`], for each.
 macro_rules! each {
     ([$test:ident] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
-{        $({
+        {$({
             let _tested = $crate::structures::Tested(stringify!($name));
             $test::<$crate::structures::$name>();
         })+}
@@ -232,6 +239,20 @@ impl<S: Shared<u64>> Subject for OfFamily<S> {
     }
 }
 
+/// Its values are cloned, so it is for some values only.
+impl Subject for heap::CopiedHeap<u64, u64> {
+    fn put(&self, value: u64) -> bool {
+        self.push(value.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32, value);
+        true
+    }
+    fn take(&self) -> Option<u64> {
+        self.pop_min().map(|(_, value)| value)
+    }
+    fn look(&self) -> bool {
+        PriorityQueue::is_empty(self)
+    }
+}
+
 struct OfCounter<C>(C);
 
 impl<C: Counter + Send + Sync> Subject for OfCounter<C> {
@@ -262,7 +283,7 @@ macro_rules! cases {
 macro_rules! counter {
     ($type:ty = $new:expr) => {
         Case {
-            name: stringify!($type),
+            name: stringify!($type).trim_start_matches("counter::"),
             progress: <$type as Counter>::PROGRESS,
             make: || Arc::new(OfCounter::<$type>($new)),
         }
@@ -271,6 +292,17 @@ macro_rules! counter {
 
 /// The structures, and the counters.
 pub(crate) fn all() -> Vec<Case> {
-    let counters: Vec<Case> = vec![];
-    [all_structures!(cases), counters].concat()
+    let copied = Case {
+        name: "CopiedHeap",
+        progress: <heap::CopiedHeap<u64, u64> as PriorityQueue>::PROGRESS,
+        make: || Arc::new(heap::CopiedHeap::new()),
+    };
+    let counters = vec![
+        counter!(counter::FetchAddCounter = counter::FetchAddCounter::new(0)),
+        counter!(counter::CompareExchangeCounter = counter::CompareExchangeCounter::new(0)),
+        counter!(counter::LinkedCounter = counter::LinkedCounter::new(0)),
+        counter!(counter::LockedCounter = counter::LockedCounter::new(0)),
+        counter!(counter::ShardedCounter = counter::ShardedCounter::new(0)),
+    ];
+    [all_structures!(cases), vec![copied], counters].concat()
 }

@@ -19,7 +19,7 @@ const OPERATIONS: [(&str, Operation, u64); 6] = [
 ];
 
 /// After how many instructions of an operation the victim is stopped, evenly spread, unless the environment asks for all.
-const LIMIT: usize = 4_000;
+const LIMIT: usize = 1_000;
 
 fn put(subject: &dyn Subject) {
     subject.put(1_000);

@@ -1,4 +1,4 @@
-//! Models of the bounded queues.
+//! Models of the rings, and of the queue of segments.
 //!
 //! | model | asks |
 //! | --- | --- |
@@ -13,7 +13,7 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_lockfree_loom::ConcurrentQueue;
 use stanchion_lockfree_loom::barging::Barging;
-use stanchion_lockfree_loom::queue::{LockedRing, NikolaevQueue};
+use stanchion_lockfree_loom::queue::{FaaArrayQueue, LockedRing, NikolaevQueue};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -115,8 +115,8 @@ fn three_threads<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue
     assert_eq!(popped, [1, 2]);
 }
 
-/// With patience for what `takers` can use up in these few turns: with the four million of `with_capacity` a taker and a putter could chase each other
-/// for as many turns.
+/// With patience for what `takers` can use up in these few turns: with the four million of `with_capacity` a taker and a putter could chase each
+/// other for as many turns.
 fn nikolaev(capacity: usize, takers: u64) -> NikolaevQueue<Value> {
     NikolaevQueue::starting_at(capacity, 0, Some(takers))
 }
@@ -180,4 +180,44 @@ fn ring_is_not_empty() {
 fn ring_three_threads_bounded() {
     let model = Model::new().preemptions(3);
     explore("ring_three_threads_bounded", model, || three_threads(ring(2)));
+}
+
+/// A segment has two cells here; so many have been used.
+fn segments(used: u32) -> FaaArrayQueue<Value> {
+    let queue = FaaArrayQueue::new();
+    for number in 0..used {
+        queue.push(value(number));
+        assert_eq!(numbers([queue.pop()]), [number]);
+    }
+    queue
+}
+
+#[test]
+fn segments_in_and_out() {
+    explore("segments_in_and_out", Model::new(), || in_and_out(segments(0)));
+    explore("segments_in_and_out_at_the_end", Model::new(), || in_and_out(segments(1)));
+}
+
+#[test]
+fn segments_never_seem_empty_bounded() {
+    for (used, preemptions) in [(0, 3), (1, 3), (2, 2)] {
+        let name = format!("segments_never_seem_empty_{used}_used_bounded");
+        explore(&name, Model::new().preemptions(preemptions), move || {
+            never_seems_empty(segments(used))
+        });
+    }
+}
+
+#[test]
+fn segments_are_not_empty_bounded() {
+    for used in 0..=1 {
+        let name = format!("segments_are_not_empty_{used}_used_bounded");
+        explore(&name, Model::new().preemptions(3), move || is_not_empty(segments(used)));
+    }
+}
+
+#[test]
+fn segments_three_threads_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("segments_three_threads_bounded", model, || three_threads(segments(1)));
 }

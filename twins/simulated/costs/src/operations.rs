@@ -6,11 +6,16 @@ use competitive::policy::{
 };
 use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
 use lock_api::{Mutex, RawMutex, RwLock};
+use lockfree::queue::{FaaArrayQueue, LockedRing, NikolaevQueue};
+use lockfree::{
+    CompareExchangeCounter, ConcurrentQueue, Counter, FetchAddCounter, LinkedCounter,
+    LockedCounter, ShardedCounter,
+};
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
 use machine::park;
 use spin::contention::{Ethernet, Exchange, Polling, Read};
-use spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+use spin::{Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs};
 
 use crate::operation::{Operation, Round, alike};
 
@@ -31,6 +36,21 @@ fn locks<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
             machine::work(*stay);
         },
     )
+}
+
+fn counts<C: Counter + Default + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
+    alike(threads, C::default, C::increment)
+}
+
+/// A push and a pop, on a queue that is empty at first.
+fn pairs<Q>(threads: usize, make: impl FnOnce() -> Q) -> Vec<Round>
+where
+    Q: ConcurrentQueue<Item = u64> + Send + Sync + 'static,
+{
+    alike(threads, make, |queue| {
+        let _ = queue.try_push(1);
+        let _ = queue.pop();
+    })
 }
 
 fn tries<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
@@ -64,6 +84,8 @@ pub(crate) fn all() -> Vec<Operation> {
         "spin::TestAndSet<Ethernet> lock, unlock" => locks::<TestAndSet<Ethernet>>,
         "spin::TestAndSet<Polling> lock, unlock" => locks::<TestAndSet<Polling>>,
         "spin::TestAndSet try_lock, unlock" => tries::<TestAndSet>,
+        "spin::PreemptionSafe lock, unlock" => locks::<PreemptionSafe>,
+        "spin::Recovering lock, unlock" => locks::<Recovering>,
         "spin::Ticket lock, unlock" => locks::<Ticket>,
         "spin::Ticket try_lock, unlock" => tries::<Ticket>,
         "spin::Anderson lock, unlock" => locks::<Anderson>,
@@ -122,5 +144,17 @@ pub(crate) fn all() -> Vec<Operation> {
         }, |lock| {
             let _ = lock.get();
         }),
+        "lockfree::FetchAddCounter increment" => counts::<FetchAddCounter>,
+        "lockfree::CompareExchangeCounter increment" => counts::<CompareExchangeCounter>,
+        "lockfree::LinkedCounter increment" => counts::<LinkedCounter>,
+        "lockfree::LockedCounter increment" => counts::<LockedCounter>,
+        "lockfree::ShardedCounter increment" => counts::<ShardedCounter>,
+        "lockfree::LockedRing push, pop" => |threads| {
+            pairs(threads, || LockedRing::<u64>::with_capacity(1_024))
+        },
+        "lockfree::NikolaevQueue push, pop" => |threads| {
+            pairs(threads, || NikolaevQueue::with_capacity(1_024))
+        },
+        "lockfree::FaaArrayQueue push, pop" => |threads| pairs(threads, FaaArrayQueue::new),
     }
 }

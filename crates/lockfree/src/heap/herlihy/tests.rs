@@ -84,7 +84,7 @@ static POPPED: Counter = Counter::new(0);
 /// A comparison that uses the heap itself has a desk of its own.
 #[test]
 fn a_comparison_may_use_the_heap() {
-    use std::cmp::Ordering as Compared;
+    use std::cmp;
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     struct Nosy(u64);
@@ -102,13 +102,13 @@ fn a_comparison_may_use_the_heap() {
     }
 
     impl PartialOrd for Nosy {
-        fn partial_cmp(&self, other: &Self) -> Option<Compared> {
+        fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
             Some(self.cmp(other))
         }
     }
 
     impl Ord for Nosy {
-        fn cmp(&self, other: &Self) -> Compared {
+        fn cmp(&self, other: &Self) -> cmp::Ordering {
             if self.0 == 7 && other.0 == 1 {
                 HEAP.push(Self(0), 100);
             }

@@ -1,0 +1,52 @@
+//! An allocator in which nobody waits: one exchange for a piece, and nothing is used again.
+//!
+//! Why not the system's: glibc's `free` takes the lock of the arena that a piece is from, so a thread that is stopped there stops others, whatever the
+//! structure is. That is the allocator's promise, not the structure's; see the README.
+
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::alloc::{GlobalAlloc, Layout};
+
+pub(crate) struct Bump;
+
+/// Address space, of which only what is used becomes memory; each child has its own.
+const SIZE: usize = 4 << 30;
+
+/// Where the address space begins; 0 before it is there.
+static BEGIN: AtomicUsize = AtomicUsize::new(0);
+/// How much of it has been given out.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// Where the space begins, which is made at the first call: the process has one thread then.
+fn begin() -> Option<usize> {
+    let begin = BEGIN.load(Ordering::Relaxed);
+    if begin != 0 {
+        return Some(begin);
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping, at a place of the kernel's choice.
+    let space = unsafe {
+        libc::mmap(ptr::null_mut(), SIZE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    if space == libc::MAP_FAILED {
+        return None;
+    }
+    BEGIN.store(space as usize, Ordering::Relaxed);
+    Some(space as usize)
+}
+
+// SAFETY: each piece is of a part of the space that no other piece has had, aligned as asked for.
+unsafe impl GlobalAlloc for Bump {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let Some(begin) = begin() else { return ptr::null_mut() };
+        let most = layout.size() + layout.align();
+        let offset = USED.fetch_add(most, Ordering::Relaxed);
+        if offset + most > SIZE {
+            return ptr::null_mut();
+        }
+        let place = (begin + offset).next_multiple_of(layout.align());
+        ptr::with_exposed_provenance_mut(place)
+    }
+
+    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}

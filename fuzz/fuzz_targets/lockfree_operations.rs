@@ -1,0 +1,42 @@
+//! Any bytes as operations on every structure and on a model of it: they answer the same, and every value is dropped once.
+//!
+//! `cargo xtask fuzz lockfree_operations` for a while on the stable compiler, as CI does; `cargo +nightly fuzz run lockfree_operations fuzz/corpus/lockfree_operations
+//! fuzz/seeds/lockfree_operations` for long. The same property runs over random operations in every `cargo test` (`crates/lockfree/tests/state_machine.rs`).
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use stanchion_lockfree as lockfree;
+
+#[path = "../../crates/lockfree/tests/common/machine.rs"]
+mod machine;
+#[path = "../../crates/lockfree/tests/common/structures.rs"]
+mod structures;
+#[path = "../../crates/lockfree/tests/common/values.rs"]
+mod values;
+
+use machine::{Operation, run};
+use structures::{Family, all_structures};
+
+macro_rules! count {
+    ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
+        [$(test::<structures::$name> as fn(&[Operation], usize)),+]
+    };
+}
+
+fn test<F: Family>(operations: &[Operation], rest: usize) {
+    run::<F>(operations, rest);
+}
+
+// The first byte says which structure, the second how many values its iterator gives out; then each operation is two bytes.
+fuzz_target!(|bytes: &[u8]| {
+    let [which, rest, operations @ ..] = bytes else { return };
+    let structures = all_structures!(count);
+    let operations: Vec<_> = operations
+        .as_chunks()
+        .0
+        .iter()
+        .map(|[kind, number]| Operation::of(*kind, *number))
+        .collect();
+    structures[usize::from(*which) % structures.len()](&operations, usize::from(*rest));
+});
