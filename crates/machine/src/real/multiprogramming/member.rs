@@ -162,8 +162,8 @@ pub(super) fn interrupted() {
     if crate::preemption::requests() > 0 {
         add(&record.breaches, 1);
     }
-    // No other handler of ours comes in between: the signal is blocked in its handler.
-    record.stop(|| true);
+    // Again: another signal of ours, of a scheduler that this thread has left, may have come in between.
+    record.stop(|| record.is_due());
 }
 
 /// The calling thread has been lent time, and needs it no more: it stops now. Says whether it did.

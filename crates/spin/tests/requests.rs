@@ -1,0 +1,53 @@
+//! Requests not to be preempted are open for as long as the lock is held that made them, and not for longer: not after a panic, a try in vain, a wait.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::Duration;
+
+use machine::preemption;
+use stanchion_spin::PreemptionSafeMutex;
+
+#[test]
+fn a_lock_that_is_had_leaves_one_request() {
+    let (one, other) = (PreemptionSafeMutex::<u32>::new(0), PreemptionSafeMutex::<u32>::new(0));
+    let held = one.lock();
+    assert_eq!(preemption::requests(), 1);
+    let both = other.try_lock();
+    assert_eq!(preemption::requests(), 2);
+    drop(held);
+    assert_eq!(preemption::requests(), 1);
+    drop(both);
+    assert_eq!(preemption::requests(), 0);
+}
+
+#[test]
+fn who_waits_or_tries_in_vain_has_none() {
+    let mutex = PreemptionSafeMutex::<u32>::new(0);
+    let held = mutex.lock();
+    thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            assert!(mutex.try_lock().is_none());
+            assert_eq!(preemption::requests(), 0);
+            assert!(mutex.try_lock_for(Duration::from_millis(1)).is_none());
+            assert_eq!(preemption::requests(), 0);
+            *mutex.lock() += 1;
+            preemption::requests()
+        });
+        thread::sleep(Duration::from_millis(2));
+        assert_eq!(preemption::requests(), 1);
+        drop(held);
+        assert_eq!(other.join().unwrap(), 0);
+    });
+    assert_eq!(*mutex.lock(), 1);
+}
+
+#[test]
+fn a_panic_inside_takes_it_back() {
+    let mutex = PreemptionSafeMutex::<u32>::new(0);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _held = mutex.lock();
+        std::panic::resume_unwind(Box::new("inside"));
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(preemption::requests(), 0);
+}
