@@ -38,6 +38,8 @@ macro_rules! ours {
 
 ours! {
     "TestAndSet": stanchion_spin::TestAndSet;
+    "PreemptionSafe": stanchion_spin::PreemptionSafe;
+    "Recovering": stanchion_spin::Recovering;
     "Ticket": stanchion_spin::Ticket;
     "Anderson<16>": stanchion_spin::Anderson<16>;
     "Clh": stanchion_spin::Clh;

@@ -43,6 +43,8 @@ macro_rules! for_every_lock {
     ($run:ident $arguments:tt) => {
         $run::<stanchion_spin::TestAndSet> $arguments;
         $run::<peer_spin::mutex::SpinMutex<()>> $arguments;
+        $run::<stanchion_spin::PreemptionSafe> $arguments;
+        $run::<stanchion_spin::Recovering> $arguments;
         $run::<stanchion_spin::Ticket> $arguments;
         $run::<peer_spin::mutex::TicketMutex<()>> $arguments;
         $run::<stanchion_spin::Anderson<16>> $arguments;

@@ -31,6 +31,8 @@ macro_rules! locks {
 
 locks! {
     "test-and-set": stanchion_spin::TestAndSet, "ours: a bit, Ethernet-style backoff; unfair, 1 byte";
+    "preemption-safe": stanchion_spin::PreemptionSafe, "ours: a bit, polled with backoff; its holder asks not to be preempted";
+    "recovering": stanchion_spin::Recovering, "ours: a bit; waiters bring a preempted holder to their own processor";
     "ticket": stanchion_spin::Ticket, "ours: first come, first served, proportional backoff";
     "anderson": stanchion_spin::Anderson<16>, "ours: array lock, a slot per waiter";
     "clh": stanchion_spin::Clh, "ours: queue lock, waits on its predecessor's node";

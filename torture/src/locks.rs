@@ -5,7 +5,9 @@ use crate::subject::{Subject, Timed, Untimed};
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_competitive::policy::{Adaptive, AlwaysBlock, OptimalOnlineApproximation};
 use stanchion_spin::contention::{Exchange, Polling, Read};
-use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+use stanchion_spin::{
+    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
+};
 use std::sync::Arc;
 
 /// A lock by name.
@@ -40,6 +42,8 @@ locks! {
     "anderson-2": Untimed<Anderson<2>>,
     "clh": Timed<Clh>,
     "mcs": Untimed<Mcs>,
+    "preemption-safe": Timed<PreemptionSafe>,
+    "recovering": Untimed<Recovering>,
     "time-published-mcs": Untimed<TimePublishedMcs>,
     "mutex": Timed<RawPolicyMutex<Adaptive>>,
     "mutex-always-block": Timed<RawPolicyMutex<AlwaysBlock>>,

@@ -1,7 +1,7 @@
-//! What the kernel could do for a lock, and why it does not here: restartable sequences and the time-slice extension.
+//! What the kernel could do for a lock, and if not, why: restartable sequences and the time-slice extension.
 //!
 //! The slice extension (Linux 7.0) lets a thread in a critical section ask for a few µs more before it is preempted. It needs `rseq` to be registered
-//! with a structure of more than 32 bytes, which glibc does from 2.41. Nothing in this crate uses either yet: these
+//! with a structure of more than 32 bytes, which glibc does from 2.41. [`preemption`](crate::preemption) uses it where it is there: these
 //! are questions that a program can ask before it chooses a lock.
 
 use core::fmt;

@@ -36,8 +36,12 @@ pub mod wait;
 
 #[cfg(all(feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
 pub mod kernel;
+#[cfg(all(feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
+pub mod multiprogramming;
 #[cfg(feature = "std")]
 pub mod park;
+#[cfg(feature = "std")]
+pub mod preemption;
 #[cfg(feature = "std")]
 pub mod presence;
 #[cfg(feature = "std")]

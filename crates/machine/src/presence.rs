@@ -146,6 +146,29 @@ pub fn runs(index: usize) -> Option<bool> {
     backend::presence::runs(index)
 }
 
+/// A thread that was brought to the processor of the thread that holds this; dropping it gives the affinity back that it had before.
+#[derive(Debug)]
+#[must_use = "the thread goes back when this is dropped"]
+pub struct Pulled {
+    /// Does the work when it is dropped.
+    _thread: backend::presence::Pulled,
+}
+
+/// Brings the thread with that index to the calling thread's processor, as soon as the caller leaves that to it: recovery, where a thread that was preempted
+/// holds something up, and the caller's processor is better used by it.
+///
+/// The caller must know that the thread stays registered, and changes its affinity nowhere, until the [`Pulled`] has been dropped: else a thread that has
+/// got its number meanwhile is moved, or an older affinity restored. [`stanchion_spin::Recovering`](https://docs.rs/stanchion-spin) keeps a thread that
+/// is being pulled from leaving its critical section before.
+///
+/// Costs three system calls, some 20 µs, and two more to undo it. A thread that is pinned to a processor which somebody else has got goes on after 50 µs,
+/// instead of some time slices.
+///
+/// `None` if it is not registered, if it may not run there, or if the system cannot do it (not Linux). In a model nothing moves.
+pub fn pull(index: usize) -> Option<Pulled> {
+    backend::presence::pull(index).map(|thread| Pulled { _thread: thread })
+}
+
 /// Whether switch records can be had here.
 ///
 /// Asks the kernel for one ring, checks that a sleep and a yield read as what they are, and gives it back. That needs two threads which share a

@@ -421,6 +421,45 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
     before
 }
 
+/// Brings a thread that could run, and has no processor, to the one of the running thread, and keeps it there; returns where it was kept before. Costs a
+/// wake-up. `None` if it runs, waits, has ended, or belongs to an address space or a gang, which see to their own.
+///
+/// # Panics
+///
+/// Outside a run.
+#[must_use = "what it was before is to be put back by `put_back`"]
+pub fn pull(thread: usize) -> Option<Option<usize>> {
+    let cost = with(|world, _| world.state.machine.scheduling.wake)
+        .unwrap_or_else(|| outside("machine::presence::pull"));
+    world::spend(cost, Activity::Switching);
+    synchronize();
+    with(|world, id| {
+        let here = world.state.thread(id).processor;
+        let pulled = world.state.threads.get_mut(thread)?;
+        let own = pulled.space.is_some() || pulled.place.is_some();
+        (pulled.status == Status::Ready && !own).then(|| pulled.pinned.replace(here))
+    })
+    .flatten()
+}
+
+/// Undoes a [`pull`]: the thread is kept where it was kept `before`, and goes there at once if it does not run now, else at the end of its slice.
+///
+/// # Panics
+///
+/// Outside a run.
+pub fn put_back(thread: usize, before: Option<usize>) {
+    let cost = with(|world, _| world.state.machine.scheduling.wake)
+        .unwrap_or_else(|| outside("machine::presence::pull"));
+    world::spend(cost, Activity::Switching);
+    synchronize();
+    with(|world, id| {
+        let at = world.state.thread(id).time;
+        let Some(pulled) = world.state.threads.get_mut(thread) else { return };
+        pulled.pinned = before;
+        world.state.settle(ThreadId::new(thread), at);
+    });
+}
+
 /// The processor that the running thread is kept on, by [`spawn`] or [`pin`]; none if it is free.
 #[must_use]
 pub fn pinned() -> Option<usize> {

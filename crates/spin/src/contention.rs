@@ -19,9 +19,13 @@ use crate::backoff::Backoff;
 ///
 /// Sealed: a fifth way is one more file of this crate, so that it is modelled and measured with the others.
 pub trait Contention: sealed::Sealed {
-    /// Acquires `locked`, which was held at the last look; `false` if the deadline came first.
+    /// Acquires `locked`, which was held at the last look, by tries of `attempt`, which change nothing if they fail; `false` if the deadline came first.
     #[doc(hidden)]
-    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool;
+    fn acquire<W: WaitPolicy>(
+        locked: &AtomicBool,
+        attempt: impl Fn(&AtomicBool) -> bool,
+        deadline: Deadline,
+    ) -> bool;
 }
 
 mod sealed {
@@ -44,6 +48,7 @@ pub(crate) fn try_acquire(locked: &AtomicBool) -> bool {
 #[inline]
 fn try_when_free(
     locked: &AtomicBool,
+    attempt: impl Fn(&AtomicBool) -> bool,
     deadline: Deadline,
     mut policy: impl WaitPolicy,
     mut collisions: Option<Backoff>,
@@ -67,7 +72,7 @@ fn try_when_free(
                 continue;
             }
         }
-        if try_acquire(locked) {
+        if attempt(locked) {
             return true;
         }
         if let Some(backoff) = &mut collisions {
@@ -88,8 +93,12 @@ pub struct Exchange;
 
 impl Contention for Exchange {
     #[inline]
-    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
-        let exchange = || try_acquire(locked).then_some(());
+    fn acquire<W: WaitPolicy>(
+        locked: &AtomicBool,
+        attempt: impl Fn(&AtomicBool) -> bool,
+        deadline: Deadline,
+    ) -> bool {
+        let exchange = || attempt(locked).then_some(());
         wait::retry_until_deadline(exchange, &mut W::start(), deadline).is_some()
     }
 }
@@ -100,8 +109,12 @@ pub struct Read;
 
 impl Contention for Read {
     #[inline]
-    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
-        try_when_free(locked, deadline, W::start(), None)
+    fn acquire<W: WaitPolicy>(
+        locked: &AtomicBool,
+        attempt: impl Fn(&AtomicBool) -> bool,
+        deadline: Deadline,
+    ) -> bool {
+        try_when_free(locked, attempt, deadline, W::start(), None)
     }
 }
 
@@ -113,12 +126,17 @@ pub struct Ethernet;
 
 impl Contention for Ethernet {
     #[inline]
-    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
-        try_when_free(locked, deadline, W::start(), Some(Backoff::new()))
+    fn acquire<W: WaitPolicy>(
+        locked: &AtomicBool,
+        attempt: impl Fn(&AtomicBool) -> bool,
+        deadline: Deadline,
+    ) -> bool {
+        try_when_free(locked, attempt, deadline, W::start(), Some(Backoff::new()))
     }
 }
 
-/// Backoff by polling: stays away whenever the lock reads busy, tries at once when it reads free.
+/// Backoff by polling: stays away whenever the lock reads busy, tries at once when it reads free. Known as test-and-test-and-set with bounded
+/// exponential backoff, the bound being [`CAP_NS`](crate::backoff::CAP_NS).
 ///
 /// For machines without coherent caches, where watching a word costs the others; elsewhere it is slow to notice a release.
 #[derive(Clone, Copy, Debug)]
@@ -126,14 +144,18 @@ pub struct Polling;
 
 impl Contention for Polling {
     #[inline]
-    fn acquire<W: WaitPolicy>(locked: &AtomicBool, deadline: Deadline) -> bool {
+    fn acquire<W: WaitPolicy>(
+        locked: &AtomicBool,
+        attempt: impl Fn(&AtomicBool) -> bool,
+        deadline: Deadline,
+    ) -> bool {
         let policy = Delayed { policy: W::start(), backoff: Backoff::new() };
-        try_when_free(locked, deadline, policy, None)
+        try_when_free(locked, attempt, deadline, policy, None)
     }
 }
 
 /// A policy that stays away for a growing time before it does what it did.
-struct Delayed<W> {
+pub(crate) struct Delayed<W> {
     policy: W,
     backoff: Backoff,
 }

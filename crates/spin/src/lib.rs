@@ -16,6 +16,10 @@ pub mod contention;
 mod anderson;
 mod clh;
 mod mcs;
+#[cfg(feature = "std")]
+mod preemption_safe;
+#[cfg(feature = "std")]
+mod recovering;
 mod test_and_set;
 mod ticket;
 #[cfg(feature = "std")]
@@ -28,6 +32,10 @@ pub use anderson::{Anderson, AndersonMutex, AndersonMutexGuard, Turn};
 pub use backoff::Backoff;
 pub use clh::{Clh, ClhMutex, ClhMutexGuard, Held};
 pub use mcs::{Mcs, McsMutex, McsMutexGuard};
+#[cfg(feature = "std")]
+pub use preemption_safe::{PreemptionSafe, PreemptionSafeMutex, PreemptionSafeMutexGuard};
+#[cfg(feature = "std")]
+pub use recovering::{Recovering, RecoveringMutex, RecoveringMutexGuard};
 pub use test_and_set::{TestAndSet, TestAndSetMutex, TestAndSetMutexGuard};
 pub use ticket::{Ticket, TicketMutex, TicketMutexGuard};
 #[cfg(feature = "std")]

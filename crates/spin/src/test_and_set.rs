@@ -77,7 +77,7 @@ impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
     fn lock_contended(&self, deadline: Deadline) -> Option<GuardSend> {
         // A policy must not unwind out of here: it might do so with the lock just taken.
         let bomb = bomb::armed();
-        let acquired = C::acquire::<W>(&self.locked, deadline);
+        let acquired = C::acquire::<W>(&self.locked, try_acquire, deadline);
         bomb.defuse();
         acquired.then(GuardSend::new)
     }

@@ -15,9 +15,12 @@ use std::time::Instant;
 
 use common::{Addressed, Racy};
 use lock_api::{Mutex, RawMutex, RawMutexTimed};
+use machine::preemption;
 use machine::wait::{Patient, Spin};
 use stanchion_spin::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+use stanchion_spin::{
+    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
+};
 
 /// Two counters that agree whenever nobody is between them. Atomic, so that even a broken lock has no undefined behaviour.
 #[derive(Debug, Default)]
@@ -199,8 +202,49 @@ fn locks_while_its_thread_ends<R: RawMutex + Send + Sync + 'static>() {
     assert_eq!(mutex.lock().count(), 3 * 21);
 }
 
+/// Requests not to be preempted are there for as long as the lock is held, and not for longer: not after a panic, a try in vain, a wait.
+fn requests_end_with_the_lock<R: RawMutex + Send + Sync>() {
+    let mutex = Mutex::<R, _>::new(Pair::default());
+    let held = mutex.lock();
+    assert_eq!(preemption::requests(), 1);
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            assert!(mutex.try_lock().is_none());
+            assert_eq!(preemption::requests(), 0);
+            mutex.lock().bump();
+            preemption::requests()
+        });
+        thread::sleep(Duration::from_millis(2));
+        drop(held);
+        assert_eq!(waits.join().unwrap(), 0);
+    });
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _pair = mutex.lock();
+        std::panic::resume_unwind(Box::new("inside"));
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(preemption::requests(), 0);
+}
+
+/// What holds for guards that may be sent; or for those that stay with their thread, for their lock has made a request there.
+macro_rules! guard_properties {
+    ($lock:ty) => {
+        #[test]
+        fn a_guard_may_be_sent() {
+            super::a_guard_may_be_sent::<$lock>();
+        }
+    };
+    ($lock:ty, stays) => {};
+    ($lock:ty, asks) => {
+        #[test]
+        fn requests_end_with_the_lock() {
+            super::requests_end_with_the_lock::<$lock>();
+        }
+    };
+}
+
 macro_rules! properties {
-    ($($module:ident: $lock:ty;)+) => {$(
+    ($($module:ident: $lock:ty $(, $guard:ident)?;)+) => {$(
         mod $module {
             use super::*;
 
@@ -241,10 +285,7 @@ macro_rules! properties {
                 super::ends_on_one_processor::<$lock>();
             }
 
-            #[test]
-            fn a_guard_may_be_sent() {
-                super::a_guard_may_be_sent::<$lock>();
-            }
+            guard_properties!($lock $(, $guard)?);
 
             #[test]
             fn locks_while_its_thread_ends() {
@@ -265,6 +306,8 @@ properties! {
     anderson_with_one_slot: Anderson<1>;
     mcs: Mcs;
     clh: Clh;
+    preemption_safe: PreemptionSafe, asks;
+    recovering: Recovering, stays;
     time_published_mcs: TimePublishedMcs;
     impatient: Mcs<Patient<0, 0>>;
 }
@@ -307,7 +350,6 @@ mod deadlines {
     fn of_every_kind<R>()
     where
         R: RawMutexTimed<Duration = Duration, Instant = Instant> + Send + Sync,
-        R::Guard: Send,
     {
         let mutex = Mutex::<R, _>::new(Pair::default());
         let past = Instant::now().checked_sub(Duration::from_secs(1)).unwrap_or_else(Instant::now);
@@ -336,6 +378,11 @@ mod deadlines {
     fn of_every_kind_test_and_set() {
         of_every_kind::<TestAndSet>();
         of_every_kind::<TestAndSet<Exchange>>();
+    }
+
+    #[test]
+    fn of_every_kind_preemption_safe() {
+        of_every_kind::<PreemptionSafe>();
     }
 
     #[test]

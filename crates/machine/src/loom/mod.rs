@@ -9,6 +9,7 @@
 //! | [`clock`] | no time passes; a deadline passes by choice, once, before the wait that has it |
 //! | [`presence`], [`topology`] | threads are seen, or not, by choice; there are two processors |
 //! | [`data`] | nothing is computed; who guards data puts it into a [`cell`] |
+//! | [`preemption`] | nobody honours requests; whether they are taken back is checked |
 //! | [`park`] | a futex: one table, made of loom's mutex and condition variables |
 //! | [`thread`] | spawn with a label that is the same in every interleaving |
 
@@ -20,6 +21,8 @@ pub(crate) mod clock;
 pub(crate) mod data;
 pub(crate) mod model;
 pub(crate) mod park;
+#[cfg(feature = "std")]
+pub(crate) mod preemption;
 #[cfg(feature = "std")]
 pub(crate) mod presence;
 pub(crate) mod private;

@@ -10,7 +10,11 @@ pub(crate) mod data;
 pub(crate) mod kernel;
 pub(crate) mod model;
 #[cfg(feature = "std")]
+pub(crate) mod multiprogramming;
+#[cfg(feature = "std")]
 pub(crate) mod park;
+#[cfg(feature = "std")]
+pub(crate) mod preemption;
 #[cfg(feature = "std")]
 pub(crate) mod presence;
 pub(crate) mod private;

@@ -11,6 +11,7 @@
 //! | [`wait`] | between two looks a thread stands still until its word is written, or its policy would do something else than pause |
 //! | [`park`] | the scheduler's own queue of a word |
 //! | [`thread`], [`topology`], [`presence`] | virtual threads and processors, known exactly |
+//! | [`preemption`] | the scheduler honours requests |
 //! | [`private`] | statics of one run, or of one virtual thread |
 //! | [`asymmetric`] | nothing on the one side, a fence on the other |
 //! | [`model`] | a body, run a few times with different seeds |
@@ -27,6 +28,8 @@ pub(crate) mod data;
 pub(crate) mod model;
 #[cfg(feature = "std")]
 pub(crate) mod park;
+#[cfg(feature = "std")]
+pub(crate) mod preemption;
 #[cfg(feature = "std")]
 pub(crate) mod presence;
 pub(crate) mod private;

@@ -44,3 +44,22 @@ pub(crate) fn runs(index: usize) -> Option<bool> {
 pub(crate) fn status() -> Result<(), Refused> {
     Ok(())
 }
+
+/// A thread, and where it was kept before.
+#[derive(Debug)]
+pub(crate) struct Pulled {
+    index: usize,
+    before: Option<usize>,
+}
+
+pub(crate) fn pull(index: usize) -> Option<Pulled> {
+    inside::pull(index).map(|before| Pulled { index, before })
+}
+
+impl Drop for Pulled {
+    fn drop(&mut self) {
+        if inside::is_running() {
+            inside::put_back(self.index, self.before);
+        }
+    }
+}

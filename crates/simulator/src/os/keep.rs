@@ -87,6 +87,17 @@ pub fn is_warned() -> bool {
     with(|world, id| world.state.thread(id).keep.warned).unwrap_or(false)
 }
 
+/// How many requests of the running thread are open. Free.
+///
+/// # Panics
+///
+/// Outside a run.
+#[must_use]
+pub fn requests() -> u32 {
+    with(|world, id| world.state.thread(id).keep.depth)
+        .unwrap_or_else(|| outside("the requests not to be preempted"))
+}
+
 fn write() {
     touch(Kind::Write);
 }

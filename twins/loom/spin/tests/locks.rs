@@ -2,11 +2,12 @@
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
-//! | `two_threads` | 2, one locking twice | none |
+//! | `two_threads` | 2, one locking twice (once: the recovering lock) | none |
 //! | `two_threads_twice_bounded` | 2, each locking twice | 3 preemptions |
-//! | `three_threads_bounded` | 3 | 3 preemptions, 2 for the time-published lock, as it prints |
+//! | `three_threads_bounded` | 3 | 3 preemptions, 2 for the time-published and the recovering lock |
 //! | `a_try_meets_a_holder` | 2 | none |
-//! | `a_guard_is_released_elsewhere` | 2 | none |
+//! | `a_guard_is_released_elsewhere`, where a guard may be sent | 2 | none |
+//! | `requests_are_taken_back`, where the lock asks not to be preempted | 2 | none |
 //! | `a_forgotten_guard_keeps_a_moved_lock` | 2 | none |
 //! | `deadlines::…` | 2 | none; with two waiters that give up, 3 preemptions |
 //!
@@ -26,9 +27,11 @@ use machine::atomic::{AtomicBool, Ordering};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::wait::{Patient, Spin, WaitPolicy};
-use machine::{Model, thread};
+use machine::{Model, preemption, thread};
 use stanchion_spin_loom::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin_loom::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+use stanchion_spin_loom::{
+    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
+};
 
 /// What the lock protects: counted without atomics, under loom's race checker.
 struct Payload(UnsafeCell<u32>);
@@ -146,8 +149,76 @@ where
     assert!(!got && !other_got && mutex.is_locked());
 }
 
+/// Whoever waits, tries in vain or holds has as many requests not to be preempted as it holds locks.
+fn requests_are_taken_back<R>()
+where
+    R: RawMutex + Send + Sync + 'static,
+{
+    let mutex = Arc::new(Mutex::<R, _>::new(Payload::new()));
+    let other = {
+        let mutex = mutex.clone();
+        thread::spawn(move || {
+            let held = mutex.try_lock();
+            assert_eq!(preemption::requests(), u32::from(held.is_some()));
+            drop(held);
+            assert_eq!(preemption::requests(), 0);
+        })
+    };
+    let held = mutex.lock();
+    assert_eq!(preemption::requests(), 1);
+    assert!(mutex.try_lock().is_none());
+    assert_eq!(preemption::requests(), 1);
+    drop(held);
+    assert_eq!(preemption::requests(), 0);
+    other.join().unwrap();
+}
+
+/// What can be done with a guard that may be sent; or with one that stays with its thread, for its lock has made a request there.
+macro_rules! guard_models {
+    () => {
+        #[test]
+        fn a_guard_is_released_elsewhere() {
+            explore(&name("a_guard_is_released_elsewhere"), model(), send_the_guard::<Lock>);
+        }
+    };
+    (stays) => {};
+    (asks) => {
+        #[test]
+        fn requests_are_taken_back() {
+            explore(
+                &name("requests_are_taken_back"),
+                model(),
+                super::requests_are_taken_back::<Lock>,
+            );
+        }
+    };
+}
+
+/// How many choices of a thread are explored: one look of each that sees the holder preempted, where a lock asks for that.
+macro_rules! choices {
+    (asks) => {
+        0
+    };
+    (stays) => {
+        1
+    };
+}
+
+/// How often each of two threads locks in an unbounded model: once, where a hand-over makes so many interleavings that more would take minutes.
+macro_rules! times {
+    () => {
+        &[1, 2]
+    };
+    (asks) => {
+        &[1, 2]
+    };
+    (stays) => {
+        &[1, 1]
+    };
+}
+
 macro_rules! models {
-    ($($module:ident: $lock:ty, $preemptions:literal;)+) => {$(
+    ($($module:ident: $lock:ty, $preemptions:literal $(, $guard:ident)?;)+) => {$(
         mod $module {
             use super::*;
 
@@ -155,7 +226,7 @@ macro_rules! models {
 
             /// Enough for a lock and its payload; nodes are made fresh.
             fn model() -> Model {
-                Model::new().objects(6)
+                Model::new().objects(6)$(.choices(choices!($guard)))?
             }
 
             fn name(model: &str) -> String {
@@ -164,7 +235,7 @@ macro_rules! models {
 
             #[test]
             fn two_threads() {
-                explore(&name("two_threads"), model(), || count_with::<Lock>(&[1, 2]));
+                explore(&name("two_threads"), model(), || count_with::<Lock>(times!($($guard)?)));
             }
 
             #[test]
@@ -184,10 +255,7 @@ macro_rules! models {
                 explore(&name("a_try_meets_a_holder"), model(), try_against_lock::<Lock>);
             }
 
-            #[test]
-            fn a_guard_is_released_elsewhere() {
-                explore(&name("a_guard_is_released_elsewhere"), model(), send_the_guard::<Lock>);
-            }
+            guard_models!($($guard)?);
 
             #[test]
             fn a_forgotten_guard_keeps_a_moved_lock() {
@@ -207,6 +275,8 @@ models! {
     anderson_shared_slots: Anderson<2, Patient>, 3;
     mcs: Mcs, 3;
     clh: Clh, 3;
+    preemption_safe: PreemptionSafe, 3, asks;
+    recovering: Recovering, 2, stays;
     time_published_mcs: TimePublishedMcs, 2;
     time_published_mcs_struck_once: TimePublishedMcs<Patient, 1>, 2;
 }
@@ -265,6 +335,14 @@ mod deadlines {
         let model = Model::new().objects(6);
         explore("deadlines::test_and_set_gives_up", model, || {
             count_with_deadlines::<TestAndSet>(1)
+        });
+    }
+
+    #[test]
+    fn preemption_safe_gives_up() {
+        let model = Model::new().objects(6);
+        explore("deadlines::preemption_safe_gives_up", model, || {
+            count_with_deadlines::<PreemptionSafe>(1)
         });
     }
 

@@ -10,7 +10,7 @@ use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
 use machine::park;
 use spin::contention::{Ethernet, Exchange, Polling, Read};
-use spin::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+use spin::{Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs};
 
 use crate::operation::{Operation, Round, alike};
 
@@ -64,6 +64,8 @@ pub(crate) fn all() -> Vec<Operation> {
         "spin::TestAndSet<Ethernet> lock, unlock" => locks::<TestAndSet<Ethernet>>,
         "spin::TestAndSet<Polling> lock, unlock" => locks::<TestAndSet<Polling>>,
         "spin::TestAndSet try_lock, unlock" => tries::<TestAndSet>,
+        "spin::PreemptionSafe lock, unlock" => locks::<PreemptionSafe>,
+        "spin::Recovering lock, unlock" => locks::<Recovering>,
         "spin::Ticket lock, unlock" => locks::<Ticket>,
         "spin::Ticket try_lock, unlock" => tries::<Ticket>,
         "spin::Anderson lock, unlock" => locks::<Anderson>,

@@ -18,7 +18,9 @@ use machine::wait::Spin;
 use machine::{clock, thread, topology};
 use stanchion_simulator::{Arena, Failure, Machine, Simulation, Statistics, Time, machines};
 use stanchion_spin_simulated::contention::{Ethernet, Exchange, Polling, Read};
-use stanchion_spin_simulated::{Anderson, Clh, Mcs, TestAndSet, Ticket, TimePublishedMcs};
+use stanchion_spin_simulated::{
+    Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
+};
 
 /// Addresses must not depend on this process.
 #[global_allocator]
@@ -162,6 +164,8 @@ locks! {
     anderson_2: Anderson<2>;
     clh: Clh;
     mcs: Mcs;
+    preemption_safe: PreemptionSafe;
+    recovering: Recovering;
     time_published_mcs: TimePublishedMcs;
     never_yields: Mcs<Spin>;
 }

@@ -75,6 +75,8 @@ macro_rules! our_locks {
             $lock::<$spin::TestAndSet<$spin::contention::Read, $wait>>("TestAndSet, read", Some(Way::Read), ANY_ORDER),
             $lock::<$spin::TestAndSet<$spin::contention::Ethernet, $wait>>("TestAndSet, backoff", Some(Way::Backoff), ANY_ORDER),
             $lock::<$spin::TestAndSet<$spin::contention::Polling, $wait>>("TestAndSet, polling", Some(Way::Polling), ANY_ORDER),
+            $lock::<$spin::PreemptionSafe<$spin::contention::Polling, $wait>>("PreemptionSafe", None, ANY_ORDER),
+            $lock::<$spin::Recovering<$wait>>("Recovering", None, ANY_ORDER),
             $lock::<$spin::Ticket<$wait>>("Ticket", None, FIRST_COME),
             $lock::<$spin::Anderson<$slots, $wait>>("Anderson", None, FIRST_COME),
             $lock::<$spin::Clh<$wait>>("Clh", None, FIRST_COME),

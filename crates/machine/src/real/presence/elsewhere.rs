@@ -40,3 +40,11 @@ pub(crate) fn runs(_index: usize) -> Option<bool> {
 pub(crate) fn status() -> Result<(), Refused> {
     Err(Refused::Unsupported { os: std::env::consts::OS })
 }
+
+/// Cannot be had.
+#[derive(Debug)]
+pub(crate) struct Pulled(Infallible);
+
+pub(crate) fn pull(_index: usize) -> Option<Pulled> {
+    None
+}

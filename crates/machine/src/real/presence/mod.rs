@@ -5,15 +5,20 @@ mod check;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod cpu_clock;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod pull;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod slots;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(crate) use self::{
     check::status,
+    pull::{Pulled, pull},
     slots::{Ticket, of, register, runs, thread_ends, unregister},
 };
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
-pub(crate) use elsewhere::{Ticket, of, register, runs, status, thread_ends, unregister};
+pub(crate) use elsewhere::{
+    Pulled, Ticket, of, pull, register, runs, status, thread_ends, unregister,
+};

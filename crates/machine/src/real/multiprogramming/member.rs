@@ -1,0 +1,244 @@
+//! A thread under a pseudo-scheduler, and its stops.
+//!
+//! | the signal arrives and | the handler |
+//! | --- | --- |
+//! | the thread is no member, is released, or its slice is not over | returns |
+//! | it has asked not to be preempted, and has not been lent time in this slice | lends it some: the slice ends later; returns |
+//! | else | stops it: sleeps until the others have had their quanta |
+//!
+//! A thread that was lent time and takes its request back stops itself. In all cases `slice_end` says when the scheduler's thread has to look again; while
+//! the thread is stopped, that is the end of the slice after.
+//!
+//! # Invariants
+//!
+//! 1. Only the member's own thread writes its record, in ordinary code or in the handler, except `released` and `signalled`.
+//! 2. `CURRENT` points to the record that `MEMBERSHIP` holds, or is null; it is null before that one lets go.
+//! 3. A stop ends by itself, at a time that was fixed when it began, or when `released` is set. Nobody needs to be alive for that.
+//!
+//! # Orderings
+//!
+//! All Relaxed: between a thread and its own handler barriers for the compiler are enough, and the scheduler's thread only needs to see times soon.
+
+use core::cell::{Cell, RefCell};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::super::{clock, preemption};
+use crate::multiprogramming::{Account, Refused, Times};
+
+/// What is kept of a member.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) tid: i32,
+    pub(super) times: Times,
+    /// When it joined, in nanoseconds of the monotonic clock, as all times here.
+    joined: u64,
+    /// When it is to be stopped next.
+    pub(super) slice_end: AtomicU64,
+    /// A signal is under way.
+    pub(super) signalled: AtomicBool,
+    /// 1 when nobody is to be stopped any more; what a stopped thread sleeps on.
+    released: AtomicU32,
+    /// The thread has left.
+    pub(super) gone: AtomicBool,
+    /// It is stopped, or about to be.
+    stopping: AtomicBool,
+    stopped: AtomicU64,
+    stops: AtomicU64,
+    graces: AtomicU64,
+    breaches: AtomicU64,
+}
+
+std::thread_local! {
+    /// Needs no destructor, so the handler can read it whenever it comes.
+    static CURRENT: Cell<*const Record> = const { Cell::new(ptr::null()) };
+    /// Leaves when the thread ends, if its guard was forgotten.
+    static MEMBERSHIP: Membership = const { Membership(RefCell::new(None)) };
+}
+
+struct Membership(RefCell<Option<Arc<Record>>>);
+
+impl Membership {
+    fn end(&self) {
+        // Invariant 2.
+        CURRENT.set(ptr::null());
+        compiler_fence(Ordering::SeqCst);
+        preemption::settle();
+        if let Some(record) = self.0.take() {
+            record.gone.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The guard: the thread's own.
+#[derive(Debug)]
+pub(crate) struct Member(Arc<Record>);
+
+impl Member {
+    pub(crate) fn account(&self) -> Account {
+        let record = &*self.0;
+        // The clock first: a stop in between is then not counted as granted time.
+        let lived = clock::monotonic() - record.joined;
+        let stopped = record.stopped.load(Ordering::Relaxed);
+        Account {
+            granted: Duration::from_nanos(lived.saturating_sub(stopped)),
+            stopped: Duration::from_nanos(stopped),
+            stops: record.stops.load(Ordering::Relaxed),
+            graces: record.graces.load(Ordering::Relaxed),
+            breaches: record.breaches.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // If it is being destroyed, that ends the membership.
+        let _ = MEMBERSHIP.try_with(Membership::end);
+    }
+}
+
+/// Makes the calling thread a member, whose first slice has `first` nanoseconds.
+pub(super) fn join(times: Times, first: u64) -> Result<(Member, Arc<Record>), Refused> {
+    // Touched before a handler can need it.
+    let _ = crate::preemption::requests();
+    let now = clock::monotonic();
+    let record = Arc::new(Record {
+        // SAFETY: cannot fail.
+        tid: unsafe { libc::gettid() },
+        times,
+        joined: now,
+        slice_end: AtomicU64::new(now + first),
+        signalled: AtomicBool::new(false),
+        released: AtomicU32::new(0),
+        gone: AtomicBool::new(false),
+        stopping: AtomicBool::new(false),
+        stopped: AtomicU64::new(0),
+        stops: AtomicU64::new(0),
+        graces: AtomicU64::new(0),
+        breaches: AtomicU64::new(0),
+    });
+    MEMBERSHIP
+        .try_with(|membership| {
+            let mut place = membership.0.borrow_mut();
+            if place.is_some() {
+                return Err(Refused::Member);
+            }
+            *place = Some(Arc::clone(&record));
+            CURRENT.set(Arc::as_ptr(&record));
+            Ok((Member(Arc::clone(&record)), record))
+        })
+        .unwrap_or(Err(Refused::Member))
+}
+
+pub(crate) fn is_member() -> bool {
+    !CURRENT.get().is_null()
+}
+
+fn current() -> Option<&'static Record> {
+    // SAFETY: Invariant 2: it lives while the pointer is there, which only this thread changes, and not while it is in here.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+/// The signal has arrived. Async-signal-safe.
+pub(super) fn interrupted() {
+    let Some(record) = current() else { return };
+    record.signalled.store(false, Ordering::Relaxed);
+    if record.stopping.load(Ordering::Relaxed) || !record.is_due() {
+        return;
+    }
+    if record.times.grace > 0 && preemption::lend() {
+        record.slice_end.store(clock::monotonic() + record.times.grace, Ordering::Relaxed);
+        add(&record.graces, 1);
+        return;
+    }
+    if crate::preemption::requests() > 0 {
+        add(&record.breaches, 1);
+    }
+    // No other handler of ours comes in between: the signal is blocked in its handler.
+    record.stop(|| true);
+}
+
+/// The calling thread has been lent time, and needs it no more: it stops now. Says whether it did.
+#[cold]
+pub(crate) fn give_way() -> bool {
+    // A handler that came first has stopped the thread, and settled what it was lent.
+    current().is_some_and(|record| record.stop(preemption::is_lent))
+}
+
+/// Adds to a sum of the calling thread's own.
+fn add(sum: &AtomicU64, more: u64) {
+    sum.store(sum.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+impl Record {
+    /// Whether the slice is over.
+    fn is_due(&self) -> bool {
+        clock::monotonic() >= self.slice_end.load(Ordering::Relaxed)
+    }
+
+    /// Stops the calling thread, whose record this is, until the others have had their quanta, if it `must` when no handler can come in between any
+    /// more. Says whether it did. Async-signal-safe.
+    fn stop(&self, must: impl FnOnce() -> bool) -> bool {
+        self.stopping.store(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let stops = must() && !self.is_released();
+        if stops {
+            let start = clock::monotonic();
+            let until = start + self.times.others;
+            // The scheduler need not look before then.
+            self.slice_end.store(until + self.times.quantum, Ordering::Relaxed);
+            let mut now = start;
+            while now < until && !self.is_released() {
+                self.sleep_until(until);
+                now = clock::monotonic();
+            }
+            add(&self.stopped, now - start);
+            add(&self.stops, 1);
+            // A whole slice, however late it begins.
+            self.slice_end.store(now + self.times.quantum, Ordering::Relaxed);
+        }
+        preemption::settle();
+        compiler_fence(Ordering::SeqCst);
+        self.stopping.store(false, Ordering::Relaxed);
+        stops
+    }
+
+    fn is_released(&self) -> bool {
+        self.released.load(Ordering::Relaxed) != 0
+    }
+
+    /// Lets the thread go on, for good.
+    pub(super) fn release(&self) {
+        self.released.store(1, Ordering::Relaxed);
+        crate::backend::park::wake(&raw const self.released, usize::MAX);
+    }
+
+    /// Sleeps until then, until released, or until a signal comes.
+    fn sleep_until(&self, until: u64) {
+        // `as`: seconds of a running clock fit, and a remainder below 10^9 does.
+        let time = libc::timespec {
+            tv_sec: (until / 1_000_000_000) as libc::time_t,
+            tv_nsec: (until % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: the word and the time outlive the call, which is async-signal-safe: a plain system call.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.released.as_ptr(),
+                libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+                0_u32,
+                &raw const time,
+                ptr::null::<u32>(),
+                libc::FUTEX_BITSET_MATCH_ANY,
+            );
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Bringing another thread of this process to the caller's processor, by its affinity.
+//!
+//! The masks lie on the stack: who pulls may be in the middle of a lock that the allocator needs.
+
+use super::super::switches::wiped;
+use core::sync::atomic::Ordering;
+
+/// Words of a mask, for 8192 processors: the kernel's own limit at the time of writing.
+const WORDS: usize = 8192 / usize::BITS as usize;
+const BITS: usize = usize::BITS as usize;
+
+/// A thread, and its affinity of before.
+pub(crate) struct Pulled {
+    tid: i32,
+    before: [usize; WORDS],
+    /// How much of it the kernel wrote.
+    bytes: usize,
+}
+
+impl core::fmt::Debug for Pulled {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Pulled").field("tid", &self.tid).finish_non_exhaustive()
+    }
+}
+
+pub(crate) fn pull(index: usize) -> Option<Pulled> {
+    let slot = wiped::existing()?.slots.get(index)?;
+    // Relaxed: the caller knows that the thread stays registered.
+    let tid = slot.tid.load(Ordering::Relaxed) as i32;
+    let here = crate::backend::topology::current().filter(|&cpu| cpu < WORDS * BITS)?;
+    if tid == 0 {
+        return None;
+    }
+    let mut before = [0_usize; WORDS];
+    // SAFETY: the kernel writes at most the length given, which is that of the array.
+    let bytes = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, tid, size_of_val(&before), before.as_mut_ptr())
+    };
+    let bytes = usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)?;
+    let mut only = [0_usize; WORDS];
+    only[here / BITS] = 1 << (here % BITS);
+    set(tid, &only, bytes).then_some(Pulled { tid, before, bytes })
+}
+
+impl Drop for Pulled {
+    fn drop(&mut self) {
+        // Its own affinity of before. If those processors have been taken from the process since, the thread stays where it is.
+        let _ = set(self.tid, &self.before, self.bytes);
+    }
+}
+
+fn set(tid: i32, mask: &[usize; WORDS], bytes: usize) -> bool {
+    // SAFETY: the kernel reads `bytes` bytes, at most what it once wrote of such an array.
+    unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, bytes, mask.as_ptr()) == 0 }
+}

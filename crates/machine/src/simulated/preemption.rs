@@ -1,0 +1,23 @@
+//! The simulated scheduler honours requests, for the machine's grace. Outside a run there is nobody to ask, and nothing is counted.
+
+use crate::preemption::Means;
+use stanchion_simulator::inside;
+use stanchion_simulator::os::keep;
+
+pub(crate) fn keep() {
+    if inside::is_running() {
+        keep::begin();
+    }
+}
+
+pub(crate) fn thank() -> bool {
+    inside::is_running() && keep::end()
+}
+
+pub(crate) fn requests() -> u32 {
+    if inside::is_running() { keep::requests() } else { 0 }
+}
+
+pub(crate) fn means() -> Means {
+    Means::Scheduler
+}
