@@ -20,6 +20,23 @@ pub(crate) trait Structure: Sync {
     fn second(&self);
 }
 
+/// No structure: only the other work.
+struct Nothing;
+
+impl Structure for Nothing {
+    fn make() -> Self {
+        Self
+    }
+
+    fn first(&self, number: u64) {
+        black_box(number);
+    }
+
+    fn second(&self) {
+        black_box(self);
+    }
+}
+
 /// What runs under one name.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
@@ -70,6 +87,7 @@ impl Cell {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Window {
     pub(crate) ns_per_pair: f64,
+    pub(crate) net: f64,
     pub(crate) cpu_per_pair: f64,
     pub(crate) fairness: f64,
     pub(crate) granted: f64,
@@ -139,9 +157,16 @@ pub(crate) fn run(family: &Family, options: &Options) {
         }
         let mut windows = vec![Vec::new(); running.len()];
         for round in 0..options.rounds {
+            let nothing = if cell.turns > 0 {
+                window::<Nothing>(&cell, options.window).ns_per_pair
+            } else {
+                0.0
+            };
             for place in 0..running.len() {
                 let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
-                windows[which].push((running[which].run)(&cell, options.window));
+                let mut window = (running[which].run)(&cell, options.window);
+                window.net = window.ns_per_pair - nothing;
+                windows[which].push(window);
             }
         }
         let rows = running.into_iter().zip(windows.iter().map(|windows| medians(windows)));
@@ -159,6 +184,7 @@ fn medians(windows: &[Window]) -> Window {
     };
     Window {
         ns_per_pair: of(|window| window.ns_per_pair),
+        net: of(|window| window.net),
         cpu_per_pair: of(|window| window.cpu_per_pair),
         fairness: of(|window| window.fairness),
         granted: of(|window| window.granted),
@@ -169,6 +195,7 @@ fn medians(windows: &[Window]) -> Window {
 
 /// What one thread did.
 struct Share {
+    start: Instant,
     pairs: u64,
     processor: Duration,
     /// How many operations looked at took from 2^(k/4) ns on, for each k.
@@ -199,18 +226,26 @@ fn window<S: Structure>(cell: &Cell, length: Duration) -> Window {
             })
             .collect();
         ready.wait();
-        let start = Instant::now();
         thread::sleep(length);
         over.store(true, Relaxed);
-        let elapsed = start.elapsed();
+        let end = Instant::now();
         let join = |worker: thread::ScopedJoinHandle<'_, Share>| worker.join().expect("no panic");
-        (elapsed, workers.into_iter().map(join).collect::<Vec<_>>())
+        let shares: Vec<_> = workers.into_iter().map(join).collect();
+        // This thread may have been the last to leave the barrier.
+        let start = shares.iter().map(|share| share.start).min().unwrap_or(end);
+        (end - start, shares)
     });
     summary(cell, elapsed, &shares)
 }
 
 fn pairs<S: Structure>(structure: &S, from: u64, turns: u64, over: &AtomicBool) -> Share {
-    let mut share = Share { pairs: 0, processor: Duration::ZERO, waits: [0; 128], longest_ns: 0 };
+    let mut share = Share {
+        start: Instant::now(),
+        pairs: 0,
+        processor: Duration::ZERO,
+        waits: [0; 128],
+        longest_ns: 0,
+    };
     let start = thread_time();
     while !over.load(Relaxed) {
         let number = from + share.pairs;
@@ -266,6 +301,7 @@ fn summary(cell: &Cell, elapsed: Duration, shares: &[Share]) -> Window {
         .unwrap_or(0);
     Window {
         ns_per_pair: elapsed.as_nanos() as f64 / pairs,
+        net: 0.0,
         cpu_per_pair: processor.as_nanos() as f64 / pairs,
         fairness: least / most,
         granted: processor.as_secs_f64() / (elapsed.as_secs_f64() * processors as f64),

@@ -7,6 +7,7 @@
 //! | column | meaning |
 //! | --- | --- |
 //! | `ns/pair` | the window by all pairs of all threads: with 2 processors and other work of 500 ns, 500 of it are that work |
+//! | `net` | that less what the threads take for the other work alone, in the same round |
 //! | `regret` | `ns/pair` by that of the best peer in the same cell: below 1 we win |
 //! | `CPU` | processor time of all threads by all pairs, in ns |
 //! | `p99.9`, `longest` | of one operation, every 32nd pair looked at |

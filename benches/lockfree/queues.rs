@@ -3,7 +3,14 @@
 use std::collections::VecDeque;
 use std::hint::black_box;
 
-use stanchion_lockfree::queue::NikolaevQueue;
+use stanchion_competitive::RawPolicyMutex;
+use stanchion_lockfree::ConcurrentQueue;
+use stanchion_lockfree::barging::Barging;
+use stanchion_lockfree::memory::{Counted, Hazard};
+use stanchion_lockfree::queue::{
+    FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
+    PrakashLeeJohnsonQueue, TwoLockQueue,
+};
 
 use crate::contest::{Family, Structure};
 
@@ -13,9 +20,10 @@ const ROOM: usize = 1024;
 /// Those with a bound, and a mutex around a sequential queue.
 pub(crate) fn bounded() -> Family {
     Family::new("bounded queues")
+        .ours::<LockedRing<u64>>("LockedRing")
+        .ours::<LockedRing<u64, RawPolicyMutex>>("LockedRing<RawPolicyMutex>")
         .ours::<NikolaevQueue<u64>>("NikolaevQueue")
         .ours::<stanchion_competitive::Mutex<VecDeque<u64>>>("Mutex<VecDeque>")
-        .ours::<stanchion_spin::TestAndSetMutex<VecDeque<u64>>>("TestAndSetMutex<VecDeque>")
         .peer::<crossbeam_queue::ArrayQueue<u64>>("crossbeam ArrayQueue")
         .peer::<Bounded>("concurrent-queue, bounded")
         .peer::<parking_lot::Mutex<VecDeque<u64>>>("parking_lot Mutex<VecDeque>")
@@ -24,6 +32,13 @@ pub(crate) fn bounded() -> Family {
 /// Those that grow.
 pub(crate) fn unbounded() -> Family {
     Family::new("unbounded queues")
+        .ours::<LockedQueue<u64, Barging>>("LockedQueue<Barging>")
+        .ours::<LockedQueue<u64, RawPolicyMutex>>("LockedQueue<RawPolicyMutex>")
+        .ours::<FaaArrayQueue<u64>>("FaaArrayQueue")
+        .ours::<TwoLockQueue<u64>>("TwoLockQueue")
+        .ours::<MichaelScottQueue<u64, Counted>>("MichaelScottQueue<Counted>")
+        .ours::<MichaelScottQueue<u64, Hazard>>("MichaelScottQueue<Hazard>")
+        .ours::<PrakashLeeJohnsonQueue<u64, Counted>>("PrakashLeeJohnsonQueue<Counted>")
         .peer::<crossbeam_queue::SegQueue<u64>>("crossbeam SegQueue")
         .peer::<Unbounded>("concurrent-queue, unbounded")
         .peer::<scc::Queue<u64>>("scc Queue")
@@ -35,18 +50,36 @@ fn found(value: Option<u64>) {
     black_box(value);
 }
 
-impl Structure for NikolaevQueue<u64> {
-    fn make() -> Self {
-        Self::with_capacity(ROOM)
-    }
+/// Ours, and how to make one.
+macro_rules! ours {
+    ($($queue:ty => $make:expr;)+) => {$(
+        impl Structure for $queue {
+            fn make() -> Self {
+                $make
+            }
 
-    fn first(&self, number: u64) {
-        _ = black_box(self.try_push(number));
-    }
+            fn first(&self, number: u64) {
+                _ = black_box(self.try_push(number));
+            }
 
-    fn second(&self) {
-        found(self.pop());
-    }
+            fn second(&self) {
+                found(self.pop());
+            }
+        }
+    )+};
+}
+
+ours! {
+    LockedRing<u64> => Self::with_capacity(ROOM);
+    LockedRing<u64, RawPolicyMutex> => Self::with_capacity(ROOM);
+    NikolaevQueue<u64> => Self::with_capacity(ROOM);
+    LockedQueue<u64, Barging> => Self::with_capacity(ROOM);
+    LockedQueue<u64, RawPolicyMutex> => Self::with_capacity(ROOM);
+    FaaArrayQueue<u64> => Self::new();
+    TwoLockQueue<u64> => Self::new();
+    MichaelScottQueue<u64, Counted> => Self::with_capacity(ROOM);
+    MichaelScottQueue<u64, Hazard> => Self::new();
+    PrakashLeeJohnsonQueue<u64, Counted> => Self::with_capacity(ROOM);
 }
 
 struct Bounded(concurrent_queue::ConcurrentQueue<u64>);
@@ -142,8 +175,4 @@ macro_rules! locked {
     )+};
 }
 
-locked!(
-    parking_lot::Mutex<VecDeque<u64>>,
-    stanchion_competitive::Mutex<VecDeque<u64>>,
-    stanchion_spin::TestAndSetMutex<VecDeque<u64>>
-);
+locked!(parking_lot::Mutex<VecDeque<u64>>, stanchion_competitive::Mutex<VecDeque<u64>>);

@@ -1,8 +1,201 @@
-//! Ways to know when a node may be freed: a Treiber stack over each.
+//! Ways to know when a node may be freed: a Treiber stack over each, with the same backoff.
 
-use crate::contest::Family;
+use std::hint::black_box;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crossbeam_epoch::{Atomic, Owned};
+use seize::Guard as _;
+use stanchion_lockfree::memory::{Counted, Hazard};
+use stanchion_lockfree::stack::TreiberStack;
+use stanchion_spin::Backoff;
+
+use crate::contest::{Family, Structure};
+use crate::stacks::Ours;
 
 /// All of them.
 pub(crate) fn family() -> Family {
     Family::new("reclamation")
+        .ours::<Ours<TreiberStack<u64, Hazard>>>("Hazard")
+        .ours::<Ours<TreiberStack<u64, Counted>>>("Counted")
+        .peer::<Epoch>("crossbeam-epoch")
+        .peer::<Haphazard>("haphazard")
+        .peer::<Seize>("seize")
+}
+
+/// Takes everything out, so that it is freed.
+fn empty<S: Structure>(structure: &S, is_empty: impl Fn() -> bool) {
+    while !is_empty() {
+        structure.second();
+    }
+}
+
+struct EpochNode {
+    value: u64,
+    next: Atomic<EpochNode>,
+}
+
+struct Epoch(Atomic<EpochNode>);
+
+impl Structure for Epoch {
+    fn make() -> Self {
+        Self(Atomic::null())
+    }
+
+    fn first(&self, number: u64) {
+        let guard = crossbeam_epoch::pin();
+        let mut node = Owned::new(EpochNode { value: number, next: Atomic::null() });
+        let mut backoff = Backoff::new();
+        loop {
+            let top = self.0.load(Ordering::Relaxed, &guard);
+            node.next.store(top, Ordering::Relaxed);
+            match self.0.compare_exchange(top, node, Ordering::Release, Ordering::Relaxed, &guard) {
+                Ok(_) => return,
+                Err(failed) => node = failed.new,
+            }
+            backoff.spin();
+        }
+    }
+
+    fn second(&self) {
+        let guard = crossbeam_epoch::pin();
+        let mut backoff = Backoff::new();
+        loop {
+            let top = self.0.load(Ordering::Acquire, &guard);
+            // SAFETY: a node that can be reached while pinned is not freed before the thread is unpinned.
+            let Some(node) = (unsafe { top.as_ref() }) else { return };
+            let next = node.next.load(Ordering::Relaxed, &guard);
+            let taken =
+                self.0.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed, &guard);
+            if taken.is_ok() {
+                black_box(node.value);
+                // SAFETY: the exchange took the only way to it away.
+                unsafe { guard.defer_destroy(top) };
+                return;
+            }
+            backoff.spin();
+        }
+    }
+}
+
+impl Drop for Epoch {
+    fn drop(&mut self) {
+        empty(self, || self.0.load(Ordering::Relaxed, &crossbeam_epoch::pin()).is_null());
+    }
+}
+
+struct Node {
+    value: u64,
+    next: *mut Node,
+}
+
+// SAFETY: a node is plain numbers; what its pointer leads to is kept by the scheme.
+unsafe impl Send for Node {}
+// SAFETY: as above.
+unsafe impl Sync for Node {}
+
+impl Node {
+    fn boxed(value: u64) -> *mut Self {
+        Box::into_raw(Box::new(Self { value, next: ptr::null_mut() }))
+    }
+}
+
+struct Haphazard(haphazard::AtomicPtr<Node>);
+
+impl Structure for Haphazard {
+    fn make() -> Self {
+        // SAFETY: null is not looked at.
+        Self(unsafe { haphazard::AtomicPtr::new(ptr::null_mut()) })
+    }
+
+    fn first(&self, number: u64) {
+        let node = Node::boxed(number);
+        let mut backoff = Backoff::new();
+        loop {
+            let top = self.0.load_ptr();
+            // SAFETY: the node is not published yet.
+            unsafe { (*node).next = top };
+            // SAFETY: the node comes from a box, and is published once.
+            if unsafe { self.0.compare_exchange_ptr(top, node) }.is_ok() {
+                return;
+            }
+            backoff.spin();
+        }
+    }
+
+    fn second(&self) {
+        let mut hazard = haphazard::HazardPointer::new();
+        let mut backoff = Backoff::new();
+        loop {
+            // SAFETY: nodes are retired in the global domain only, after the exchange below.
+            let Some(node) = (unsafe { self.0.load(&mut hazard) }) else { return };
+            let (value, next) = (node.value, node.next);
+            let top = ptr::from_ref(node).cast_mut();
+            // SAFETY: what is below the top is a node or null.
+            if let Ok(Some(taken)) = unsafe { self.0.compare_exchange_ptr(top, next) } {
+                black_box(value);
+                // SAFETY: the exchange took the only way to it away.
+                unsafe { taken.retire() };
+                return;
+            }
+            backoff.spin();
+        }
+    }
+}
+
+impl Drop for Haphazard {
+    fn drop(&mut self) {
+        empty(self, || self.0.load_ptr().is_null());
+    }
+}
+
+struct Seize {
+    top: AtomicPtr<Node>,
+    collector: seize::Collector,
+}
+
+impl Structure for Seize {
+    fn make() -> Self {
+        Self { top: AtomicPtr::new(ptr::null_mut()), collector: seize::Collector::new() }
+    }
+
+    fn first(&self, number: u64) {
+        let node = Node::boxed(number);
+        let mut backoff = Backoff::new();
+        loop {
+            let top = self.top.load(Ordering::Relaxed);
+            // SAFETY: the node is not published yet.
+            unsafe { (*node).next = top };
+            let pushed = self.top.compare_exchange(top, node, Ordering::Release, Ordering::Relaxed);
+            if pushed.is_ok() {
+                return;
+            }
+            backoff.spin();
+        }
+    }
+
+    fn second(&self) {
+        let guard = self.collector.enter();
+        let mut backoff = Backoff::new();
+        loop {
+            let top = guard.protect(&self.top, Ordering::Acquire);
+            // SAFETY: a node that is protected is not freed before the guard goes.
+            let Some(node) = (unsafe { top.as_ref() }) else { return };
+            let taken =
+                self.top.compare_exchange(top, node.next, Ordering::Relaxed, Ordering::Relaxed);
+            if taken.is_ok() {
+                black_box(node.value);
+                // SAFETY: the exchange took the only way to it away.
+                unsafe { guard.defer_retire(top, seize::reclaim::boxed) };
+                return;
+            }
+            backoff.spin();
+        }
+    }
+}
+
+impl Drop for Seize {
+    fn drop(&mut self) {
+        empty(self, || self.top.load(Ordering::Relaxed).is_null());
+    }
 }

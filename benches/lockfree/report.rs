@@ -16,9 +16,10 @@ pub(crate) fn cell(family: &Family, cell: &Cell, rows: Vec<(&Contestant, Window)
         .map(|(_, window)| window.ns_per_pair)
         .fold(f64::INFINITY, f64::min);
     println!(
-        "\n{:<44} {:>8} {:>7} {:>8} {:>9} {:>11} {:>10} {:>7}",
+        "\n{:<44} {:>8} {:>8} {:>7} {:>8} {:>9} {:>11} {:>10} {:>7}",
         format!("{}/{}", family.name, cell.name()),
         "ns/pair",
+        "net",
         "regret",
         "CPU ns",
         "p99.9 ns",
@@ -30,9 +31,10 @@ pub(crate) fn cell(family: &Family, cell: &Cell, rows: Vec<(&Contestant, Window)
     for (contestant, window) in rows {
         let regret = window.ns_per_pair / best;
         println!(
-            "  {:<42} {:>8.1} {:>7.2} {:>8.1} {:>9.0} {:>11.1} {:>10.2} {:>6.0}%",
+            "  {:<42} {:>8.1} {:>8.1} {:>7.2} {:>8.1} {:>9.0} {:>11.1} {:>10.2} {:>6.0}%",
             format!("{}{}", contestant.name, if contestant.peer { " (peer)" } else { "" }),
             window.ns_per_pair,
+            window.net,
             regret,
             window.cpu_per_pair,
             window.tail_ns,

@@ -2,13 +2,41 @@
 
 use std::hint::black_box;
 
+use stanchion_lockfree::ConcurrentStack;
+use stanchion_lockfree::memory::{Counted, Hazard};
+use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
+
 use crate::contest::{Family, Structure};
 
 /// All stacks.
 pub(crate) fn family() -> Family {
     Family::new("stacks")
+        .ours::<Ours<TreiberStack<u64, Hazard>>>("TreiberStack hazards")
+        .ours::<Ours<TreiberStack<u64, Counted>>>("TreiberStack counts")
+        .ours::<Ours<HerlihyStack<u64, Hazard>>>("HerlihyStack hazards")
+        .ours::<Ours<HerlihyStack<u64, Counted>>>("HerlihyStack counts")
+        .ours::<Ours<EliminationStack<u64>>>("EliminationStack hazards")
+        .ours::<Ours<LockedStack<u64>>>("LockedStack")
+        .ours::<Ours<LockedStack<u64, stanchion_spin::TestAndSet>>>("LockedStack TestAndSet")
         .peer::<scc::Stack<u64>>("scc Stack")
         .peer::<parking_lot::Mutex<Vec<u64>>>("parking_lot Mutex<Vec>")
+}
+
+/// A stack of ours.
+pub(crate) struct Ours<S>(S);
+
+impl<S: ConcurrentStack<Item = u64> + Default + Sync> Structure for Ours<S> {
+    fn make() -> Self {
+        Self(S::default())
+    }
+
+    fn first(&self, number: u64) {
+        self.0.push(number);
+    }
+
+    fn second(&self) {
+        black_box(self.0.pop());
+    }
 }
 
 impl Structure for scc::Stack<u64> {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod gate;
 mod history;
 mod random;
 mod recorder;

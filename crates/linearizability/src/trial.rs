@@ -1,9 +1,16 @@
 //! Real threads on a structure, again and again, each time on a new one and checked.
 //!
 //! A short history on a fresh structure is where most errors show: few calls, so that nothing hides behind much, and the structure near empty, or near full.
-//! What matters is that the calls really overlap. So the threads wait for each other before each history, but not for ever: one that is not running must not
-//! hold up a whole series; then that history has no overlap, and is not counted as one. Between its calls a thread pauses for random times, and now and then
-//! gives up its processor.
+//! What matters is that the calls really overlap. So the threads begin together:
+//!
+//! | | how | why |
+//! | --- | --- | --- |
+//! | always | each on a processor of its own, as far as there are | two on one processor never meet |
+//! | every [`TOGETHER`] histories | asleep, until all are there | threads that have slept are given processors at once, and at the same time |
+//! | before each history | spinning, until there are as many as can run at once | two that run then begin within some 100 ns |
+//! | not for ever | [`PATIENCE`] | one that has lost its processor does not hold up the others; that history has less overlap, and is not counted as if it had |
+//!
+//! Between its calls a thread pauses for random times, and now and then gives up its processor.
 //!
 //! Structures are made, and histories checked, by the thread that called; the threads that call the structure live for [`BATCH`] histories.
 
@@ -14,6 +21,7 @@ use std::thread;
 use crossbeam_utils::CachePadded;
 
 use crate::check::check;
+use crate::gate::{Comer, Gate};
 use crate::history::{Call, History};
 use crate::random::Random;
 use crate::recorder::{Log, Recorder};
@@ -22,8 +30,11 @@ use crate::{Specification, Violation};
 /// Histories for which threads are started once.
 const BATCH: u64 = 256;
 
-/// How often a thread gives up its processor before it begins without the others.
-const PATIENCE: u32 = 50;
+/// Histories between two meetings: so few that a thread is seldom interrupted on the way.
+const TOGETHER: usize = 16;
+
+/// How often a thread looks whether the others have come: some 50 µs.
+const PATIENCE: u32 = 2_000;
 
 /// A series of histories: how many, of how many threads and calls.
 ///
@@ -217,12 +228,26 @@ impl<O> Trial<O> {
         O: Clone + Sync + Send,
         R: Send + Sync + Clone,
     {
+        let gate = Gate::new(self.threads);
+        let cores = core_affinity::get_core_ids().unwrap_or_default();
         let seen: Vec<Vec<_>> = thread::scope(|scope| {
-            let (slots, call) = (&slots, &call);
+            let (slots, call, gate, cores) = (&slots, &call, &gate, &cores);
+            let at_once = thread::available_parallelism().map_or(1, usize::from).min(self.threads);
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
                     scope.spawn(move || {
-                        slots.iter().map(|slot| slot.play(thread, call)).collect::<Vec<_>>()
+                        let comer = Comer(gate);
+                        let _pinned = cores
+                            .get(thread % cores.len().max(1))
+                            .map(|core| core_affinity::set_for_current(*core));
+                        let play = |(place, slot): (usize, &Slot<C, O, R>)| {
+                            if place % TOGETHER == 0 {
+                                comer.0.wait();
+                            }
+                            slot.meet(at_once);
+                            slot.play(thread, call)
+                        };
+                        slots.iter().enumerate().map(play).collect::<Vec<_>>()
                     })
                 })
                 .collect();
@@ -264,7 +289,6 @@ impl<C, O: Clone, R> Slot<C, O, R> {
         let script = &self.scripts[thread];
         let mut log: Log<'_, O, R> = self.recorder.log(thread);
         log.reserve(script.len());
-        self.meet();
         for (pause, operation) in script {
             pause.take();
             log.call(operation.clone(), |operation| call(&self.subject, operation));
@@ -272,17 +296,14 @@ impl<C, O: Clone, R> Slot<C, O, R> {
         log.into_calls()
     }
 
-    /// Waits until all threads are here, or have not come for too long.
-    fn meet(&self) {
+    /// Waits until so many threads are here, or have not come for too long.
+    fn meet(&self, threads: usize) {
         self.arrived.fetch_add(1, Ordering::AcqRel);
         for _ in 0..PATIENCE {
-            for _ in 0..100 {
-                if self.arrived.load(Ordering::Acquire) >= self.scripts.len() {
-                    return;
-                }
-                core::hint::spin_loop();
+            if self.arrived.load(Ordering::Acquire) >= threads {
+                return;
             }
-            thread::yield_now();
+            core::hint::spin_loop();
         }
     }
 }
@@ -298,11 +319,11 @@ enum Pause {
 
 impl Pause {
     fn random(random: &mut Random) -> Self {
-        match random.below(32) {
+        match random.below(64) {
             0 => Self::Yield,
             // About as long as a call that meets others; longer ones would keep the threads apart.
             1 => Self::Turns(random.below(100)),
-            2..=15 => Self::Turns(random.below(8)),
+            2..=31 => Self::Turns(random.below(8)),
             _ => Self::Turns(0),
         }
     }

@@ -12,11 +12,13 @@ use crate::{HistoryOf, Specification, timeline};
 /// then cannot follow:
 ///
 /// ```text
-/// not linearizable: no order of these 3 calls is allowed
+/// not linearizable: no order of these 4 calls is allowed
 ///
-/// thread 0  ├push(1)┤├push(2)┤
-/// thread 1                 ├──pop: 2┤
-/// ...
+/// thread 0  ├push(329)┤├pop: 329┤
+/// thread 1              ├pop: 329┤
+/// thread 2               ├pop┄┄┄┄┄┄
+///
+/// possible: push(329) (thread 0), pop: 329 (thread 0), pop (thread 2); then the state is [], and this cannot come next: pop: 329 (thread 1)
 /// ```
 pub struct Violation<S: Specification> {
     history: HistoryOf<S>,

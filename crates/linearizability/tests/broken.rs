@@ -238,7 +238,10 @@ fn a_queue_under_a_lock_passes() {
         trial.run(&Queue::new(), Locked::default, choose, perform::<Locked>).expect("it is right");
     println!("a locked queue: {tally}");
     assert_eq!(tally.histories, 2_000);
-    assert!(tally.overlapped > 0, "{tally}");
+    // On one processor a thread may always get through its calls.
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+        assert!(tally.overlapped > 0, "{tally}");
+    }
     assert!(tally.calls >= 2_000 * (12 + 4), "{tally}");
 }
 

@@ -1,10 +1,12 @@
 //! Priority queues: the smallest key first.
 
+mod copied;
 mod herlihy;
 mod locked;
 pub mod sequential;
 pub(crate) mod words;
 
+pub use copied::CopiedHeap;
 pub use herlihy::HerlihyHeap;
 pub use locked::{LockedHeap, LockedSkewHeap};
 pub use words::{Block, Total, Words};

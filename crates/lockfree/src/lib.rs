@@ -3,16 +3,17 @@
 #[macro_use]
 mod macros;
 
+pub mod barging;
 pub mod blocking;
 pub mod counter;
 mod dropping;
 pub mod heap;
+mod herlihy;
 pub mod iter;
 mod linked_cell;
 pub mod memory;
 pub mod progress;
 pub mod queue;
-mod segments;
 pub mod stack;
 
 pub use lock_api;
@@ -23,6 +24,7 @@ pub use counter::{
     ShardedCounter,
 };
 pub use heap::PriorityQueue;
+pub use herlihy::Herlihy;
 pub use linked_cell::{Link, LinkedCell};
 pub use progress::Progress;
 pub use queue::{ConcurrentQueue, Full};

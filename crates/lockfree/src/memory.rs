@@ -182,8 +182,10 @@ pub type LinkOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Link;
 pub type PointerOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Pointer;
 
 mod counted;
-mod hazard;
-mod segments;
+pub(crate) mod desks;
+pub(crate) mod hazard;
+pub(crate) mod numbered;
+pub(crate) mod segments;
 
 mod sealed {
     pub trait Sealed {}

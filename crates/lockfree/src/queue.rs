@@ -4,16 +4,20 @@ use core::fmt;
 
 use crate::Progress;
 
+mod faa_array;
 mod locked;
 mod michael_scott;
 mod nikolaev;
 mod prakash_lee_johnson;
+mod ring;
 mod two_lock;
 
+pub use faa_array::FaaArrayQueue;
 pub use locked::LockedQueue;
 pub use michael_scott::MichaelScottQueue;
 pub use nikolaev::NikolaevQueue;
 pub use prakash_lee_johnson::PrakashLeeJohnsonQueue;
+pub use ring::LockedRing;
 pub use two_lock::TwoLockQueue;
 
 /// A queue that threads share.

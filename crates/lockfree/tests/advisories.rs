@@ -171,7 +171,7 @@ fn rustsec_2021_0093_two_takers_and_one_value_at_a_time() {
             }
         });
         assert_eq!(count.load(Relaxed), ROUNDS, "{}", F::NAME);
-        assert_eq!(taken.load(Relaxed), (0..ROUNDS).map(|value| value * value).sum());
+        assert_eq!(taken.load(Relaxed), (0..ROUNDS).map(|value| value * value).sum::<u64>());
         assert!(structure.look());
     }
     all_structures!(each test);

@@ -8,7 +8,7 @@ use stanchion_machine as machine;
 
 use machine::atomic::{AtomicBool, AtomicU32, Ordering};
 use machine::clock::Deadline;
-use machine::{asymmetric, kernel, park, presence, thread, topology};
+use machine::{asymmetric, kernel, park, preemption, presence, thread, topology};
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -52,6 +52,11 @@ fn main() {
     cost("topology::processors", 10_000, topology::processors);
     cost("topology::quota", 200, topology::quota);
 
+    cost("preemption::keep and thank", 1_000_000, || {
+        preemption::keep();
+        preemption::thank()
+    });
+
     barriers();
 
     let (sender, receiver) = mpsc::channel();
@@ -80,6 +85,7 @@ fn main() {
         None => println!("quota            none"),
     }
     println!("presence         {}", yes_or_why(status));
+    println!("requests         {:?}", preemption::means());
     println!(
         "rseq             {}",
         kernel::rseq().map_or_else(|why| why.to_string(), |it| it.to_string())

@@ -49,17 +49,19 @@
 //! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5), 1993, section 6; it is the non-blocking heap of
 //! Michael and Scott 1997, section 4.3.
 
-mod desks;
 mod nodes;
+mod stock;
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, Ordering, fence};
 use stanchion_spin::Backoff;
 
-use self::desks::{BATCH, Desks, Seat, Step};
 use self::nodes::{NONE, Pair, join, split};
+use self::stock::{BATCH, Step, Stock, Top};
 use super::{PriorityQueue, Words};
 use crate::Progress;
+use crate::dropping::drop_each;
+use crate::memory::desks::Seat;
 
 /// A priority queue that goes on when a thread stops: Herlihy's skew heap, with only the path copied.
 ///
@@ -94,7 +96,7 @@ use crate::Progress;
 pub struct HerlihyHeap<K: Words, V> {
     /// The root's node and the tag.
     root: CachePadded<AtomicU64>,
-    desks: Desks<K::Block, V>,
+    stock: Stock<K::Block, V>,
 }
 
 // SAFETY: a value is touched by the one thread that owns its slot (Invariant 3); keys are copies, made from words wherever one is needed.
@@ -133,14 +135,14 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     /// With room for `capacity` entries, free nodes of threads included; it grows beyond.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { root: Self::empty(), desks: Desks::with_capacity(capacity) }
+        Self { root: Self::empty(), stock: Stock::with_capacity(capacity) }
     }
 
     /// For models: free nodes wander between threads `batch` at a time.
     #[doc(hidden)]
     #[must_use]
     pub const fn with_batch(batch: usize) -> Self {
-        Self { root: Self::empty(), desks: Desks::new(batch) }
+        Self { root: Self::empty(), stock: Stock::new(batch) }
     }
 
     const fn empty() -> CachePadded<AtomicU64> {
@@ -169,7 +171,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
             if split(root).0 == NONE {
                 return None;
             }
-            let seat = seat.get_or_insert_with(|| self.desks.sit_down());
+            let seat = seat.get_or_insert_with(|| self.stock.sit_down());
             if let Ok(entry) = self.try_pop(root, seat) {
                 return Some(entry);
             }
@@ -210,7 +212,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     /// What `node` says, if `root` is still the root. The number came from there (Invariant 2).
     #[inline]
     fn read(&self, node: u32, root: u64) -> Result<Seen<K>, Changed> {
-        let words = self.desks.nodes.at(node).read();
+        let words = self.stock.nodes.at(node).read();
         // Acquire: pairs with the Release fence before the node is written again, which comes after the root has changed.
         fence(Ordering::Acquire);
         // Relaxed: as above.
@@ -244,7 +246,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         // Release: the nodes written from here on may still be read by those who have an old root.
         fence(Ordering::Release);
         let words = nodes::Words { key: key.to_words(), left: below, right: NONE, slot };
-        self.desks.nodes.at(node).write(words);
+        self.stock.nodes.at(node).write(words);
         let top = self.copy_path(seat, node);
         self.swing(root, top)?;
         self.keep_old_path(seat);
@@ -253,7 +255,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     }
 
     /// One attempt to pop from the tree at `root`, which is not empty.
-    fn try_pop(&self, root: u64, seat: &mut Seat<'_, K::Block, V>) -> Result<(K, V), Changed> {
+    fn try_pop(&self, root: u64, seat: &mut Seat<'_, Top<K::Block>>) -> Result<(K, V), Changed> {
         let first: Seen<K> = self.read(split(root).0, root)?;
         seat.path.clear();
         let mut x = self.read_child(first.words.left, root)?;
@@ -281,29 +283,30 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         self.keep_old_path(seat);
         let slot = first.words.slot;
         // SAFETY: the node went out of the tree by our exchange, without a copy (Invariant 3).
-        let value = unsafe { self.desks.nodes.at(slot).take() };
+        let value = unsafe { self.stock.nodes.at(slot).take() };
         seat.free.push(Pair { node: first.node, slot });
+        self.stock.tidy(&mut seat.free);
         Ok((key, value))
     }
 
     /// Copies the path into free nodes, with `below` at its end; says which is the first.
     ///
     /// The path's last step goes into the last free node, the one before it into the one before: [`keep_old_path`](Self::keep_old_path) relies on it.
-    fn copy_path(&self, seat: &mut Seat<'_, K::Block, V>, below: u32) -> u32 {
+    fn copy_path(&self, seat: &mut Seat<'_, Top<K::Block>>, below: u32) -> u32 {
         let length = seat.path.len();
-        seat.supply(length);
+        self.stock.supply(&mut seat.free, length);
         let free = seat.free.iter().rev();
         seat.path.iter().rev().zip(free).fold(below, |below, (step, pair)| {
             let Step { key, left, slot, .. } = *step;
             let words = nodes::Words { key, left: below, right: left, slot };
-            self.desks.nodes.at(pair.node).write(words);
+            self.stock.nodes.at(pair.node).write(words);
             pair.node
         })
     }
 
     /// The copies are in the tree and the old nodes are not: they take each other's place among the free ones. Slots stay where they are.
-    fn keep_old_path(&self, seat: &mut Seat<'_, K::Block, V>) {
-        let desks::Top { free, path } = &mut **seat;
+    fn keep_old_path(&self, seat: &mut Seat<'_, Top<K::Block>>) {
+        let Top { free, path } = &mut **seat;
         for (pair, step) in free.iter_mut().rev().zip(path.iter().rev()) {
             pair.node = step.node;
         }
@@ -321,7 +324,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
 /// A value on its way into a heap.
 struct Entry<'h, K: Words, V> {
     heap: &'h HerlihyHeap<K, V>,
-    seat: Seat<'h, K::Block, V>,
+    seat: Seat<'h, Top<K::Block>>,
     /// The node that the entry will have, and the slot that the value is in.
     pair: Pair,
     pushed: bool,
@@ -329,11 +332,11 @@ struct Entry<'h, K: Words, V> {
 
 impl<'h, K: Words + Ord, V> Entry<'h, K, V> {
     fn new(heap: &'h HerlihyHeap<K, V>, value: V) -> Self {
-        let mut seat = heap.desks.sit_down();
-        seat.supply(1);
+        let mut seat = heap.stock.sit_down();
+        heap.stock.supply(&mut seat.free, 1);
         let pair = seat.free.pop().expect("there is one");
         // SAFETY: the slot is free, and ours (Invariant 3).
-        unsafe { heap.desks.nodes.at(pair.slot).put(value) };
+        unsafe { heap.stock.nodes.at(pair.slot).put(value) };
         Self { heap, seat, pair, pushed: false }
     }
 }
@@ -344,7 +347,7 @@ impl<K: Words, V> Drop for Entry<'_, K, V> {
             // A comparison has panicked. The seat is given back whatever the value's destructor does.
             self.seat.free.push(self.pair);
             // SAFETY: put there by `new`, and not published.
-            drop(unsafe { self.heap.desks.nodes.at(self.pair.slot).take() });
+            drop(unsafe { self.heap.stock.nodes.at(self.pair.slot).take() });
         }
     }
 }
@@ -381,34 +384,18 @@ impl<K: Words, V> Drop for HerlihyHeap<K, V> {
     fn drop(&mut self) {
         // Relaxed: the sole owner looks.
         let root = split(self.root.load(Ordering::Relaxed)).0;
-        Rest::<K, V> { nodes: &self.desks.nodes, trees: vec![root] }.drop_values();
-    }
-}
-
-/// Trees whose values have not been dropped yet.
-struct Rest<'h, K: Words, V> {
-    nodes: &'h crate::segments::Segments<nodes::Node<K::Block, V>>,
-    trees: Vec<u32>,
-}
-
-impl<K: Words, V> Rest<'_, K, V> {
-    fn drop_values(&mut self) {
-        while let Some(tree) = self.trees.pop() {
-            if tree == NONE {
-                continue;
+        let mut trees = vec![root];
+        drop_each(|| {
+            while let Some(tree) = trees.pop() {
+                if tree != NONE {
+                    let nodes::Words { left, right, slot, .. } = self.stock.nodes.at(tree).read();
+                    trees.extend([left, right]);
+                    // SAFETY: the heap is being dropped, and each entry has one node in the tree (Invariant 3).
+                    return Some(unsafe { self.stock.nodes.at(slot).take() });
+                }
             }
-            let words = self.nodes.at(tree).read();
-            self.trees.extend([words.left, words.right]);
-            // SAFETY: the heap is being dropped, and each entry has one node in the tree (Invariant 3).
-            drop(unsafe { self.nodes.at(words.slot).take() });
-        }
-    }
-}
-
-impl<K: Words, V> Drop for Rest<'_, K, V> {
-    /// Goes on when a value's destructor has panicked.
-    fn drop(&mut self) {
-        self.drop_values();
+            None
+        });
     }
 }
 

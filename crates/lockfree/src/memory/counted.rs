@@ -34,7 +34,7 @@
 //! | put a node on the free list: exchange `free` | Release | the Acquire with which another takes it from there: slot and storage are its own then |
 //! | take a node from it: load `free`, exchange `free` | Acquire, Acquire | the Release above. All writes of `free` are exchanges, so each acquires from all before |
 //! | `next` on the free list | Release | the Acquire load of a thread that looks at a node which has been given back meanwhile |
-//! | `next` of a new node | Relaxed | nobody: the pointer to the node is published with Release |
+//! | `next` of a new node | Release | as on the free list: a null from a later use must not look like the end of a queue |
 //! | `slot` | Relaxed | nobody: written by the owner, and read by others only for an exchange that fails if the node has changed hands |
 //!
 //! Source: Michael and Scott 1997, sections 3 and 4.1; counted pointers are from the IBM System/370 (1983), as told there. The slots are ours.
@@ -296,8 +296,9 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
     #[inline]
     fn allocate_empty(&self) -> Tagged {
         let index = self.store.owned();
-        // Relaxed: the node is owned; who publishes it does so with Release.
-        self.store.entry(index).next.store(Tagged::NULL, Ordering::Relaxed);
+        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came has
+        // changed, and does not take this null for the end of a queue.
+        self.store.entry(index).next.store(Tagged::NULL, Ordering::Release);
         Tagged::new(index, 0)
     }
 
@@ -332,5 +333,79 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
     #[inline]
     unsafe fn discard(&self, pointer: Tagged) {
         self.store.give_back(pointer.index());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_wraps_around_beside_its_index() {
+        let link = CountedLink(AtomicU64::new(Tagged::new(7, u32::MAX).0));
+        let before = link.load(Ordering::Relaxed);
+        let new = Tagged::new(u32::MAX, 5);
+        assert!(link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed));
+        assert_eq!(link.load(Ordering::Relaxed), Tagged::new(u32::MAX, 0));
+        assert_eq!(CountedLink::after(before, new), Tagged::new(u32::MAX, 0));
+        // The pointer from before is stale, although the index comes back.
+        link.store(before, Ordering::Relaxed);
+        assert_eq!(link.load(Ordering::Relaxed), Tagged::new(7, 1));
+        assert!(!link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_node_that_was_used_again_is_not_taken_for_itself() {
+        let store = CountedStore::<u32>::NEW;
+        let link = CountedLink::NULL;
+        let operation = store.enter();
+        link.store(operation.allocate(1), Ordering::Relaxed);
+        let stale = operation.protect(0, &link);
+        // SAFETY: nobody else uses the store; each node and value is owned when it is taken.
+        let pop = || unsafe {
+            let slot = operation.slot(link.load(Ordering::Relaxed));
+            let node = link.load(Ordering::Relaxed);
+            link.store(Tagged::NULL, Ordering::Relaxed);
+            let value = operation.take(slot);
+            operation.retire(node, slot);
+            value
+        };
+        assert_eq!(pop(), 1);
+        link.store(operation.allocate(2), Ordering::Relaxed);
+        let again = link.load(Ordering::Relaxed);
+        assert!(again.names_same(stale), "the pool has one node");
+        let (null, order) = (Tagged::NULL, Ordering::Relaxed);
+        assert!(!link.compare_exchange(stale, null, order, order));
+        assert_eq!(pop(), 2);
+    }
+
+    #[test]
+    fn nodes_are_used_again_before_there_are_new_ones() {
+        let store = CountedStore::<String>::with_capacity(100);
+        let room = store.entries.iter().count();
+        assert!(room >= 100);
+        for round in 0..3 {
+            let operation = store.enter();
+            let nodes: Vec<_> =
+                (0..100).map(|value| operation.allocate(format!("{round} {value}"))).collect();
+            for (value, node) in nodes.into_iter().enumerate() {
+                // SAFETY: the node is owned.
+                let slot = unsafe { operation.slot(node) };
+                // SAFETY: the value is owned, and taken once.
+                assert_eq!(unsafe { operation.take(slot) }, format!("{round} {value}"));
+                // SAFETY: the node is owned, and not touched again.
+                unsafe { operation.discard(node) };
+            }
+        }
+        assert_eq!(store.used.load(Ordering::Relaxed), 100);
+        assert_eq!(store.entries.iter().count(), room);
+    }
+
+    #[test]
+    #[should_panic(expected = "a pointer has 32 bits for the index")]
+    fn a_full_pool_says_so() {
+        let store = CountedStore::<u8>::NEW;
+        store.used.store(Entries::<u8>::CAPACITY as u64, Ordering::Relaxed);
+        store.enter().allocate(0);
     }
 }

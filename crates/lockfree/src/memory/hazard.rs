@@ -455,6 +455,20 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
     }
 }
 
+impl<T> HazardOperation<'_, T> {
+    /// Where the value of a node is, for a structure whose values are shared while their nodes are linked.
+    ///
+    /// # Safety
+    ///
+    /// The node of `pointer` is protected or owned, and was allocated with a value.
+    #[inline]
+    pub(crate) unsafe fn look(&self, pointer: *mut Node<T>) -> *const T {
+        // SAFETY: the node is there, by the caller's promise.
+        let storage = unsafe { &(*pointer).value };
+        storage.with(|storage| storage.cast::<T>())
+    }
+}
+
 impl<T> Drop for HazardOperation<'_, T> {
     #[inline]
     fn drop(&mut self) {
@@ -464,5 +478,126 @@ impl<T> Drop for HazardOperation<'_, T> {
         }
         // Release: pairs with the Acquire of the next guest.
         self.record.taken.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    /// Uses up a node: as a value pushed and popped.
+    fn use_up(store: &HazardStore<u64>, value: u64) -> *mut Node<u64> {
+        let operation = store.enter();
+        let node = operation.allocate(value);
+        // SAFETY: the node and its value are owned, and taken once.
+        assert_eq!(unsafe { operation.take(node) }, value);
+        // SAFETY: as above; the node is not touched again.
+        unsafe { operation.retire(node, node) };
+        node
+    }
+
+    /// How many nodes wait in the records of a store that nobody uses, and how many lie ready.
+    fn kept(store: &HazardStore<u64>) -> (usize, usize) {
+        let records = store.records.iter().map(|record| &**record).chain(store.guests());
+        records.fold((0, 0), |(retired, ready), record| {
+            record.own.with(|own| {
+                // SAFETY: the threads of the test are at rest.
+                let own = unsafe { &*own };
+                (retired + own.retired.len(), ready + own.ready.len())
+            })
+        })
+    }
+
+    /// The bound of the module's documentation, while one thread stands still in the middle of an operation.
+    #[test]
+    fn garbage_is_bounded_while_a_thread_stands_still() {
+        const THREADS: usize = 3;
+        let store = HazardStore::<u64>::NEW;
+        let link = HazardLink::NULL;
+        link.store(store.enter().allocate(42), Ordering::Release);
+        let (looking, over) = (Barrier::new(2), Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let operation = store.enter();
+                let node = operation.protect(0, &link);
+                looking.wait();
+                over.wait();
+                // SAFETY: the node was protected while it was linked.
+                let value = unsafe { &(*node).value };
+                // SAFETY: the node has not been used again, so its value is the one that was put in, a plain number.
+                assert_eq!(value.with(|value| unsafe { (*value).assume_init_read() }), 42);
+            });
+            looking.wait();
+            let node = link.load(Ordering::Relaxed);
+            link.store(ptr::null_mut(), Ordering::Relaxed);
+            // SAFETY: it is not linked any more, and was by this thread.
+            unsafe { store.enter().retire(node, node) };
+            std::thread::scope(|scope| {
+                for _ in 0..THREADS - 1 {
+                    scope.spawn(|| (0..20_000).for_each(|value| _ = use_up(&store, value)));
+                }
+            });
+            for value in 0..20_000 {
+                assert_ne!(use_up(&store, value), node, "it is still looked at");
+            }
+            let (retired, ready) = kept(&store);
+            let threads = THREADS + 1;
+            assert!(retired <= (SCAN + HAZARDS * threads) * threads, "{retired} nodes wait");
+            assert!(ready <= SCAN * threads, "{ready} nodes lie ready");
+            over.wait();
+        });
+        // Whoever scans next finds it free.
+        let before = kept(&store).0;
+        (0..2 * SCAN as u64).for_each(|value| _ = use_up(&store, value));
+        assert!(kept(&store).0 <= before + SCAN);
+    }
+
+    #[test]
+    fn nodes_are_used_again() {
+        let store = HazardStore::<u64>::NEW;
+        let used: std::collections::HashSet<_> =
+            (0..10_000).map(|value| use_up(&store, value)).collect();
+        assert!(used.len() <= 2 * SCAN, "{} nodes for one value at a time", used.len());
+    }
+
+    #[test]
+    fn an_operation_inside_of_another_has_a_record_of_its_own() {
+        let store = HazardStore::<u64>::NEW;
+        let outer = store.enter();
+        for _ in 0..10 {
+            let [inner, innermost] = [store.enter(), store.enter()];
+            assert!(!ptr::eq(outer.record, inner.record));
+            assert!(!ptr::eq(inner.record, innermost.record));
+        }
+        assert_eq!(store.guests().count(), 2, "they are used again");
+        drop(outer);
+        drop(store.enter());
+        assert_eq!(store.guests().count(), 2);
+    }
+
+    #[test]
+    fn a_thread_that_is_ending_is_a_guest() {
+        use crate::stack::TreiberStack;
+        static STACK: TreiberStack<u32> = TreiberStack::new();
+        struct Last;
+        impl Drop for Last {
+            fn drop(&mut self) {
+                STACK.push(2);
+            }
+        }
+        std::thread_local! {
+            static LAST: Last = const { Last };
+        }
+        std::thread::spawn(|| {
+            LAST.with(|_| ());
+            // Registered after it, so given back before it is dropped.
+            STACK.push(1);
+        })
+        .join()
+        .expect("no panic");
+        let mut out: Vec<_> = STACK.drain().collect();
+        out.sort_unstable();
+        assert_eq!(out, [1, 2]);
     }
 }

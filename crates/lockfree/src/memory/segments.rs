@@ -28,17 +28,17 @@ use machine::atomic::{AtomicPtr, Ordering};
 const FIRST: usize = 2;
 
 /// An array of at most `FIRST` · (2^`N` - 1) elements.
-pub(super) struct Segments<E, const N: usize> {
+pub(crate) struct Segments<E, const N: usize> {
     segments: [AtomicPtr<E>; N],
     owns: core::marker::PhantomData<E>,
 }
 
 impl<E, const N: usize> Segments<E, N> {
     /// How many elements there can be.
-    pub(super) const CAPACITY: usize = FIRST * ((1 << N) - 1);
+    pub(crate) const CAPACITY: usize = FIRST * ((1 << N) - 1);
 
     /// Without elements.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             segments: [const { AtomicPtr::new(ptr::null_mut()) }; N],
             owns: core::marker::PhantomData,
@@ -63,7 +63,7 @@ impl<E, const N: usize> Segments<E, N> {
     ///
     /// If `index` is not below the capacity.
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<&E> {
+    pub(crate) fn get(&self, index: usize) -> Option<&E> {
         let (segment, offset) = Self::place(index);
         // Acquire: pairs with the Release that put the segment in place.
         let elements = self.segments[segment].load(Ordering::Acquire);
@@ -78,7 +78,7 @@ impl<E, const N: usize> Segments<E, N> {
 
     /// The element; its segment is made by `make` if it is not there.
     #[inline]
-    pub(super) fn get_or_make(&self, index: usize, make: impl FnMut() -> E) -> &E {
+    pub(crate) fn get_or_make(&self, index: usize, make: impl FnMut() -> E) -> &E {
         if let Some(element) = self.get(index) {
             return element;
         }
@@ -87,7 +87,7 @@ impl<E, const N: usize> Segments<E, N> {
     }
 
     /// Makes the segments for the first `elements`.
-    pub(super) fn reserve(&self, elements: usize, mut make: impl FnMut() -> E) {
+    pub(crate) fn reserve(&self, elements: usize, mut make: impl FnMut() -> E) {
         let Some(last) = elements.min(Self::CAPACITY).checked_sub(1) else { return };
         for segment in 0..=Self::place(last).0 {
             self.get_or_make(Self::length(segment) - FIRST, &mut make);
@@ -125,7 +125,7 @@ impl<E, const N: usize> Segments<E, N> {
     }
 
     /// All elements of the segments that have been made.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &E> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
         (0..N).flat_map(|segment| {
             // Acquire: pairs with the Release that put the segment in place.
             let elements = self.segments[segment].load(Ordering::Acquire);

@@ -21,7 +21,7 @@
 //! | operation | after reading | looks again whether | because otherwise |
 //! | --- | --- | --- | --- |
 //! | push | `tail`, then its node's `next` | `tail` is the same | the node may be in use elsewhere, and its `next` null for another reason |
-//! | pop | `head`, then its node's `next` | `head` is the same | the same; and `next` may have been retired before it was announced |
+//! | pop | `head`, then `tail` and its node's `next` | `head` is the same | the same; `tail` may name the node in a later use, and must not be moved to `next`; and `next` may have been retired before it was announced |
 //!
 //! Both changes of a link are compare-exchanges from what was read, so a look that was right and is right no more does no harm.
 //!
@@ -37,7 +37,7 @@
 //! | push: link, exchange `next` | Release | the Acquire load of `next`: the value and the place it is in |
 //! | move `tail` | Release | the Acquire load of `tail`: whoever finds the node there has its `next` |
 //! | pop: move `head` | Release | the Acquire load of `head`: what its thread knew of `tail` and the list |
-//! | pop: look at `tail` | Relaxed | nobody: not older than what `head` came with |
+//! | pop: look at `tail` | Acquire | the Release that moved it there: if to the node in a later use, the look at `head` is not older |
 //!
 //! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent queue algorithms", PODC 1996, figure 1; with hazard
 //! pointers Michael 2004, figure 6. Where the value is read late there, it is found through a slot here, see [`memory`](crate::memory).
@@ -158,6 +158,8 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
             let dummy = operation.protect(END, &self.head);
             // SAFETY: protected, and not null: there always is a dummy.
             let link = unsafe { operation.next(dummy) };
+            // Acquire: so that the look at `head` is not older, if it names the dummy's node in a later use.
+            let last = self.tail.load(Ordering::Acquire);
             // Acquire: pairs with the Release of the push that linked it.
             let next = link.load(Ordering::Acquire);
             operation.announce(BEHIND, next);
@@ -168,8 +170,6 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
             if next.is_null() {
                 return None;
             }
-            // Relaxed: not older than what `head` came with (see the header).
-            let last = self.tail.load(Ordering::Relaxed);
             if last.names_same(dummy) {
                 self.move_tail(last, next);
             }

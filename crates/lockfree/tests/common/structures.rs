@@ -20,6 +20,10 @@ macro_rules! all_structures {
             stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
             stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::new();
             stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
+            stack HerlihyCounted: stack::HerlihyStack<T, memory::Counted> = stack::HerlihyStack::new();
+            stack HerlihyHazard: stack::HerlihyStack<T, memory::Hazard> = stack::HerlihyStack::new();
+            stack EliminationCounted: stack::EliminationStack<T, memory::Counted> = stack::EliminationStack::new();
+            stack EliminationHazard: stack::EliminationStack<T, memory::Hazard> = stack::EliminationStack::new();
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
             queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
@@ -271,6 +275,12 @@ macro_rules! counter {
 
 /// The structures, and the counters.
 pub(crate) fn all() -> Vec<Case> {
-    let counters: Vec<Case> = vec![];
+    let counters = vec![
+        counter!(counter::FetchAddCounter = counter::FetchAddCounter::new(0)),
+        counter!(counter::CompareExchangeCounter = counter::CompareExchangeCounter::new(0)),
+        counter!(counter::LinkedCounter = counter::LinkedCounter::new(0)),
+        counter!(counter::LockedCounter = counter::LockedCounter::new(0)),
+        counter!(counter::ShardedCounter = counter::ShardedCounter::new(0)),
+    ];
     [all_structures!(cases), counters].concat()
 }

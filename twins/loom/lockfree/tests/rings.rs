@@ -1,4 +1,4 @@
-//! Models of the bounded queues.
+//! Models of the rings, and of the queue of segments.
 //!
 //! | model | asks |
 //! | --- | --- |
@@ -12,7 +12,8 @@
 use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_lockfree_loom::ConcurrentQueue;
-use stanchion_lockfree_loom::queue::NikolaevQueue;
+use stanchion_lockfree_loom::barging::Barging;
+use stanchion_lockfree_loom::queue::{FaaArrayQueue, LockedRing, NikolaevQueue};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -149,4 +150,74 @@ fn nikolaev_is_not_empty() {
 fn nikolaev_three_threads_bounded() {
     let model = Model::new().preemptions(3);
     explore("nikolaev_three_threads_bounded", model, || three_threads(nikolaev(2, 2)));
+}
+
+fn ring(capacity: usize) -> LockedRing<Value, Barging> {
+    LockedRing::with_capacity(capacity)
+}
+
+#[test]
+fn ring_in_and_out() {
+    explore("ring_in_and_out", Model::new(), || in_and_out(ring(1)));
+}
+
+#[test]
+fn ring_never_seems_empty() {
+    explore("ring_never_seems_empty", Model::new(), || never_seems_empty(ring(2)));
+}
+
+#[test]
+fn ring_never_seems_full() {
+    explore("ring_never_seems_full", Model::new(), || never_seems_full(ring(1)));
+}
+
+#[test]
+fn ring_is_not_empty() {
+    explore("ring_is_not_empty", Model::new(), || is_not_empty(ring(2)));
+}
+
+#[test]
+fn ring_three_threads_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("ring_three_threads_bounded", model, || three_threads(ring(2)));
+}
+
+/// A segment has two cells here; so many have been used.
+fn segments(used: u32) -> FaaArrayQueue<Value> {
+    let queue = FaaArrayQueue::new();
+    for number in 0..used {
+        queue.push(value(number));
+        assert_eq!(numbers([queue.pop()]), [number]);
+    }
+    queue
+}
+
+#[test]
+fn segments_in_and_out() {
+    explore("segments_in_and_out", Model::new(), || in_and_out(segments(0)));
+    explore("segments_in_and_out_at_the_end", Model::new(), || in_and_out(segments(1)));
+}
+
+#[test]
+fn segments_never_seem_empty_bounded() {
+    for (used, preemptions) in [(0, 3), (1, 3), (2, 2)] {
+        let name = format!("segments_never_seem_empty_{used}_used_bounded");
+        explore(&name, Model::new().preemptions(preemptions), move || {
+            never_seems_empty(segments(used))
+        });
+    }
+}
+
+#[test]
+fn segments_are_not_empty_bounded() {
+    for used in 0..=1 {
+        let name = format!("segments_are_not_empty_{used}_used_bounded");
+        explore(&name, Model::new().preemptions(3), move || is_not_empty(segments(used)));
+    }
+}
+
+#[test]
+fn segments_three_threads_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("segments_three_threads_bounded", model, || three_threads(segments(1)));
 }

@@ -12,7 +12,7 @@ use machine::wait::Spin;
 use machine::{preemption, thread, topology};
 use stanchion_simulator::{Arena, Machine, Simulation, Statistics, machines};
 use stanchion_spin_simulated::contention::Polling;
-use stanchion_spin_simulated::{PreemptionSafe, TestAndSet};
+use stanchion_spin_simulated::{PreemptionSafe, Recovering, TestAndSet};
 
 /// Addresses must not depend on this process.
 #[global_allocator]
@@ -21,6 +21,8 @@ static ARENA: Arena = Arena;
 /// The locks of the figures: the same but for the request.
 type Ordinary = TestAndSet<Polling, Spin>;
 type Safe = PreemptionSafe<Polling, Spin>;
+/// The other technique: its waiters poll in the same way, and fetch a holder that was preempted.
+type Recovers = Recovering<Spin>;
 
 const PROCESSORS: usize = 8;
 
@@ -83,6 +85,19 @@ fn the_ordinary_lock_loses_and_the_preemption_safe_one_does_not() {
         for statistics in [&ordinary, &safe] {
             assert_eq!(sum(statistics, |thread| thread.preemptions) > 0, level > 1);
         }
+    }
+}
+
+/// A holder that lost its processor goes on at a waiter's, at the price of some switches; it is not let stay, for nobody has asked.
+#[test]
+fn a_waiter_fetches_a_preempted_holder() {
+    for level in [2, 3] {
+        let (ordinary, recovering) = (contend::<Ordinary>(level), contend::<Recovers>(level));
+        let ratio = ordinary.elapsed.as_secs() / recovering.elapsed.as_secs();
+        println!("level {level}: {} against {}: {ratio:.2}", ordinary.elapsed, recovering.elapsed);
+        assert!(ratio > 1.1, "level {level}: {ratio}");
+        assert!(sum(&recovering, |thread| thread.migrations) > 0, "somebody was fetched");
+        assert_eq!(sum(&recovering, |thread| thread.graces), 0);
     }
 }
 

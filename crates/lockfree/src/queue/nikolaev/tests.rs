@@ -63,32 +63,6 @@ fn used_up_patience_is_restored() {
     }
 }
 
-#[test]
-#[should_panic(expected = "capacity 0 could hold nothing")]
-fn no_capacity() {
-    _ = NikolaevQueue::<u32>::with_capacity(0);
-}
-
-#[test]
-fn every_value_is_dropped_once() {
-    let token = std::sync::Arc::new(());
-    let queue = NikolaevQueue::with_capacity(5);
-    for _ in 0..7 {
-        _ = queue.try_push(token.clone());
-    }
-    drop(queue.pop());
-    assert_eq!(std::sync::Arc::strong_count(&token), 5);
-    drop(queue);
-    assert_eq!(std::sync::Arc::strong_count(&token), 1);
-}
-
-#[test]
-fn debug_says_no_values() {
-    let queue = NikolaevQueue::with_capacity(3);
-    _ = queue.try_push(1);
-    assert_eq!(format!("{queue:?}"), "NikolaevQueue { capacity: 3, is_empty: false, .. }");
-}
-
 /// Every value once, those of one pusher in their order, under as much contention as there is.
 #[test]
 fn threads_exchange_everything() {

@@ -53,3 +53,44 @@ fn set(tid: i32, mask: &[usize; WORDS], bytes: usize) -> bool {
     // SAFETY: the kernel reads `bytes` bytes, at most what it once wrote of such an array.
     unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, bytes, mask.as_ptr()) == 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{presence, thread, topology};
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_thread_is_brought_here_and_goes_back() {
+        let all = topology::processors();
+        let (first, last) = (all[0], all[all.len() - 1]);
+        let (told, tells) = mpsc::channel();
+        let (go, goes) = mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            let pinned = topology::pin(first).unwrap();
+            let registered = presence::register().unwrap();
+            told.send((registered.index(), topology::processors())).unwrap();
+            while goes.recv().is_ok() {
+                told.send((registered.index(), topology::processors())).unwrap();
+            }
+            drop(pinned);
+        });
+        let (index, before) = tells.recv().unwrap();
+        assert_eq!(before, [first]);
+        let pinned = topology::pin(last).unwrap();
+        let pulled = presence::pull(index).expect("a registered thread of this process");
+        go.send(()).unwrap();
+        assert_eq!(tells.recv().unwrap().1, [last], "brought here");
+        drop(pulled);
+        go.send(()).unwrap();
+        assert_eq!(tells.recv().unwrap().1, [first], "its own affinity again");
+        drop(pinned);
+        drop(go);
+        other.join().unwrap();
+    }
+
+    #[test]
+    fn nobody_is_not_pulled() {
+        assert!(presence::pull(thread::INDICES).is_none());
+        assert!(presence::pull(thread::INDICES - 1).is_none());
+    }
+}

@@ -1,0 +1,133 @@
+//! A heap that is copied whole for each operation: what the methodology costs without its optimization.
+//!
+//! Why it is here: it is the row of the figure that shows why [`HerlihyHeap`](super::HerlihyHeap) copies a path only. For a handful of entries it is
+//! the simpler one of the two, and takes any key that can be cloned.
+//!
+//! Source: Herlihy 1993, section 5, the heap by the small-object protocol.
+
+use super::PriorityQueue;
+use super::sequential::{SequentialHeap, SkewHeap};
+use crate::{Herlihy, Progress};
+
+/// A priority queue that goes on when a thread stops: a sequential heap `S` in a [`Herlihy`].
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`LockFree`](Progress::LockFree), as far as cloning and comparing are |
+/// | cost | O(n) clones of keys and values for an operation; all again for each operation that was faster |
+/// | memory | that of all entries, for each thread that has used it and once more |
+///
+/// What is popped is a clone; what it was cloned from lives in versions of before until they are copied over.
+///
+/// ```
+/// use stanchion_lockfree::heap::CopiedHeap;
+///
+/// let heap: CopiedHeap<u32, &str> = CopiedHeap::new();
+/// heap.push(2, "second");
+/// heap.push(1, "first");
+/// assert_eq!(heap.pop_min(), Some((1, "first")));
+/// assert_eq!(heap.len(), 1);
+/// ```
+pub struct CopiedHeap<K, V, S = SkewHeap<K, V>>
+where
+    S: SequentialHeap<Key = K, Value = V>,
+{
+    heap: Herlihy<S>,
+}
+
+impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHeap<K, V, S> {
+    /// An empty heap.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { heap: Herlihy::new(S::NEW) }
+    }
+
+    /// Puts `value` in, to come out when no smaller key is left.
+    pub fn push(&self, key: K, value: V) {
+        self.heap.update(|heap| heap.push(key.clone(), value.clone()));
+    }
+
+    /// Takes an entry with the smallest key.
+    pub fn pop_min(&self) -> Option<(K, V)> {
+        // Nothing need be copied to find nothing.
+        if self.is_empty() { None } else { self.heap.update(S::pop_min) }
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heap.read(S::len)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heap.read(S::is_empty)
+    }
+}
+
+impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> PriorityQueue
+    for CopiedHeap<K, V, S>
+{
+    type Key = K;
+    type Value = V;
+
+    const PROGRESS: Progress = Progress::LockFree;
+
+    fn push(&self, key: K, value: V) {
+        self.push(key, value);
+    }
+
+    fn pop_min(&self) -> Option<(K, V)> {
+        self.pop_min()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+conveniences! {
+    impl[K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone] CopiedHeap<K, V, S>;
+    item: (K, V);
+    take: |heap| heap.pop_min();
+    put: |heap, entry| heap.push(entry.0, entry.1);
+    new: CopiedHeap::new();
+    debug: |heap| len = heap.len();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+    use std::sync::Arc;
+
+    assert_impl_all!(CopiedHeap<u32, u32>: Send, Sync);
+    assert_not_impl_any!(CopiedHeap<u32, std::rc::Rc<u32>>: Send, Sync);
+    // Entries are cloned by several threads at once.
+    assert_not_impl_any!(CopiedHeap<u32, std::cell::Cell<u32>>: Sync);
+
+    #[test]
+    fn all_that_threads_push_comes_out_in_order() {
+        let heap: CopiedHeap<u64, Arc<u64>> = CopiedHeap::new();
+        let popped: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..3)
+                .map(|thread| {
+                    let heap = &heap;
+                    scope.spawn(move || {
+                        for number in 0..400 {
+                            let key = (number * 7 + thread) % 100;
+                            heap.push(key, Arc::new(key));
+                        }
+                        let pops = (0..200).map(|_| heap.pop_min().expect("more went in"));
+                        pops.inspect(|(key, value)| assert_eq!(*key, **value)).count()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!((popped, heap.len()), (600, 600));
+        assert!(heap.drain().map(|(key, _)| key).is_sorted());
+        assert!(heap.is_empty() && heap.pop_min().is_none());
+    }
+}

@@ -1,0 +1,177 @@
+//! Free nodes: on each thread's [desk](crate::memory::desks), and in one stock that all share.
+//!
+//! A desk that has more than two batches of free pairs gives one to the stock, as a chain, and one that runs out takes one: a thread that only pops feeds one
+//! that only pushes, for one shared exchange a batch.
+//!
+//! ```text
+//! stock ──► node ──► node ──► node        a chain: one batch
+//!             │ next chain
+//!             ▼
+//!           node ──► node ──► node
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. The stock's tag goes up with each exchange, so one that succeeds saw the chain's true successor. It wraps after 2^32, as the root's does.
+//!
+//! # Orderings
+//!
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | give a chain: exchange the stock | Release | the Acquire look of its taker |
+//! | take a chain: exchange the stock | Relaxed | what it uncovers was published by the Release before, whose sequence it continues |
+//!
+//! Source: Herlihy 1993, section 6, for nodes of a process's own; the stock of whole batches is the depot of Bonwick and Adams, "Magazines and Vmem",
+//! USENIX 2001.
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU64, Ordering, fence};
+use stanchion_spin::Backoff;
+
+use super::nodes::{NONE, Node, Pair, join, split};
+use crate::heap::words::Block;
+use crate::memory::desks::{Desks, Seat};
+use crate::memory::numbered::Numbered;
+
+/// Free pairs that go to the stock at once.
+pub(super) const BATCH: usize = 32;
+
+/// All nodes of one heap, and where the free ones are.
+pub(super) struct Stock<B: Block, V> {
+    pub(super) nodes: Numbered<Node<B, V>>,
+    desks: Desks<Top<B>>,
+    /// The first node of the first chain, and a tag.
+    chains: CachePadded<AtomicU64>,
+    batch: usize,
+}
+
+/// What is on a desk.
+pub(super) struct Top<B> {
+    /// Free pairs.
+    pub(super) free: Vec<Pair>,
+    /// The path that is being copied, from the root.
+    pub(super) path: Vec<Step<B>>,
+}
+
+impl<B> Default for Top<B> {
+    fn default() -> Self {
+        Self { free: Vec::new(), path: Vec::new() }
+    }
+}
+
+/// A node of the path, and what its copy will say.
+#[derive(Clone, Copy)]
+pub(super) struct Step<B> {
+    pub(super) node: u32,
+    pub(super) key: B,
+    /// Its left child, which becomes the copy's right one.
+    pub(super) left: u32,
+    pub(super) slot: u32,
+}
+
+impl<B: Block, V> Stock<B, V> {
+    pub(super) const fn new(batch: usize) -> Self {
+        Self {
+            nodes: Numbered::new(),
+            desks: Desks::new(),
+            chains: CachePadded::new(AtomicU64::new(u64::MAX)),
+            batch,
+        }
+    }
+
+    /// With room for `capacity` nodes.
+    pub(super) fn with_capacity(capacity: usize) -> Self {
+        Self { nodes: Numbered::with_capacity(capacity, Node::fresh), ..Self::new(BATCH) }
+    }
+
+    /// A desk for one operation.
+    #[inline]
+    pub(super) fn sit_down(&self) -> Seat<'_, Top<B>> {
+        self.desks.sit_down()
+    }
+
+    /// Sees to it that there are `count` free pairs.
+    #[inline]
+    pub(super) fn supply(&self, free: &mut Vec<Pair>, count: usize) {
+        while free.len() < count {
+            self.supply_one(free);
+        }
+    }
+
+    #[cold]
+    fn supply_one(&self, free: &mut Vec<Pair>) {
+        if !self.fetch(free) {
+            let number = self.nodes.add(Node::fresh);
+            free.push(Pair { node: number, slot: number });
+        }
+    }
+
+    /// Gives away what is too much for one thread.
+    #[inline]
+    pub(super) fn tidy(&self, free: &mut Vec<Pair>) {
+        if free.len() > 2 * self.batch {
+            self.give(free);
+        }
+    }
+
+    /// The first node and the tag of the stock.
+    fn stocked(&self) -> u64 {
+        // Acquire: pairs with the Release of whoever gave the chain.
+        self.chains.load(Ordering::Acquire)
+    }
+
+    /// Puts the last `batch` pairs of `free` into the stock.
+    #[cold]
+    fn give(&self, free: &mut Vec<Pair>) {
+        let left = free.len() - self.batch;
+        // Release: Invariant 2 of the nodes; they are about to be written.
+        fence(Ordering::Release);
+        let first = free[left..].iter().rfold(NONE, |next, pair| {
+            self.nodes.at(pair.node).chain(next, pair.slot);
+            pair.node
+        });
+        free.truncate(left);
+        let mut backoff = Backoff::new();
+        loop {
+            let stock = self.stocked();
+            let (next, tag) = split(stock);
+            self.nodes.at(first).set_next_chain(next);
+            // Release: publishes the chain.
+            if self.exchange(stock, first, tag, Ordering::Release) {
+                return;
+            }
+            backoff.spin();
+        }
+    }
+
+    /// Takes a chain out of the stock; `false` if there is none.
+    fn fetch(&self, free: &mut Vec<Pair>) -> bool {
+        let mut backoff = Backoff::new();
+        let first = loop {
+            let stock = self.stocked();
+            let (first, tag) = split(stock);
+            if first == NONE {
+                return false;
+            }
+            let next = self.nodes.at(first).next_chain();
+            // Relaxed: continues the sequence of the Release that published what is uncovered.
+            if self.exchange(stock, next, tag, Ordering::Relaxed) {
+                break first;
+            }
+            backoff.spin();
+        };
+        let mut node = first;
+        while node != NONE {
+            let (next, slot) = self.nodes.at(node).chained();
+            free.push(Pair { node, slot });
+            node = next;
+        }
+        true
+    }
+
+    fn exchange(&self, stock: u64, first: u32, tag: u32, success: Ordering) -> bool {
+        let new = join(first, tag.wrapping_add(1));
+        // Relaxed: a failure means another look.
+        self.chains.compare_exchange(stock, new, success, Ordering::Relaxed).is_ok()
+    }
+}

@@ -1,0 +1,391 @@
+//! Herlihy's methodology, in its first form: any sequential object, made non-blocking by copying the whole of it.
+//!
+//! Why it is here: it needs nothing of the object but that it can be cloned, and is the yardstick for everything that copies less. Why not a lock: a thread
+//! that stops in the middle of an update stops nobody. Why not words copied and checked, as Herlihy does: what is torn is no `T`, and cloning it would
+//! be undefined. So a block is *pinned* while it is copied, and is not used again meanwhile.
+//!
+//! ```text
+//! root ──► block 4      readers: 2        two threads copy it
+//!          block 1      readers: 1        a version of before; a thread that is late still copies it
+//!          block 7      readers: 0        a version of before, free: the next copy goes here
+//! ```
+//!
+//! An update: look at the root, pin its block, look again; clone it into a free block, keeping that one's memory; unpin; apply the operation to the copy;
+//! swing the root to it, if it is still the same. If not, wait a random while, longer each time, and copy again: without the wait the copies of those that
+//! lose keep the line from those that would win.
+//!
+//! # Invariants
+//!
+//! 1. The block that the root names is not written.
+//! 2. A thread that has counted itself among a block's `readers`, and has seen after it that the root still names the block, may read it until it
+//!    counts itself out. One that has seen otherwise does not read.
+//! 3. A block is written only by the thread whose exchange took it from the root, or by one that sits at that thread's desk after it, and
+//!    only after a read-modify-write found `readers` 0. A reader that counts itself after that sees the root changed; one before is found.
+//!
+//! # Orderings
+//!
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | look at the root | Acquire | the Release exchange that made it |
+//! | count oneself in | Acquire | the exchange of 0 for 0: who comes after it sees the root changed |
+//! | count oneself out | Release | the same exchange: what was read was read before |
+//! | exchange 0 for 0 in `readers` | AcqRel | both |
+//! | exchange the root | Release | the next look |
+//!
+//! # Wrap-around
+//!
+//! The root is a block's number and a tag of 32 bits: a thread that stops for exactly a multiple of 2^32 updates between its copy and its exchange may undo
+//! them all. At a million updates a second that is 71 minutes of standing still, to the update.
+//!
+//! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5), 1993, section 4; counting a block's readers is Valois's.
+
+use core::fmt;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use stanchion_spin::Backoff;
+
+use crate::Progress;
+use crate::memory::desks::{Desks, Seat};
+use crate::memory::numbered::Numbered;
+
+/// An object of any type that can be cloned, updated by whole copies and without locks.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`LockFree`](Progress::LockFree), as far as cloning the object and the operation are |
+/// | cost of an update | a clone, and four exchanges; all again for each update that was faster |
+/// | cost of a read | two exchanges on a line that all readers share |
+/// | memory | a version for each thread that has updated, and one; beyond that at most as many for each as threads are stopped in the middle of a copy |
+///
+/// Versions of before are kept as memory for the next copies ([`Clone::clone_from`]) and are dropped with the whole: what an old version owns, as an
+/// `Arc`, lives until then or until the version is copied over.
+///
+/// ```
+/// use stanchion_lockfree::Herlihy;
+///
+/// let names = Herlihy::new(vec!["Ada"]);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| names.update(|names| names.push("Grace")));
+///     scope.spawn(|| names.update(|names| names.push("Barbara")));
+/// });
+/// assert_eq!(names.read(Vec::len), 3);
+/// ```
+///
+/// Versions are read by several threads at once, so what is not `Sync` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// shared(&stanchion_lockfree::Herlihy::new(std::cell::Cell::new(0)));
+/// ```
+pub struct Herlihy<T> {
+    /// The number of the block with the object, and a tag.
+    root: CachePadded<AtomicU64>,
+    blocks: Numbered<CachePadded<Block<T>>>,
+    /// Blocks of before (Invariant 3).
+    desks: Desks<Vec<u32>>,
+}
+
+struct Block<T> {
+    readers: AtomicU32,
+    /// `None` until the first copy.
+    value: UnsafeCell<Option<T>>,
+}
+
+// SAFETY: it owns all versions, and a thread may drop what another made.
+unsafe impl<T: Send> Send for Herlihy<T> {}
+// SAFETY: versions are made by one thread and dropped by another (`Send`), and cloned by several at once (`Sync`).
+unsafe impl<T: Send + Sync> Sync for Herlihy<T> {}
+
+impl<T> Block<T> {
+    fn fresh() -> CachePadded<Self> {
+        CachePadded::new(Self { readers: AtomicU32::fresh(0), value: UnsafeCell::new(None) })
+    }
+
+    /// Whether nobody reads it, and nobody will.
+    ///
+    /// The root does not name it, nor will before the caller makes it do so.
+    fn is_free(&self) -> bool {
+        // AcqRel: the Acquire pairs with the Release of those that counted themselves out, the Release with the Acquire of those that count themselves in.
+        let taken = self.readers.compare_exchange(0, 0, Ordering::AcqRel, Ordering::Relaxed);
+        taken.is_ok()
+    }
+}
+
+impl<T> Herlihy<T> {
+    /// What a thread that stops in the middle of an operation does to the others.
+    pub const PROGRESS: Progress = Progress::LockFree;
+
+    /// The object.
+    #[must_use]
+    pub fn new(value: T) -> Self {
+        let blocks = Numbered::new();
+        let first = blocks.add(Block::fresh);
+        let block: &Block<T> = blocks.at(first);
+        block.value.with_mut(|place| {
+            // SAFETY: nobody else has the block yet.
+            unsafe { *place = Some(value) }
+        });
+        Self { root: CachePadded::new(AtomicU64::fresh(first.into())), blocks, desks: Desks::new() }
+    }
+
+    /// What `read` makes of the object as it is at some moment during the call. A thread that stops in it keeps one block back.
+    pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
+        self.pin().with(read)
+    }
+
+    /// The object itself, for the sole owner.
+    pub fn into_inner(self) -> T {
+        self.pin().block.value.with_mut(|place| {
+            // SAFETY: the caller is the sole owner.
+            let place = unsafe { &mut *place };
+            place.take().expect("the root's block has an object")
+        })
+    }
+
+    /// The root's word.
+    #[inline]
+    fn look(&self) -> u64 {
+        // Acquire: pairs with the Release exchange that made it.
+        self.root.load(Ordering::Acquire)
+    }
+
+    /// The block that the root names, which is not written until the pin is dropped.
+    fn pin(&self) -> Pin<'_, T> {
+        let mut backoff = Backoff::new();
+        loop {
+            let root = self.look();
+            // The upper half is the tag.
+            let block = self.blocks.at(root as u32);
+            // Acquire: pairs with the Release of who found no reader before; then the next look sees the root that he had changed.
+            block.readers.fetch_add(1, Ordering::Acquire);
+            let pin = Pin { root, block };
+            // Relaxed: as above. What the block holds was acquired with the first look.
+            if self.root.load(Ordering::Relaxed) == root {
+                return pin;
+            }
+            drop(pin);
+            backoff.spin();
+        }
+    }
+}
+
+impl<T: Clone> Herlihy<T> {
+    /// Applies `update` to a copy of the object and makes that the object; applies it again, to a newer copy, if another update was faster.
+    ///
+    /// The copy to which it was applied last becomes the object, and what it returned then is returned. If it, or cloning, panics, the object is
+    /// as it was. It may use the object itself, whose updates are then made before its own and make it begin again: so not each time.
+    ///
+    /// # Panics
+    ///
+    /// If `update` or cloning does; if there are 2^32 - 2 versions.
+    pub fn update<R>(&self, mut update: impl FnMut(&mut T) -> R) -> R {
+        let mut spare = Spare::of(self);
+        let mut backoff = Backoff::new();
+        loop {
+            let pin = self.pin();
+            let root = pin.root;
+            pin.with(|value| spare.copy(value));
+            drop(pin);
+            let result = spare.with(&mut update);
+            if spare.swing(root) {
+                return result;
+            }
+            backoff.spin();
+        }
+    }
+
+    /// A copy of the object as it is at some moment during the call.
+    #[must_use]
+    pub fn get(&self) -> T {
+        self.read(T::clone)
+    }
+}
+
+/// A block that is being read.
+struct Pin<'h, T> {
+    root: u64,
+    block: &'h Block<T>,
+}
+
+impl<T> Pin<'_, T> {
+    fn with<R>(&self, read: impl FnOnce(&T) -> R) -> R {
+        self.block.value.with(|value| {
+            // SAFETY: nobody writes a block that is pinned (Invariant 2).
+            let value = unsafe { &*value };
+            read(value.as_ref().expect("the root's block has an object"))
+        })
+    }
+}
+
+impl<T> Drop for Pin<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire of who finds no reader.
+        self.block.readers.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// A free block, for the next version.
+struct Spare<'h, T> {
+    object: &'h Herlihy<T>,
+    seat: Seat<'h, Vec<u32>>,
+    number: u32,
+}
+
+impl<'h, T> Spare<'h, T> {
+    fn of(object: &'h Herlihy<T>) -> Self {
+        let mut seat = object.desks.sit_down();
+        // The one that was put there last is the likeliest to be in the cache.
+        let free = seat.iter().rposition(|number| object.blocks.at(*number).is_free());
+        let number = match free {
+            Some(place) => seat.remove(place),
+            None => object.blocks.add(Block::fresh),
+        };
+        Self { object, seat, number }
+    }
+
+    fn with<R>(&mut self, write: impl FnOnce(&mut T) -> R) -> R {
+        self.object.blocks.at(self.number).value.with_mut(|place| {
+            // SAFETY: the block is free, and this thread's (Invariant 3).
+            let place = unsafe { &mut *place };
+            write(place.as_mut().expect("it has been copied to"))
+        })
+    }
+
+    fn copy(&mut self, value: &T)
+    where
+        T: Clone,
+    {
+        self.object.blocks.at(self.number).value.with_mut(|place| {
+            // SAFETY: as in `with`.
+            let place = unsafe { &mut *place };
+            match place {
+                Some(place) => place.clone_from(value),
+                None => *place = Some(value.clone()),
+            }
+        });
+    }
+
+    /// Makes the copy the object, if the root is still `root`; the block that it named is the spare one then.
+    fn swing(&mut self, root: u64) -> bool {
+        let tag = (root >> 32).wrapping_add(1) << 32;
+        let new = tag | u64::from(self.number);
+        let order = Ordering::Release;
+        // Release: publishes the copy. Relaxed: a failure means another copy.
+        let swung = self.object.root.compare_exchange(root, new, order, Ordering::Relaxed);
+        if swung.is_ok() {
+            self.number = root as u32;
+        }
+        swung.is_ok()
+    }
+}
+
+impl<T> Drop for Spare<'_, T> {
+    fn drop(&mut self) {
+        self.seat.push(self.number);
+    }
+}
+
+impl<T: Default> Default for Herlihy<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Herlihy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.read(|value| f.debug_tuple("Herlihy").field(value).finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    assert_impl_all!(Herlihy<Vec<u32>>: Send, Sync);
+    assert_impl_all!(Herlihy<std::cell::Cell<u32>>: Send);
+    // Cloned by several threads at once.
+    assert_not_impl_any!(Herlihy<std::cell::Cell<u32>>: Sync);
+    assert_not_impl_any!(Herlihy<std::rc::Rc<u32>>: Send, Sync);
+
+    #[test]
+    fn every_update_is_made_once() {
+        const EACH: usize = 2_000;
+        let counts = Herlihy::new(vec![0; 8]);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let counts = &counts;
+                scope.spawn(move || {
+                    for _ in 0..EACH {
+                        counts.update(|counts| {
+                            counts[thread] += 1;
+                            counts[7] += 1;
+                        });
+                        counts.read(|counts| {
+                            assert_eq!(counts[..4].iter().sum::<usize>(), counts[7])
+                        });
+                    }
+                });
+            }
+        });
+        assert_eq!(counts.get(), [EACH, EACH, EACH, EACH, 0, 0, 0, 4 * EACH]);
+        assert!(counts.blocks.given() <= 4 * 5 + 1, "{} blocks", counts.blocks.given());
+        assert_eq!(counts.into_inner()[7], 4 * EACH);
+    }
+
+    #[test]
+    fn two_versions_do_for_one_thread() {
+        let object = Herlihy::new(String::from("a"));
+        for _ in 0..100 {
+            object.update(|text| text.push('b'));
+        }
+        assert_eq!(object.blocks.given(), 2);
+        assert_eq!(object.read(String::len), 101);
+        assert_eq!(format!("{:?}", Herlihy::new(1)), "Herlihy(1)");
+    }
+
+    #[test]
+    fn a_block_that_is_read_is_not_written() {
+        let object = Herlihy::new([0; 4]);
+        object.read(|before| {
+            for number in 1..10 {
+                object.update(|now| *now = [number; 4]);
+                assert_eq!(*before, [0; 4]);
+            }
+        });
+        assert_eq!(object.get(), [9; 4]);
+        assert_eq!(object.blocks.given(), 3);
+    }
+
+    #[test]
+    fn an_update_that_panics_changes_nothing() {
+        let object = Herlihy::new(vec![1]);
+        let update = AssertUnwindSafe(|| {
+            object.update(|numbers| {
+                numbers.push(2);
+                assert!(numbers.len() > 5, "too few");
+            });
+        });
+        assert!(catch_unwind(update).is_err());
+        assert_eq!(object.get(), [1]);
+        object.update(|numbers| numbers.push(3));
+        assert_eq!(object.into_inner(), [1, 3]);
+    }
+
+    #[test]
+    fn an_update_may_use_the_object() {
+        let object = Herlihy::new(1);
+        let mut first = true;
+        object.update(|number| {
+            if std::mem::take(&mut first) {
+                object.update(|number| *number *= 10);
+            }
+            *number += 1;
+        });
+        assert_eq!(object.get(), 11);
+    }
+}

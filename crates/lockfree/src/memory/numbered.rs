@@ -1,0 +1,118 @@
+//! Places that are numbered as they are needed, and stay where they are.
+//!
+//! Why numbers and not pointers: two of them, or one and a tag, fit into a word that can be exchanged.
+//!
+//! # Invariants
+//!
+//! 1. A number is given once, when its place is there.
+
+use machine::atomic::{AtomicU32, Ordering};
+
+use super::segments::Segments;
+
+/// So many hold 2^32 - 2 places; a model is content with 30.
+const SEGMENTS: usize = machine::sized(31, 4);
+
+/// More numbers than these are not given.
+const MOST: u32 = u32::MAX - 2;
+
+/// Places for `T`, from 0.
+pub(crate) struct Numbered<T> {
+    places: Segments<T, SEGMENTS>,
+    /// How many numbers have been given, or are about to be.
+    given: AtomicU32,
+}
+
+impl<T> Numbered<T> {
+    /// With no places.
+    pub(crate) const fn new() -> Self {
+        Self { places: Segments::new(), given: AtomicU32::new(0) }
+    }
+
+    /// With memory for `count` places.
+    pub(crate) fn with_capacity(count: usize, make: impl FnMut() -> T) -> Self {
+        let numbered = Self::new();
+        numbered.places.reserve(count, make);
+        numbered
+    }
+
+    #[cfg(test)]
+    /// How many numbers have been given or are about to be: a hint.
+    #[inline]
+    pub(crate) fn given(&self) -> u32 {
+        // Relaxed: a hint.
+        self.given.load(Ordering::Relaxed)
+    }
+
+    /// The next number, whose place is made by `make` if need be, with others.
+    ///
+    /// # Panics
+    ///
+    /// If 2^32 - 2 have been given.
+    pub(crate) fn add(&self, make: impl FnMut() -> T) -> u32 {
+        // Relaxed: the number is all there is to see; the places have their own orderings.
+        let number = self.given.fetch_add(1, Ordering::Relaxed);
+        if number >= MOST {
+            self.full();
+        }
+        self.places.get_or_make(number as usize, make);
+        number
+    }
+
+    #[cold]
+    fn full(&self) -> ! {
+        // Relaxed: as in `add`.
+        self.given.fetch_sub(1, Ordering::Relaxed);
+        panic!("{MOST} places are in use, and they are numbered in 32 bits");
+    }
+
+    /// The place of any number, if it is there.
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.places.get(number as usize)
+    }
+
+    /// The place of a number that has been given, to this thread or to one that has told this thread.
+    ///
+    /// # Panics
+    ///
+    /// If it has not.
+    #[inline]
+    pub(crate) fn at(&self, number: u32) -> &T {
+        self.get(number).expect("it has been given")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_stay_where_they_are() {
+        let numbered = Numbered::new();
+        let mut next = 0;
+        let first = numbered.add(|| {
+            next += 1;
+            next
+        });
+        let place = core::ptr::from_ref(numbered.at(first));
+        for number in 1..100 {
+            assert_eq!(numbered.add(|| 0), number);
+        }
+        assert_eq!((numbered.given(), *numbered.at(first)), (100, 1));
+        assert!(core::ptr::eq(place, numbered.at(first)));
+    }
+
+    #[test]
+    fn room_is_made_at_once() {
+        let numbered: Numbered<Box<u8>> = Numbered::with_capacity(13, Box::default);
+        let never = || unreachable!("there is room for 13");
+        assert_eq!((0..13).map(|_| numbered.add(never)).max(), Some(12));
+    }
+
+    #[test]
+    #[should_panic(expected = "it has been given")]
+    fn what_was_not_given_is_refused() {
+        let _: &u8 = Numbered::new().at(40);
+    }
+}

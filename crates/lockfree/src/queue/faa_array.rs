@@ -1,0 +1,495 @@
+//! Correia and Ramalhete's queue: segments of cells that are handed out by fetch-and-add.
+//!
+//! Why not a node for each value, as in Michael and Scott's queue: there both ends are moved by a compare-exchange, which fails when another was quicker. Here
+//! an addition gives each push and each pop a cell of its own, and never fails; a segment is linked once for [`CELLS`] values. Why not as
+//! [`SegQueue`] does it: there a pop that comes to a cell before its push has filled it waits for it. Here it spoils the cell, and the push takes another.
+//!
+//! ```text
+//! head ──► segment ─────────────────► segment ◄── tail
+//!          taken: 64 (nobody finds       taken: 2     put: 4
+//!          anything here any more)       │ gone │ gone │ full │ empty │ empty │ …
+//! ```
+//!
+//! | cell | left by |
+//! | --- | --- |
+//! | empty | the push that has its number, which fills it; or the pop that has its number and comes first, which spoils it |
+//! | full | nobody: the pop that has its number takes the value |
+//! | gone | nobody |
+//!
+//! # Why it ends
+//!
+//! A pop that spoils a cell uses it up, and so does each push that finds it spoilt. When the segment is used up, a push links a new one *with its value in
+//! it*, which no pop can spoil. A pop that comes in vain has seen that there were as many pops as pushes.
+//!
+//! # Invariants
+//!
+//! 1. Each number below [`CELLS`] is given to one push and to one pop by each segment.
+//! 2. A value in a cell belongs to the push until the cell is full, then to the pop of its number.
+//! 3. `next` leaves null once. `head` moves from a segment only when all its cells have been given to pops, and when `tail` has left it.
+//! 4. A segment is retired by the pop that moved `head` from it; so no link of the queue names a retired one.
+//!
+//! A segment has nothing to drop: its values are in cells that do not know whether they are filled. So it is retired as it stands.
+//!
+//! # Orderings
+//!
+//! | event | ordering | partner |
+//! | --- | --- | --- |
+//! | fill a cell | Release | the Acquire load or exchange of the pop: the value |
+//! | link a segment, move `head` or `tail` to it | Release | the Acquire load of who comes to it: its cells, the value in the first |
+//! | pop: take a number | Release and Acquire | the same by another, and the look at `taken` of who finds the queue empty: what those who took numbers knew had been put in |
+//! | push: take a number | Relaxed | nobody: the number is all that is wanted |
+//! | pop: look at `tail` | Relaxed | nobody: who moved `head` here had seen `tail` here or further |
+//!
+//! Source: Correia and Ramalhete, "FAAArrayQueue", 2016 (Concurrency Freaks), after the fetch-and-add queues of Morrison and Afek, PPoPP 2013. Theirs takes a
+//! value out by an exchange; here a full cell needs none.
+//!
+//! [`SegQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.SegQueue.html
+
+use core::mem::MaybeUninit;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU8, AtomicUsize, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+
+use super::{ConcurrentQueue, Full};
+use crate::Progress;
+use crate::dropping::{Finally, drop_each};
+use crate::memory::hazard::HazardOperation;
+use crate::memory::{Hazard, Link, Memory, Operation, Store};
+
+/// Cells of a segment; two in a model, so that it comes to its end.
+const CELLS: usize = machine::sized(64, 2);
+
+/// The hazard of an operation.
+const END: usize = 0;
+
+/// What a cell is.
+const EMPTY: u8 = 0;
+const FULL: u8 = 1;
+const GONE: u8 = 2;
+
+type Segments<T> = <Hazard as Memory>::Store<Segment<T>>;
+type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
+
+/// An unbounded queue of `T` that no stopped thread can hold up, in segments of 64.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`LockFree`](Progress::LockFree) |
+/// | cost of a push and a pop | three locked instructions, and two announcements |
+/// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory): a thread keeps back up to 256 segments, so box what is large |
+/// | order | by the numbers that pushes take |
+///
+/// Where no thread stops at a bad time, [`LockedQueue`](super::LockedQueue) under the [`Barging`](crate::barging::Barging) lock is faster.
+///
+/// ```
+/// use stanchion_lockfree::queue::FaaArrayQueue;
+///
+/// let queue = FaaArrayQueue::new();
+/// queue.push("first");
+/// queue.push("second");
+/// assert_eq!(queue.pop(), Some("first"));
+/// ```
+///
+/// What is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// shared(&stanchion_lockfree::queue::FaaArrayQueue::<std::rc::Rc<()>>::new());
+/// ```
+pub struct FaaArrayQueue<T> {
+    head: CachePadded<<Segments<T> as Store<Segment<T>>>::Link>,
+    tail: CachePadded<<Segments<T> as Store<Segment<T>>>::Link>,
+    store: Segments<T>,
+}
+
+// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the segments belong to the queue.
+unsafe impl<T: Send> Send for FaaArrayQueue<T> {}
+// SAFETY: all that threads share is atomic, and a value is touched only by the thread that it belongs to (Invariant 2).
+unsafe impl<T: Send> Sync for FaaArrayQueue<T> {}
+
+struct Segment<T> {
+    /// The number of the next pop.
+    taken: CachePadded<AtomicUsize>,
+    /// The number of the next push.
+    put: CachePadded<AtomicUsize>,
+    cells: [Cell<T>; CELLS],
+}
+
+struct Cell<T> {
+    state: AtomicU8,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+impl<T> Segment<T> {
+    fn empty() -> Self {
+        Self::with([].into_iter())
+    }
+
+    /// The first cells are full of `values`.
+    fn with(mut values: impl ExactSizeIterator<Item = T>) -> Self {
+        Self {
+            taken: CachePadded::new(AtomicUsize::fresh(0)),
+            put: CachePadded::new(AtomicUsize::fresh(values.len())),
+            cells: core::array::from_fn(|_| match values.next() {
+                Some(value) => Cell {
+                    state: AtomicU8::fresh(FULL),
+                    value: UnsafeCell::new(MaybeUninit::new(value)),
+                },
+                None => Cell {
+                    state: AtomicU8::fresh(EMPTY),
+                    value: UnsafeCell::new(MaybeUninit::uninit()),
+                },
+            }),
+        }
+    }
+}
+
+impl<T> Cell<T> {
+    /// Puts `value` in, unless the cell has been spoilt. The caller has its number.
+    #[inline]
+    fn fill(&self, value: T) -> Result<(), T> {
+        self.value.with_mut(|place| {
+            // SAFETY: the cell is this push's until it is full (Invariant 2).
+            unsafe { place.write(MaybeUninit::new(value)) };
+        });
+        // Release: pairs with the Acquire of the pop. Relaxed: the value is still this thread's own.
+        match self.state.compare_exchange(EMPTY, FULL, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => Ok(()),
+            // SAFETY: it was put in above, and the pop has left it alone.
+            Err(_) => Err(unsafe { self.read() }),
+        }
+    }
+
+    /// Takes the value out, or spoils the cell. The caller has its number.
+    #[inline]
+    fn empty(&self) -> Option<T> {
+        // Acquire, twice: pairs with the Release of the push.
+        let full = self.state.load(Ordering::Acquire) == FULL
+            || self.state.swap(GONE, Ordering::Acquire) == FULL;
+        // SAFETY: it is full, and this is the pop of its number (Invariant 2).
+        full.then(|| unsafe { self.read() })
+    }
+
+    /// Reads the value.
+    ///
+    /// # Safety
+    ///
+    /// There is one, which belongs to the caller, and nobody reads it again.
+    #[inline]
+    unsafe fn read(&self) -> T {
+        self.value.with(|place| {
+            // SAFETY: by the caller's promise nobody writes it now.
+            let value = unsafe { place.read() };
+            // SAFETY: by the caller's promise there is one.
+            unsafe { value.assume_init() }
+        })
+    }
+}
+
+impl<T> FaaArrayQueue<T> {
+    /// An empty queue, with one segment.
+    #[must_use]
+    pub fn new() -> Self {
+        let queue = Self {
+            head: CachePadded::new(Link::NULL),
+            tail: CachePadded::new(Link::NULL),
+            store: Segments::<T>::NEW,
+        };
+        let segment = queue.store.enter().allocate(Segment::empty());
+        // Relaxed: nobody else has the queue yet.
+        queue.head.store(segment, Ordering::Relaxed);
+        queue.tail.store(segment, Ordering::Relaxed);
+        queue
+    }
+
+    /// Puts `value` at the end.
+    pub fn push(&self, mut value: T) {
+        let operation = self.store.enter();
+        loop {
+            let last = operation.protect(END, &self.tail);
+            // SAFETY: protected, and not null: there always is a segment.
+            let segment = unsafe { look(&operation, last) };
+            // Relaxed: a number.
+            let number = segment.put.fetch_add(1, Ordering::Relaxed);
+            if let Some(cell) = segment.cells.get(number) {
+                match cell.fill(value) {
+                    Ok(()) => return,
+                    Err(back) => value = back,
+                }
+                continue;
+            }
+            match self.link(&operation, last, value) {
+                Ok(()) => return,
+                Err(back) => value = back,
+            }
+        }
+    }
+
+    /// The segment of `last` is used up: moves `tail` to the next one, which it links if there is none, with `value` in it.
+    #[cold]
+    fn link(
+        &self,
+        operation: &HazardOperation<'_, Segment<T>>,
+        last: Pointer<T>,
+        value: T,
+    ) -> Result<(), T> {
+        // SAFETY: the caller has protected it.
+        let link = unsafe { operation.next(last) };
+        // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved to it.
+        let next = link.load(Ordering::Acquire);
+        if !next.is_null() {
+            self.move_tail(last, next);
+            return Err(value);
+        }
+        let new = operation.allocate(Segment::with([value].into_iter()));
+        // Release: pairs with the Acquire of whoever finds it. Relaxed: who was quicker moves `tail`, or the next try does.
+        if link.compare_exchange(next, new, Ordering::Release, Ordering::Relaxed) {
+            self.move_tail(last, new);
+            return Ok(());
+        }
+        // SAFETY: nobody else has seen it.
+        let segment = unsafe { look(operation, new) };
+        // SAFETY: it was put in above; the segment is not looked at again.
+        let value = unsafe { segment.cells[0].read() };
+        // SAFETY: nobody else has seen it.
+        unsafe { operation.discard(new) };
+        Err(value)
+    }
+
+    fn move_tail(&self, last: Pointer<T>, next: Pointer<T>) {
+        // Release: pairs with the Acquire of whoever finds the segment here. Relaxed: then it has been moved.
+        let _ = self.tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// Takes the oldest; `None` if there was nothing at some moment during the call.
+    pub fn pop(&self) -> Option<T> {
+        let operation = self.store.enter();
+        loop {
+            let first = operation.protect(END, &self.head);
+            // SAFETY: protected, and not null: there always is a segment.
+            let segment = unsafe { look(&operation, first) };
+            // SAFETY: as above.
+            let link = unsafe { operation.next(first) };
+            // Acquire: what those knew who took numbers. So what `put` and `next` show is not older.
+            let taken = segment.taken.load(Ordering::Acquire);
+            // Acquire: so that `next` is looked at afterwards.
+            let put = segment.put.load(Ordering::Acquire);
+            // Acquire: pairs with the Release of the push that linked it.
+            if taken >= put && link.load(Ordering::Acquire).is_null() {
+                return None;
+            }
+            // AcqRel: see the header.
+            let number = segment.taken.fetch_add(1, Ordering::AcqRel);
+            if let Some(cell) = segment.cells.get(number) {
+                match cell.empty() {
+                    Some(value) => return Some(value),
+                    None => continue,
+                }
+            }
+            // Acquire: pairs with the Release of the push that linked it.
+            let next = link.load(Ordering::Acquire);
+            if next.is_null() {
+                return None;
+            }
+            self.leave(&operation, first, next);
+        }
+    }
+
+    /// All cells of `first` have been given to pops: moves `head` to the `next` segment.
+    #[cold]
+    fn leave(
+        &self,
+        operation: &HazardOperation<'_, Segment<T>>,
+        first: Pointer<T>,
+        next: Pointer<T>,
+    ) {
+        // Relaxed: not older than what `head` came with (Invariant 3).
+        if self.tail.load(Ordering::Relaxed) == first {
+            self.move_tail(first, next);
+        }
+        // Release: pairs with the Acquire of who finds this head. Relaxed: then it has been moved.
+        if self.head.compare_exchange(first, next, Ordering::Release, Ordering::Relaxed) {
+            // SAFETY: still protected.
+            let slot = unsafe { operation.slot(first) };
+            // SAFETY: this thread moved `head` from it, and `tail` has left it (Invariant 4); it has nothing to drop.
+            unsafe { operation.retire(first, slot) };
+        }
+    }
+
+    /// Whether there was nothing in it at some moment during the call.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let operation = self.store.enter();
+        loop {
+            let first = operation.protect(END, &self.head);
+            // SAFETY: protected, and not null: there always is a segment.
+            let segment = unsafe { look(&operation, first) };
+            // SAFETY: as above.
+            let link = unsafe { operation.next(first) };
+            // Acquire: as in `pop`.
+            let taken = segment.taken.load(Ordering::Acquire);
+            // Acquire: so that the cells are looked at afterwards.
+            let put = segment.put.load(Ordering::Acquire);
+            let full = |cell: &Cell<T>| {
+                // Acquire: so that `next` and `taken` are looked at afterwards.
+                cell.state.load(Ordering::Acquire) == FULL
+            };
+            let some =
+                taken < CELLS && segment.cells[taken..put.clamp(taken, CELLS)].iter().any(full);
+            // Acquire: pairs with the Release of the push that linked it.
+            let next = link.load(Ordering::Acquire);
+            if taken >= CELLS && !next.is_null() {
+                self.leave(&operation, first, next);
+                continue;
+            }
+            // Nobody has taken a number meanwhile: cells from there on only fill, and the next segment has the value that it came with.
+            // Relaxed: after the Acquires.
+            if segment.taken.load(Ordering::Relaxed) == taken {
+                return !some && next.is_null();
+            }
+        }
+    }
+}
+
+/// The segment of a node.
+///
+/// # Safety
+///
+/// The node is protected or owned, not null, and stays so for as long as the segment is used.
+#[inline]
+unsafe fn look<'o, T>(
+    operation: &'o HazardOperation<'_, Segment<T>>,
+    node: Pointer<T>,
+) -> &'o Segment<T> {
+    // SAFETY: by the caller's promise; all nodes of this queue are allocated with a segment.
+    let segment = unsafe { operation.look(node) };
+    // SAFETY: segments change only by what is atomic in them, and by cells that know whose they are.
+    unsafe { &*segment }
+}
+
+impl<T> Drop for FaaArrayQueue<T> {
+    fn drop(&mut self) {
+        let queue = &*self;
+        // Last, and also if dropping a value panics.
+        let _last = Finally(|| {
+            let operation = queue.store.enter();
+            // Relaxed: nobody else has the queue.
+            let last = queue.head.load(Ordering::Relaxed);
+            // SAFETY: it is the only segment left, and nobody else has the queue; all values have been taken out.
+            unsafe { operation.discard(last) };
+        });
+        drop_each(|| queue.pop());
+    }
+}
+
+impl<T> ConcurrentQueue for FaaArrayQueue<T> {
+    type Item = T;
+
+    const PROGRESS: Progress = Progress::LockFree;
+
+    fn try_push(&self, value: T) -> Result<(), Full<T>> {
+        self.push(value);
+        Ok(())
+    }
+
+    fn pop(&self) -> Option<T> {
+        self.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+conveniences! {
+    impl[T] FaaArrayQueue<T>;
+    item: T;
+    take: |queue| queue.pop();
+    put: |queue, value| queue.push(value);
+    new: FaaArrayQueue::new();
+    debug: |queue| is_empty = queue.is_empty();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+    use std::sync::Arc;
+
+    assert_impl_all!(FaaArrayQueue<u32>: Send, Sync);
+    // A value that must stay with its thread must not be pushed here and popped there.
+    assert_not_impl_any!(FaaArrayQueue<std::rc::Rc<u32>>: Send, Sync);
+
+    #[test]
+    fn first_in_first_out_over_many_segments() {
+        let queue = FaaArrayQueue::default();
+        assert!(queue.is_empty());
+        for round in 0..10 {
+            for number in 0..1_000 {
+                assert_eq!(queue.is_empty(), number == 0, "{round}, {number}");
+                queue.push(number);
+            }
+            assert!(queue.drain().eq(0..1_000));
+            assert_eq!(queue.pop(), None);
+            assert!(queue.is_empty());
+        }
+    }
+
+    /// They see that it is empty before they take a number.
+    #[test]
+    fn pops_in_vain_spoil_no_cells() {
+        let queue = FaaArrayQueue::new();
+        for number in 0..10 {
+            for _ in 0..1_000 {
+                assert_eq!(queue.pop(), None);
+            }
+            queue.push(number);
+            assert_eq!(queue.pop(), Some(number));
+        }
+    }
+
+    #[test]
+    fn every_value_is_dropped_once() {
+        let token = Arc::new(());
+        let mut queue: FaaArrayQueue<_> = (0..1_000).map(|_| token.clone()).collect();
+        queue.extend([token.clone()]);
+        assert!(queue.pop().is_some());
+        assert_eq!(Arc::strong_count(&token), 1_001);
+        drop(queue);
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+
+    /// Every value once, those of one thread in their order.
+    #[test]
+    fn threads_exchange_everything() {
+        const EACH: u64 = if cfg!(miri) { 100 } else { 20_000 };
+        let queue = FaaArrayQueue::new();
+        let popped = std::thread::scope(|scope| {
+            let workers = [0, 1, 2, 3].map(|worker| {
+                let queue = &queue;
+                scope.spawn(move || {
+                    let mut mine = Vec::new();
+                    for number in 0..EACH {
+                        queue.push(worker * EACH + number);
+                        // Somebody may have been quicker with the value, but never is there less than this.
+                        mine.push(
+                            queue.pop().expect("each has pushed one more than it has popped"),
+                        );
+                    }
+                    mine
+                })
+            });
+            workers.map(|worker| worker.join().unwrap())
+        });
+        for mine in &popped {
+            for worker in 0..4 {
+                assert!(mine.iter().filter(|value| **value / EACH == worker).is_sorted());
+            }
+        }
+        let mut all = popped.concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..4 * EACH));
+        assert!(queue.is_empty());
+    }
+}

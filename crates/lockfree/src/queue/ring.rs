@@ -1,0 +1,230 @@
+//! A bounded queue under a lock: the ring to take if you do not know which to take.
+//!
+//! Why a lock, where rings without one are at hand: each operation of such a ring moves a word that all threads move, so that with two threads a pair of
+//! operations pays for two transfers of a line between processors. A lock that a running thread may take before its turn (*barging*) lets one thread do
+//! hundreds of operations while the lines stay in its cache, and the release is a plain store: a push and a pop have two locked instructions between
+//! them, as many as the best ring without a lock has alone. What one pays with is that the others wait for a thread that stops with the lock, and that
+//! a thread may be passed over for longer; [`NikolaevQueue`](super::NikolaevQueue) is the ring for those who cannot have that.
+//!
+//! ```text
+//!        head        head + len
+//!          ▼              ▼
+//! ┌───┬───┬───┬───┬───┬───┬───┐      one line has the lock, `head`, `len` and where the slots are
+//! │   │   │ A │ B │ C │ D │   │
+//! └───┴───┴───┴───┴───┴───┴───┘
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. The ring is touched only by the holder of the lock.
+//! 2. The `len` slots from `head` on, going round, have values; the others have none. `head` is below the capacity, `len` at most that.
+//!
+//! # Orderings
+//!
+//! The lock orders. The length outside it is Relaxed: a number that was right at some moment.
+//!
+//! Source: the ring is everyone's; that a barging lock around it wins was measured here, see the crate's README.
+
+use core::mem::MaybeUninit;
+
+use crossbeam_utils::CachePadded;
+use lock_api::{Mutex, RawMutex};
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+
+use super::{ConcurrentQueue, Full};
+use crate::Progress;
+use crate::barging::Barging;
+use crate::dropping::drop_each;
+
+/// A bounded queue of `T` under a lock `L`: any `lock_api` raw mutex, by default the one for very short sections.
+///
+/// | | |
+/// | --- | --- |
+/// | progress | [`Blocking`](Progress::Blocking): the others wait for a thread that stops with the lock |
+/// | cost | the lock's: two locked instructions for a push and a pop |
+/// | memory | the slots, allocated when it is made |
+/// | fairness | the lock's: by default none, a waiter may be passed over for milliseconds where all do nothing else |
+///
+/// ```
+/// use stanchion_lockfree::queue::LockedRing;
+///
+/// let ring: LockedRing<&str> = LockedRing::with_capacity(2);
+/// assert!(ring.try_push("first").is_ok());
+/// assert!(ring.try_push("second").is_ok());
+/// assert_eq!(ring.try_push("third").unwrap_err().0, "third");
+/// assert_eq!(ring.pop(), Some("first"));
+/// assert_eq!(ring.len(), 1);
+/// ```
+///
+/// With a lock whose waiters sleep, and pass over nobody for much longer than 10 ms:
+///
+/// ```
+/// use stanchion_lockfree::queue::LockedRing;
+///
+/// let ring: LockedRing<u32, stanchion_competitive::RawPolicyMutex> = LockedRing::with_capacity(8);
+/// assert_eq!(ring.pop(), None);
+/// ```
+///
+/// What is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// let ring: stanchion_lockfree::queue::LockedRing<std::rc::Rc<()>> = stanchion_lockfree::queue::LockedRing::with_capacity(1);
+/// shared(&ring);
+/// ```
+pub struct LockedRing<T, L = Barging> {
+    line: CachePadded<Line<T, L>>,
+    capacity: usize,
+}
+
+/// What every operation touches.
+struct Line<T, L> {
+    ring: Mutex<L, UnsafeCell<Ring<T>>>,
+    /// `len` of the ring, written under the lock, for those who have no lock.
+    len: AtomicUsize,
+}
+
+struct Ring<T> {
+    slots: Box<[MaybeUninit<T>]>,
+    head: usize,
+    len: usize,
+}
+
+impl<T> Ring<T> {
+    #[inline]
+    fn push(&mut self, value: T) -> Result<(), Full<T>> {
+        let room = self.slots.len();
+        if self.len == room {
+            return Err(Full(value));
+        }
+        let at = self.head + self.len;
+        let slot = &mut self.slots[if at < room { at } else { at - room }];
+        // The cell is charged for the line; the slot lies on another.
+        machine::write(&*slot);
+        slot.write(value);
+        self.len += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        self.len = self.len.checked_sub(1)?;
+        let slot = &self.slots[self.head];
+        machine::read(slot);
+        // SAFETY: the first of `len` slots has a value (Invariant 2), which is ours: `len` has gone down and `head` moves.
+        let value = unsafe { slot.assume_init_read() };
+        let next = self.head + 1;
+        self.head = if next < self.slots.len() { next } else { 0 };
+        Some(value)
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        drop_each(|| self.pop());
+    }
+}
+
+impl<T, L: RawMutex> LockedRing<T, L> {
+    /// An empty queue for at most `capacity` values.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0, or more than memory can hold.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        assert!(capacity > 0, "a LockedRing of capacity 0 could hold nothing: ask for 1 at least");
+        let slots = (0..capacity).map(|_| MaybeUninit::uninit()).collect();
+        let ring = Mutex::new(UnsafeCell::new(Ring { slots, head: 0, len: 0 }));
+        Self { line: CachePadded::new(Line { ring, len: AtomicUsize::fresh(0) }), capacity }
+    }
+
+    /// Puts `value` at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] with the value, if there were as many as the capacity.
+    #[inline]
+    pub fn try_push(&self, value: T) -> Result<(), Full<T>> {
+        self.locked(|ring| ring.push(value))
+    }
+
+    /// Takes the oldest value.
+    #[inline]
+    pub fn pop(&self) -> Option<T> {
+        self.locked(Ring::pop)
+    }
+
+    #[inline]
+    fn locked<R>(&self, operation: impl FnOnce(&mut Ring<T>) -> R) -> R {
+        let Line { ring, len } = &*self.line;
+        ring.lock().with_mut(|ring| {
+            // SAFETY: the lock is held (Invariant 1).
+            let ring = unsafe { &mut *ring };
+            let outcome = operation(ring);
+            // Relaxed: the lock orders, and who has no lock concludes nothing from it.
+            len.store(ring.len, Ordering::Relaxed);
+            outcome
+        })
+    }
+
+    /// How many there are: right at some moment during the call. Does not take the lock.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // Relaxed: one word, and nothing else is concluded from it.
+        self.line.len.load(Ordering::Relaxed)
+    }
+
+    /// Whether there was nothing in it at some moment during the call. Does not take the lock.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most that it can hold.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+}
+
+impl<T, L: RawMutex> ConcurrentQueue for LockedRing<T, L> {
+    type Item = T;
+
+    const PROGRESS: Progress = Progress::Blocking;
+
+    fn try_push(&self, value: T) -> Result<(), Full<T>> {
+        self.try_push(value)
+    }
+
+    fn pop(&self) -> Option<T> {
+        self.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        Some(self.capacity)
+    }
+}
+
+conveniences! {
+    impl[T, L: RawMutex] LockedRing<T, L>;
+    item: T;
+    take: |ring| ring.pop();
+    debug: |ring| len = ring.len(), capacity = ring.capacity();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+    assert_impl_all!(LockedRing<u32>: Send, Sync);
+    assert_impl_all!(LockedRing<std::cell::Cell<u32>>: Send, Sync);
+    // A value that must stay with its thread must not be pushed here and popped there.
+    assert_not_impl_any!(LockedRing<std::rc::Rc<u32>>: Send, Sync);
+}

@@ -1,0 +1,262 @@
+//! What real threads see of each structure is possible: recorded histories, checked against a sequential model by `stanchion-linearizability`.
+//!
+//! | histories | threads | calls of each | share |
+//! | --- | --- | --- | --- |
+//! | short | 3 | 4 | as many as asked for |
+//! | long: nodes come back, lists of retired ones are looked through | 3 | 64 | a hundredth |
+//! | short, on bounded queues with room for 1, 2 and 3 | 3 | 4 | as many as asked for |
+//!
+//! Before the threads begin, up to 3 calls fill the structure a little; when they have ended, it is emptied, so that what was lost or doubled shows. Each test
+//! prints how many histories there were, and in how many of them calls of different threads overlapped.
+//!
+//! `cargo test` checks a few hundred of each structure. `STANCHION_HISTORIES` asks for more:
+//!
+//! ```text
+//! STANCHION_HISTORIES=1000000 cargo test --release -p stanchion-lockfree --test linearizable -- --nocapture
+//! ```
+
+use stanchion_lockfree as lockfree;
+
+#[path = "common/structures.rs"]
+mod structures;
+
+use std::env;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use lockfree::counter::{
+    CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
+};
+use lockfree::heap::CopiedHeap;
+use lockfree::queue::{LockedRing, NikolaevQueue};
+use lockfree::{ConcurrentQueue, Counter, FetchAdd};
+use stanchion_linearizability::specification::{
+    self, Count, Operation, Outcome, PriorityQueue, Queue, Stack,
+};
+use stanchion_linearizability::{Random, Specification, Trial, Violation};
+use structures::{Family, Order, Shared, all_structures, each};
+
+/// How many of each structure, unless more are asked for: some ten seconds in all on a busy computer, without optimization.
+const FEW: u64 = 300;
+
+fn histories() -> u64 {
+    let Some(asked) = env::var_os("STANCHION_HISTORIES") else { return FEW };
+    let number = asked.to_str().and_then(|asked| asked.replace('_', "").parse().ok());
+    number.unwrap_or_else(|| {
+        panic!("STANCHION_HISTORIES is {asked:?}: expected how many histories of each structure, such as 1000000")
+    })
+}
+
+/// One test at a time: threads of two would take the processors from one another, and calls would not overlap.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn choose(random: &mut Random) -> Operation<u64> {
+    match random.below(16) {
+        0 => Operation::IsEmpty,
+        1..=8 => Operation::Push(random.below(1_000)),
+        _ => Operation::Pop,
+    }
+}
+
+/// Where there are keys, the value is its own.
+fn perform<S: Shared<u64>>(structure: &S, operation: &Operation<u64>) -> Outcome<u64> {
+    match operation {
+        Operation::Push(value) => match structure.put(*value, *value) {
+            Ok(()) => Outcome::Pushed,
+            Err(back) => {
+                assert_eq!(back, *value, "another value came back");
+                Outcome::Full
+            }
+        },
+        Operation::Pop => Outcome::Popped(structure.take()),
+        Operation::IsEmpty => Outcome::Empty(structure.look()),
+    }
+}
+
+/// Histories of `make()`, which is in the state `initial`: short ones and some long ones.
+fn series<P, S>(name: &str, initial: &P, make: impl Fn() -> S)
+where
+    P: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>,
+    S: Shared<u64>,
+{
+    let few = Trial::new().threads(3).before(3).last([Operation::Pop; 8]);
+    let series = [
+        ("short", few.clone().calls(4).histories(histories())),
+        ("long", few.calls(64).histories(histories().div_ceil(100)).seed(2)),
+    ];
+    for (length, trial) in series {
+        match trial.run(initial, &make, choose, perform::<S>) {
+            Ok(tally) => println!("{name}, {length}: {tally}"),
+            Err(violation) => fail(name, &violation),
+        }
+    }
+}
+
+fn fail<S: Specification>(name: &str, violation: &Violation<S>) -> ! {
+    panic!("{name}: {violation}")
+}
+
+fn of_family<F: Family>() {
+    let make = F::make::<u64>;
+    match F::ORDER {
+        Order::LastIn => series(F::NAME, &Stack::new(), make),
+        Order::FirstIn => {
+            series(F::NAME, &Queue::bounded(make().room().unwrap_or(usize::MAX)), make);
+        }
+        Order::SmallestKey => series(F::NAME, &PriorityQueue::new(), make),
+    }
+}
+
+#[test]
+fn structures_are_linearizable() {
+    let _alone = alone();
+    all_structures!(each of_family);
+}
+
+/// Queues that are full after the first few pushes.
+fn bounded<Q: ConcurrentQueue<Item = u64> + Sync>(name: &str, make: fn(usize) -> Q) {
+    for room in 1..=3 {
+        let trial = Trial::new().threads(3).calls(4).before(3).last([Operation::Pop; 4]);
+        let initial = Queue::bounded(make(room).capacity().expect("it is bounded"));
+        let verdict = trial.histories(histories()).seed(room as u64).run(
+            &initial,
+            || make(room),
+            choose,
+            ask,
+        );
+        match verdict {
+            Ok(tally) => println!("{name}, room for {room}: {tally}"),
+            Err(violation) => fail(name, &violation),
+        }
+    }
+}
+
+fn ask<Q: ConcurrentQueue<Item = u64>>(queue: &Q, operation: &Operation<u64>) -> Outcome<u64> {
+    match operation {
+        Operation::Push(value) => match queue.try_push(*value) {
+            Ok(()) => Outcome::Pushed,
+            Err(_) => Outcome::Full,
+        },
+        Operation::Pop => Outcome::Popped(queue.pop()),
+        Operation::IsEmpty => Outcome::Empty(queue.is_empty()),
+    }
+}
+
+#[test]
+fn bounded_queues_are_linearizable() {
+    let _alone = alone();
+    bounded("NikolaevQueue", NikolaevQueue::with_capacity);
+    bounded("LockedRing", LockedRing::<u64>::with_capacity);
+}
+
+/// A heap whose values are cloned, so that it is not among those that hold any.
+#[test]
+fn a_heap_that_is_copied_is_linearizable() {
+    let _alone = alone();
+    let trial = Trial::new().threads(3).calls(4).before(3).last([Operation::Pop; 8]);
+    let verdict = trial.histories(histories()).run(
+        &PriorityQueue::new(),
+        CopiedHeap::<u64, u64>::new,
+        choose,
+        |heap, operation| match operation {
+            Operation::Push(key) => {
+                lockfree::PriorityQueue::push(heap, *key, *key);
+                Outcome::Pushed
+            }
+            Operation::Pop => {
+                Outcome::Popped(lockfree::PriorityQueue::pop_min(heap).map(|(_, value)| value))
+            }
+            Operation::IsEmpty => Outcome::Empty(lockfree::PriorityQueue::is_empty(heap)),
+        },
+    );
+    match verdict {
+        Ok(tally) => println!("CopiedHeap: {tally}"),
+        Err(violation) => fail("CopiedHeap", &violation),
+    }
+}
+
+/// Counters, whose width goes into the model.
+fn count<C: FetchAdd + Default + Sync>(name: &str) {
+    let trial = Trial::new().threads(3).calls(4).histories(histories()).last([Count::Get]);
+    let choose = |random: &mut Random| match random.below(4) {
+        0 => Count::Get,
+        1 => Count::Add(random.below(9)),
+        _ => Count::FetchAdd(random.below(9)),
+    };
+    let verdict = trial.run(&specification::Counter::new(0), C::default, choose, call::<C>);
+    match verdict {
+        Ok(tally) => println!("{name}: {tally}"),
+        Err(violation) => fail(name, &violation),
+    }
+}
+
+fn call<C: FetchAdd>(counter: &C, operation: &Count) -> Option<u64> {
+    match operation {
+        Count::Add(amount) => {
+            counter.add(*amount);
+            None
+        }
+        Count::FetchAdd(amount) => Some(counter.fetch_add(*amount)),
+        Count::Get => Some(counter.get()),
+    }
+}
+
+#[test]
+fn counters_are_linearizable() {
+    let _alone = alone();
+    count::<FetchAddCounter>("FetchAddCounter");
+    count::<CompareExchangeCounter>("CompareExchangeCounter");
+    count::<LinkedCounter>("LinkedCounter");
+    count::<LockedCounter>("LockedCounter");
+}
+
+/// The sharded counter is not linearizable, and says so; but when all is quiet its sum is exact, and it never goes down for one who asks twice.
+#[test]
+fn a_sharded_counter_is_right_in_the_end() {
+    /// All that is promised: the sum lies between what was there and what will be.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    struct Sums {
+        added: u64,
+        last: bool,
+    }
+    impl Specification for Sums {
+        type Operation = (Count, bool);
+        type Outcome = Option<u64>;
+        fn step(
+            &self,
+            (count, last): &(Count, bool),
+            outcome: Option<&Option<u64>>,
+            after: &mut Vec<Self>,
+        ) {
+            let added = match count {
+                Count::Add(amount) => self.added + amount,
+                Count::FetchAdd(_) | Count::Get => self.added,
+            };
+            let seen = outcome.copied().flatten();
+            // Ordered by where the call could have been, a sum may lack what was added meanwhile; the last one lacks nothing.
+            if seen.is_none_or(|seen| if *last { seen == added } else { seen <= ALL }) {
+                after.push(Self { added, last: *last });
+            }
+        }
+    }
+    const ALL: u64 = 3 * 4 * 8;
+    let _alone = alone();
+    let trial = Trial::new().threads(3).calls(4).histories(histories()).last([(Count::Get, true)]);
+    let choose = |random: &mut Random| {
+        (if random.once_in(3) { Count::Get } else { Count::Add(random.below(9)) }, false)
+    };
+    let perform = |counter: &ShardedCounter, (operation, _): &(Count, bool)| match operation {
+        Count::Add(amount) => {
+            counter.add(*amount);
+            None
+        }
+        Count::FetchAdd(_) | Count::Get => Some(counter.get()),
+    };
+    let initial = Sums { added: 0, last: false };
+    match trial.run(&initial, ShardedCounter::default, choose, perform) {
+        Ok(tally) => println!("ShardedCounter, in the end: {tally}"),
+        Err(violation) => fail("ShardedCounter", &violation),
+    }
+}

@@ -1,0 +1,169 @@
+//! Models of `Blocking`: whoever would sleep for ever would be reported as a deadlock.
+//!
+//! | model | what would go wrong |
+//! | --- | --- |
+//! | `a_push_wakes_bounded` | a popper sleeps beside a value |
+//! | `a_close_wakes_bounded` | a popper sleeps beside a closed queue |
+//! | `a_push_meets_a_close_bounded` | a value is in, and the popper has been told that none will come |
+//! | `two_pushes_wake_two_bounded` | one of two sleepers is forgotten |
+//! | `room_wakes_bounded` | a pusher sleeps beside room |
+//! | `a_close_wakes_a_pusher_bounded` | a pusher sleeps beside a closed queue |
+//! | `giving_up_swallows_nothing_bounded` | one that gives up takes the other's notification along |
+//!
+//! The queue is the smallest there is: how many values are in it. That a popper which panics wakes another is tested with real threads: loom's table of
+//! parked threads does not bear a panic.
+
+mod common;
+
+use std::time::Duration;
+
+use common::explore;
+use machine::atomic::{AtomicU32, Ordering};
+use machine::clock::Deadline;
+use machine::sync::Arc;
+use machine::{Model, thread};
+use stanchion_lockfree_loom::{Blocking, Closed, ConcurrentQueue, Full, PopError, Progress};
+
+use Ordering::{AcqRel, Acquire, Relaxed};
+
+/// So many values.
+struct Count {
+    values: AtomicU32,
+    bound: Option<u32>,
+}
+
+impl Count {
+    fn of(values: u32, bound: Option<u32>) -> Self {
+        Self { values: AtomicU32::new(values), bound }
+    }
+}
+
+impl ConcurrentQueue for Count {
+    type Item = ();
+
+    const PROGRESS: Progress = Progress::LockFree;
+
+    fn try_push(&self, (): ()) -> Result<(), Full<()>> {
+        let more = |values| (Some(values) != self.bound).then_some(values + 1);
+        self.values.fetch_update(AcqRel, Relaxed, more).map_or(Err(Full(())), |_| Ok(()))
+    }
+
+    fn pop(&self) -> Option<()> {
+        let less = |values: u32| values.checked_sub(1);
+        self.values.fetch_update(AcqRel, Acquire, less).ok().map(|_| ())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.values.load(Acquire) == 0
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        self.bound.map(|bound| bound as usize)
+    }
+}
+
+fn queue(values: u32, bound: Option<u32>) -> Arc<Blocking<Count>> {
+    Arc::new(Blocking::new(Count::of(values, bound)))
+}
+
+fn beside<R: Send + 'static>(
+    queue: &Arc<Blocking<Count>>,
+    body: impl FnOnce(&Blocking<Count>) -> R + Send + 'static,
+) -> thread::JoinHandle<R> {
+    let queue = queue.clone();
+    thread::spawn(move || body(&queue))
+}
+
+fn model() -> Model {
+    Model::new().objects(64).preemptions(2)
+}
+
+#[test]
+fn a_push_wakes_bounded() {
+    explore("blocking::a_push_wakes_bounded", model(), || {
+        let queue = queue(0, None);
+        let pusher = beside(&queue, |queue| queue.try_push(()));
+        assert_eq!(queue.pop_wait(), Ok(()));
+        pusher.join().unwrap().unwrap();
+        assert_eq!(queue.waiting(), 0);
+    });
+}
+
+#[test]
+fn a_close_wakes_bounded() {
+    explore("blocking::a_close_wakes_bounded", model(), || {
+        let queue = queue(0, None);
+        let closer = beside(&queue, Blocking::close);
+        assert_eq!(queue.pop_wait(), Err(Closed(())));
+        assert!(closer.join().unwrap());
+    });
+}
+
+/// The value is written beside the queue: a popper that finds it is informed, too.
+#[test]
+fn a_push_meets_a_close_bounded() {
+    explore("blocking::a_push_meets_a_close_bounded", model(), || {
+        let queue = queue(0, None);
+        let pusher = beside(&queue, |queue| queue.try_push(()).is_ok());
+        queue.close();
+        let popped = queue.pop_wait().is_ok();
+        if popped {
+            assert_eq!(queue.pop_wait(), Err(Closed(())));
+        }
+        assert_eq!(pusher.join().unwrap(), popped);
+        assert_eq!(queue.pop(), Err(PopError::Closed));
+    });
+}
+
+#[test]
+fn two_pushes_wake_two_bounded() {
+    explore("blocking::two_pushes_wake_two_bounded", model().choices(1), || {
+        let queue = queue(0, None);
+        let poppers = [(); 2].map(|()| beside(&queue, Blocking::pop_wait));
+        (0..2).for_each(|_| queue.try_push(()).unwrap());
+        poppers.into_iter().for_each(|popper| assert_eq!(popper.join().unwrap(), Ok(())));
+    });
+}
+
+#[test]
+fn room_wakes_bounded() {
+    explore("blocking::room_wakes_bounded", model(), || {
+        let queue = queue(1, Some(1));
+        let popper = beside(&queue, Blocking::pop);
+        assert_eq!(queue.push_wait(()), Ok(()));
+        assert_eq!(popper.join().unwrap(), Ok(()));
+        assert_eq!(queue.pop(), Ok(()));
+    });
+}
+
+#[test]
+fn a_close_wakes_a_pusher_bounded() {
+    explore("blocking::a_close_wakes_a_pusher_bounded", model(), || {
+        let queue = queue(1, Some(1));
+        let closer = beside(&queue, Blocking::close);
+        assert_eq!(queue.push_wait(()), Err(Closed(())));
+        closer.join().unwrap();
+    });
+}
+
+#[test]
+fn giving_up_swallows_nothing_bounded() {
+    let model = model();
+    explore("blocking::giving_up_swallows_nothing_bounded", model, || {
+        let queue = queue(0, None);
+        let impatient = beside(&queue, |queue| {
+            if queue.pop_until(Deadline::after(Duration::from_millis(1))).is_ok() {
+                // It got the other's value: here is another.
+                queue.try_push(()).unwrap();
+            }
+        });
+        let patient = beside(&queue, |queue| {
+            assert_eq!(queue.pop_wait(), Ok(()));
+            // A deadline that does not pass in this execution never does.
+            queue.try_push(()).unwrap();
+        });
+        queue.try_push(()).unwrap();
+        impatient.join().unwrap();
+        patient.join().unwrap();
+    });
+}

@@ -1,0 +1,46 @@
+//! What the models share.
+//!
+//! The lock is the simplest there is: what is modelled is what is built on it.
+
+use lock_api::{GuardSend, RawMutex};
+use machine::Model;
+use machine::atomic::{AtomicBool, Ordering};
+use machine::wait::{Spin, WaitPolicy, retry_until, wait_until};
+
+/// Checks `body`, says how much there was to check.
+pub(crate) fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// A test-and-set lock whose waiters look before they try.
+#[allow(dead_code)]
+pub(crate) struct Lock(AtomicBool);
+
+// SAFETY: whoever turns the word from false to true has the lock, and only they turn it back; Acquire and Release make the sections visible.
+unsafe impl RawMutex for Lock {
+    const INIT: Self = Self(AtomicBool::new(false));
+    type Guard = GuardSend;
+
+    fn lock(&self) -> GuardSend {
+        retry_until(
+            || {
+                wait_until(&self.0, Ordering::Relaxed, |locked| !locked, &mut Spin::start());
+                self.try_lock()
+            },
+            &mut Spin::start(),
+        )
+    }
+
+    fn try_lock(&self) -> Option<GuardSend> {
+        let taken = self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
+        taken.is_ok().then(GuardSend::new)
+    }
+
+    unsafe fn unlock(&self, _guard: GuardSend) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
