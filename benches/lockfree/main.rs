@@ -18,8 +18,8 @@
 //! cargo bench -p benches --bench lockfree -- [FILTER]... [--rounds N] [--window MS]
 //! ```
 //!
-//! On a computer that does other things too, give it precedence: as root, `echo -20 > /proc/self/autogroup; nice -n -20 target/release/deps/lockfree-…`
-//! (the program that cargo names), and see that `granted` is near 100 %.
+//! On a computer that does other things too, give it precedence: as root, `echo -20 > /proc/self/autogroup; nice -n -20
+//! target/release/deps/lockfree-…` (the program that cargo names), and see that `granted` is near 100 %.
 //!
 //! A filter is a part of `family/contestant/cell`, such as `queues`, `/Ring` or `2 threads`; the best peer is then the best of those that run.
 

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use stanchion_lockfree::ConcurrentStack;
+use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::memory::{Counted, Hazard};
 use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 
@@ -18,6 +19,7 @@ pub(crate) fn family() -> Family {
         .ours::<Ours<EliminationStack<u64>>>("EliminationStack hazards")
         .ours::<Ours<LockedStack<u64>>>("LockedStack")
         .ours::<Ours<LockedStack<u64, stanchion_spin::TestAndSet>>>("LockedStack TestAndSet")
+        .ours::<Ours<LockedStack<u64, Barging>>>("LockedStack Barging")
         .peer::<scc::Stack<u64>>("scc Stack")
         .peer::<parking_lot::Mutex<Vec<u64>>>("parking_lot Mutex<Vec>")
 }

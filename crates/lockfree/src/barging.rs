@@ -1,8 +1,8 @@
 //! The lock for very short sections: whoever comes by while it is free has it, and whoever finds it held stays away for long.
 //!
 //! Why not a fair lock, or one whose waiters watch it: an operation on a queue or a stack takes a few nanoseconds, and the lines that it touches a
-//! hundred or more to come from another processor. So the lock should change hands rarely: the thread that has the lines should do as much as it wants to,
-//! and the others should neither take the lock's line away to look at it nor be served in turn.
+//! hundred or more to come from another processor. So the lock should change hands rarely: the thread that has the lines should do as much as it
+//! wants to, and the others should neither take the lock's line away to look at it nor be served in turn.
 //!
 //! | a waiter has looked | it stays away for |
 //! | --- | --- |
@@ -11,8 +11,8 @@
 //! | again, and again | 8, 16, 32 µs |
 //! | six times in vain | as [`Patient`] does: yields, then sleeps. The holder has lost its processor, or the section is not short |
 //!
-//! The pauses were measured (`cargo bench -p benches --bench lockfree -- "bounded queues"`). Pauses that double from 0.5 µs on cost two threads without
-//! other work 18 ns a pair of operations instead of 13; a first pause of 4 µs costs two threads that meet only now and then 11 %.
+//! The pauses were measured (`cargo bench -p benches --bench lockfree -- "bounded queues"`). Pauses that double from 0.5 µs on cost two threads
+//! without other work 18 ns a pair of operations instead of 13; a first pause of 4 µs costs two threads that meet only now and then 11 %.
 //!
 //! Source: barging is the usual word; that waiters should stay away for several sections is Anderson 1990's backoff with another first step.
 

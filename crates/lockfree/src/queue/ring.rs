@@ -1,10 +1,11 @@
 //! A bounded queue under a lock: the ring to take if you do not know which to take.
 //!
-//! Why a lock, where rings without one are at hand: each operation of such a ring moves a word that all threads move, so that with two threads a pair of
-//! operations pays for two transfers of a line between processors. A lock that a running thread may take before its turn (*barging*) lets one thread do
-//! hundreds of operations while the lines stay in its cache, and the release is a plain store: a push and a pop have two locked instructions between
-//! them, as many as the best ring without a lock has alone. What one pays with is that the others wait for a thread that stops with the lock, and that
-//! a thread may be passed over for longer; [`NikolaevQueue`](super::NikolaevQueue) is the ring for those who cannot have that.
+//! Why a lock, where rings without one are at hand: each operation of such a ring moves a word that all threads move, so that with two threads a pair
+//! of operations pays for two transfers of a line between processors. A lock that a running thread may take before its turn (*barging*) lets one
+//! thread do hundreds of operations while the lines stay in its cache, and the release is a plain store: a push and a pop have two locked
+//! instructions between them, as many as the best ring without a lock has alone. What one pays with is that the others wait for a thread that stops
+//! with the lock, and that a thread may be passed over for longer; [`NikolaevQueue`](super::NikolaevQueue) is the ring for those who cannot have
+//! that.
 //!
 //! ```text
 //!        head        head + len
@@ -21,7 +22,7 @@
 //!
 //! # Orderings
 //!
-//! The lock orders. The length outside it is Relaxed: a number that was right at some moment.
+//! The lock orders. The length outside it is Relaxed: it is one number, right at some moment.
 //!
 //! Source: the ring is everyone's; that a barging lock around it wins was measured here, see the crate's README.
 

@@ -115,8 +115,8 @@ fn three_threads<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue
     assert_eq!(popped, [1, 2]);
 }
 
-/// With patience for what `takers` can use up in these few turns: with the four million of `with_capacity` a taker and a putter could chase each other
-/// for as many turns.
+/// With patience for what `takers` can use up in these few turns: with the four million of `with_capacity` a taker and a putter could chase each
+/// other for as many turns.
 fn nikolaev(capacity: usize, takers: u64) -> NikolaevQueue<Value> {
     NikolaevQueue::starting_at(capacity, 0, Some(takers))
 }

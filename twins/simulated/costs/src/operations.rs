@@ -6,8 +6,10 @@ use competitive::policy::{
 };
 use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
 use lock_api::{Mutex, RawMutex, RwLock};
+use lockfree::queue::{FaaArrayQueue, LockedRing, NikolaevQueue};
 use lockfree::{
-    CompareExchangeCounter, Counter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
+    CompareExchangeCounter, ConcurrentQueue, Counter, FetchAddCounter, LinkedCounter,
+    LockedCounter, ShardedCounter,
 };
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
@@ -38,6 +40,17 @@ fn locks<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
 
 fn counts<C: Counter + Default + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
     alike(threads, C::default, C::increment)
+}
+
+/// A push and a pop, on a queue that is empty at first.
+fn pairs<Q>(threads: usize, make: impl FnOnce() -> Q) -> Vec<Round>
+where
+    Q: ConcurrentQueue<Item = u64> + Send + Sync + 'static,
+{
+    alike(threads, make, |queue| {
+        let _ = queue.try_push(1);
+        let _ = queue.pop();
+    })
 }
 
 fn tries<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
@@ -136,5 +149,12 @@ pub(crate) fn all() -> Vec<Operation> {
         "lockfree::LinkedCounter increment" => counts::<LinkedCounter>,
         "lockfree::LockedCounter increment" => counts::<LockedCounter>,
         "lockfree::ShardedCounter increment" => counts::<ShardedCounter>,
+        "lockfree::LockedRing push, pop" => |threads| {
+            pairs(threads, || LockedRing::<u64>::with_capacity(1_024))
+        },
+        "lockfree::NikolaevQueue push, pop" => |threads| {
+            pairs(threads, || NikolaevQueue::with_capacity(1_024))
+        },
+        "lockfree::FaaArrayQueue push, pop" => |threads| pairs(threads, FaaArrayQueue::new),
     }
 }

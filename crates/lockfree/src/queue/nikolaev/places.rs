@@ -1,10 +1,10 @@
 //! A ring of places: a queue of small numbers that no thread can hold up, in a fixed array of words.
 //!
-//! Why not the ring of every textbook, where a slot's number says whose turn it is: there a thread that has taken its turn and stops holds up everyone
-//! who comes to the same slot. Here whoever finds a slot not ready leaves a mark in it and goes on to the next turn.
+//! Why not the ring of every textbook, where a slot's number says whose turn it is: there a thread that has taken its turn and stops holds up
+//! everyone who comes to the same slot. Here whoever finds a slot not ready leaves a mark in it and goes on to the next turn.
 //!
-//! Turns are handed out by adding one to `tail` (to put a place in) or to `head` (to take one out). The turn says the slot, and the *cycle*: how often the
-//! ring had been gone round. A slot is one word:
+//! Turns are handed out by adding one to `tail` (to put a place in) or to `head` (to take one out). The turn says the slot, and the *cycle*: how
+//! often the ring had been gone round. A slot is one word:
 //!
 //! ```text
 //!  63            order + 1    order   order - 1      0      2^order slots, for at most 2^(order - 1) places
@@ -27,21 +27,21 @@
 //!
 //! # Why it ends
 //!
-//! Putting: of the 2^order slots at most half hold a place, so whoever is not disturbed comes to one that does not. Taking disturbs it, by marking the
-//! slots ahead of it. That is what `patience` is for: a taker that came to a slot in vain takes one from it, and when it is used up everyone finds the
-//! ring empty until something is put in, which sets it to `limit` again. So the takers stop, and a putter gets through.
+//! Putting: of the 2^order slots at most half hold a place, so whoever is not disturbed comes to one that does not. Taking disturbs it, by marking
+//! the slots ahead of it. That is what `patience` is for: a taker that came to a slot in vain takes one from it, and when it is used up everyone
+//! finds the ring empty until something is put in, which sets it to `limit` again. So the takers stop, and a putter gets through.
 //!
-//! How much patience is enough not to give up too early? When a place is put in, `head` is at most two rounds behind it, and each slot in between uses up
-//! one. Besides, takers that found nothing *before* may still be about to say so: one each, so the limit allows for [`TAKERS`] of them. (The paper allows
-//! for as many as there are places, and asks for no more threads than that.)
+//! How much patience is enough not to give up too early? When a place is put in, `head` is at most two rounds behind it, and each slot in between
+//! uses up one. Besides, takers that found nothing *before* may still be about to say so: one each, so the limit allows for [`TAKERS`] of them. (The
+//! paper allows for as many as there are places, and asks for no more threads than that.)
 //!
 //! # Invariants
 //!
 //! 1. A place is in the ring at most once. At most 2^(order - 1) are used.
 //! 2. A slot's cycle never goes back. In one cycle it holds a place at most once, put there by the one thread that has this turn.
 //! 3. A slot of cycle c with a place is emptied only by the one taker whose turn it is.
-//! 4. When [`put`](Places::put) returns, `patience` is at least `limit` less the number of takers that found nothing since the place's turn was taken,
-//!    or was so when somebody else took the place out.
+//! 4. When [`put`](Places::put) returns, `patience` is at least `limit` less the number of takers that found nothing since the place's turn was
+//!    taken, or was so when somebody else took the place out.
 //!
 //! Cycles and turns are compared by their wrapping difference, so they may wrap: after 2^63 turns, 292 years at one a nanosecond.
 //!
@@ -56,9 +56,9 @@
 //! | (h) Release addition to `head` by a taker | (e) Acquire load by `is_empty` | who sees the taker's turn sees what had been put in before |
 //! | (o) Release emptying of a slot | (e) Acquire load by `is_empty` | who sees it empty sees that `head` has moved |
 //!
-//! (v) adds nothing, and is no load: either it comes before (n), and the putter that reads `patience` afterwards knows what the taker did; or it comes
-//! after, and the taker knows that somebody is about to put something in. A load could miss the latter, and the putter's read the former. The slots'
-//! exchanges by takers, Relaxed or not, carry on what (m) began, since they read the word they change.
+//! (v) adds nothing, and is no load: either it comes before (n), and the putter that reads `patience` afterwards knows what the taker did; or it
+//! comes after, and the taker knows that somebody is about to put something in. A load could miss the latter, and the putter's read the former. The
+//! slots' exchanges by takers, Relaxed or not, carry on what (m) began, since they read the word they change.
 //!
 //! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019 (SCQ). The paper takes sequential consistency for
 //! granted.
@@ -68,7 +68,7 @@ use machine::atomic::{AtomicU64, Fresh, Ordering};
 
 use Ordering::{Acquire, Relaxed, Release};
 
-/// As many threads can be about to find a ring empty at once: more than Linux gives numbers to, which is 2^22.
+/// So many threads can be about to find a ring empty at once: as many as Linux gives numbers to.
 const TAKERS: u64 = 1 << 22;
 
 /// Places on a line of 64 bytes: neighbours in turn are this many slots apart, so that threads with successive turns do not share a line.
