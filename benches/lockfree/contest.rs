@@ -249,7 +249,7 @@ fn pairs<S: Structure>(structure: &S, from: u64, turns: u64, over: &AtomicBool) 
     let start = thread_time();
     while !over.load(Relaxed) {
         let number = from + share.pairs;
-        if share.pairs % LOOK == 0 {
+        if share.pairs.is_multiple_of(LOOK) {
             let (mut before, mut after) = (now(), now());
             for first in [true, false] {
                 if first {

@@ -4,17 +4,76 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
+use lock_api::RawMutex;
+use stanchion_lockfree::heap::sequential::{QuaternaryHeap, SequentialHeap, SkewHeap};
+use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedHeap};
+
 use crate::contest::{Family, Structure};
 
 /// All priority queues.
 pub(crate) fn family() -> Family {
     Family::new("heaps")
+        .ours::<Locked<parking_lot::RawMutex>>("LockedHeap, parking_lot's mutex")
+        .ours::<Locked<stanchion_competitive::RawPolicyMutex>>("LockedHeap")
+        .ours::<Locked<stanchion_spin::TestAndSet>>("LockedHeap, TestAndSet")
+        .ours::<LockedSkew>("LockedSkewHeap")
+        .ours::<HerlihyHeap<u64, ()>>("HerlihyHeap")
+        .ours::<CopiedHeap<u64, ()>>("CopiedHeap")
         .peer::<parking_lot::Mutex<BinaryHeap<Reverse<u64>>>>("parking_lot Mutex<BinaryHeap>")
 }
+
+type Locked<L> = LockedHeap<u64, (), L, QuaternaryHeap<u64, ()>>;
+type LockedSkew = LockedHeap<u64, (), stanchion_competitive::RawPolicyMutex, SkewHeap<u64, ()>>;
 
 /// Numbers that count up, as keys that do not.
 pub(crate) fn key(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl<L, S> Structure for LockedHeap<u64, (), L, S>
+where
+    L: RawMutex + Send + Sync,
+    S: SequentialHeap<Key = u64, Value = ()> + Send,
+{
+    fn make() -> Self {
+        Self::with_capacity(1024)
+    }
+
+    fn first(&self, number: u64) {
+        self.push(key(number), ());
+    }
+
+    fn second(&self) {
+        black_box(self.pop_min());
+    }
+}
+
+impl Structure for HerlihyHeap<u64, ()> {
+    fn make() -> Self {
+        Self::with_capacity(1024)
+    }
+
+    fn first(&self, number: u64) {
+        self.push(key(number), ());
+    }
+
+    fn second(&self) {
+        black_box(self.pop_min());
+    }
+}
+
+impl Structure for CopiedHeap<u64, ()> {
+    fn make() -> Self {
+        Self::new()
+    }
+
+    fn first(&self, number: u64) {
+        self.push(key(number), ());
+    }
+
+    fn second(&self) {
+        black_box(self.pop_min());
+    }
 }
 
 impl Structure for parking_lot::Mutex<BinaryHeap<Reverse<u64>>> {

@@ -3,12 +3,14 @@
 mod copied;
 mod herlihy;
 mod locked;
+mod multi_queue;
 pub mod sequential;
 pub(crate) mod words;
 
 pub use copied::CopiedHeap;
 pub use herlihy::HerlihyHeap;
 pub use locked::{LockedHeap, LockedSkewHeap};
+pub use multi_queue::MultiQueue;
 pub use words::{Block, Total, Words};
 
 use crate::Progress;

@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use stanchion_lockfree::PriorityQueue;
-use stanchion_lockfree::heap::{HerlihyHeap, LockedHeap, LockedSkewHeap, Words};
+use stanchion_lockfree::heap::{HerlihyHeap, LockedHeap, LockedSkewHeap, MultiQueue, Words};
 
 /// A random source for tests: the same numbers on every run.
 struct Random(u64);
@@ -295,6 +295,8 @@ heaps! {
     locked: LockedHeap::<_, _>::new(), exact: true;
     locked_skew: LockedSkewHeap::<_, _>::new(), exact: true;
     locked_spinning: LockedHeap::<_, _, stanchion_spin::TestAndSet>::with_capacity(10), exact: true;
+    multi_queue: MultiQueue::<_, _>::with_heaps(4), exact: false;
+    multi_queue_of_one: MultiQueue::<_, _>::with_heaps(1), exact: true;
     herlihy: HerlihyHeap::new(), exact: true;
     herlihy_in_small_batches: HerlihyHeap::with_batch(1), exact: true;
 }

@@ -26,8 +26,11 @@ use super::SequentialHeap;
 /// Children of a node.
 const CHILDREN: usize = 4;
 
-/// More levels than any array has.
-const LEVELS: usize = usize::BITS as usize / 2 + 1;
+/// The place of the parent of what is not the root.
+#[inline]
+fn parent(place: usize) -> usize {
+    (place - 1) / CHILDREN
+}
 
 /// A heap of one thread in an array.
 ///
@@ -80,37 +83,38 @@ impl<K: Ord, V> SequentialHeap for QuaternaryHeap<K, V> {
     fn push(&mut self, key: K, value: V) {
         let end = self.entries.len();
         let mut place = end;
-        while place > 0 && key < *self.key((place - 1) / CHILDREN) {
-            place = (place - 1) / CHILDREN;
+        while place > 0 && key < *self.key(parent(place)) {
+            place = parent(place);
         }
         // From here on nothing is compared (Invariant 2).
         self.entries.push((key, value));
         let mut hole = end;
         while hole > place {
-            let parent = (hole - 1) / CHILDREN;
-            self.entries.swap(hole, parent);
-            hole = parent;
+            let above = parent(hole);
+            self.entries.swap(hole, above);
+            hole = above;
         }
     }
 
     #[inline]
     fn pop_min(&mut self) -> Option<(K, V)> {
         let last = self.entries.len().checked_sub(1)?;
-        let mut path = [0; LEVELS];
-        let mut depth = 0;
-        while let Some(child) = self.smallest_child(path[depth], last) {
-            depth += 1;
-            path[depth] = child;
+        let mut place = 0;
+        while let Some(child) = self.smallest_child(place, last) {
+            place = child;
         }
-        while depth > 0 && *self.key(last) < *self.key(path[depth]) {
-            depth -= 1;
+        while place > 0 && *self.key(last) < *self.key(place) {
+            place = parent(place);
         }
         // From here on nothing is compared (Invariant 2).
         let mut carried = self.entries.pop()?;
         if last > 0 {
-            for place in path[..=depth].iter().rev() {
-                core::mem::swap(&mut self.entries[*place], &mut carried);
+            // Up the path again: each entry takes its parent's place.
+            while place > 0 {
+                core::mem::swap(&mut self.entries[place], &mut carried);
+                place = parent(place);
             }
+            core::mem::swap(&mut self.entries[0], &mut carried);
         }
         Some(carried)
     }
