@@ -8,7 +8,9 @@
 mod arguments;
 mod bar;
 mod choice;
+pub mod level;
 pub mod locks;
+mod memory;
 pub mod policies;
 pub mod report;
 mod std_lock;
@@ -17,6 +19,8 @@ pub mod table;
 pub use arguments::{at_least_one, parse};
 pub use bar::bar;
 pub use choice::{Choice, Locks, Refused};
+pub use level::Level;
+pub use memory::Memory;
 pub use std_lock::Std;
 
 use lock_api::RawMutex;

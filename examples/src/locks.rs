@@ -20,7 +20,11 @@ macro_rules! locks {
         pub const LOCKS: &[Entry] = &[$(Entry { name: $name, about: $about }),+];
 
         /// Runs `program` with the lock called `name`, which the parser of the arguments has let through.
-        pub(crate) fn run<P: Program>(name: &str, program: P) -> P::Outcome {
+        ///
+        /// # Panics
+        ///
+        /// If there is no such lock.
+        pub fn run<P: Program>(name: &str, program: P) -> P::Outcome {
             match name {
                 $($name => program.run(&|_| <$lock as RawMutex>::INIT),)+
                 other => unreachable!("clap lets only names of the table through, not {other}"),
@@ -46,6 +50,7 @@ locks! {
 pub const DEFAULT: &str = "mcs";
 
 /// For clap: what `--lock` may be.
-pub(crate) fn values() -> Vec<PossibleValue> {
+#[must_use]
+pub fn values() -> Vec<PossibleValue> {
     LOCKS.iter().map(|lock| PossibleValue::new(lock.name).help(lock.about)).collect()
 }

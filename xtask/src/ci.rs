@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{costs, downstream, explored, house, package, shell, torture, tsan, weaken};
+use crate::{costs, downstream, explored, fuzz, house, package, shell, torture, tsan, weaken};
 
 /// A task that CI runs.
 struct Task {
@@ -60,6 +60,11 @@ const TASKS: &[Task] = &[
         name: "package",
         about: "the crates as published, in a stranger's workspace",
         run: package::package,
+    },
+    Task {
+        name: "fuzz",
+        about: "ten seconds of fuzzing for each target, with coverage and AddressSanitizer",
+        run: fuzz::brief,
     },
     Task { name: "tsan", about: "the fence-free locks under ThreadSanitizer", run: tsan::tsan },
 ];

@@ -11,6 +11,7 @@
 //! | `torture` | real threads, more than processors, stalled at random: exclusion and progress |
 //! | `busted` | each of torture's checks catches the lock that is broken for it |
 //! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks, and something in the broken one |
+//! | `fuzz` | bytes that fuzzing invents break no reader and no structure |
 //! | `downstream` | a stranger's crate is modelled by our loom machine |
 //! | `package` | the crates as packaged build and run, feature by feature |
 
@@ -19,6 +20,7 @@ mod costs;
 mod downstream;
 mod explored;
 mod failure;
+mod fuzz;
 mod house;
 mod loom;
 mod orderings;
@@ -74,6 +76,8 @@ enum Task {
     Busted,
     /// Run the fence-free locks under ThreadSanitizer
     Tsan,
+    /// Fuzz on the stable compiler, with coverage and AddressSanitizer
+    Fuzz(fuzz::Options),
     /// Build, run and model the stranger's crate
     Downstream,
     /// Package each published crate and build a stranger's crate from the packages
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         Task::Torture(options) => torture::torture(&options),
         Task::Busted => torture::busted(),
         Task::Tsan => tsan::tsan(),
+        Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Downstream => downstream::downstream(),
         Task::Package => package::package(),
     };

@@ -46,7 +46,10 @@ pub(crate) enum Seats {
 /// # Ok::<(), stanchion_applications::quicksort::Refused>(())
 /// ```
 #[derive(Clone)]
-pub struct Around(std::sync::Arc<dyn Fn(usize, &mut dyn FnMut()) + Send + Sync>);
+pub struct Around(std::sync::Arc<Surround>);
+
+/// With the number of the thread, and its work.
+type Surround = dyn Fn(usize, &mut dyn FnMut()) + Send + Sync;
 
 impl core::fmt::Debug for Around {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

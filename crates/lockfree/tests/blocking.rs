@@ -8,7 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use machine::clock::Deadline;
-use stanchion_lockfree::queue::{LockedQueue, TwoLockQueue};
+use stanchion_lockfree::queue::{
+    FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, TwoLockQueue,
+};
 use stanchion_lockfree::{Blocking, Closed, ConcurrentQueue, Full, PopError, Progress, PushError};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
@@ -140,6 +142,11 @@ fn everything_comes_out_once() {
     everything(TwoLockQueue::<usize>::new(), 3, 3);
     everything(Bounded::new(1), 1, 1);
     everything(Bounded::new(2), 3, 3);
+    everything(LockedRing::<usize>::with_capacity(1), 3, 3);
+    // Full although it has no value, while a thread is in the middle of a pop.
+    everything(NikolaevQueue::with_capacity(1), 3, 3);
+    everything(NikolaevQueue::with_capacity(3), 3, 3);
+    everything(FaaArrayQueue::new(), 3, 3);
 }
 
 fn everything<Q>(queue: Q, pushers: usize, poppers: usize)

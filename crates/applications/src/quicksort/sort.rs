@@ -203,7 +203,7 @@ impl Worker {
             self.sort(table, interval)?;
             in_hand += 1;
             if self.who == 0
-                && in_hand % WATCH_INTERVALS == 0
+                && in_hand.is_multiple_of(WATCH_INTERVALS)
                 && clock::now().nanos_since(watched) >= WATCH_NS
             {
                 watch(table.sorted());

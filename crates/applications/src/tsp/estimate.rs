@@ -12,20 +12,24 @@ use super::instance::Instance;
 use super::tour::Tour;
 use crate::mix::mix;
 
-/// Dives from the start.
+/// Dives from the start, and the bounds after which no other is begun: with many cities each is long, and a tenth of a second should do.
 const DIVES: u64 = 1_000;
+const BOUNDS: u64 = 40_000;
 
 /// Bounds that a search for a tour shorter than `upper` computes.
 pub(super) fn bounds(instance: &Instance, reduced: &Reduced, upper: u64) -> f64 {
-    let mut sum = 0.0;
+    let (mut sum, mut computed, mut dives) = (0.0, 0, 0);
     let mut good = Vec::new();
-    for dive in 0..DIVES {
+    while dives < DIVES && computed < BOUNDS {
+        let dive = dives;
+        dives += 1;
         let (mut tour, mut weight) = (Tour::new(), 1.0);
         for step in 0..instance.cities() as u64 {
             good.clear();
             let mut looked = 0.0;
             for city in tour.next(instance) {
                 looked += 1.0;
+                computed += 1;
                 let next = tour.with(city, instance);
                 if reduced.of(&next, instance) < upper {
                     good.push(next);
@@ -39,7 +43,7 @@ pub(super) fn bounds(instance: &Instance, reduced: &Reduced, upper: u64) -> f64 
             tour = good[(mix(dive << 8 | step) % good.len() as u64) as usize];
         }
     }
-    sum / DIVES as f64
+    sum / dives as f64
 }
 
 /// The decimal logarithm of the number of tours through so many cities, (n - 1)! / 2.

@@ -271,6 +271,10 @@ where
         let Structures { made: makes, done, .. } = &self.structures;
         [("tours made", makes.get(), made), ("tours done with", done.get(), taken)]
             .into_iter()
+            // A counter may be narrower than the threads' own.
+            .map(|(what, found, expected)| {
+                (what, found, expected & u64::MAX >> (u64::BITS - C::BITS))
+            })
             .find(|&(_, found, expected)| found != expected)
             .map(|(what, found, expected)| Fault::Count { what, found, expected })
     }
@@ -353,7 +357,9 @@ impl Worker {
                 search.outstanding.ring();
             }
             taken += 1;
-            if watches && taken % WATCH_TOURS == 0 && clock::now().nanos_since(watched) >= WATCH_NS
+            if watches
+                && taken.is_multiple_of(WATCH_TOURS)
+                && clock::now().nanos_since(watched) >= WATCH_NS
             {
                 watch(search.scene());
                 watched = clock::now();

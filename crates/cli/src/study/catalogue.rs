@@ -5,9 +5,9 @@
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
 use super::experiment::Paper::{self, All89, Fr92, Ms97, Sa92};
-use super::experiment::Part::{self, Activations, Applications, Gang, Lockfree, Threadpool};
+use super::experiment::Part::{self, Activations, Applications, Gang, Threadpool};
 use super::experiment::{Bodies, Experiment};
-use super::{all89, klmo91, regret, regsim};
+use super::{all89, klmo91, ms97, regret, regsim};
 
 /// How many results the papers have; [`BESIDE`] stand beside them.
 #[cfg(test)]
@@ -213,39 +213,12 @@ fn fr92_list() -> Vec<Experiment> {
 
 fn ms97_list() -> Vec<Experiment> {
     let on = Ms97;
-    let structures: &[Part] = &[Lockfree];
-    let programs: &[Part] = &[Lockfree, Applications];
+    let programs: &[Part] = &[Applications];
     vec![
-        waits(
-            "ms97/fig1",
-            on,
-            "1,000,000 enqueue/dequeue pairs, six queues",
-            "The Michael–Scott queue is best, by more than 40 % over the preemption-safe single \
-             lock at 11 processors; ordinary locks degrade with the multiprogramming level, the \
-             others do not.",
-            structures,
-        ),
-        waits(
-            "ms97/fig2",
-            on,
-            "Push/pop pairs, four stacks",
-            "Treiber's stack is best, by more than 45 %.",
-            structures,
-        ),
-        waits(
-            "ms97/fig3",
-            on,
-            "Insert/delete-min pairs, three skew heaps",
-            "The preemption-safe lock wins; the non-blocking heap does not degrade.",
-            structures,
-        ),
-        waits(
-            "ms97/fig4",
-            on,
-            "Increments, three counters",
-            "The non-blocking counter is more than 55 % better.",
-            structures,
-        ),
+        ms97::fig1::EXPERIMENT,
+        ms97::fig2::EXPERIMENT,
+        ms97::fig3::EXPERIMENT,
+        ms97::fig4::EXPERIMENT,
         waits(
             "ms97/fig5",
             on,

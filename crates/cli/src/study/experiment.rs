@@ -196,7 +196,6 @@ pub(crate) enum Part {
     Activations,
     Applications,
     Gang,
-    Lockfree,
     Threadpool,
 }
 
@@ -206,7 +205,6 @@ impl Part {
             Self::Activations => "stanchion-activations (user-level threads)",
             Self::Applications => "the paper's application in stanchion-applications",
             Self::Gang => "stanchion-gang (threads that run together)",
-            Self::Lockfree => "stanchion-lockfree (structures that need no lock)",
             Self::Threadpool => "stanchion-threadpool (five ways to manage ready threads)",
         }
     }

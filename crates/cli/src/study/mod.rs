@@ -15,6 +15,7 @@ mod context;
 mod experiment;
 mod klmo91;
 pub(crate) mod locks;
+mod ms97;
 pub(crate) mod outcome;
 pub(crate) mod regret;
 mod regsim;

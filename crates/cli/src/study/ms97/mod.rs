@@ -1,0 +1,23 @@
+//! Michael, Scott: Relative performance of preemption-safe locking and non-blocking synchronization on multiprogrammed shared-memory
+//! multiprocessors, 1997.
+//!
+//! ```text
+//! rows ──┬─ real (this computer, its programs stopped by a pseudo-scheduler; peers) ──┐
+//!        └─ simulated (Challenge) ────────────────────────────────────────────────────┴─▶ grid ─▶ fig1 … fig4
+//! ```
+//!
+//! [`grid`] is what was measured: every structure, every number of processors, every multiprogramming level. The rules by which the figures are judged stand in
+//! their files.
+
+pub(crate) mod fig1;
+pub(crate) mod fig2;
+pub(crate) mod fig3;
+pub(crate) mod fig4;
+mod grid;
+mod judge;
+mod peers;
+mod real;
+mod simulated;
+
+/// The row all others are divided by: the preemption-safe single lock. The same in every figure.
+const BASE: usize = real::BASE;

@@ -1,0 +1,175 @@
+//! The structures of figures 1 to 4, and what a process does with them.
+//!
+//! | kind | what |
+//! | --- | --- |
+//! | [`Kind::Ordinary`] | under a test-and-test-and-set lock with bounded exponential backoff |
+//! | [`Kind::Safe`] | under the same lock, whose taker and holder asks not to be preempted |
+//! | [`Kind::NonBlocking`] | without a lock |
+//!
+//! The nodes of all are type-stable: they come from pools with counted pointers, as the paper's did. Its own rows come first in each list, the others are ours.
+//!
+//! Compiled twice, as a part of `real` and of `simulated`, which say whose structures these are.
+
+use std::marker::PhantomData;
+
+use super::lockfree::counter::{
+    CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
+};
+use super::lockfree::heap::{CopiedHeap, HerlihyHeap, LockedSkewHeap};
+use super::lockfree::memory::Counted;
+use super::lockfree::queue::{
+    LockedQueue, MichaelScottQueue, NikolaevQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
+};
+use super::lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
+use super::lockfree::{ConcurrentQueue, ConcurrentStack, Counter, PriorityQueue};
+use super::spin::contention::Polling;
+use super::spin::{PreemptionSafe, Spin, TestAndSet};
+
+use super::super::grid::Kind;
+
+/// Test-and-test-and-set with bounded exponential backoff, which only spins.
+pub(crate) type Ordinary = TestAndSet<Polling, Spin>;
+/// The same, asking not to be preempted.
+pub(crate) type Safe = PreemptionSafe<Polling, Spin>;
+
+/// A structure that processes share, and what each does with it over and over.
+pub(crate) trait Subject: Send + Sync {
+    /// One turn: each operation once, `rest` after each of them. `key` is random.
+    fn turn(&self, key: u64, rest: &mut dyn FnMut());
+}
+
+/// A line of a figure.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// Makes one that holds so many entries before the processes begin.
+    pub(crate) make: fn(usize) -> Box<dyn Subject>,
+}
+
+struct Queue<Q>(Q);
+
+impl<Q: ConcurrentQueue<Item = u64> + Send + Sync> Subject for Queue<Q> {
+    fn turn(&self, key: u64, rest: &mut dyn FnMut()) {
+        assert!(self.0.try_push(key).is_ok(), "there is always room");
+        rest();
+        // Each process has pushed before it pops.
+        assert!(self.0.pop().is_some(), "more was popped than pushed");
+        rest();
+    }
+}
+
+struct Stack<S>(S);
+
+impl<S: ConcurrentStack<Item = u64> + Send + Sync> Subject for Stack<S> {
+    fn turn(&self, key: u64, rest: &mut dyn FnMut()) {
+        self.0.push(key);
+        rest();
+        assert!(self.0.pop().is_some(), "more was popped than pushed");
+        rest();
+    }
+}
+
+struct Heap<H>(H);
+
+impl<H: PriorityQueue<Key = u64, Value = u64> + Send + Sync> Subject for Heap<H> {
+    fn turn(&self, key: u64, rest: &mut dyn FnMut()) {
+        self.0.push(key, key);
+        rest();
+        assert!(self.0.pop_min().is_some(), "more was popped than pushed");
+        rest();
+    }
+}
+
+struct Count<C>(C);
+
+impl<C: Counter + Send + Sync> Subject for Count<C> {
+    fn turn(&self, _key: u64, rest: &mut dyn FnMut()) {
+        self.0.increment();
+        rest();
+    }
+}
+
+/// Makes rows of one family.
+struct Make<T>(PhantomData<T>);
+
+impl<Q: ConcurrentQueue<Item = u64> + Default + Send + Sync + 'static> Make<Queue<Q>> {
+    const fn queue(name: &'static str, kind: Kind) -> Row {
+        Row { name, kind, make: |_| Box::new(Queue(Q::default())) }
+    }
+}
+
+impl<S: ConcurrentStack<Item = u64> + Default + Send + Sync + 'static> Make<Stack<S>> {
+    const fn stack(name: &'static str, kind: Kind) -> Row {
+        Row { name, kind, make: |_| Box::new(Stack(S::default())) }
+    }
+}
+
+impl<H: PriorityQueue<Key = u64, Value = u64> + Default + Send + Sync + 'static> Make<Heap<H>> {
+    const fn heap(name: &'static str, kind: Kind) -> Row {
+        let make: fn(usize) -> Box<dyn Subject> = |entries| {
+            let heap = H::default();
+            // Spread evenly and in no order: each odd multiple of this number is another one, modulo 2^64.
+            let keys = (1..=entries as u64).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            keys.for_each(|key| heap.push(key, key));
+            Box::new(Heap(heap))
+        };
+        Row { name, kind, make }
+    }
+}
+
+impl<C: Counter + Default + Send + Sync + 'static> Make<Count<C>> {
+    const fn counter(name: &'static str, kind: Kind) -> Row {
+        Row { name, kind, make: |_| Box::new(Count(C::default())) }
+    }
+}
+
+/// The row all others are divided by: one preemption-safe lock.
+pub(crate) const BASE: usize = 1;
+
+/// Of the ring: more than all processes hold at a time.
+const ROOM: usize = 1_024;
+
+/// Figure 1, in the order of the paper's legend: one lock, two locks, none.
+pub(crate) const QUEUES: &[Row] = &[
+    Make::<Queue<LockedQueue<u64, Ordinary>>>::queue("single ordinary lock", Kind::Ordinary),
+    Make::<Queue<LockedQueue<u64, Safe>>>::queue("single preemption-safe lock", Kind::Safe),
+    Make::<Queue<TwoLockQueue<u64, Ordinary>>>::queue("two ordinary locks", Kind::Ordinary),
+    Make::<Queue<TwoLockQueue<u64, Safe>>>::queue("two preemption-safe locks", Kind::Safe),
+    Make::<Queue<MichaelScottQueue<u64, Counted>>>::queue("Michael-Scott", Kind::NonBlocking),
+    Make::<Queue<PrakashLeeJohnsonQueue<u64, Counted>>>::queue(
+        "Prakash-Lee-Johnson",
+        Kind::NonBlocking,
+    ),
+    Row {
+        name: "Nikolaev's ring",
+        kind: Kind::NonBlocking,
+        make: |_| Box::new(Queue(NikolaevQueue::with_capacity(ROOM))),
+    },
+];
+
+/// Figure 2.
+pub(crate) const STACKS: &[Row] = &[
+    Make::<Stack<LockedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
+    Make::<Stack<LockedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
+    Make::<Stack<TreiberStack<u64, Counted>>>::stack("Treiber", Kind::NonBlocking),
+    Make::<Stack<HerlihyStack<u64>>>::stack("Herlihy", Kind::NonBlocking),
+    Make::<Stack<EliminationStack<u64, Counted>>>::stack("elimination", Kind::NonBlocking),
+];
+
+/// Figure 3.
+pub(crate) const HEAPS: &[Row] = &[
+    Make::<Heap<LockedSkewHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
+    Make::<Heap<LockedSkewHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
+    Make::<Heap<HerlihyHeap<u64, u64>>>::heap("Herlihy, optimized copying", Kind::NonBlocking),
+    Make::<Heap<CopiedHeap<u64, u64>>>::heap("Herlihy, full copy", Kind::NonBlocking),
+];
+
+/// Figure 4.
+pub(crate) const COUNTERS: &[Row] = &[
+    Make::<Count<LockedCounter<Ordinary>>>::counter("ordinary lock", Kind::Ordinary),
+    Make::<Count<LockedCounter<Safe>>>::counter("preemption-safe lock", Kind::Safe),
+    Make::<Count<LinkedCounter>>::counter("LL/SC", Kind::NonBlocking),
+    Make::<Count<CompareExchangeCounter>>::counter("compare-exchange", Kind::NonBlocking),
+    Make::<Count<FetchAddCounter>>::counter("fetch-and-add", Kind::NonBlocking),
+    Make::<Count<ShardedCounter>>::counter("sharded", Kind::NonBlocking),
+];

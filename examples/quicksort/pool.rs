@@ -1,0 +1,178 @@
+//! The structures that hold the intervals: one line each.
+
+use clap::builder::PossibleValue;
+use examples::{Memory, Program, locks};
+use lock_api::RawMutex;
+use stanchion_applications::Around;
+use stanchion_applications::quicksort::{
+    InQueue, InStack, Interval, Options, Pool, Refused, Run, run_with,
+};
+use stanchion_lockfree::Progress;
+use stanchion_lockfree::memory::{Counted, Hazard};
+use stanchion_lockfree::queue::{
+    LockedQueue, MichaelScottQueue, NikolaevQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
+};
+use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
+
+/// What a structure needs besides its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    Lock,
+    Memory,
+    Nothing,
+}
+
+/// A structure by name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    about: &'static str,
+    pub(crate) needs: Needs,
+}
+
+/// What `--queue` may be.
+pub(crate) const QUEUES: &[Entry] = &[
+    Entry {
+        name: "michael-scott",
+        about: "a linked list with compare-exchange at both ends; non-blocking",
+        needs: Needs::Memory,
+    },
+    Entry {
+        name: "prakash-lee-johnson",
+        about: "the same with snapshots, which help what is unfinished; non-blocking",
+        needs: Needs::Memory,
+    },
+    Entry {
+        name: "ring",
+        about: "Nikolaev's bounded ring of 1024, without reclamation; non-blocking",
+        needs: Needs::Nothing,
+    },
+    Entry { name: "two-lock", about: "a linked list with a lock at each end", needs: Needs::Lock },
+    Entry { name: "locked", about: "a ring buffer under one lock", needs: Needs::Lock },
+];
+
+/// What `--stack` may be.
+pub(crate) const STACKS: &[Entry] = &[
+    Entry {
+        name: "treiber",
+        about: "a linked list with compare-exchange at the top; non-blocking",
+        needs: Needs::Memory,
+    },
+    Entry {
+        name: "herlihy",
+        about: "by Herlihy's methodology, without unnecessary copying; non-blocking",
+        needs: Needs::Memory,
+    },
+    Entry {
+        name: "elimination",
+        about: "Treiber's, in which a push and a pop may meet elsewhere; non-blocking",
+        needs: Needs::Memory,
+    },
+    Entry { name: "locked", about: "a vector under a lock", needs: Needs::Lock },
+];
+
+/// Room in the bounded ring.
+const ROOM: usize = 1024;
+
+/// For clap.
+pub(crate) fn values(entries: &[Entry]) -> Vec<PossibleValue> {
+    entries.iter().map(|entry| PossibleValue::new(entry.name).help(entry.about)).collect()
+}
+
+/// Which of the two families, and the name in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Structure {
+    Queue(String),
+    Stack(String),
+}
+
+impl Structure {
+    pub(crate) fn needs(&self) -> Needs {
+        let (entries, name) = match self {
+            Self::Queue(name) => (QUEUES, name),
+            Self::Stack(name) => (STACKS, name),
+        };
+        let entry = entries.iter().find(|entry| entry.name == name);
+        entry.map_or(Needs::Nothing, |entry| entry.needs)
+    }
+}
+
+/// What came of a run, and what its structure promises.
+pub(crate) type Outcome = Result<(Run, Progress), Refused>;
+
+/// A run to be made over some structure.
+pub(crate) struct Sorting<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) numbers: Vec<u32>,
+    pub(crate) around: &'a Around,
+    pub(crate) watch: &'a mut dyn FnMut(usize),
+}
+
+impl Sorting<'_> {
+    fn over<P: Pool>(self, pool: P) -> Outcome {
+        let Self { options, numbers, around, watch } = self;
+        run_with(options, numbers, pool, around, watch).map(|run| (run, P::PROGRESS))
+    }
+
+    /// Runs over `structure`, which has a memory or a lock as far as it needs one.
+    pub(crate) fn run(self, structure: &Structure, memory: Memory, lock: &str) -> Outcome {
+        match (structure, memory) {
+            _ if structure.needs() == Needs::Lock => {
+                locks::run(lock, WithLock { sorting: self, structure })
+            }
+            (Structure::Queue(name), memory) => match (name.as_str(), memory) {
+                ("prakash-lee-johnson", Memory::Counted) => {
+                    self.over(InQueue(PrakashLeeJohnsonQueue::<Interval, Counted>::new()))
+                }
+                ("prakash-lee-johnson", Memory::Hazard) => {
+                    self.over(InQueue(PrakashLeeJohnsonQueue::<Interval, Hazard>::new()))
+                }
+                ("ring", _) => self.over(InQueue(NikolaevQueue::<Interval>::with_capacity(ROOM))),
+                (_, Memory::Counted) => {
+                    self.over(InQueue(MichaelScottQueue::<Interval, Counted>::new()))
+                }
+                (_, Memory::Hazard) => {
+                    self.over(InQueue(MichaelScottQueue::<Interval, Hazard>::new()))
+                }
+            },
+            (Structure::Stack(name), memory) => match (name.as_str(), memory) {
+                ("herlihy", Memory::Counted) => {
+                    self.over(InStack(HerlihyStack::<Interval, Counted>::new()))
+                }
+                ("herlihy", Memory::Hazard) => {
+                    self.over(InStack(HerlihyStack::<Interval, Hazard>::new()))
+                }
+                ("elimination", Memory::Counted) => {
+                    self.over(InStack(EliminationStack::<Interval, Counted>::new()))
+                }
+                ("elimination", Memory::Hazard) => {
+                    self.over(InStack(EliminationStack::<Interval, Hazard>::new()))
+                }
+                (_, Memory::Counted) => {
+                    self.over(InStack(TreiberStack::<Interval, Counted>::new()))
+                }
+                (_, Memory::Hazard) => self.over(InStack(TreiberStack::<Interval, Hazard>::new())),
+            },
+        }
+    }
+}
+
+/// A run over a structure with a lock.
+struct WithLock<'a, 's> {
+    sorting: Sorting<'a>,
+    structure: &'s Structure,
+}
+
+impl Program for WithLock<'_, '_> {
+    type Outcome = Outcome;
+
+    fn run<L: RawMutex + Send + Sync + 'static>(self, _make: &dyn Fn(&str) -> L) -> Outcome {
+        match self.structure {
+            Structure::Queue(name) if name == "two-lock" => {
+                self.sorting.over(InQueue(TwoLockQueue::<Interval, L>::new()))
+            }
+            Structure::Queue(_) => self.sorting.over(InQueue(LockedQueue::<Interval, L>::new())),
+            Structure::Stack(_) => self.sorting.over(InStack(LockedStack::<Interval, L>::new())),
+        }
+    }
+}
