@@ -2,7 +2,7 @@
 //!
 //! | model | threads | bound | what would go wrong |
 //! | --- | --- | --- | --- |
-//! | `a_late_reader_with_…` | 2 | 2 preemptions | who looks at a node that is taken out meanwhile reads one that is not there, or goes astray behind it |
+//! | `a_late_reader_with_…` | 2 | 2 preemptions | who looks at a node that is taken out meanwhile reads what is not there, or goes astray |
 //! | `a_hazard_is_seen_bounded` | 2 | 3 | a scan misses an announcement and frees the node, or lets it be used again too early |
 //! | `nested_operations_of_two_threads_bounded` | 2 | 2 | two operations of one thread, or of two without an index, take one record |
 //! | `two_threads_allocate_and_discard_…` | 2 | none with hazards, 3 with counts | two own one node |
@@ -106,8 +106,8 @@ impl<M: Memory> Place<M> {
     }
 }
 
-/// One looks behind the first node while the other puts another in front, takes both out and gives them back. With counts the first then has the other one
-/// behind it, which lies in a segment that the one who looks may not have seen.
+/// One looks behind the first node while the other puts another in front, takes both out and gives them back. With counts the first then has the
+/// other one behind it, which lies in a segment that the one who looks may not have seen.
 fn late_reader<M: Memory>() {
     let place = Place::<M>::with_two();
     let other = {
