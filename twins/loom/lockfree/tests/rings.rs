@@ -221,3 +221,22 @@ fn segments_three_threads_bounded() {
     let model = Model::new().preemptions(3);
     explore("segments_three_threads_bounded", model, || three_threads(segments(1)));
 }
+
+/// Two pops in vain use the patience up, and move the tail, before the push takes its turn: it must see that.
+#[test]
+fn nikolaev_patience_bounded() {
+    explore("nikolaev_patience_bounded", Model::new().preemptions(3), || {
+        let queue = nikolaev(1, 1);
+        assert!(queue.try_push(value(0)).is_ok());
+        assert_eq!(numbers([queue.pop()]), [0]);
+        let queue = Arc::new(queue);
+        let pusher = {
+            let queue = queue.clone();
+            thread::spawn(move || assert!(queue.try_push(value(1)).is_ok(), "there was room"))
+        };
+        let mut popped = numbers([queue.pop(), queue.pop()]);
+        pusher.join().unwrap();
+        popped.extend(numbers([queue.pop()]));
+        assert_eq!(popped, [1]);
+    });
+}
