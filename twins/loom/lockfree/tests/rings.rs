@@ -240,3 +240,25 @@ fn nikolaev_patience_bounded() {
         assert_eq!(popped, [1]);
     });
 }
+
+/// One thread comes a round later to the slot that the other is about to empty, and marks it unsafe: the next push must see that its turn has been passed.
+#[test]
+fn nikolaev_passed_turn_bounded() {
+    explore("nikolaev_passed_turn_bounded", Model::new().preemptions(3), || {
+        let queue = nikolaev(1, 3);
+        assert!(queue.try_push(value(7)).is_ok());
+        let queue = Arc::new(queue);
+        let other = {
+            let queue = queue.clone();
+            thread::spawn(move || {
+                if let Some(value) = queue.pop() {
+                    assert!(queue.try_push(value).is_ok(), "its place was free");
+                }
+            })
+        };
+        let mut popped = numbers([queue.pop(), queue.pop()]);
+        other.join().unwrap();
+        popped.extend(numbers([queue.pop()]));
+        assert_eq!(popped, [7]);
+    });
+}
