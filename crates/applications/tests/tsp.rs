@@ -145,6 +145,23 @@ fn what_cannot_be_searched_is_refused() {
     assert!(long.ends_with(" hours on one processor; the limit is 1.0e1"), "{long}");
 }
 
+/// Without a tour to begin with a search takes longer than is estimated, which supposes one: then the limit holds all the same.
+#[test]
+fn a_search_that_comes_to_the_limit_is_broken_off() {
+    for threads in [1, 3] {
+        let free = Options { threads, head_start: false, ..Options::default() };
+        let run = searched(&gr17(), &free);
+        let most = run.threads.iter().map(|share| share.bounds).max().expect("a thread");
+        let limit = run.estimate as u64 + 1;
+        assert!(most > 2 * limit, "{most} for {}", run.estimate);
+        let refused = tsp::run(&gr17(), Simple::default(), &Options { limit, ..free });
+        let Err(Refused::Endless { cities: 17, looked, .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(looked > limit);
+    }
+}
+
 /// A stack of which one pop misbehaves.
 struct OutOfOrder {
     inside: Stack<Tour>,

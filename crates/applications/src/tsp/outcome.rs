@@ -30,7 +30,8 @@ pub struct Options {
     pub head_start: bool,
     /// A tour with at most so many cities left, within [`LEAF`], goes on the stack and is completed by one thread.
     pub leaf: usize,
-    /// Refused is what is estimated to compute more bounds than this. One takes about a microsecond.
+    /// Refused is what is estimated to compute more bounds than this, and a search is broken off in which a thread has computed more. One takes about a
+    /// microsecond.
     pub limit: u64,
     /// Whether each thread stays on one processor, which are dealt out in turn.
     pub pinned: bool,
@@ -79,6 +80,20 @@ pub enum Refused {
         /// How many there are.
         cities: usize,
         /// Bounds to be computed, by Knuth's random dives.
+        estimate: f64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The estimate was too low: a thread has come to [`Options::limit`] without an end.
+    #[error(
+        "{cities} cities are too many for an exact search: it was broken off after {looked} tours, of which it was estimated to look at {estimate:.1e}; the limit is {limit:.1e} for each thread"
+    )]
+    Endless {
+        /// How many there are.
+        cities: usize,
+        /// Bounds computed, all threads together.
+        looked: u64,
+        /// Bounds expected.
         estimate: f64,
         /// The limit.
         limit: u64,

@@ -165,6 +165,10 @@ where
     let begun = head_start.then_some((upper, cities));
     let (length, tour) = found.chain(begun).min().unwrap_or_default();
     let threads: Vec<Share> = workers.iter().map(|worker| worker.share).collect();
+    if threads.iter().any(|share| share.bounds > limit) {
+        let looked = threads.iter().map(|share| share.bounds).sum();
+        return Err(Refused::Endless { cities: instance.cities(), looked, estimate, limit });
+    }
     let fault = search.fault(length, &tour, &threads);
     Ok(Run { length, tour, fault, estimate, elapsed, threads })
 }
@@ -357,6 +361,10 @@ impl Worker {
                 search.outstanding.ring();
             }
             taken += 1;
+            if self.share.bounds > search.options.limit {
+                // All others stop, too.
+                search.outstanding.give_up();
+            }
             if watches
                 && taken.is_multiple_of(WATCH_TOURS)
                 && clock::now().nanos_since(watched) >= WATCH_NS
