@@ -5,25 +5,25 @@ use std::collections::BinaryHeap;
 use std::hint::black_box;
 
 use lock_api::RawMutex;
-use stanchion_lockfree::heap::sequential::{QuaternaryHeap, SequentialHeap, SkewHeap};
-use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedHeap};
+use stanchion_lockfree::barging::Barging;
+use stanchion_lockfree::heap::sequential::SequentialHeap;
+use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
 
 use crate::contest::{Family, Structure};
 
 /// All priority queues.
 pub(crate) fn family() -> Family {
     Family::new("heaps")
-        .ours::<Locked<parking_lot::RawMutex>>("LockedHeap, parking_lot's mutex")
-        .ours::<Locked<stanchion_competitive::RawPolicyMutex>>("LockedHeap")
-        .ours::<Locked<stanchion_spin::TestAndSet>>("LockedHeap, TestAndSet")
-        .ours::<LockedSkew>("LockedSkewHeap")
+        .ours::<LockedHeap<u64, (), Barging>>("LockedHeap<Barging>")
+        .ours::<LockedHeap<u64, ()>>("LockedHeap")
+        .ours::<LockedHeap<u64, (), stanchion_spin::TestAndSet>>("LockedHeap<TestAndSet>")
+        .ours::<LockedArrayHeap<u64, (), Barging>>("LockedArrayHeap<Barging>")
+        .ours::<LockedArrayHeap<u64, ()>>("LockedArrayHeap")
+        .ours::<MultiQueue<u64, ()>>("MultiQueue")
         .ours::<HerlihyHeap<u64, ()>>("HerlihyHeap")
         .ours::<CopiedHeap<u64, ()>>("CopiedHeap")
         .peer::<parking_lot::Mutex<BinaryHeap<Reverse<u64>>>>("parking_lot Mutex<BinaryHeap>")
 }
-
-type Locked<L> = LockedHeap<u64, (), L, QuaternaryHeap<u64, ()>>;
-type LockedSkew = LockedHeap<u64, (), stanchion_competitive::RawPolicyMutex, SkewHeap<u64, ()>>;
 
 /// Numbers that count up, as keys that do not.
 pub(crate) fn key(number: u64) -> u64 {
@@ -37,6 +37,20 @@ where
 {
     fn make() -> Self {
         Self::with_capacity(1024)
+    }
+
+    fn first(&self, number: u64) {
+        self.push(key(number), ());
+    }
+
+    fn second(&self) {
+        black_box(self.pop_min());
+    }
+}
+
+impl Structure for MultiQueue<u64, ()> {
+    fn make() -> Self {
+        Self::new()
     }
 
     fn first(&self, number: u64) {

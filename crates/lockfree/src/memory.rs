@@ -14,7 +14,7 @@
 //! | used again | at once | when no thread has announced that it looks at the node |
 //! | a stopped thread keeps back | nothing | what it has announced and what waits in its own list |
 //! | allocates | when the structure is larger than it ever was | when the thread's spare nodes are used up |
-//! | can go wrong | a thread is stopped between two instructions for exactly a multiple of 2^32 uses of one pointer: 86 s at 50 million a second | no |
+//! | can go wrong | a thread is stopped between two instructions for a multiple of 2^32 uses of one pointer: 86 s at 50 million a second | no |
 //!
 //! # How a structure uses it
 //!
@@ -41,7 +41,8 @@ pub enum Hazard {}
 
 /// The nodes of one structure.
 ///
-/// Dropping it frees all nodes that were retired or discarded, but drops no value: what is still linked must have been taken out and discarded by then.
+/// Dropping it frees all nodes that were retired or discarded, but drops no value: what is still linked must have been taken out and discarded by
+/// then.
 ///
 /// # Safety
 ///
@@ -69,7 +70,8 @@ pub unsafe trait Store<T>: Sized {
     fn enter(&self) -> Self::Operation<'_>;
 }
 
-/// What a link holds: null or a node. Two pointers from one link are equal only if nothing happened in between that [`Link::compare_exchange`] must notice.
+/// What a link holds: null or a node. Two pointers from one link are equal only if nothing happened in between that [`Link::compare_exchange`] must
+/// notice.
 #[doc(hidden)]
 pub trait Pointer: Copy + PartialEq {
     /// Whether it is null, with whatever tag.
@@ -113,8 +115,8 @@ pub const HAZARDS: usize = 3;
 
 /// An operation of one thread: from here on the nodes it protects stay nodes, until it is dropped.
 ///
-/// A node is *owned* from [`allocate`](Self::allocate) until its pointer is first published, and again by the thread whose compare-exchange took the last
-/// way to it away.
+/// A node is *owned* from [`allocate`](Self::allocate) until its pointer is first published, and again by the thread whose compare-exchange took the
+/// last way to it away.
 #[doc(hidden)]
 pub trait Operation<'s, T> {
     /// The structure's memory.
@@ -122,8 +124,8 @@ pub trait Operation<'s, T> {
     /// Where a node's value is.
     type Slot: Copy;
 
-    /// The pointer in `link`, loaded with Acquire; if it is not null, its node may be looked at until this `hazard` (below [`HAZARDS`]) protects another
-    /// or the operation ends.
+    /// The pointer in `link`, loaded with Acquire; if it is not null, its node may be looked at until this `hazard` (below [`HAZARDS`]) protects
+    /// another or the operation ends.
     ///
     /// `link` must be such that a node is only retired after the link no longer names it: a structure's own top, head or tail.
     fn protect(&self, hazard: usize, link: &LinkOf<'s, Self, T>) -> PointerOf<'s, Self, T>;
@@ -156,7 +158,8 @@ pub trait Operation<'s, T> {
     ///
     /// # Safety
     ///
-    /// The caller's compare-exchange gave it the value of this slot, nobody takes it twice, and the operation has protected the slot's node since before.
+    /// The caller's compare-exchange gave it the value of this slot, nobody takes it twice, and the operation has protected the slot's node since
+    /// before.
     unsafe fn take(&self, slot: Self::Slot) -> T;
 
     /// Gives a node back that others may still look at; its value has been taken out of `slot`.

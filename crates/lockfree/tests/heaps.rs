@@ -8,7 +8,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use stanchion_lockfree::PriorityQueue;
-use stanchion_lockfree::heap::{HerlihyHeap, LockedHeap, LockedSkewHeap, MultiQueue, Words};
+use stanchion_lockfree::heap::{
+    HerlihyHeap, LockedArrayHeap, LockedHeap, LockedSkewHeap, MultiQueue, Words,
+};
 
 /// A random source for tests: the same numbers on every run.
 struct Random(u64);
@@ -293,6 +295,7 @@ macro_rules! heaps {
 
 heaps! {
     locked: LockedHeap::<_, _>::new(), exact: true;
+    locked_array: LockedArrayHeap::<_, _>::new(), exact: true;
     locked_skew: LockedSkewHeap::<_, _>::new(), exact: true;
     locked_spinning: LockedHeap::<_, _, stanchion_spin::TestAndSet>::with_capacity(10), exact: true;
     multi_queue: MultiQueue::<_, _>::with_heaps(4), exact: false;

@@ -96,6 +96,7 @@ impl Settings {
 }
 
 /// In nanoseconds.
+#[cfg_attr(not(all(target_os = "linux", not(miri))), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) quantum: u64,

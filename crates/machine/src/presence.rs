@@ -150,8 +150,13 @@ pub fn runs(index: usize) -> Option<bool> {
 #[derive(Debug)]
 #[must_use = "the thread goes back when this is dropped"]
 pub struct Pulled {
-    /// Does the work when it is dropped.
-    _thread: backend::presence::Pulled,
+    thread: backend::presence::Pulled,
+}
+
+impl Drop for Pulled {
+    fn drop(&mut self) {
+        backend::presence::put_back(&self.thread);
+    }
 }
 
 /// Brings the thread with that index to the calling thread's processor, as soon as the caller leaves that to it: recovery, where a thread that was preempted
@@ -166,7 +171,7 @@ pub struct Pulled {
 ///
 /// `None` if it is not registered, if it may not run there, or if the system cannot do it (not Linux). In a model nothing moves.
 pub fn pull(index: usize) -> Option<Pulled> {
-    backend::presence::pull(index).map(|thread| Pulled { _thread: thread })
+    backend::presence::pull(index).map(|thread| Pulled { thread })
 }
 
 /// Whether switch records can be had here.

@@ -55,15 +55,18 @@ use crate::Progress;
 /// let heap: stanchion_lockfree::heap::LockedHeap<u32, std::rc::Rc<()>> = Default::default();
 /// shared(&heap);
 /// ```
-pub struct LockedHeap<K, V, L = RawPolicyMutex, S = QuaternaryHeap<K, V>>
+pub struct LockedHeap<K, V, L = RawPolicyMutex, S = SkewHeap<K, V>>
 where
     S: SequentialHeap<Key = K, Value = V>,
 {
     heap: Mutex<L, UnsafeCell<S>>,
 }
 
-/// The paper's: a skew heap under one lock.
+/// The paper's, by name: a skew heap under one lock.
 pub type LockedSkewHeap<K, V, L = RawPolicyMutex> = LockedHeap<K, V, L, SkewHeap<K, V>>;
+
+/// An array with four children to a node, under one lock.
+pub type LockedArrayHeap<K, V, L = RawPolicyMutex> = LockedHeap<K, V, L, QuaternaryHeap<K, V>>;
 
 impl<K, V, L: RawMutex, S: SequentialHeap<Key = K, Value = V>> LockedHeap<K, V, L, S> {
     /// An empty heap, which has not allocated.

@@ -2,11 +2,11 @@
 //!
 //! Why not one heap: whoever pops the smallest of all must agree with everybody else who does. Here nobody waits for a lock that is held, but goes to
 //! another heap; the price is that what is popped is only *among* the smallest. Programs that search best first usually do not mind, and check what they
-//! pop anyway.
+//! pop anyway. It is for many processors: on two, a [`LockedHeap`](super::LockedHeap) is several times faster (`cargo bench -p benches --bench lockfree -- heaps/`).
 //!
 //! ```text
 //! push:  any heap whose lock is free
-//! pop:   two heaps at random whose locks are free; the smaller of their smallest
+//! pop:   two heaps at random, if their locks are free; the smaller of their smallest
 //!        none of the two had any: look at all, from a random one on
 //!        none had any: look again; nobody has pushed since? it was empty
 //! ```
@@ -192,14 +192,14 @@ impl<K: Ord, V, L: RawMutex> MultiQueue<K, V, L> {
     /// The smaller of the smallest of two heaps, if they have any and their locks are free.
     fn pop_of_two(&self) -> Option<(K, V)> {
         let count = self.heaps.len();
-        let one = random(count);
-        // Another one, unless there is none.
-        let two = if count == 1 { one } else { (one + 1 + random(count - 1)) % count };
+        // Independent of each other, as in the paper: they may be the same.
+        let (one, two) = (random(count), random(count));
         let hold = |heap: usize| {
             let heap = &self.heaps[heap];
             if heap.has_entries() { heap.try_hold() } else { None }
         };
         let one = hold(one);
+        // If it is the same, its lock is held.
         let two = hold(two);
         let smaller = match (one, two) {
             (Some(one), Some(two)) => {
@@ -369,7 +369,7 @@ mod tests {
         for heaps in [2, 4, 8] {
             let queue: MultiQueue<usize, (), TestAndSet> = MultiQueue::with_heaps(heaps);
             // The same numbers on every run.
-            RANDOM.set(heaps as u64);
+            RANDOM.set(0x9e37_79b9_7f4a_7c15 ^ heaps as u64);
             (0..ENTRIES).for_each(|key| queue.push(key, ()));
             // Counts of entries by key, as sums over ranges (Fenwick), to find ranks in.
             let mut left = vec![0_usize; ENTRIES + 1];

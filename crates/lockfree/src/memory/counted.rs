@@ -1,11 +1,11 @@
 //! Counted pointers into a pool of nodes that stay nodes.
 //!
-//! Why not free what is not needed any more: a thread that has read a pointer may look at the node much later. Here it then finds a node, if not the one
-//! that it meant, and its compare-exchange fails because the pointer's tag has gone up. So nothing has to be announced, a stopped thread keeps
+//! Why not free what is not needed any more: a thread that has read a pointer may look at the node much later. Here it then finds a node, if not the
+//! one that it meant, and its compare-exchange fails because the pointer's tag has gone up. So nothing has to be announced, a stopped thread keeps
 //! nothing back, and nodes are used again at once. The price: the memory stays as large as the structure once was, until it is dropped.
 //!
-//! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address leave, are used up in 1.3 ms at 50 million operations
-//! a second. 32 bits last 86 s, and a thread must stop between two instructions for exactly a multiple of that.
+//! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address leave, are used up in 1.3 ms at 50 million
+//! operations a second. 32 bits last 86 s, and a thread must stop between two instructions for exactly a multiple of that.
 //!
 //! ```text
 //!  63        32 31         0
@@ -17,14 +17,15 @@
 //!                                 └────────────┘ └────────────┘ └────────────┘
 //! ```
 //!
-//! Why `slot`: in Michael and Scott's queue the value taken is that of the node *after* the one taken out, which stays as the dummy, and may be taken out,
-//! used again and filled before the taker has read its value. So the taker reads the slot, which is an atomic word, before its
-//! compare-exchange, and if that succeeds owns the storage, wherever the node is by then. The node taken out gets that storage for its next value.
+//! Why `slot`: in Michael and Scott's queue the value taken is that of the node *after* the one taken out, which stays as the dummy, and may be taken
+//! out, used again and filled before the taker has read its value. So the taker reads the slot, which is an atomic word, before its compare-exchange,
+//! and if that succeeds owns the storage, wherever the node is by then. The node taken out gets that storage for its next value.
 //!
 //! # Invariants
 //!
 //! 1. An index in a pointer is 0, or has been handed out by `used`, and its segment was in place before any pointer with it was written.
-//! 2. Each storage belongs to one owned or linked node, the one whose slot names it, or to the taker of its value; except that a queue's dummy has none.
+//! 2. Each storage belongs to one owned or linked node, the one whose slot names it, or to the taker of its value; except that a queue's dummy has
+//!    none.
 //! 3. `next` and the top of the free list change their tag with every write, and no tag is ever set back.
 //!
 //! # Orderings
@@ -32,7 +33,7 @@
 //! | event | ordering | partner |
 //! | --- | --- | --- |
 //! | put a node on the free list: exchange `free` | Release | the Acquire with which another takes it from there: slot and storage are its own then |
-//! | take a node from it: load `free`, exchange `free` | Acquire, Acquire | the Release above. All writes of `free` are exchanges, so each acquires from all before |
+//! | take a node from it: load `free`, exchange `free` | Acquire, Acquire | the Release above: all writes of `free` are exchanges |
 //! | `next` on the free list | Release | the Acquire load of a thread that looks at a node which has been given back meanwhile |
 //! | `next` of a new node | Release | as on the free list: a null from a later use must not look like the end of a queue |
 //! | `slot` | Relaxed | nobody: written by the owner, and read by others only for an exchange that fails if the node has changed hands |
@@ -232,8 +233,8 @@ impl<T> CountedStore<T> {
     }
 }
 
-// SAFETY: nodes are never freed while the store lives, so that all may be looked at; an exchange that expects a pointer from before the node's last change
-// fails by its tag (Invariant 3); values are reached only through slots, each owned by one thread at a time (Invariant 2).
+// SAFETY: nodes are never freed while the store lives, so that all may be looked at; an exchange that expects a pointer from before the node's last
+// change fails by its tag (Invariant 3); values are reached only through slots, each owned by one thread at a time (Invariant 2).
 unsafe impl<T> Store<T> for CountedStore<T> {
     type Pointer = Tagged;
     type Link = CountedLink;
@@ -296,8 +297,8 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
     #[inline]
     fn allocate_empty(&self) -> Tagged {
         let index = self.store.owned();
-        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came has
-        // changed, and does not take this null for the end of a queue.
+        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came
+        // has changed, and does not take this null for the end of a queue.
         self.store.entry(index).next.store(Tagged::NULL, Ordering::Release);
         Tagged::new(index, 0)
     }

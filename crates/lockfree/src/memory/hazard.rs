@@ -1,10 +1,10 @@
 //! Hazard pointers: a thread announces which nodes it looks at, and nobody frees those.
 //!
-//! Why not epochs: a thread that stops in the middle of an operation then keeps back everything that is taken out from there on, without bound. Here it
-//! keeps back three nodes, and what waits in its own list.
+//! Why not epochs: a thread that stops in the middle of an operation then keeps back everything that is taken out from there on, without bound. Here
+//! it keeps back three nodes, and what waits in its own list.
 //!
-//! Why written here: memory that is not made of `machine`'s atomics can be neither modelled nor stalled nor simulated. Why per structure and not for the
-//! whole process: dropping the structure frees everything, values need not be `'static`, and a scan looks at who uses *this* structure.
+//! Why written here: memory that is not made of `machine`'s atomics can be neither modelled nor stalled nor simulated. Why per structure and not for
+//! the whole process: dropping the structure frees everything, values need not be `'static`, and a scan looks at who uses *this* structure.
 //!
 //! ```text
 //! who looks                            who takes out
@@ -15,8 +15,8 @@
 //! is the link still N?                 is N announced by anybody? if not, use it again or free it
 //! ```
 //!
-//! If the look at the link comes before the change, [`heavy`] makes the announcement visible to the scan, and N stays. If it comes after, it does not find N,
-//! and the thread does not touch it.
+//! If the look at the link comes before the change, [`heavy`] makes the announcement visible to the scan, and N stays. If it comes after, it does not
+//! find N, and the thread does not touch it.
 //!
 //! Each thread has a record in each structure that it has used, found by its [`index`]; a thread with that index later goes on with it, list and all.
 //! A thread that has no index, because it is ending or there are too many, takes a guest's record for the length of the operation, and so does an
@@ -24,9 +24,9 @@
 //!
 //! # Garbage
 //!
-//! A record scans when [`SCAN`] more nodes wait in its list than the last scan had to leave there. So in a structure that *t* threads have used at a time,
-//! at most `SCAN` + 3*t* nodes wait in each list, (`SCAN` + 3*t*) · *t* in all, whoever is stopped where; and at most `SCAN` lie ready
-//! to be used again in each record.
+//! A record scans when [`SCAN`] more nodes wait in its list than the last scan had to leave there. So in a structure that *t* threads have used at a
+//! time, at most `SCAN` + 3*t* nodes wait in each list, (`SCAN` + 3*t*) · *t* in all, whoever is stopped where; and at most `SCAN` lie ready to be
+//! used again in each record.
 //!
 //! # Invariants
 //!
@@ -46,8 +46,8 @@
 //! | set `taken` of a guest's record: exchange | Acquire | the Release store that cleared it |
 //! | put a guest's record into the list | Release | the Acquire load of who walks the list |
 //!
-//! Source: Maged Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004; the asymmetric barrier is what folly's
-//! `hazptr` does (2018).
+//! Source: Maged Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004; the asymmetric barrier is what
+//! folly's `hazptr` does (2018).
 //!
 //! [`light`]: asymmetric::light
 //! [`heavy`]: asymmetric::heavy

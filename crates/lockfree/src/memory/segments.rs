@@ -1,6 +1,7 @@
 //! An array that grows while threads use it and never moves: segments of doubling size, found by arithmetic.
 //!
-//! Why not a `Vec` behind a lock: a thread that stops while it grows it would stop the others. Why not a list: an element is found by its index, at once.
+//! Why not a `Vec` behind a lock: a thread that stops while it grows it would stop the others. Why not a list: an element is found by its index, at
+//! once.
 //!
 //! | segment | elements | begins at |
 //! | --- | --- | --- |

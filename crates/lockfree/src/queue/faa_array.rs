@@ -275,10 +275,10 @@ impl<T> FaaArrayQueue<T> {
             let link = unsafe { operation.next(first) };
             // Acquire: what those knew who took numbers. So what `put` and `next` show is not older.
             let taken = segment.taken.load(Ordering::Acquire);
-            // Acquire: so that `next` is looked at afterwards.
-            let put = segment.put.load(Ordering::Acquire);
-            // Acquire: pairs with the Release of the push that linked it.
-            if taken >= put && link.load(Ordering::Acquire).is_null() {
+            // Relaxed, both: in which order does not matter, for while `put` is at most CELLS nothing is linked behind.
+            if taken >= segment.put.load(Ordering::Relaxed)
+                && link.load(Ordering::Relaxed).is_null()
+            {
                 return None;
             }
             // AcqRel: see the header.
@@ -331,25 +331,23 @@ impl<T> FaaArrayQueue<T> {
             let link = unsafe { operation.next(first) };
             // Acquire: as in `pop`.
             let taken = segment.taken.load(Ordering::Acquire);
-            // Acquire: so that the cells are looked at afterwards.
-            let put = segment.put.load(Ordering::Acquire);
-            let full = |cell: &Cell<T>| {
-                // Acquire: so that `next` and `taken` are looked at afterwards.
-                cell.state.load(Ordering::Acquire) == FULL
-            };
-            let some =
-                taken < CELLS && segment.cells[taken..put.clamp(taken, CELLS)].iter().any(full);
+            // Relaxed, as the cells are: not older than what those knew who took numbers. Cells never become empty again, so those that are not full
+            // now were not when `put` was read.
+            let put = segment.put.load(Ordering::Relaxed);
+            let full = |cell: &Cell<T>| cell.state.load(Ordering::Relaxed) == FULL;
+            if taken < CELLS && segment.cells[taken..put.clamp(taken, CELLS)].iter().any(full) {
+                return false;
+            }
             // Acquire: pairs with the Release of the push that linked it.
             let next = link.load(Ordering::Acquire);
-            if taken >= CELLS && !next.is_null() {
-                self.leave(&operation, first, next);
-                continue;
+            if next.is_null() {
+                return true;
             }
-            // Nobody has taken a number meanwhile: cells from there on only fill, and the next segment has the value that it came with.
-            // Relaxed: after the Acquires.
-            if segment.taken.load(Ordering::Relaxed) == taken {
-                return !some && next.is_null();
+            // Nobody goes on to the next segment, and to the value with which it came, before all cells have been given to pops.
+            if taken < CELLS {
+                return false;
             }
+            self.leave(&operation, first, next);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A stack whose pushes and pops may meet elsewhere.
 //!
-//! A push and a pop that come at the same time cancel out: the stack is the same before and after. So a push that has lost the race for the top leaves its
-//! node for a moment in one of several places, and a pop that has lost looks there. If they meet, both are done, and the top was not touched: what is
-//! waste in [Treiber's](super::TreiberStack) stack, the time for which a loser stays away, is where the work gets done here.
+//! A push and a pop that come at the same time cancel out: the stack is the same before and after. So a push that has lost the race for the top
+//! leaves its node for a moment in one of several places, and a pop that has lost looks there. If they meet, both are done, and the top was not
+//! touched: what is waste in [Treiber's](super::TreiberStack) stack, the time for which a loser stays away, is where the work gets done here.
 //!
 //! ```text
 //!           lost           ┌───────┬───────┬───────┬───────┐           lost
@@ -11,15 +11,15 @@
 //!   └───────────────────────────►    top ──► node ──► …    ◄──────────────────────┘
 //! ```
 //!
-//! How many places are in use adapts: one more when two pushes wanted the same place, one less when an offer found nobody. A pop that finds nothing on the stack
-//! does not look for offers; it says so.
+//! How many places are in use adapts: one more when two pushes wanted the same place, one less when an offer found nobody. A pop that finds nothing
+//! on the stack does not look for offers; it says so.
 //!
 //! Why it is not the fastest: on two processors hardly two threads lose at the same time. It needs many processors that do nothing but push and pop.
 //!
 //! # Invariants
 //!
-//! 1. A place is null, or a node with a value that belongs to the push which put it there until a compare-exchange takes it away: the push's own, which then
-//!    goes on with the node, or a pop's, which then owns node and value.
+//! 1. A place is null, or a node with a value that belongs to the push which put it there until a compare-exchange takes it away: the push's own,
+//!    which then goes on with the node, or a pop's, which then owns node and value.
 //! 2. A push protects its node while it offers it, so that no other offer in the same place can look like its own.
 //!
 //! # Orderings
@@ -33,8 +33,8 @@
 //!
 //! Those of the stack are in [`treiber`](super::TreiberStack).
 //!
-//! Source: Hendler, Shavit, Yerushalmi, "A Scalable Lock-free Stack Algorithm", SPAA 2004. There both sides wait for each other; here only pushes leave
-//! something, since a pop has nothing to leave but its wish.
+//! Source: Hendler, Shavit, Yerushalmi, "A Scalable Lock-free Stack Algorithm", SPAA 2004. There both sides wait for each other; here only pushes
+//! leave something, since a pop has nothing to leave but its wish.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicUsize, Ordering};

@@ -5,22 +5,23 @@
 //! shared between an old version and a new one except for its top; so what is copied is the top alone.
 //!
 //! ```text
-//! version ──► block: top ──► node ──► node ──► null        a push by another thread, before its exchange:
-//!                             ▲
-//!                block: top ──► node ┘
+//! version ──► block: top ──► node ──► node ──► null
+//!                              ▲
+//! own block: top ──► new node ─┘                       a push, before its exchange makes `version` point to its own block
 //! ```
 //!
-//! Why not this one: it does with two words, the version and the top, what [Treiber's](super::TreiberStack) does with one. It is here because the paper
-//! measures it: what a general method costs beside an algorithm made for the purpose, when all that can be saved has been saved.
+//! Why not this one: it does with two words, the version and the top, what [Treiber's](super::TreiberStack) does with one. It is here because the
+//! paper measures it: what a general method costs beside an algorithm made for the purpose, when all that can be saved has been saved.
 //!
-//! The paper's load-linked and store-conditional are here a load and a compare-exchange of a pointer that [`memory`](crate::memory) keeps from coming back. That also does
-//! the work of Herlihy's two check counters: a block that was used again while it was read is one whose pointer is not `version` any more. A block is a node
-//! without a value, whose `next` is the copy of the top.
+//! The paper's load-linked and store-conditional are here a load and a compare-exchange of a pointer that [`memory`](crate::memory) keeps from coming
+//! back. That also does the work of Herlihy's two check counters: a block that was used again while it was read is one whose pointer is not
+//! `version` any more. A block is a node without a value, whose `next` is the copy of the top; the memory keeps the spare ones.
 //!
 //! # Invariants
 //!
 //! 1. `version` is null, which is an empty stack, or a block that no thread writes any more. Blocks are never on the list.
-//! 2. The thread whose exchange moves `version` owns the block that it was, and a pop's thread also the node that is not reached any more, with its value.
+//! 2. The thread whose exchange moves `version` owns the block that it was, and a pop's thread also the node that is not reached any more, with its
+//!    value.
 //!
 //! # Orderings
 //!
@@ -31,8 +32,8 @@
 //! | read the top of a block | Acquire | the Release above |
 //! | `next` of a node | Relaxed | nobody: comes with the version |
 //!
-//! Source: Maurice Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", ACM TOPLAS 15(5), 1993; Michael and Scott 1997, sections 3
-//! and 4.2.
+//! Source: Maurice Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", ACM TOPLAS 15(5), 1993; Michael and Scott 1997, sections
+//! 3 and 4.2.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::Ordering;

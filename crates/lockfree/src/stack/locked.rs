@@ -1,7 +1,7 @@
 //! A stack under a lock: an array, and whichever lock one likes.
 //!
-//! Why it is here: it is what the others are measured against, and where no thread stops at a bad time it is hard to beat. An array needs no node for a
-//! value, and a lock that a running thread may take before its turn keeps the array's end in one processor's cache for many operations in a row.
+//! Why it is here: it is what the others are measured against, and where no thread stops at a bad time it is hard to beat. An array needs no node for
+//! a value, and a lock that a running thread may take before its turn keeps the array's end in one processor's cache for many operations in a row.
 //!
 //! # Invariants
 //!

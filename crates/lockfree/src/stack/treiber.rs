@@ -12,8 +12,8 @@
 //!                                         take top's value; retire top
 //! ```
 //!
-//! What `top.next` says is what was under `top` when it was pushed. If the exchange finds `top` still in place, it is what is under it now: a node that was
-//! taken out cannot be on top again as the same pointer, which is what [`memory`](crate::memory) is for.
+//! What `top.next` says is what was under `top` when it was pushed. If the exchange finds `top` still in place, it is what is under it now: a node
+//! that was taken out cannot be on top again as the same pointer, which is what [`memory`](crate::memory) is for.
 //!
 //! # Invariants
 //!
@@ -24,9 +24,9 @@
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | push: exchange `top` | Release | the Acquire load of [`protect`](Operation::protect), and that of `pop_all`'s exchange: value and `next` are there |
+//! | push: exchange `top` | Release | the Acquire load of `protect`, and that of `pop_all`'s exchange: value and `next` are there |
 //! | pop: exchange `top` | Relaxed | nobody: what is written was published by the push of that node, and an exchange passes that on |
-//! | pop all: exchange `top` | Acquire | the Release of the pushes of all nodes of the chain: each of them, and each exchange after them, was an exchange |
+//! | pop all: exchange `top` | Acquire | the Release of the pushes of all its nodes: every write of `top` since is an exchange |
 //! | `next` | Relaxed | nobody: comes with the node |
 //!
 //! Source: R. Kent Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118, 1986; Michael and Scott 1997, section 4.2.

@@ -35,7 +35,7 @@ macro_rules! all_structures {
             queue FaaArrayQueue: queue::FaaArrayQueue<T> = queue::FaaArrayQueue::new();
             heap HerlihyHeap: heap::HerlihyHeap<u64, T> = heap::HerlihyHeap::new();
             heap LockedHeap: heap::LockedHeap<u64, T> = heap::LockedHeap::new();
-            heap LockedSkewHeap: heap::LockedSkewHeap<u64, T> = heap::LockedSkewHeap::new();
+            heap LockedArrayHeap: heap::LockedArrayHeap<u64, T> = heap::LockedArrayHeap::new();
         }
     };
 }

@@ -56,10 +56,8 @@ pub(crate) fn pull(index: usize) -> Option<Pulled> {
     inside::pull(index).map(|before| Pulled { index, before })
 }
 
-impl Drop for Pulled {
-    fn drop(&mut self) {
-        if inside::is_running() {
-            inside::put_back(self.index, self.before);
-        }
+pub(crate) fn put_back(pulled: &Pulled) {
+    if inside::is_running() {
+        inside::put_back(pulled.index, pulled.before);
     }
 }

@@ -75,7 +75,7 @@ fn beside<R: Send + 'static>(
 }
 
 fn model() -> Model {
-    Model::new().objects(64).preemptions(2)
+    Model::new().objects(64).preemptions(3)
 }
 
 #[test]

@@ -19,7 +19,7 @@
 use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_lockfree_loom::PriorityQueue;
-use stanchion_lockfree_loom::heap::{HerlihyHeap, LockedHeap, LockedSkewHeap, MultiQueue};
+use stanchion_lockfree_loom::heap::{HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
 use stanchion_spin::TestAndSet;
 
 /// A key's value.
@@ -49,7 +49,7 @@ macro_rules! heap {
 heap! {
     HerlihyHeap<u64, Value> = HerlihyHeap::with_batch(1);
     LockedHeap<u64, Value, TestAndSet> = LockedHeap::new();
-    LockedSkewHeap<u64, Value, TestAndSet> = LockedHeap::new();
+    LockedArrayHeap<u64, Value, TestAndSet> = LockedHeap::new();
     // One heap: with several, what comes first is a matter of chance.
     MultiQueue<u64, Value> = MultiQueue::with_heaps(1);
 }
@@ -199,7 +199,7 @@ macro_rules! models {
 models! {
     herlihy_heap: HerlihyHeap<u64, Value>, 40, true;
     locked_heap: LockedHeap<u64, Value, TestAndSet>, 20, false;
-    locked_skew_heap: LockedSkewHeap<u64, Value, TestAndSet>, 20, false;
+    locked_array_heap: LockedArrayHeap<u64, Value, TestAndSet>, 20, false;
     multi_queue: MultiQueue<u64, Value>, 20, true;
 }
 

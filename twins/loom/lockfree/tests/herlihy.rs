@@ -60,7 +60,7 @@ fn three_update_bounded() {
         let object = Arc::new(Herlihy::new((0, 0)));
         let others = [beside(&object, add), beside(&object, add)];
         add(&object);
-        others.map(|other| other.join().unwrap());
+        others.into_iter().for_each(|other| other.join().unwrap());
         assert_eq!(object.get(), (3, 3));
     });
 }

@@ -12,7 +12,8 @@
 //! | `reuse_meets_a_slow_push` | the same with a push |
 //! | `three_threads` | 3 |
 //!
-//! With 2 preemptions as `…_bounded`; two threads also without bound, where that ends within seconds: with hazard pointers it does not.
+//! With 2 preemptions as `…_bounded`, three threads with hazard pointers with 1; two threads also without bound, where that ends within seconds: with
+//! hazard pointers, and with snapshots, it does not.
 //!
 //! Nodes keep their values in checked cells, so that a queue which gives a value to the right thread too early fails too.
 
@@ -179,7 +180,7 @@ fn three_threads<Q: Queue>() {
 }
 
 macro_rules! models {
-    ($($module:ident: $queue:ty $(, unbounded { $($name:ident: $body:ident;)+ })?;)+) => {$(
+    ($($module:ident: $queue:ty, three $three:literal $(, unbounded { $($name:ident: $body:ident;)+ })?;)+) => {$(
         mod $module {
             use super::*;
 
@@ -192,6 +193,8 @@ macro_rules! models {
                 two_threads_push_and_pop_bounded: two_threads;
                 reuse_meets_a_slow_pop_bounded: reuse_pop;
                 reuse_meets_a_slow_push_bounded: reuse_push;
+            }
+            models! { [$module $queue, Model::new().preemptions($three)]
                 three_threads_bounded: three_threads;
             }
             $(models! { [$module $queue, Model::new()]
@@ -209,22 +212,20 @@ macro_rules! models {
 }
 
 models! {
-    michael_scott_counted: MichaelScottQueue<u32, Counted>, unbounded {
+    michael_scott_counted: MichaelScottQueue<u32, Counted>, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;
         a_first_push_meets_a_pop: first_push;
     };
-    michael_scott_hazard: MichaelScottQueue<u32, Hazard>;
-    prakash_lee_johnson_counted: PrakashLeeJohnsonQueue<u32, Counted>, unbounded {
-        a_push_meets_a_pop: push_and_pop;
-    };
-    prakash_lee_johnson_hazard: PrakashLeeJohnsonQueue<u32, Hazard>;
-    two_lock: TwoLockQueue<u32, Lock>, unbounded {
+    michael_scott_hazard: MichaelScottQueue<u32, Hazard>, three 1;
+    prakash_lee_johnson_counted: PrakashLeeJohnsonQueue<u32, Counted>, three 2;
+    prakash_lee_johnson_hazard: PrakashLeeJohnsonQueue<u32, Hazard>, three 1;
+    two_lock: TwoLockQueue<u32, Lock>, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;
         a_first_push_meets_a_pop: first_push;
         two_threads_push: two_push;
         two_threads_pop: two_pop;
     };
-    locked: LockedQueue<u32, Lock>, unbounded {
+    locked: LockedQueue<u32, Lock>, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;
         a_first_push_meets_a_pop: first_push;
         two_threads_push: two_push;

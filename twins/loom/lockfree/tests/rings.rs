@@ -221,3 +221,44 @@ fn segments_three_threads_bounded() {
     let model = Model::new().preemptions(3);
     explore("segments_three_threads_bounded", model, || three_threads(segments(1)));
 }
+
+/// Two pops in vain use the patience up, and move the tail, before the push takes its turn: it must see that.
+#[test]
+fn nikolaev_patience_bounded() {
+    explore("nikolaev_patience_bounded", Model::new().preemptions(3), || {
+        let queue = nikolaev(1, 1);
+        assert!(queue.try_push(value(0)).is_ok());
+        assert_eq!(numbers([queue.pop()]), [0]);
+        let queue = Arc::new(queue);
+        let pusher = {
+            let queue = queue.clone();
+            thread::spawn(move || assert!(queue.try_push(value(1)).is_ok(), "there was room"))
+        };
+        let mut popped = numbers([queue.pop(), queue.pop()]);
+        pusher.join().unwrap();
+        popped.extend(numbers([queue.pop()]));
+        assert_eq!(popped, [1]);
+    });
+}
+
+/// One thread comes a round later to the slot that the other is about to empty, and marks it unsafe: the next push must see that its turn has been passed.
+#[test]
+fn nikolaev_passed_turn_bounded() {
+    explore("nikolaev_passed_turn_bounded", Model::new().preemptions(3), || {
+        let queue = nikolaev(1, 3);
+        assert!(queue.try_push(value(7)).is_ok());
+        let queue = Arc::new(queue);
+        let other = {
+            let queue = queue.clone();
+            thread::spawn(move || {
+                if let Some(value) = queue.pop() {
+                    assert!(queue.try_push(value).is_ok(), "its place was free");
+                }
+            })
+        };
+        let mut popped = numbers([queue.pop(), queue.pop()]);
+        other.join().unwrap();
+        popped.extend(numbers([queue.pop()]));
+        assert_eq!(popped, [7]);
+    });
+}

@@ -166,24 +166,20 @@ impl Places {
             let turn = self.tail.fetch_add(1, Acquire);
             let (slot, cycle) = self.turn(turn);
             // Acquire (s): pairs with (m).
-            let mut word = slot.load(Acquire);
-            while before(self.cycle_of(word), cycle)
+            let word = slot.load(Acquire);
+            if before(self.cycle_of(word), cycle)
                 && self.place_of(word) == self.none()
                 // Relaxed: (m), (s) show it past the turn if the mark was left by the taker with this turn; one that comes later changes the word.
                 && (word & self.unsafe_bit() == 0 || !before(turn, self.head.load(Relaxed)))
+                // Release (p): pairs with (t). Relaxed on failure: somebody was here, and there are more turns.
+                && slot.compare_exchange(word, cycle | place, Release, Relaxed).is_ok()
             {
-                // Release (p): pairs with (t). Acquire on failure: as (s).
-                match slot.compare_exchange(word, cycle | place, Release, Acquire) {
-                    Ok(_) => {
-                        // Relaxed: by (v), (n) it is not older than what those said who were too early to see the turn. Rarely changed, so that the
-                        // line stays where it is; by an exchange, so that nobody subtracts from what it was.
-                        if self.patience.load(Relaxed) != self.limit {
-                            self.patience.swap(self.limit, Relaxed);
-                        }
-                        return;
-                    }
-                    Err(changed) => word = changed,
+                // Relaxed: by (v), (n) it is not older than what those said who were too early to see the turn. Rarely changed, so that the line
+                // stays where it is; by an exchange, so that nobody subtracts from what it was.
+                if self.patience.load(Relaxed) != self.limit {
+                    self.patience.swap(self.limit, Relaxed);
                 }
+                return;
             }
         }
     }

@@ -91,6 +91,7 @@ pub(crate) fn means() -> Means {
 }
 
 /// Lets the calling thread stay although its slice is over, if it has asked and does not stay already. For a signal handler.
+#[cfg(any(all(target_os = "linux", not(miri)), test))]
 pub(super) fn lend() -> bool {
     ASKED.with(|asked| {
         let lends =
@@ -103,11 +104,13 @@ pub(super) fn lend() -> bool {
 }
 
 /// Whether the calling thread stays on sufferance.
+#[cfg(any(all(target_os = "linux", not(miri)), test))]
 pub(super) fn is_lent() -> bool {
     ASKED.with(|asked| asked.lent.load(Ordering::Relaxed))
 }
 
 /// The calling thread has given way, or nobody wants its processor any more.
+#[cfg(any(all(target_os = "linux", not(miri)), test))]
 pub(super) fn settle() {
     ASKED.with(|asked| asked.lent.store(false, Ordering::Relaxed));
 }

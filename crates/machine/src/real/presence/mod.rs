@@ -12,7 +12,7 @@ mod slots;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(crate) use self::{
     check::status,
-    pull::{Pulled, pull},
+    pull::{Pulled, pull, put_back},
     slots::{Ticket, of, register, runs, thread_ends, unregister},
 };
 
@@ -20,5 +20,5 @@ pub(crate) use self::{
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 pub(crate) use elsewhere::{
-    Pulled, Ticket, of, pull, register, runs, status, thread_ends, unregister,
+    Pulled, Ticket, of, pull, put_back, register, runs, status, thread_ends, unregister,
 };

@@ -42,11 +42,9 @@ pub(crate) fn pull(index: usize) -> Option<Pulled> {
     set(tid, &only, bytes).then_some(Pulled { tid, before, bytes })
 }
 
-impl Drop for Pulled {
-    fn drop(&mut self) {
-        // Its own affinity of before. If those processors have been taken from the process since, the thread stays where it is.
-        let _ = set(self.tid, &self.before, self.bytes);
-    }
+pub(crate) fn put_back(pulled: &Pulled) {
+    // Its own affinity of before. If those processors have been taken from the process since, the thread stays where it is.
+    let _ = set(pulled.tid, &pulled.before, pulled.bytes);
 }
 
 fn set(tid: i32, mask: &[usize; WORDS], bytes: usize) -> bool {
