@@ -78,7 +78,7 @@ pub struct LinkedCell {
 
 /// What [`LinkedCell::load_linked`] has seen: the value, and the right to store if it is still the last.
 ///
-/// It is a note, not a reservation: it holds nothing up, may be kept as long as one likes, copied, and dropped without a word.
+/// It is a note, not a reservation: it keeps nobody waiting, may be kept as long as one likes, copied, and dropped without a word.
 #[derive(Clone, Copy)]
 #[must_use = "a link that nobody stores through or validates was loaded in vain; `load` gives just the value"]
 pub struct Link<'c> {

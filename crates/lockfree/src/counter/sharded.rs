@@ -95,7 +95,7 @@ impl ShardedCounter {
         }
     }
 
-    /// The line of the thread with this index.
+    /// The line of the thread with this index, made if it is not there.
     #[inline]
     fn line(&self, index: usize) -> &AtomicU64 {
         let (segment, place) = place(index);

@@ -29,39 +29,47 @@
 //! A thread is *stuck* if it has used 60 ms of processor time for one operation, or sleeps in one for two seconds. That it has not run for long on a busy
 //! computer says nothing.
 //!
-//! Harness: none, because a process that forks should have one thread. Linux on x86-64 and aarch64 only; where ptrace is forbidden the test says so and
+//! Harness: none, because a process that forks should have one thread. Linux with glibc on x86-64 and aarch64 only; where ptrace is forbidden the test says so and
 //! is skipped. On an aarch64 without LSE atomics a single step ends every exclusive access, so no compare-exchange ever succeeds there: this is seen
 //! by the number of steps, and skipped too.
 
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod allocator;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod breakpoint;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod child;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod peers;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod run;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-#[path = "../common/structures.rs"]
-mod structures;
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod tracer;
-
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-use stanchion_lockfree as lockfree;
-
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-#[global_allocator]
-static ALLOCATOR: allocator::Bump = allocator::Bump;
-
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn main() -> std::process::ExitCode {
-    run::main()
+/// Items for systems where the test can run.
+macro_rules! traced {
+    ($($item:item)+) => {$(
+        #[cfg(all(
+            target_os = "linux",
+            target_env = "gnu",
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        ))]
+        $item
+    )+};
 }
 
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+traced! {
+    mod allocator;
+    mod breakpoint;
+    mod child;
+    mod peers;
+    mod run;
+    #[path = "../common/structures.rs"]
+    mod structures;
+    mod tracer;
+
+    use stanchion_lockfree as lockfree;
+
+    #[global_allocator]
+    static ALLOCATOR: allocator::Bump = allocator::Bump;
+
+    fn main() -> std::process::ExitCode {
+        run::main()
+    }
+}
+
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
 fn main() {
-    println!("progress: skipped, it needs ptrace of Linux on x86-64 or aarch64");
+    println!("progress: skipped, it needs ptrace of Linux, glibc, and x86-64 or aarch64");
 }

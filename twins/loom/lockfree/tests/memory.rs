@@ -4,6 +4,7 @@
 //! | --- | --- | --- | --- |
 //! | `a_late_reader_with_…` | 2 | 2 preemptions | who looks at a node that is taken out meanwhile reads what is not there, or goes astray |
 //! | `a_hazard_is_seen_bounded` | 2 | 3 | a scan misses an announcement and frees the node, or lets it be used again too early |
+//! | `who_reads_…has_read_before_the_next_use_bounded` | 2 | 3 | the next use of a node writes to it while it is still read |
 //! | `nested_operations_of_two_threads_bounded` | 2 | 2 | two operations of one thread, or of two without an index, take one record |
 //! | `two_threads_allocate_and_discard_…` | 2 | none with hazards, 3 with counts | two own one node |
 //!
@@ -136,6 +137,48 @@ fn seen<M: Memory>() {
     place.empty();
 }
 
+/// One reads the values of two nodes under one hazard, while the other takes one of them away, the first or the last, and uses it again as soon as it can.
+///
+/// Nobody takes a value out here, so that the reads and the next write of the cell have only the hazard between them.
+fn read<M: Memory>(contested_first: bool) {
+    let place = Place::<M>::with_two();
+    let elsewhere = Place::<M>::with_two();
+    let reader = {
+        let (place, elsewhere) = (place.clone(), elsewhere);
+        thread::spawn(move || {
+            let operation = place.store.enter();
+            let links = [&place.link, &elsewhere.link];
+            for link in if contested_first { links } else { [links[1], links[0]] } {
+                let node = operation.protect(0, link);
+                if !node.is_null() {
+                    // SAFETY: protected.
+                    let slot = unsafe { operation.slot(node) };
+                    // SAFETY: it is protected, the value is a plain number, and nobody else takes it.
+                    assert_eq!(unsafe { operation.take(slot) }, 1);
+                }
+            }
+        })
+    };
+    {
+        let operation = place.store.enter();
+        let first = place.link.load(Acquire);
+        let null = <M::Store<u32> as Store<u32>>::NULL;
+        assert!(place.link.compare_exchange(first, null, AcqRel, Relaxed));
+        // SAFETY: owned since the exchange.
+        let slot = unsafe { operation.slot(first) };
+        // SAFETY: as above.
+        unsafe { operation.retire(first, slot) };
+        // Another scan, if the first node was looked at in the last one; and two nodes, one of which may be it.
+        let another = operation.allocate(8);
+        // SAFETY: owned.
+        let slot = unsafe { operation.slot(another) };
+        // SAFETY: as above.
+        unsafe { operation.retire(another, slot) };
+        let _used = [operation.allocate(9), operation.allocate(9)];
+    }
+    reader.join().unwrap();
+}
+
 /// Operations inside of operations, of two threads.
 fn nested() {
     let place = Place::<Hazard>::with_two();
@@ -191,6 +234,8 @@ models! {
     a_late_reader_with_counts_bounded: late_reader::<Counted>, 2;
     a_late_reader_with_hazards_bounded: late_reader::<Hazard>, 2;
     a_hazard_is_seen_bounded: seen::<Hazard>, 3;
+    who_reads_has_read_before_the_next_use_bounded: || read::<Hazard>(true), 3;
+    who_reads_last_has_read_before_the_next_use_bounded: || read::<Hazard>(false), 3;
     nested_operations_of_two_threads_bounded: nested, 2;
     two_threads_allocate_and_discard_with_counts_bounded: allocate_and_discard::<Counted>, 3;
     two_threads_allocate_and_discard_with_hazards: allocate_and_discard::<Hazard>;

@@ -12,8 +12,8 @@
 //! | `reuse_meets_a_slow_push` | the same with a push |
 //! | `three_threads` | 3 |
 //!
-//! With 2 preemptions as `…_bounded`, three threads with hazard pointers with 1; two threads also without bound, where that ends within seconds: with
-//! hazard pointers, and with snapshots, it does not.
+//! With 2 preemptions as `…_bounded`; with 1 where snapshots are taken, and for three threads with hazard pointers. Two threads also without bound,
+//! where that ends within seconds: with hazard pointers, and with snapshots, it does not. With both, three threads do not end with 1 preemption.
 //!
 //! Nodes keep their values in checked cells, so that a queue which gives a value to the right thread too early fails too.
 
@@ -180,11 +180,11 @@ fn three_threads<Q: Queue>() {
 }
 
 macro_rules! models {
-    ($($module:ident: $queue:ty, three $three:literal $(, unbounded { $($name:ident: $body:ident;)+ })?;)+) => {$(
+    ($($module:ident: $queue:ty, two $two:literal $(, three $three:literal)? $(, unbounded { $($name:ident: $body:ident;)+ })?;)+) => {$(
         mod $module {
             use super::*;
 
-            models! { [$module $queue, Model::new().preemptions(2)]
+            models! { [$module $queue, Model::new().preemptions($two)]
                 two_threads_push_bounded: two_push;
                 a_push_meets_a_pop_bounded: push_and_pop;
                 two_threads_pop_bounded: two_pop;
@@ -194,9 +194,9 @@ macro_rules! models {
                 reuse_meets_a_slow_pop_bounded: reuse_pop;
                 reuse_meets_a_slow_push_bounded: reuse_push;
             }
-            models! { [$module $queue, Model::new().preemptions($three)]
+            $(models! { [$module $queue, Model::new().preemptions($three)]
                 three_threads_bounded: three_threads;
-            }
+            })?
             $(models! { [$module $queue, Model::new()]
                 $($name: $body;)+
             })?
@@ -212,20 +212,20 @@ macro_rules! models {
 }
 
 models! {
-    michael_scott_counted: MichaelScottQueue<u32, Counted>, three 2, unbounded {
+    michael_scott_counted: MichaelScottQueue<u32, Counted>, two 2, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;
         a_first_push_meets_a_pop: first_push;
     };
-    michael_scott_hazard: MichaelScottQueue<u32, Hazard>, three 1;
-    prakash_lee_johnson_counted: PrakashLeeJohnsonQueue<u32, Counted>, three 2;
-    prakash_lee_johnson_hazard: PrakashLeeJohnsonQueue<u32, Hazard>, three 1;
-    two_lock: TwoLockQueue<u32, Lock>, three 2, unbounded {
+    michael_scott_hazard: MichaelScottQueue<u32, Hazard>, two 2, three 1;
+    prakash_lee_johnson_counted: PrakashLeeJohnsonQueue<u32, Counted>, two 1, three 1;
+    prakash_lee_johnson_hazard: PrakashLeeJohnsonQueue<u32, Hazard>, two 1;
+    two_lock: TwoLockQueue<u32, Lock>, two 2, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;
         a_first_push_meets_a_pop: first_push;
         two_threads_push: two_push;
         two_threads_pop: two_pop;
     };
-    locked: LockedQueue<u32, Lock>, three 2, unbounded {
+    locked: LockedQueue<u32, Lock>, two 2, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;
         a_first_push_meets_a_pop: first_push;
         two_threads_push: two_push;
