@@ -4,7 +4,7 @@
 //! This is the whole list from the first day. An entry is either run by its own file or says which part of
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
-use super::experiment::Paper::{self, All89, Fr92, Ms97, Sa92};
+use super::experiment::Paper::{self, All89, Fr92, Sa92};
 use super::experiment::Part::{self, Activations, Applications, Gang, Threadpool};
 use super::experiment::{Bodies, Experiment};
 use super::{all89, klmo91, ms97, regret, regsim};
@@ -212,34 +212,14 @@ fn fr92_list() -> Vec<Experiment> {
 }
 
 fn ms97_list() -> Vec<Experiment> {
-    let on = Ms97;
-    let programs: &[Part] = &[Applications];
     vec![
         ms97::fig1::EXPERIMENT,
         ms97::fig2::EXPERIMENT,
         ms97::fig3::EXPERIMENT,
         ms97::fig4::EXPERIMENT,
-        waits(
-            "ms97/fig5",
-            on,
-            "Quicksort of 500,000 items over a shared queue",
-            "The same order as for the queues.",
-            programs,
-        ),
-        waits(
-            "ms97/fig6",
-            on,
-            "Quicksort of 500,000 items over a shared stack",
-            "The same order as for the stacks.",
-            programs,
-        ),
-        waits(
-            "ms97/fig7",
-            on,
-            "17-city travelling salesman, four programs",
-            "The hybrid of non-blocking structures and a preemption-safe heap is best.",
-            programs,
-        ),
+        ms97::fig5::EXPERIMENT,
+        ms97::fig6::EXPERIMENT,
+        ms97::fig7::EXPERIMENT,
     ]
 }
 

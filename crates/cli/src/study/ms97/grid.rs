@@ -51,6 +51,8 @@ pub(crate) struct Grid {
     base: usize,
     /// By level, row, count.
     cells: Vec<Cell>,
+    /// What took the time.
+    what: &'static str,
 }
 
 impl Grid {
@@ -69,7 +71,13 @@ impl Grid {
         cells: Vec<Cell>,
     ) -> Self {
         assert_eq!(cells.len(), LEVELS.len() * rows.len() * counts.len());
-        Self { rows, counts, base, cells }
+        let what = "a million turns of all processes together";
+        Self { rows, counts, base, cells, what }
+    }
+
+    /// The same for times of something else than a million turns.
+    pub(crate) fn of(self, what: &'static str) -> Self {
+        Self { what, ..self }
     }
 
     pub(crate) fn cell(&self, row: usize, level: usize, column: usize) -> Cell {
@@ -170,7 +178,7 @@ impl Grid {
         };
         vec![
             Table {
-                title: "Seconds for a million turns of all processes together".to_owned(),
+                title: format!("Seconds for {}", self.what),
                 columns,
                 rows: (0..self.rows()).map(seconds).collect(),
             },

@@ -2,8 +2,8 @@
 //! multiprocessors, 1997.
 //!
 //! ```text
-//! rows ──┬─ real (this computer, its programs stopped by a pseudo-scheduler; peers) ──┐
-//!        └─ simulated (Challenge) ────────────────────────────────────────────────────┴─▶ grid ─▶ fig1 … fig4
+//! rows, programs ──┬─ real (this computer, its programs stopped by a pseudo-scheduler; peers) ──┐
+//!                  └─ simulated (Challenge) ────────────────────────────────────────────────────┴─▶ grid ─▶ fig1 … fig7
 //! ```
 //!
 //! [`grid`] is what was measured: every structure, every number of processors, every multiprogramming level. The rules by which the figures are judged stand in
@@ -13,6 +13,9 @@ pub(crate) mod fig1;
 pub(crate) mod fig2;
 pub(crate) mod fig3;
 pub(crate) mod fig4;
+pub(crate) mod fig5;
+pub(crate) mod fig6;
+pub(crate) mod fig7;
 mod grid;
 mod judge;
 mod peers;

@@ -3,13 +3,17 @@
 //! A process is a thread here: one on each processor, pinned. The other applications of a level are the pseudo-scheduler's, as the paper's were
 //! ([`machine::multiprogramming`]).
 
+#[path = "programs.rs"]
+mod programs;
 #[path = "rows.rs"]
 mod rows;
 
+use stanchion_applications as applications;
 use stanchion_lockfree as lockfree;
 use stanchion_spin as spin;
 
 use std::hint::black_box;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +25,7 @@ use super::super::context::{Context, Stop};
 use super::super::locks::start::StartLine;
 use super::super::locks::sweep::median;
 use super::grid::{Cell, Grid, LEVELS, MILLION, Setting};
+pub(super) use programs::{OVER_QUEUES, OVER_STACKS, Program, SALESMEN};
 pub(super) use rows::{BASE, COUNTERS, HEAPS, QUEUES, Row, STACKS, Subject};
 
 /// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing every operation."
@@ -58,6 +63,65 @@ pub(super) fn run(
     }
     let cells = seen.iter().map(|repeats| middle(repeats)).collect();
     Ok(Grid::new(rows.iter().map(|row| (row.name, row.kind)).collect(), counts, BASE, cells))
+}
+
+/// Measures `programs`; each is run once for every level and number of processors, and then again.
+pub(super) fn run_programs(context: &Context, programs: &[Program]) -> Result<Grid, Stop> {
+    let counts = context.within_processors();
+    let repeats = context.pick(3, 7);
+    let settings = Grid::settings(programs.len(), &counts);
+    context.plan(repeats * settings.len());
+    let mut seen: Vec<Vec<Cell>> = settings.iter().map(|_| Vec::new()).collect();
+    for _ in 0..repeats {
+        for level in LEVELS {
+            let others = Multiprogramming::level(level as u32).start();
+            let others = Arc::new(others.map_err(|refused| Stop::Failed(refused.to_string()))?);
+            for (setting, cells) in settings.iter().zip(&mut seen) {
+                if setting.level == level {
+                    let program = &programs[setting.row];
+                    cells.push(measure_program(&others, program, *setting, context.seed)?);
+                    context.step()?;
+                }
+            }
+        }
+    }
+    let cells = seen.iter().map(|repeats| middle(repeats)).collect();
+    let rows = programs.iter().map(|program| (program.name, program.kind)).collect();
+    Ok(Grid::new(rows, counts, BASE, cells).of("one run of the program"))
+}
+
+fn measure_program(
+    others: &Arc<Multiprogramming>,
+    program: &Program,
+    setting: Setting,
+    seed: u64,
+) -> Result<Cell, Stop> {
+    // Time granted, and time altogether, of all threads.
+    let had = Arc::new(Mutex::new((Duration::ZERO, Duration::ZERO)));
+    let around = {
+        let (others, had) = (others.clone(), had.clone());
+        applications::Around::new(move |_, work| {
+            let member = others.join().ok();
+            let began = Instant::now();
+            work();
+            let all = began.elapsed();
+            let granted = member.map_or(all, |member| member.account().granted);
+            let mut had = had.lock().unwrap_or_else(PoisonError::into_inner);
+            had.0 += granted.min(all);
+            had.1 += all;
+        })
+    };
+    let setup = programs::Setup {
+        numbers: 500_000,
+        threads: setting.processors,
+        seed,
+        instruction_ns: 0,
+        around,
+    };
+    let elapsed = (program.run)(&setup)
+        .map_err(|wrong| Stop::Failed(format!("{}: {wrong}", program.name)))?;
+    let (granted, all) = *had.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Cell { elapsed: elapsed.as_secs_f64(), granted: granted.as_secs_f64() / all.as_secs_f64() })
 }
 
 /// The medians.

@@ -3,6 +3,12 @@
 //! On the Challenge one processor of the twelve ran the paper's scheduler, so there are eleven; any other machine has all of its own. The other applications of a
 //! multiprogramming level are the simulated scheduler's: each has its turn of a quantum on every processor.
 
+#[path = "programs.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "linked with the crates of another machine than in `real`"
+)]
+mod programs;
 #[path = "rows.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -10,6 +16,7 @@
 )]
 mod rows;
 
+use sim_applications as applications;
 use sim_lockfree as lockfree;
 use sim_spin as spin;
 
@@ -19,6 +26,7 @@ use super::super::context::{Context, Stop};
 use super::super::simulated::cells::cells;
 use super::super::simulated::program::{simulation, together};
 use super::grid::{Cell, Grid, MILLION, Setting};
+pub(super) use programs::{OVER_QUEUES, OVER_STACKS, Program, SALESMEN};
 pub(super) use rows::{BASE, COUNTERS, HEAPS, QUEUES, Row, STACKS};
 
 /// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing every operation."
@@ -46,6 +54,56 @@ pub(super) fn run(
         measure(&machine, &rows[setting.row], *setting, turns, entries, seed)
     })?;
     Ok(Grid::new(rows.iter().map(|row| (row.name, row.kind)).collect(), counts, BASE, measured))
+}
+
+/// Nanoseconds of an instruction: a MIPS R4400 of 100 MHz has at most one a cycle.
+const INSTRUCTION_NS: u64 = 10;
+
+/// Bytes of a virtual thread's stack: the programs prepare on the first.
+const STACK: usize = 256 << 10;
+
+/// Measures `programs` on `machine`.
+pub(super) fn run_programs(
+    context: &Context,
+    machine: &Machine,
+    programs: &'static [Program],
+) -> Result<Grid, Stop> {
+    let machine = placed(machine);
+    let counts = context.within(machine.processors);
+    let settings = Grid::settings(programs.len(), &counts);
+    context.plan(settings.len());
+    let (seed, numbers) = (context.seed, context.pick(100_000, 500_000));
+    let measured = cells(context, &machine, &settings, |setting| {
+        measure_program(&machine, &programs[setting.row], *setting, numbers, seed)
+    })?;
+    let rows = programs.iter().map(|program| (program.name, program.kind)).collect();
+    Ok(Grid::new(rows, counts, BASE, measured).of("one run of the program"))
+}
+
+fn measure_program(
+    machine: &Machine,
+    program: &'static Program,
+    setting: Setting,
+    numbers: usize,
+    seed: u64,
+) -> Result<Cell, Failure> {
+    let mut machine = machine.clone();
+    machine.scheduling.applications = setting.level;
+    let simulation = simulation(&machine, seed).time(LONGEST).stack_size(STACK);
+    let run = simulation.run(move || {
+        let setup = programs::Setup {
+            numbers,
+            threads: setting.processors,
+            seed,
+            instruction_ns: INSTRUCTION_NS,
+            around: applications::Around::default(),
+        };
+        // A wrong result ends the run as a panic of the program's, which names it.
+        (program.run)(&setup).unwrap_or_else(|wrong| panic!("{}: {wrong}", program.name))
+    })?;
+    // From the code's clock to the machine's.
+    let elapsed = run.result.as_secs_f64() * machine.scale;
+    Ok(Cell { elapsed, granted: 1.0 / setting.level as f64 })
 }
 
 /// `machine` as the paper's programs had it.
@@ -104,6 +162,15 @@ pub(super) fn notes() -> Vec<String> {
             .to_owned(),
         "The other applications of a level take every processor in turn for 10 ms. Ordinary and preemption-safe locks are the same test-and-test-and-set lock with exponential backoff \
          of at most 30 µs; the latter asks not to be preempted (Edler et al.) and is granted at most the machine's grace."
+            .to_owned(),
+    ]
+}
+
+/// What a reader must know of the programs.
+pub(super) fn program_notes() -> Vec<String> {
+    vec![
+        "Memory, bus and scheduler are simulated. What the programs compute is declared in instructions of 10 ns, as the paper's processors of 100 MHz had them at \
+         best; its compiler and its bounds are not known, so the seconds are not the paper's. The other applications of a level take every processor in turn for 10 ms."
             .to_owned(),
     ]
 }
