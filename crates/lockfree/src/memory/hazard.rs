@@ -556,8 +556,9 @@ mod tests {
     #[test]
     fn nodes_are_used_again() {
         let store = HazardStore::<u64>::NEW;
-        let used: std::collections::HashSet<_> =
-            (0..10_000).map(|value| use_up(&store, value)).collect();
+        let used = (0..10_000)
+            .map(|value| use_up(&store, value))
+            .collect::<std::collections::HashSet<_>>();
         assert!(used.len() <= 2 * SCAN, "{} nodes for one value at a time", used.len());
     }
 
@@ -571,9 +572,6 @@ mod tests {
             assert!(!ptr::eq(inner.record, innermost.record));
         }
         assert_eq!(store.guests().count(), 2, "they are used again");
-        drop(outer);
-        drop(store.enter());
-        assert_eq!(store.guests().count(), 2);
     }
 
     #[test]
