@@ -85,7 +85,13 @@ pub(crate) fn fuzz(options: &Options) -> Result {
             for folder in [&corpus, &artifacts] {
                 std::fs::create_dir_all(folder).map_err(Failure::file(folder))?;
             }
-            run.args(["-verbosity=0", "-print_final_stats=1", "-max_len=4096", "-timeout=20"]);
+            run.args([
+                "-verbosity=0",
+                "-print_funcs=0",
+                "-print_final_stats=1",
+                "-max_len=4096",
+                "-timeout=20",
+            ]);
             run.arg(format!("-max_total_time={}", options.seconds));
             run.arg(format!("-artifact_prefix={}/", artifacts.display()));
             run.arg(corpus);
