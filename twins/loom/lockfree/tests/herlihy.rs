@@ -2,8 +2,8 @@
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
-//! | `an_update_meets_a_read` | 2, two updates, so that the block which is read is used again | none |
-//! | `two_update_bounded` | 2 | 3 preemptions |
+//! | `an_update_meets_a_read_bounded` | 2, two updates, so that the block which is read is used again | 2 preemptions |
+//! | `two_update_bounded` | 2 | 2 preemptions |
 //! | `three_update_bounded` | 3 | 1 preemption |
 //!
 //! Blocks are checked cells: one that is written while it is read is reported. Every model prints `model NAME: N executions`.
@@ -30,8 +30,8 @@ fn beside(
 }
 
 #[test]
-fn an_update_meets_a_read() {
-    explore("herlihy::an_update_meets_a_read", Model::new(), || {
+fn an_update_meets_a_read_bounded() {
+    explore("herlihy::an_update_meets_a_read_bounded", Model::new().preemptions(2), || {
         let object = Arc::new(Herlihy::new((0, 0)));
         let other = beside(&object, |object| {
             add(object);
@@ -45,7 +45,7 @@ fn an_update_meets_a_read() {
 
 #[test]
 fn two_update_bounded() {
-    explore("herlihy::two_update_bounded", Model::new().preemptions(3), || {
+    explore("herlihy::two_update_bounded", Model::new().preemptions(2), || {
         let object = Arc::new(Herlihy::new((0, 0)));
         let other = beside(&object, add);
         add(&object);
