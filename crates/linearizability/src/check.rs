@@ -1,16 +1,16 @@
 //! The search for an order.
 //!
-//! A history is linearizable if each call can be given a moment between its beginning and its end so that, one call after another at these moments, the
-//! specification allows every outcome. The search builds the order from the front: of the calls that are not in it yet, those may come next that began before
-//! any of the others ended. It goes back when none of them fits.
+//! A history is linearizable if each call can be given a moment between its beginning and its end so that, one call after another at these moments,
+//! the specification allows every outcome. The search builds the order from the front: of the calls that are not in it yet, those may come next that
+//! began before any of the others ended. It goes back when none of them fits.
 //!
-//! What makes it quick (Lowe): it remembers which pairs of *set of calls in the order* and *state after them* it has been at. Two orders of the same calls that
-//! lead to the same state have the same future, and one of them is enough.
+//! What makes it quick (Lowe): it remembers which pairs of *set of calls in the order* and *state after them* it has been at. Two orders of the same
+//! calls that lead to the same state have the same future, and one of them is enough.
 //!
 //! A call that was never seen to return may have taken effect or not: it may come next, with any outcome, or never.
 //!
-//! The cost is exponential in the number of calls that overlap, at worst: the problem is NP-complete (Gibbons and Korach 1997). Histories of three threads
-//! and a dozen calls take microseconds.
+//! The cost is exponential in the number of calls that overlap, at worst: the problem is NP-complete (Gibbons and Korach 1997). Histories of three
+//! threads and a dozen calls take microseconds.
 //!
 //! ```text
 //! frame  0            1                2
@@ -19,7 +19,8 @@
 //!        next: b      next: d          next: b          which call to try next here, when all that follows has failed
 //! ```
 //!
-//! Source: Wing and Gong, "Testing and Verifying Concurrent Objects", JPDC 1993; Lowe, "Testing for Linearizability", Concurrency and Computation 2017.
+//! Source: Wing and Gong, "Testing and Verifying Concurrent Objects", JPDC 1993; Lowe, "Testing for Linearizability", Concurrency and Computation
+//! 2017.
 
 use std::collections::HashSet;
 
@@ -27,8 +28,8 @@ use crate::history::Call;
 use crate::violation::Violation;
 use crate::{HistoryOf, Specification};
 
-/// Looks for an order of the calls of `history` that `initial` allows: the places of the calls in [`History::calls`](crate::History::calls), first to last. Unfinished calls that
-/// had no effect are not in it.
+/// Looks for an order of the calls of `history` that `initial` allows: the places of the calls in [`History::calls`](crate::History::calls), first to
+/// last. Unfinished calls that had no effect are not in it.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
 //! Where the threads of a trial begin together.
 //!
-//! Threads that have slept get a processor as soon as they are woken, before others that compute all the time; threads that wait by spinning or yielding have
-//! used up their share by then. On a busy computer that decides whether two of them ever run at the same time. So they sleep here every few histories.
+//! Threads that have slept get a processor as soon as they are woken, before others that compute all the time; threads that wait by spinning or
+//! yielding have used up their share by then. On a busy computer that decides whether two of them ever run at the same time. So they sleep here every
+//! few histories.
 //!
 //! Why not `std::sync::Barrier`: if one thread panics, the others would wait in it for ever.
 

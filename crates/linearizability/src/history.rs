@@ -28,8 +28,8 @@ pub enum Event<O, R> {
 
 /// The calls of several threads on one structure, in the order of their beginnings.
 ///
-/// A call comes *before* another if it ended before the other began. Two calls of which neither is before the other overlap, and may have taken effect in
-/// either order.
+/// A call comes *before* another if it ended before the other began. Two calls of which neither is before the other overlap, and may have taken
+/// effect in either order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History<O, R> {
     calls: Vec<Call<O, R>>,

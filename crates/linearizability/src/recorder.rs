@@ -1,11 +1,13 @@
 //! Recording what real threads do.
 //!
-//! A call needs two moments such that, if the end of one call is earlier than the beginning of another, the first really was over when the other began. A
-//! clock of each processor's own does not promise that everywhere. So the moments are tickets: one word, drawn from by fetch-and-add, which puts all of them
-//! in one order that agrees with time. A call costs two locked instructions on that word, and its record goes into a vector of the thread's own.
+//! A call needs two moments such that, if the end of one call is earlier than the beginning of another, the first really was over when the other
+//! began. A clock of each processor's own does not promise that everywhere. So the moments are tickets: one word, drawn from by fetch-and-add, which
+//! puts all of them in one order that agrees with time. A call costs two locked instructions on that word, and its record goes into a vector of the
+//! thread's own.
 //!
-//! The tickets also order what they stand between: by Acquire and Release, a call that ended before another began happened before it. So on a processor that
-//! reorders, recorded calls see at least what they must; what is checked is linearizability, not whether an unordered reader is behind.
+//! The tickets also order what they stand between: by Acquire and Release, a call that ended before another began happened before it. So on a
+//! processor that reorders, recorded calls see at least what they must; what is checked is linearizability, not whether an unordered reader is
+//! behind.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -75,7 +77,8 @@ impl Recorder {
 }
 
 impl<O, R> Log<'_, O, R> {
-    /// Makes a call and keeps what came of it. A call that panics stays in the log as one that was never seen to return; it must be the thread's last.
+    /// Makes a call and keeps what came of it. A call that panics stays in the log as one that was never seen to return; it must be the thread's
+    /// last.
     pub fn call(&mut self, operation: O, perform: impl FnOnce(&O) -> R) {
         let place = self.calls.len();
         let begin = self.recorder.moment();

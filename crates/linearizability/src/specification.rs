@@ -1,7 +1,7 @@
 //! What a structure should do when one thread uses it: the truth that histories are held against.
 //!
-//! Write a [`Sequential`] model, as plainly as possible: what each operation does and returns. It is a [`Specification`] by that. Only a structure that may
-//! do one of several things needs a [`Specification`] of its own: a relaxed priority queue, which may return any of the first few.
+//! Write a [`Sequential`] model, as plainly as possible: what each operation does and returns. It is a [`Specification`] by that. Only a structure
+//! that may do one of several things needs a [`Specification`] of its own: a relaxed priority queue, which may return any of the first few.
 //!
 //! | model | operations |
 //! | --- | --- |
@@ -32,8 +32,8 @@ pub trait Specification: Clone + Eq + Hash + Debug {
     /// What it returns.
     type Outcome: Clone + Debug + PartialEq;
 
-    /// Pushes to `after` each state that there may be when `operation` has had this `outcome`; none, if it cannot have it here. If nobody has seen the
-    /// outcome (`None`), each state that there may be when the operation has taken place.
+    /// Pushes to `after` each state that there may be when `operation` has had this `outcome`; none, if it cannot have it here. If nobody has seen
+    /// the outcome (`None`), each state that there may be when the operation has taken place.
     fn step(
         &self,
         operation: &Self::Operation,

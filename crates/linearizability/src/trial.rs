@@ -1,7 +1,7 @@
 //! Real threads on a structure, again and again, each time on a new one and checked.
 //!
-//! A short history on a fresh structure is where most errors show: few calls, so that nothing hides behind much, and the structure near empty, or near full.
-//! What matters is that the calls really overlap. So the threads begin together:
+//! A short history on a fresh structure is where most errors show: few calls, so that nothing hides behind much, and the structure near empty, or
+//! near full. What matters is that the calls really overlap. So the threads begin together:
 //!
 //! | | how | why |
 //! | --- | --- | --- |

@@ -94,8 +94,8 @@ fn each_thread_for_itself_is_not_enough() {
     assert_eq!(violation.order(), [0, 1]);
 }
 
-/// Two queues, each of them sequentially consistent, p and q; linearizability is local, sequential consistency is not (Herlihy and Wing, section 3.3). The
-/// calls on one of them are refuted alone.
+/// Two queues, each of them sequentially consistent, p and q; linearizability is local, sequential consistency is not (Herlihy and Wing, section
+/// 3.3). The calls on one of them are refuted alone.
 #[test]
 fn a_queue_is_refuted_alone() {
     let p = [

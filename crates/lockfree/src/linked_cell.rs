@@ -1,11 +1,11 @@
 //! Load-linked, validate, store-conditional: a store that happens only if nobody has stored since.
 //!
-//! Herlihy's methodology and half of the algorithms of the field are written with these three. A compare-exchange looks at the *value*, so a word that has
-//! gone from A to B and back to A deceives it (ABA). A store-conditional looks at whether there *was a store*.
+//! Herlihy's methodology and half of the algorithms of the field are written with these three. A compare-exchange looks at the *value*, so a word
+//! that has gone from A to B and back to A deceives it (ABA). A store-conditional looks at whether there *was a store*.
 //!
-//! Why not the processor's own LL/SC: x86 has none. Where there is one (ARM, RISC-V, POWER), a program may do next to nothing between the two: another
-//! access to memory may break the link every time, and in Rust nobody can promise that the compiler puts none there. There is also no validate. So the link
-//! is made of a compare-exchange on a word of 64 bits, with a count of the stores beside the value:
+//! Why not the processor's own LL/SC: x86 has none. Where there is one (ARM, RISC-V, POWER), a program may do next to nothing between the two:
+//! another access to memory may break the link every time, and in Rust nobody can promise that the compiler puts none there. There is also no
+//! validate. So the link is made of a compare-exchange on a word of 64 bits, with a count of the stores beside the value:
 //!
 //! ```text
 //! bit   63                        32 31                         0
@@ -36,12 +36,12 @@
 //! | after a store-conditional | Release fence | validate's fence |
 //! | before validate's load | Acquire fence | the fence above |
 //!
-//! The fences are for blocks that are used again. Thread A links to the number of a block, and reads the block; thread B stores another number and fills the
-//! block anew. If A has read a word that B wrote after its store, then B's fence was before A's, so A's validate sees B's store, and A does not believe what it
-//! has read. The block's words are atomic, read and written Relaxed.
+//! The fences are for blocks that are used again. Thread A links to the number of a block, and reads the block; thread B stores another number and
+//! fills the block anew. If A has read a word that B wrote after its store, then B's fence was before A's, so A's validate sees B's store, and A does
+//! not believe what it has read. The block's words are atomic, read and written Relaxed.
 //!
-//! Source: Herlihy, TOPLAS 15(5), 1993, for what is wanted; Michael and Scott 1998, section 2, for making it of a compare-exchange and a counter, which
-//! goes back to the IBM System/370's manual of 1983.
+//! Source: Herlihy, TOPLAS 15(5), 1993, for what is wanted; Michael and Scott 1998, section 2, for making it of a compare-exchange and a counter,
+//! which goes back to the IBM System/370's manual of 1983.
 
 use core::fmt;
 
@@ -123,8 +123,8 @@ impl Link<'_> {
 
     /// Whether nobody has stored since.
     ///
-    /// If so, then whatever the caller has read since the link was loaded was not yet written by a thread that stored *first* and wrote then: so a block
-    /// that only changes once the cell names another can be read while it may be used again, and believed after this.
+    /// If so, then whatever the caller has read since the link was loaded was not yet written by a thread that stored *first* and wrote then: so a
+    /// block that only changes once the cell names another can be read while it may be used again, and believed after this.
     #[inline]
     #[must_use]
     pub fn validate(self) -> bool {
@@ -136,8 +136,8 @@ impl Link<'_> {
 
     /// Stores `value`, if nobody has stored since the link was loaded; says whether it did. It never fails for another reason.
     ///
-    /// What the caller did before is seen by whoever loads the value. What it does after a success is seen only by threads whose earlier links no longer
-    /// [validate](Self::validate).
+    /// What the caller did before is seen by whoever loads the value. What it does after a success is seen only by threads whose earlier links no
+    /// longer [validate](Self::validate).
     #[inline]
     #[must_use = "a store-conditional may have stored nothing"]
     pub fn store_conditional(self, value: u32) -> bool {

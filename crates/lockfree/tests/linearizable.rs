@@ -6,8 +6,8 @@
 //! | long: nodes come back, lists of retired ones are looked through | 3 | 64 | a hundredth |
 //! | short, on bounded queues with room for 1, 2 and 3 | 3 | 4 | as many as asked for |
 //!
-//! Before the threads begin, up to 3 calls fill the structure a little; when they have ended, it is emptied, so that what was lost or doubled shows. Each test
-//! prints how many histories there were, and in how many of them calls of different threads overlapped.
+//! Before the threads begin, up to 3 calls fill the structure a little; when they have ended, it is emptied, so that what was lost or doubled shows.
+//! Each test prints how many histories there were, and in how many of them calls of different threads overlapped.
 //!
 //! `cargo test` checks a few hundred of each structure. `STANCHION_HISTORIES` asks for more:
 //!
@@ -121,9 +121,9 @@ fn structures_are_linearizable() {
     all_structures!(each of_family);
 }
 
-/// A queue as `NikolaevQueue` promises it: linearizable but for one thing. A place is taken before its value can be popped, and is free only some time
-/// after, so a push may be refused because of what other threads have in hands: each of them one place. That it is not refused when nobody has one is
-/// `like_a_sequential_one` of `bounded.rs`.
+/// A queue as `NikolaevQueue` promises it: linearizable but for one thing. A place is taken before its value can be popped, and is free only some
+/// time after, so a push may be refused because of what other threads have in hands: each of them one place. That it is not refused when nobody has
+/// one is `like_a_sequential_one` of `bounded.rs`.
 ///
 /// These tests found it: a push was refused, then a pop of the same thread found nothing, while another thread was pushing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

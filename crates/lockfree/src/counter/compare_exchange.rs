@@ -1,7 +1,7 @@
 //! A counter by compare-exchange: load, and exchange in the sum if nobody came between.
 //!
-//! Why, where there is fetch-and-add: it is what every lock-free structure with one word does, at its barest, and shows what contention costs such a loop.
-//! A failed exchange has moved the line for nothing, so after a failure the thread stays away for a while ([`Backoff`]).
+//! Why, where there is fetch-and-add: it is what every lock-free structure with one word does, at its barest, and shows what contention costs such a
+//! loop. A failed exchange has moved the line for nothing, so after a failure the thread stays away for a while ([`Backoff`]).
 //!
 //! ABA is no danger here: a count that is the same again is the same count.
 //!

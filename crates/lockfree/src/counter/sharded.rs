@@ -1,13 +1,13 @@
 //! A counter in parts: each thread adds to a line of its own, and whoever asks sums up.
 //!
-//! Why not one word: its line must come to each thread that adds, 50 to 100 ns each time, and no instruction changes that. Here an addition touches nothing
-//! that another thread writes. What is given up: the sum is not of one moment.
+//! Why not one word: its line must come to each thread that adds, 50 to 100 ns each time, and no instruction changes that. Here an addition touches
+//! nothing that another thread writes. What is given up: the sum is not of one moment.
 //!
 //! # What a sum may be
 //!
 //! The parts are read one after another. All that was added before the call is in the sum; of what is added during the call, anything may be. So two
-//! additions, the later one seen and the earlier one not: no single order of additions and reads explains that, and the counter is *not linearizable*. But a
-//! sum lies between what had been added when the call began and what has been added when it ends.
+//! additions, the later one seen and the earlier one not: no single order of additions and reads explains that, and the counter is *not
+//! linearizable*. But a sum lies between what had been added when the call began and what has been added when it ends.
 //!
 //! # The lines
 //!
@@ -34,8 +34,8 @@
 //! | loading a segment | Acquire | the above |
 //! | the lines | Relaxed | nothing: numbers |
 //!
-//! Source: the statistics counters of operating systems, which are kept for each processor; McKenney, "Is Parallel Programming Hard", chapter 5, for what a
-//! sum may be.
+//! Source: the statistics counters of operating systems, which are kept for each processor; McKenney, "Is Parallel Programming Hard", chapter 5, for
+//! what a sum may be.
 
 use core::fmt;
 use core::ptr;

@@ -547,7 +547,6 @@ mod tests {
             assert!(ready <= SCAN * threads, "{ready} nodes lie ready");
             over.wait();
         });
-        // Whoever scans next finds it free.
         let before = kept(&store).0;
         (0..2 * SCAN as u64).for_each(|value| _ = use_up(&store, value));
         assert!(kept(&store).0 <= before + SCAN);
@@ -574,6 +573,7 @@ mod tests {
         assert_eq!(store.guests().count(), 2, "they are used again");
     }
 
+    /// Its number is asked for last, so given back first.
     #[test]
     fn a_thread_that_is_ending_is_a_guest() {
         use crate::stack::TreiberStack;
@@ -589,7 +589,6 @@ mod tests {
         }
         std::thread::spawn(|| {
             LAST.with(|_| ());
-            // Registered after it, so given back before it is dropped.
             STACK.push(1);
         })
         .join()

@@ -6,6 +6,7 @@
 //! | `…::three_threads_bounded` | 3 | 3 preemptions | the same |
 //! | `a_sum_lies_between` | 2 | none | a sharded counter asked while another thread adds |
 //! | `two_threads_make_a_segment` | 2 | none | both find no segment |
+//! | `a_sum_meets_a_new_segment` | 2 | none | one makes it, the other only asks |
 //! | `links::…` | 2 | none | the cell: ABA, publication, a block that is used again |
 
 use machine::atomic::{AtomicU32, Ordering};
@@ -112,6 +113,22 @@ fn two_threads_make_a_segment() {
         assert!(sum == 2 || sum == 3, "{sum}");
         other.join().unwrap();
         assert_eq!(counter.get(), 3);
+    });
+}
+
+/// Who only asks may be the first to find a segment that another has just made.
+#[test]
+fn a_sum_meets_a_new_segment() {
+    explore("a_sum_meets_a_new_segment", Model::new(), || {
+        let counter = Arc::new(ShardedCounter::new(0));
+        let other = {
+            let counter = counter.clone();
+            thread::spawn(move || counter.add(1))
+        };
+        let sum = counter.get();
+        assert!(sum <= 1, "{sum}");
+        other.join().unwrap();
+        assert_eq!(counter.get(), 1);
     });
 }
 
