@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `a_look_meets_a_push`, `a_look_meets_a_pop` | 2, one looking at the smallest key | none |
 //! | `a_look_meets_used_nodes_bounded` | 2, as above, and the node comes back with another key | 2 preemptions |
+//! | `a_look_sees_whole_keys_bounded` | 2, as above, with keys of two words | 2 preemptions |
 //! | `two_push_bounded`, `a_push_meets_a_pop_bounded` | 2 | 3 preemptions |
 //! | `two_pop_bounded` | 2 | 2 preemptions |
 //! | `nodes_are_used_again_bounded` | 2, one popping and pushing, so that a node comes back with another key | 2 preemptions |
@@ -239,5 +240,24 @@ fn a_look_meets_used_nodes_bounded() {
     a_look_meets("a_look_meets_used_nodes_bounded", model, &[1], seen, |heap| {
         assert_eq!(pop(heap), Some(1));
         push(heap, 2);
+    });
+}
+
+/// A key of two words, read while the node comes back with another: it is one of the two, never half of each.
+#[test]
+fn a_look_sees_whole_keys_bounded() {
+    let model = Model::new().preemptions(2).objects(40);
+    explore("herlihy_heap::a_look_sees_whole_keys_bounded", model, || {
+        let heap: Arc<HerlihyHeap<(u64, u64), ()>> = Arc::new(HerlihyHeap::with_batch(1));
+        heap.push((1, 1), ());
+        let other = {
+            let heap = heap.clone();
+            thread::spawn(move || {
+                assert_eq!(heap.pop_min(), Some(((1, 1), ())));
+                heap.push((2, 2), ());
+            })
+        };
+        assert!(matches!(heap.min_key(), None | Some((1, 1) | (2, 2))));
+        other.join().unwrap();
     });
 }
