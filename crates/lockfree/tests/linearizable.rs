@@ -27,7 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use lockfree::counter::{
     CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
 };
-use lockfree::heap::CopiedHeap;
+use lockfree::heap::{CopiedHeap, MultiQueue};
 use lockfree::queue::{LockedRing, NikolaevQueue};
 use lockfree::{ConcurrentQueue, Counter, FetchAdd};
 use stanchion_linearizability::specification::{
@@ -239,6 +239,10 @@ where
 fn other_heaps_are_linearizable() {
     let _alone = alone();
     heap("CopiedHeap", &PriorityQueue::new(), CopiedHeap::<u64, u64>::new);
+    // Any entry may come out, but none twice, and it is empty only if it is.
+    heap("MultiQueue", &PriorityQueue::relaxed(usize::MAX), || {
+        MultiQueue::<u64, u64>::with_heaps(4)
+    });
 }
 
 /// Counters, whose width goes into the model.
