@@ -94,7 +94,8 @@ fn its_processor_goes_to_the_others() {
 /// A lock whose holder is frozen: who spins is found at the limit, who sleeps by the deadlock, and the report names both.
 #[test]
 fn who_waits_for_a_frozen_thread_is_reported() {
-    let ways: [(fn(&Word), &str); 3] = [
+    type Way = (fn(&Word), &'static str);
+    let ways: [Way; 3] = [
         (
             |word| {
                 while word.load() != 0 {
@@ -129,7 +130,7 @@ fn who_waits_for_a_frozen_thread_is_reported() {
             freeze::wait(holder);
             inside::join(spawn("waiter", move || wait(&waited)));
         });
-        let failure = run.err().expect("nobody releases");
+        let Err(failure) = run else { panic!("nobody releases") };
         assert!(matches!(failure, Failure::Deadlock { .. } | Failure::Time { .. }), "{failure}");
         let text = failure.to_string();
         assert!(text.contains("thread 1 'holder' is frozen") && text.contains(said), "{text}");

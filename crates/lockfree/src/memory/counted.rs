@@ -362,13 +362,15 @@ mod tests {
         let operation = store.enter();
         link.store(operation.allocate(1), Ordering::Relaxed);
         let stale = operation.protect(0, &link);
-        // SAFETY: nobody else uses the store; each node and value is owned when it is taken.
-        let pop = || unsafe {
-            let slot = operation.slot(link.load(Ordering::Relaxed));
+        let pop = || {
             let node = link.load(Ordering::Relaxed);
+            // SAFETY: nobody else uses the store, so the node is owned.
+            let slot = unsafe { operation.slot(node) };
             link.store(Tagged::NULL, Ordering::Relaxed);
-            let value = operation.take(slot);
-            operation.retire(node, slot);
+            // SAFETY: as above, with its value.
+            let value = unsafe { operation.take(slot) };
+            // SAFETY: as above.
+            unsafe { operation.retire(node, slot) };
             value
         };
         assert_eq!(pop(), 1);

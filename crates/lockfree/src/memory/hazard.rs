@@ -523,10 +523,8 @@ mod tests {
                 let node = operation.protect(0, &link);
                 looking.wait();
                 over.wait();
-                // SAFETY: the node was protected while it was linked.
-                let value = unsafe { &(*node).value };
-                // SAFETY: the node has not been used again, so its value is the one that was put in, a plain number.
-                assert_eq!(value.with(|value| unsafe { (*value).assume_init_read() }), 42);
+                // SAFETY: the node was protected while it was linked; if it has not been used again, its value is the one that was put in, a plain number.
+                assert_eq!(unsafe { operation.take(node) }, 42);
             });
             looking.wait();
             let node = link.load(Ordering::Relaxed);

@@ -191,8 +191,10 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
         // SAFETY: nodes are not freed (Invariant 1).
         let place = unsafe { &(*next).value };
         let value = place.with(|value| {
-            // SAFETY: nodes after the dummy hold values, and with the head's lock this one is ours (Invariants 2 and 3).
-            unsafe { (*value).assume_init_read() }
+            // SAFETY: with the head's lock this one is ours (Invariant 3).
+            let value = unsafe { &*value };
+            // SAFETY: nodes after the dummy hold values (Invariant 2), and the dummy moves on to this one.
+            unsafe { value.assume_init_read() }
         });
         // Release: pairs with the Acquire of the push that uses the former dummy.
         head.dummy.store(next, Ordering::Release);
@@ -252,8 +254,13 @@ impl<T, L: RawMutex> Drop for TwoLockQueue<T, L> {
             }
             // SAFETY: nodes are freed last.
             let place = unsafe { &(*node).value };
-            // SAFETY: nodes after the dummy hold values (Invariant 2); each is passed once.
-            Some(place.with(|value| unsafe { (*value).assume_init_read() }))
+            let value = place.with(|value| {
+                // SAFETY: the owner is alone.
+                let value = unsafe { &*value };
+                // SAFETY: nodes after the dummy hold values (Invariant 2); each is passed once.
+                unsafe { value.assume_init_read() }
+            });
+            Some(value)
         });
     }
 }

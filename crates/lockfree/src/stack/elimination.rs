@@ -48,6 +48,12 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer};
 /// How many places there are.
 const PLACES: usize = machine::sized(16, 1);
 
+/// `width`, one less than the number of places in use, where there are no more.
+fn at_most_all(width: usize) -> usize {
+    let most = PLACES - 1;
+    if width < most { width } else { most }
+}
+
 /// Pauses between two looks at a place, in nanoseconds: of the first and of the last.
 const PAUSES: core::ops::Range<u64> = 50..800;
 
@@ -159,7 +165,7 @@ impl<T, M: Memory> EliminationStack<T, M> {
     /// A place, another one for each thread and try if there are several.
     fn place(&self, failures: u32) -> &LinkIn<T, M> {
         // Relaxed: a guess.
-        let width = self.width.load(Ordering::Relaxed).min(PLACES - 1) + 1;
+        let width = at_most_all(self.width.load(Ordering::Relaxed)) + 1;
         let thread = machine::thread::index().unwrap_or(0) as u64;
         // The high bits of a product with the golden ratio are spread evenly.
         let spread = (thread << 8 | u64::from(failures)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -249,7 +255,7 @@ impl<T, M: Memory> EliminationStack<T, M> {
     fn adapt(&self, by: isize) {
         // Relaxed, both: a guess; an update that is lost does no harm.
         let width = self.width.load(Ordering::Relaxed);
-        let new = width.saturating_add_signed(by).min(PLACES - 1);
+        let new = at_most_all(width.saturating_add_signed(by));
         if new != width {
             self.width.store(new, Ordering::Relaxed);
         }
