@@ -21,7 +21,7 @@
 //!
 //! # Invariants
 //!
-//! 1. A value is in the queue before the push that brought it leaves the [`gate`], and a popper is notified after that.
+//! 1. A value is in the queue before the push that brought it leaves the `gate`, and a popper is notified after that.
 //! 2. A popper that says the queue is closed has seen nobody inside the closed gate, and after that no value.
 //! 3. Of each notification, somebody looks into the queue after it, or nobody was waiting.
 

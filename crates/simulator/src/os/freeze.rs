@@ -7,7 +7,7 @@
 //! # Invariants
 //!
 //! 1. A thread is frozen at a call of the simulator, as the earliest of all, so every access before has been done, and none after.
-//! 2. A frozen thread is `Blocked`, no event is announced for it, and [`rouse`](State::rouse) passes it by: its coroutine is never resumed.
+//! 2. A frozen thread is `Blocked`, no event is announced for it, and `rouse` passes it by: its coroutine is never resumed.
 //! 3. A wake-up that it was on its way to wait for is spent on it, as the kernel would spend it on a thread that is stopped by a signal.
 
 use crate::state::State;
