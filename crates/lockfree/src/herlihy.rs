@@ -179,7 +179,7 @@ impl<T: Clone> Herlihy<T> {
     ///
     /// # Panics
     ///
-    /// If `update` or cloning does; if there are 2^32 - 2 versions.
+    /// If `update` or cloning does; if there are 2^32 - 3 versions.
     pub fn update<R>(&self, mut update: impl FnMut(&mut T) -> R) -> R {
         let mut spare = Spare::of(self);
         let mut backoff = Backoff::new();

@@ -46,7 +46,7 @@ pub const MOST: u32 = 64;
 pub struct Settings {
     level: u32,
     quantum: Duration,
-    grace: Duration,
+    grace: Option<Duration>,
     signal: Option<i32>,
 }
 
@@ -59,7 +59,7 @@ impl Settings {
 
     /// How long a thread may stay that asked not to be preempted: a tenth of a quantum unless told otherwise; with 0 requests are not heeded.
     pub const fn grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+        self.grace = Some(grace);
         self
     }
 
@@ -88,7 +88,7 @@ impl Settings {
         let times = Times {
             quantum: nanos(quantum),
             others: nanos(quantum) * u64::from(level - 1),
-            grace: nanos(grace.min(quantum)),
+            grace: nanos(grace.unwrap_or(quantum / 10).min(quantum)),
         };
         let scheduler = backend::Scheduler::start(times, signal)?;
         Ok(Multiprogramming { level, scheduler })
@@ -137,7 +137,7 @@ impl Multiprogramming {
     /// ```
     pub const fn level(level: u32) -> Settings {
         let quantum = Duration::from_millis(10);
-        Settings { level, quantum, grace: Duration::from_millis(1), signal: None }
+        Settings { level, quantum, grace: None, signal: None }
     }
 
     /// How many applications share the processors.

@@ -9,7 +9,7 @@
 //!
 //! | machine | who honours it | for how long | [`keep`] and [`thank`] cost |
 //! | --- | --- | --- | --- |
-//! | real, a member of `multiprogramming` | its pseudo-scheduler | its limit, 1 ms unless told otherwise | two writes to a thread-local count: 1.0 ns the pair |
+//! | real, a member of `multiprogramming` | its pseudo-scheduler | its limit, a tenth of its quantum unless told otherwise | two writes to a thread-local count: 1.0 ns the pair |
 //! | real, Linux 7.0 with the slice extension | the kernel | 5 µs to 50 µs, as the system is set up | two more writes to a byte, and a read |
 //! | real, else | nobody | | the count |
 //! | loom | nobody: an algorithm must be right when nobody does | | nothing; requests and thanks are held against each other |

@@ -61,11 +61,11 @@ const _: () = assert!(FIRST * ((1 << SEGMENTS) - 1) >= INDICES);
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | wait-free, but for the allocation at a thread's first addition |
+/// | progress | wait-free, but for a thread's first addition, which allocates and may number the thread |
 /// | an addition | a load and a store in a line of the thread's own, and finding it |
 /// | [`get`](Counter::get) | a load from each line: about as many lines as there have been threads at one time, each probably elsewhere |
 /// | linearizable | no: see the [module](super) for what a sum may be; exact once the threads that add have been joined |
-/// | size | 224 bytes, and a line for each thread, in segments of 8, 16, 32… |
+/// | size | 256 bytes where lines are kept 128 bytes apart, and a line for each thread, in segments of 8, 16, 32… |
 /// | in a signal's handler | an addition that interrupts another on the same counter may be lost |
 ///
 /// ```

@@ -243,6 +243,9 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
             seat.path.push(seen.step());
             below = seen.words.right;
         }
+        // Before the fence, which must come after everything that this thread acquires with nodes.
+        let length = seat.path.len();
+        self.stock.supply(&mut seat.free, length);
         // Release: the nodes written from here on may still be read by those who have an old root.
         fence(Ordering::Release);
         let words = nodes::Words { key: key.to_words(), left: below, right: NONE, slot };
@@ -273,6 +276,9 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
             x = self.read_child(low.words.right, root)?;
             y = Some(high);
         };
+        // Before the fence, as in `try_push`.
+        let length = seat.path.len();
+        self.stock.supply(&mut seat.free, length);
         // Release: as in `try_push`.
         fence(Ordering::Release);
         let top = self.copy_path(seat, below);
@@ -293,8 +299,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     ///
     /// The path's last step goes into the last free node, the one before it into the one before: [`keep_old_path`](Self::keep_old_path) relies on it.
     fn copy_path(&self, seat: &mut Seat<'_, Top<K::Block>>, below: u32) -> u32 {
-        let length = seat.path.len();
-        self.stock.supply(&mut seat.free, length);
+        debug_assert!(seat.free.len() >= seat.path.len(), "supplied before the fence");
         let free = seat.free.iter().rev();
         seat.path.iter().rev().zip(free).fold(below, |below, (step, pair)| {
             let Step { key, left, slot, .. } = *step;

@@ -114,7 +114,9 @@ fn random(below: usize) -> usize {
         state
     };
     // While the thread ends: any heap is right.
-    let state = RANDOM.try_with(step).unwrap_or(1);
+    let state = RANDOM
+        .try_with(step)
+        .unwrap_or_else(|_| machine::hint::entropy().wrapping_mul(0x9e37_79b9_7f4a_7c15));
     // The high bits are the good ones.
     ((u128::from(state) * below as u128) >> 64) as usize
 }

@@ -6,11 +6,11 @@
 //!
 //! 1. A number is given once, when its place is there.
 
-use machine::atomic::{AtomicU32, Ordering};
+use machine::atomic::{AtomicU64, Ordering};
 
 use super::segments::Segments;
 
-/// So many hold 2^32 - 2 places; a model is content with 30.
+/// So many hold 2^32 - 3 places and more; a model is content with 30.
 const SEGMENTS: usize = machine::sized(31, 4);
 
 /// More numbers than these are not given.
@@ -19,14 +19,14 @@ const MOST: u32 = u32::MAX - 2;
 /// Places for `T`, from 0.
 pub(crate) struct Numbered<T> {
     places: Segments<T, SEGMENTS>,
-    /// How many numbers have been given, or are about to be.
-    given: AtomicU32,
+    /// How many numbers have been asked for: more than were given once there are no more, so it is wider than they are.
+    given: AtomicU64,
 }
 
 impl<T> Numbered<T> {
     /// With no places.
     pub(crate) const fn new() -> Self {
-        Self { places: Segments::new(), given: AtomicU32::new(0) }
+        Self { places: Segments::new(), given: AtomicU64::new(0) }
     }
 
     /// With memory for `count` places.
@@ -39,7 +39,7 @@ impl<T> Numbered<T> {
     #[cfg(test)]
     /// How many numbers have been given or are about to be: a hint.
     #[inline]
-    pub(crate) fn given(&self) -> u32 {
+    pub(crate) fn given(&self) -> u64 {
         // Relaxed: a hint.
         self.given.load(Ordering::Relaxed)
     }
@@ -48,22 +48,15 @@ impl<T> Numbered<T> {
     ///
     /// # Panics
     ///
-    /// If 2^32 - 2 have been given.
+    /// If 2^32 - 3 have been given.
     pub(crate) fn add(&self, make: impl FnMut() -> T) -> u32 {
         // Relaxed: the number is all there is to see; the places have their own orderings.
         let number = self.given.fetch_add(1, Ordering::Relaxed);
-        if number >= MOST {
-            self.full();
+        if number >= u64::from(MOST) {
+            full();
         }
         self.places.get_or_make(number as usize, make);
-        number
-    }
-
-    #[cold]
-    fn full(&self) -> ! {
-        // Relaxed: as in `add`.
-        self.given.fetch_sub(1, Ordering::Relaxed);
-        panic!("{MOST} places are in use, and they are numbered in 32 bits");
+        number as u32
     }
 
     /// The place of any number, if it is there.
@@ -81,6 +74,11 @@ impl<T> Numbered<T> {
     pub(crate) fn at(&self, number: u32) -> &T {
         self.get(number).expect("it has been given")
     }
+}
+
+#[cold]
+fn full() -> ! {
+    panic!("{MOST} places are in use, and they are numbered in 32 bits");
 }
 
 #[cfg(test)]

@@ -76,9 +76,9 @@ type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree) |
+/// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
 /// | cost of a push and a pop | three locked instructions, and two announcements |
-/// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory): a thread keeps back up to 256 segments, so box what is large |
+/// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory): each thread keeps some 512 segments at most, half of them ready to be used again, so box what is large |
 /// | order | by the numbers that pushes take |
 ///
 /// Where no thread stops at a bad time, [`LockedQueue`](super::LockedQueue) under the [`Barging`](crate::barging::Barging) lock is faster: with one

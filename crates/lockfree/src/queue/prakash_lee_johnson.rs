@@ -51,7 +51,7 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree): a thread that stops anywhere stops nobody |
+/// | progress | [`LockFree`](Progress::LockFree): a thread that stops stops nobody, as far as the allocator is where it is asked |
 /// | cost | as [`MichaelScottQueue`](super::MichaelScottQueue), which is to be preferred, and the other end's line for each operation |
 /// | memory | see [`memory`](crate::memory) |
 ///

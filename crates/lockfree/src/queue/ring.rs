@@ -136,6 +136,7 @@ impl<T, L: RawMutex> LockedRing<T, L> {
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         assert!(capacity > 0, "a LockedRing of capacity 0 could hold nothing: ask for 1 at least");
+        assert!(capacity <= isize::MAX as usize, "no ring has room for {capacity} values");
         let slots = (0..capacity).map(|_| MaybeUninit::uninit()).collect();
         let ring = Mutex::new(UnsafeCell::new(Ring { slots, head: 0, len: 0 }));
         Self { line: CachePadded::new(Line { ring, len: AtomicUsize::fresh(0) }), capacity }

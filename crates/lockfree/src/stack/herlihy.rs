@@ -30,7 +30,8 @@
 //! | push, pop: exchange `version` | Release | the Acquire load of [`protect`](Operation::protect): block and list are there |
 //! | write the top of an own block | Release | the Acquire load of a thread that reads the block late: it sees that `version` has moved |
 //! | read the top of a block | Acquire | the Release above |
-//! | `next` of a node | Relaxed | nobody: comes with the version |
+//! | write `next` of an own node | Release | as the top of a block: the node may have been a block |
+//! | read `next` of a node | Relaxed | nobody: comes with the version |
 //!
 //! Source: Maurice Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", ACM TOPLAS 15(5), 1993; Michael and Scott 1997, sections
 //! 3 and 4.2.
@@ -108,8 +109,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         let mut backoff = Backoff::new();
         loop {
             let (version, top) = self.look(&operation);
-            // Relaxed: the exchange publishes it.
-            next.store(top, Ordering::Relaxed);
+            // Release: for who has read the block that is a node now, late.
+            next.store(top, Ordering::Release);
             if self.swing(&operation, version, block) {
                 return;
             }

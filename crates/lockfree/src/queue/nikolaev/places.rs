@@ -93,8 +93,10 @@ impl Places {
     ///
     /// But in tests, `start`, the first turn, is 0, and `limit` is `None`: large enough.
     pub(super) fn new(places: usize, full: bool, start: u64, limit: Option<u64>) -> Self {
-        let order = places.next_power_of_two().trailing_zeros() + 1;
-        let count = 1_u64 << order;
+        let slots = places.checked_next_power_of_two().and_then(|slots| slots.checked_mul(2));
+        let slots = slots.unwrap_or_else(|| panic!("no ring has room for {places} values"));
+        let order = slots.trailing_zeros();
+        let count = slots as u64;
         let start = start & !(count - 1);
         let limit = limit.unwrap_or(2 * count + TAKERS);
         let mut words =

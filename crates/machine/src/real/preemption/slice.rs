@@ -90,8 +90,13 @@ fn switch_on() -> Option<*const Control> {
         // SAFETY: no argument is a pointer; it changes how this thread is scheduled when it asks for it.
         unsafe { libc::prctl(SLICE_EXTENSION, SET, ENABLE, NOTHING, NOTHING) == 0 }
     });
-    // Relaxed: everyone finds out alike.
-    STATE.store(if on.is_some() { PRESENT } else { ABSENT }, Ordering::Relaxed);
+    // Relaxed: what threads know of it is in their own areas. One that has been refused says so only if no other has got it: that one may have a
+    // request open, which it must come back for.
+    if on.is_some() {
+        STATE.store(PRESENT, Ordering::Relaxed);
+    } else {
+        let _ = STATE.compare_exchange(UNKNOWN, ABSENT, Ordering::Relaxed, Ordering::Relaxed);
+    }
     on
 }
 
