@@ -188,8 +188,8 @@ impl<T> CountedStore<T> {
             }
             // Relaxed: if the node is not on top any more, this may be anything, and the exchange fails.
             let next = self.entry(top.index()).next.load(Ordering::Relaxed);
-            // Acquire: pairs with the Release that put it there: slot and storage are ours now. Relaxed: the loop loads again.
-            if self.free.compare_exchange(top, next, Ordering::Acquire, Ordering::Relaxed) {
+            // Relaxed, both: it succeeds only on what the load has acquired (Invariant 3), so slot and storage are ours then; else the loop loads again.
+            if self.free.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed) {
                 return top.index();
             }
             backoff.spin();

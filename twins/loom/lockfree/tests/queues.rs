@@ -164,6 +164,17 @@ fn reuse_push<Q: Queue>() {
     account(&*queue, &[first, second], &[1, 2, 3]);
 }
 
+/// One pushes into nodes that the other has taken values out of.
+fn pushes_after_pops<Q: Queue>() {
+    let queue = used::<Q>();
+    queue.push(2);
+    let other = beside(&queue, |queue| [queue.pop(), queue.pop()]);
+    queue.push(3);
+    queue.push(4);
+    assert_eq!(other.join().unwrap(), [Some(1), Some(2)]);
+    account(&*queue, &[Some(1), Some(2)], &[1, 2, 3, 4]);
+}
+
 fn three_threads<Q: Queue>() {
     let queue = used::<Q>();
     let others = [
@@ -224,6 +235,7 @@ models! {
         a_first_push_meets_a_pop: first_push;
         two_threads_push: two_push;
         two_threads_pop: two_pop;
+        pushes_meet_pops: pushes_after_pops;
     };
     locked: LockedQueue<u32, Lock>, two 2, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;
