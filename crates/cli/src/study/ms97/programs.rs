@@ -17,7 +17,6 @@ use super::applications::quicksort::{self, InQueue, InStack, Interval, Pool};
 use super::applications::tsp::{self, Bound, GR17, Instance, Structures, Tour};
 use super::lockfree::counter::{LinkedCounter, LockedCounter};
 use super::lockfree::heap::{HerlihyHeap, LockedSkewHeap};
-use super::lockfree::memory::Counted;
 use super::lockfree::queue::{LockedQueue, MichaelScottQueue};
 use super::lockfree::stack::{LockedStack, TreiberStack};
 use super::lockfree::{ConcurrentStack, Counter, PriorityQueue};
@@ -106,7 +105,7 @@ pub(crate) const OVER_QUEUES: &[Program] = &[
     Program {
         name: "Michael-Scott",
         kind: Kind::NonBlocking,
-        run: |setup| sort(setup, InQueue(MichaelScottQueue::<Interval, Counted>::new())),
+        run: |setup| sort(setup, InQueue(MichaelScottQueue::<Interval>::new())),
     },
 ];
 
@@ -125,7 +124,7 @@ pub(crate) const OVER_STACKS: &[Program] = &[
     Program {
         name: "Treiber",
         kind: Kind::NonBlocking,
-        run: |setup| sort(setup, InStack(TreiberStack::<Interval, Counted>::new())),
+        run: |setup| sort(setup, InStack(TreiberStack::<Interval>::new())),
     },
 ];
 
@@ -151,7 +150,7 @@ pub(crate) const SALESMEN: &[Program] = &[
         name: "non-blocking",
         kind: Kind::NonBlocking,
         run: |setup| {
-            let (heap, stack) = (HerlihyHeap::new(), TreiberStack::<Tour, Counted>::new());
+            let (heap, stack) = (HerlihyHeap::new(), TreiberStack::<Tour>::new());
             travel::<_, _, LinkedCounter>(setup, heap, stack)
         },
     },
@@ -159,7 +158,7 @@ pub(crate) const SALESMEN: &[Program] = &[
         name: "hybrid",
         kind: Kind::Safe,
         run: |setup| {
-            let (heap, stack) = (Heap::<Safe>::new(), TreiberStack::<Tour, Counted>::new());
+            let (heap, stack) = (Heap::<Safe>::new(), TreiberStack::<Tour>::new());
             travel::<_, _, LinkedCounter>(setup, heap, stack)
         },
     },

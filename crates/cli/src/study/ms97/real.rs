@@ -40,8 +40,8 @@ pub(super) fn run(
 ) -> Result<Grid, Stop> {
     let rows: Vec<&Row> = rows.iter().chain(peers).collect();
     let counts = context.within_processors();
-    // A tenth of a second at level 1: ten quanta; at level 3 they take as many.
-    let turns = context.pick(8_000, 40_000);
+    // Five quanta of 10 ms, or fifty.
+    let turns = context.pick(4_000, 40_000);
     let repeats = context.pick(3, 7);
     let settings = Grid::settings(rows.len(), &counts);
     context.plan(repeats * settings.len());

@@ -6,7 +6,8 @@
 //! | [`Kind::Safe`] | under the same lock, whose taker and holder asks not to be preempted |
 //! | [`Kind::NonBlocking`] | without a lock |
 //!
-//! The nodes of all are type-stable: they come from pools with counted pointers, as the paper's did. Its own rows come first in each list, the others are ours.
+//! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The paper's had counted pointers; so have the further rows that say so, but
+//! their pool is one list that all threads share, a second word that all of them want. The paper's own rows come first in each list, the others are ours.
 //!
 //! Compiled twice, as a part of `real` and of `simulated`, which say whose structures these are.
 
@@ -16,7 +17,7 @@ use super::lockfree::counter::{
     CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
 };
 use super::lockfree::heap::{CopiedHeap, HerlihyHeap, LockedSkewHeap};
-use super::lockfree::memory::Counted;
+use super::lockfree::memory::{Counted, Hazard};
 use super::lockfree::queue::{
     LockedQueue, MichaelScottQueue, NikolaevQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
 };
@@ -135,9 +136,10 @@ pub(crate) const QUEUES: &[Row] = &[
     Make::<Queue<LockedQueue<u64, Safe>>>::queue("single preemption-safe lock", Kind::Safe),
     Make::<Queue<TwoLockQueue<u64, Ordinary>>>::queue("two ordinary locks", Kind::Ordinary),
     Make::<Queue<TwoLockQueue<u64, Safe>>>::queue("two preemption-safe locks", Kind::Safe),
-    Make::<Queue<MichaelScottQueue<u64, Counted>>>::queue("Michael-Scott", Kind::NonBlocking),
-    Make::<Queue<PrakashLeeJohnsonQueue<u64, Counted>>>::queue(
-        "Prakash-Lee-Johnson",
+    Make::<Queue<MichaelScottQueue<u64>>>::queue("Michael-Scott", Kind::NonBlocking),
+    Make::<Queue<PrakashLeeJohnsonQueue<u64>>>::queue("Prakash-Lee-Johnson", Kind::NonBlocking),
+    Make::<Queue<MichaelScottQueue<u64, Counted>>>::queue(
+        "Michael-Scott, shared pool",
         Kind::NonBlocking,
     ),
     Row {
@@ -151,9 +153,10 @@ pub(crate) const QUEUES: &[Row] = &[
 pub(crate) const STACKS: &[Row] = &[
     Make::<Stack<LockedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
     Make::<Stack<LockedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
-    Make::<Stack<TreiberStack<u64, Counted>>>::stack("Treiber", Kind::NonBlocking),
-    Make::<Stack<HerlihyStack<u64>>>::stack("Herlihy", Kind::NonBlocking),
-    Make::<Stack<EliminationStack<u64, Counted>>>::stack("elimination", Kind::NonBlocking),
+    Make::<Stack<TreiberStack<u64>>>::stack("Treiber", Kind::NonBlocking),
+    Make::<Stack<HerlihyStack<u64, Hazard>>>::stack("Herlihy", Kind::NonBlocking),
+    Make::<Stack<EliminationStack<u64>>>::stack("elimination", Kind::NonBlocking),
+    Make::<Stack<TreiberStack<u64, Counted>>>::stack("Treiber, shared pool", Kind::NonBlocking),
 ];
 
 /// Figure 3.

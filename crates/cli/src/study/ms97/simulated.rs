@@ -108,14 +108,12 @@ fn measure_program(
 
 /// `machine` as the paper's programs had it.
 ///
-/// The paper's backoff "was chosen to yield good overall performance for all implementations, and not to exceed 30 µs". One of this project begins with a slot of 100 ns of the code's
-/// clock, which is meant to be one hand-off of a line, and goes up to 30 µs of that clock. A hand-off of this machine's is 1.2 µs, so its clock is to be twelve times as slow
-/// as the code's: then the slot fits, and only who has failed more than four times in a row can be away for longer than the paper's bound.
+/// The paper's backoff was chosen "not to exceed 30 µs". One of this project goes up to 30 µs of the code's clock; so here the code's clock is the machine's.
 fn placed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     if machine.name == "challenge" {
         machine.processors = 11;
-        machine.scale = 12.0;
+        machine.scale = 1.0;
     }
     machine
 }
