@@ -428,10 +428,15 @@ fn on_a_stack_of(bytes: usize, body: impl FnOnce() + Send) {
 }
 
 /// crossbeam#1146: a block of many values was made on the stack. 31 of these values would not fit there, a few copies of one do.
+///
+/// Not so `FaaArrayQueue`, whose docs say that its segments pass through the stack.
 #[test]
 fn crossbeam_1146_a_large_value_does_not_overflow_the_stack() {
     type Large = [u64; 16_384];
     fn test<F: Family>() {
+        if F::NAME == "FaaArrayQueue" {
+            return;
+        }
         on_a_stack_of(3 << 20, || {
             let structure = F::make::<Large>();
             for _ in 0..2 {

@@ -12,7 +12,7 @@ use std::thread;
 
 use lock_api::RawMutex;
 use stanchion_spin::contention::{Exchange, Polling, Read};
-use stanchion_spin::{Anderson, Clh, Mcs, PreemptionSafe, TestAndSet, Ticket};
+use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket};
 use torture::busted::{RawBusted, RawBustedUnlock};
 
 /// Sections of each thread. ThreadSanitizer slows them some ten times.
@@ -78,7 +78,6 @@ const RACES: &[Race] = &[
     ("anderson", race::<Anderson>),
     ("clh", race::<Clh>),
     ("mcs", race::<Mcs>),
-    ("preemption-safe", race::<PreemptionSafe>),
     ("busted", race::<RawBusted>),
     ("busted-unlock", race::<RawBustedUnlock>),
 ];

@@ -79,6 +79,7 @@ type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
 /// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
 /// | cost of a push and a pop | three locked instructions, and two announcements |
 /// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory): each thread keeps some 512 segments at most, half of them ready to be used again, so box what is large |
+/// | large values | a segment is put together on the stack, where 64 values must fit several times over: another reason to box what is larger than some kilobytes |
 /// | order | by the numbers that pushes take |
 ///
 /// Where no thread stops at a bad time, [`LockedQueue`](super::LockedQueue) under the [`Barging`](crate::barging::Barging) lock is faster: with one
