@@ -5,7 +5,7 @@
 //! ([`presence::pull`]), yields to it until the section is over, sends the holder home, and has the lock.
 //!
 //! Why not only ask not to be preempted ([`PreemptionSafe`](crate::PreemptionSafe)): that prevents, where somebody honours it, and for a bounded time;
-//! this repairs, after the fact and without a scheduler's help, for 50 µs each time. Why the lock goes to the one that pulled: the holder's affinity must
+//! this repairs, after the fact and without a scheduler's help, for a system call and a switch each time. Why the lock goes to the one that pulled: the holder's affinity must
 //! be given back before it can leave, so its release is a hand-over, and the one who knows when it is complete is the puller.
 //!
 //! | `owner` | meaning | left by |
@@ -61,7 +61,7 @@ const DONE: u32 = 1 << 31;
 /// | bypass bound | none: a waiter may be overtaken for ever |
 /// | cache misses to acquire | 1 uncontended |
 /// | size | 4 bytes |
-/// | more threads than processors | a holder that was preempted elsewhere comes back after 50 µs |
+/// | more threads than processors | a holder that was preempted elsewhere comes back after a system call and a switch |
 /// | deadline | no: a waiter that pulls a holder cannot give up |
 ///
 /// Only threads that are [registered](machine::presence::register) with switch records can be seen, and so pulled; for others this is a test-and-set lock.
