@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+mod control_block;
+pub mod strategy;
+
+pub use lock_api;
+
+pub use control_block::{Link, Stack, Task, WORDS};
+pub use strategy::{Place, Plan, Strategy, Told};
