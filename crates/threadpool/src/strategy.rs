@@ -193,6 +193,12 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// How many blocks there are, free or not.
     fn blocks(&self) -> usize;
 
+    /// How often the place has taken tasks from another, and how often it tried and got none.
+    fn steals(&self, place: usize) -> (u64, u64) {
+        let _ = place;
+        (0, 0)
+    }
+
     /// How often the lock of the free blocks' global pool was taken, by strategies that have one beside local lists.
     fn pool_uses(&self) -> u64 {
         0
