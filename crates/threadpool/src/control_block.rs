@@ -254,6 +254,16 @@ impl<T> Chain<T> {
     }
 }
 
+impl Chain<Task> {
+    /// The words of the block at the front: while it is in the chain, they are the chain's.
+    #[inline]
+    pub(crate) fn front_words(&self) -> Option<NonNull<usize>> {
+        let first = self.first?;
+        // SAFETY: in the chain; the task does not leave this function.
+        Some(unsafe { <Task as Linked>::of(first) }.words())
+    }
+}
+
 impl<T: Linked> Chain<T> {
     #[inline]
     pub(crate) fn push_front(&mut self, value: T) {
