@@ -100,8 +100,8 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an idle place that is not told sleeps on"]
 pub enum Told {
-    /// Some idle place; if none is idle nobody is missed.
-    Anyone,
+    /// Any idle places: so many tasks are ready where the last one was put, at least 1. If nobody is idle nobody is missed.
+    Anyone(usize),
     /// This place and no other: the task is for it alone.
     Place(usize),
 }
@@ -129,6 +129,17 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// `place` is the caller's; `None`, if it is none of those that share the work. `fill` must not unwind, and not use the strategy: it may run under
     /// a lock.
     fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told;
+
+    /// [`create`](Self::create), but the task is to run after those that are ready at this place, where the order is the strategy's to choose.
+    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+        self.create(place, fill)
+    }
+
+    /// Takes a task that is ready at the place `victim`, if the strategy knows whose task is where: for who waits for that place and has nothing else to do.
+    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
+        let _ = (place, victim);
+        None
+    }
 
     /// Gives back the block of a task that has finished, if there is one, and takes a task that is ready.
     ///
