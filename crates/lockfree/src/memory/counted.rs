@@ -27,6 +27,8 @@
 //! 2. Each storage belongs to one owned or linked node, the one whose slot names it, or to the taker of its value; except that a queue's dummy has
 //!    none.
 //! 3. `next` and the top of the free list change their tag with every write, and no tag is ever set back.
+//! 4. A node that is not in use is on the free list or among one thread's spares. There it keeps its `next`, which leads where it led when the node was
+//!    taken out, until it is allocated.
 //!
 //! # Orderings
 //!
@@ -48,6 +50,7 @@ use machine::cell::UnsafeCell;
 use stanchion_spin::Backoff;
 
 use super::segments::Segments;
+use super::spares::{KEPT, Spares};
 use super::{Counted, Link, Memory, Operation, Pointer, Store};
 
 impl Memory for Counted {
@@ -152,8 +155,13 @@ impl<T> Entry<T> {
 /// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
+/// A store with a capacity has room for the spares of so many threads at least beside it, and makes shelves for so many at most.
+const KEEPERS: core::ops::Range<usize> = machine::sized(8, 0)..machine::sized(62, 0);
+
 /// The pool of one structure.
 pub struct CountedStore<T> {
+    /// What each thread keeps for itself.
+    spares: Spares,
     /// The top of the nodes that can be used again, linked through `next`.
     free: CachePadded<CountedLink>,
     /// How many indices have been handed out.
@@ -176,8 +184,7 @@ impl<T> CountedStore<T> {
             .expect("the segment of an index that was handed out is in place")
     }
 
-    /// An owned node whose storage is empty: one that can be used again, or a new one.
-    #[inline]
+    /// An owned node whose storage is empty: one from the free list, or a new one.
     fn owned(&self) -> u32 {
         let mut backoff = Backoff::new();
         loop {
@@ -212,8 +219,15 @@ impl<T> CountedStore<T> {
         index
     }
 
-    /// Gives back a node with empty storage.
+    /// Keeps a node with empty storage for this thread's next operation, or gives it back.
     #[inline]
+    fn put_away(&self, index: u32) {
+        if !self.spares.keep(index) {
+            self.give_back(index);
+        }
+    }
+
+    /// Gives a node back to all: puts it on the free list.
     fn give_back(&self, index: u32) {
         let entry = self.entry(index);
         let mut backoff = Backoff::new();
@@ -244,6 +258,7 @@ unsafe impl<T> Store<T> for CountedStore<T> {
         T: 's;
 
     const NEW: Self = Self {
+        spares: Spares::new(),
         free: CachePadded::new(CountedLink::NULL),
         used: AtomicU64::new(0),
         entries: Segments::new(),
@@ -251,9 +266,14 @@ unsafe impl<T> Store<T> for CountedStore<T> {
     const NULL: Tagged = Tagged::NULL;
 
     fn with_capacity(capacity: usize) -> Self {
-        let store = Self::NEW;
-        store.entries.reserve(capacity, Entry::fresh);
-        store
+        if capacity == 0 {
+            return Self::NEW;
+        }
+        let entries = Entries::new();
+        let spares = KEPT * KEEPERS.start;
+        let room = entries.reserve(capacity.saturating_add(spares), Entry::fresh);
+        let keepers = room.saturating_sub(capacity) / KEPT;
+        Self { spares: Spares::for_threads(keepers.min(KEEPERS.end)), entries, ..Self::NEW }
     }
 
     #[inline]
@@ -296,7 +316,7 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
 
     #[inline]
     fn allocate_empty(&self) -> Tagged {
-        let index = self.store.owned();
+        let index = self.store.spares.take().unwrap_or_else(|| self.store.owned());
         // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came
         // has changed, and does not take this null for the end of a queue.
         self.store.entry(index).next.store(Tagged::NULL, Ordering::Release);
@@ -328,12 +348,12 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
     unsafe fn retire(&self, pointer: Tagged, slot: u32) {
         // Relaxed: the node is owned; the free list publishes it.
         self.store.entry(pointer.index()).slot.store(slot, Ordering::Relaxed);
-        self.store.give_back(pointer.index());
+        self.store.put_away(pointer.index());
     }
 
     #[inline]
     unsafe fn discard(&self, pointer: Tagged) {
-        self.store.give_back(pointer.index());
+        self.store.put_away(pointer.index());
     }
 }
 
