@@ -2,7 +2,7 @@
 //!
 //! Why not free what is not needed any more: a thread that has read a pointer may look at the node much later. Here it then finds a node, if not the
 //! one that it meant, and its compare-exchange fails because the pointer's tag has gone up. So nothing has to be announced, a stopped thread keeps
-//! nothing back, and nodes are used again at once. The price: the memory stays as large as the structure once was, until it is dropped.
+//! back two free nodes at most, and nodes are used again at once. The price: the memory stays as large as the structure once was, until it is dropped.
 //!
 //! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address leave, are used up in 1.3 ms at 50 million
 //! operations a second. 32 bits last 86 s, and a thread must stop between two instructions for exactly a multiple of that.
@@ -20,6 +20,10 @@
 //! Why `slot`: in Michael and Scott's queue the value taken is that of the node *after* the one taken out, which stays as the dummy, and may be taken
 //! out, used again and filled before the taker has read its value. So the taker reads the slot, which is an atomic word, before its compare-exchange,
 //! and if that succeeds owns the storage, wherever the node is by then. The node taken out gets that storage for its next value.
+//!
+//! Why [`spares`](super::spares) before the free list: of the five exchanges that a push and a pop of the queue would be otherwise, two are those of the
+//! list. What has been set aside stays enough for what it was set aside for: of a store with a capacity only as many threads keep nodes as there are
+//! more nodes than that, and it has some more for at least [`KEEPERS`] threads.
 //!
 //! # Invariants
 //!
@@ -155,8 +159,12 @@ impl<T> Entry<T> {
 /// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
-/// A store with a capacity has room for the spares of so many threads at least beside it, and makes shelves for so many at most.
-const KEEPERS: core::ops::Range<usize> = machine::sized(8, 0)..machine::sized(62, 0);
+/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model none of its threads keeps any, so that all go by the
+/// free list.
+const KEEPERS: usize = machine::sized(8, 0);
+
+/// It makes shelves for so many threads at most: 8 KiB.
+const MOST_KEEPERS: usize = machine::sized(62, 0);
 
 /// The pool of one structure.
 pub struct CountedStore<T> {
@@ -270,10 +278,9 @@ unsafe impl<T> Store<T> for CountedStore<T> {
             return Self::NEW;
         }
         let entries = Entries::new();
-        let spares = KEPT * KEEPERS.start;
-        let room = entries.reserve(capacity.saturating_add(spares), Entry::fresh);
+        let room = entries.reserve(capacity.saturating_add(KEPT * KEEPERS), Entry::fresh);
         let keepers = room.saturating_sub(capacity) / KEPT;
-        Self { spares: Spares::for_threads(keepers.min(KEEPERS.end)), entries, ..Self::NEW }
+        Self { spares: Spares::for_threads(keepers.min(MOST_KEEPERS)), entries, ..Self::NEW }
     }
 
     #[inline]
@@ -422,6 +429,33 @@ mod tests {
         }
         assert_eq!(store.used.load(Ordering::Relaxed), 100);
         assert_eq!(store.entries.iter().count(), room);
+    }
+
+    #[test]
+    fn what_was_set_aside_is_enough_whatever_threads_keep() {
+        const THREADS: usize = KEEPERS + 4;
+        const CAPACITY: usize = 30 - KEPT * KEEPERS;
+        let store = CountedStore::<usize>::with_capacity(CAPACITY);
+        assert_eq!(store.entries.iter().count(), 30, "no more nodes than it takes");
+        // More threads than may keep nodes, all there at a time so that none has another's number: each takes two and gives them back.
+        let all = std::sync::Barrier::new(THREADS);
+        let take_and_give_back = || {
+            let operation = store.enter();
+            assert!(machine::thread::index().is_some());
+            all.wait();
+            let nodes = [0, 1].map(|value| operation.allocate(value));
+            // SAFETY: the nodes are owned, and the values need no drop.
+            nodes.into_iter().for_each(|node| unsafe { operation.discard(node) });
+            all.wait();
+        };
+        std::thread::scope(|scope| {
+            (0..THREADS).for_each(|_| _ = scope.spawn(take_and_give_back));
+        });
+        let operation = store.enter();
+        let nodes: Vec<_> = (0..CAPACITY).map(|value| operation.allocate(value)).collect();
+        assert_eq!(store.entries.iter().count(), 30, "nothing was allocated");
+        // SAFETY: the nodes are owned, and the values need no drop.
+        nodes.into_iter().for_each(|node| unsafe { operation.discard(node) });
     }
 
     #[test]

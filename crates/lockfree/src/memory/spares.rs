@@ -9,10 +9,10 @@
 //!
 //! | who | finds | does |
 //! | --- | --- | --- |
-//! | a push | no shelf of its own yet | makes it, and goes on to the shared list |
-//! | a push | a node on it | takes it |
-//! | a pop | no shelf, or a full one | goes on to the shared list: a thread that only pops keeps nothing, and a pop does not allocate |
-//! | a pop | room | leaves the node there |
+//! | a thread that wants a node | no shelf of its own yet | makes it, unless the store has a capacity, and goes on to the shared list |
+//! | | a node on it | takes it |
+//! | a thread that gives one back | no shelf, or a full one | goes on to the shared list: who never wants one keeps none |
+//! | | room | leaves the node there |
 //!
 //! A thread that ends leaves its nodes to the next of its number; one that has no number, as when it is ending, does without.
 //!
