@@ -9,15 +9,16 @@
 //!
 //! ```text
 //! ControlBlock, 128 bytes
-//! +------+-----------------------------------------+
-//! | link | 15 words: what to run, and its arguments |
-//! +------+-----------------------------------------+
+//! +------+--------+------------------------------------------+
+//! | link | shared | 14 words: what to run, and its arguments |
+//! +------+--------+------------------------------------------+
 //!    '--> the next block of the list in which it is
 //! ```
 //!
 //! # Invariants
 //!
-//! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block.
+//! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block. Only the word `shared` may be looked at by others, who have agreed
+//!    on it with whoever fills the block.
 //! 2. A block is in one [`Chain`] at most, which owns it then. The links of other blocks mean nothing.
 //! 3. Blocks are never freed while the [`FreeBlocks`](crate::free_list) that they came from are alive.
 //!
@@ -28,10 +29,11 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
+use machine::atomic::{AtomicUsize, Fresh};
 use machine::cell::UnsafeCell;
 
 /// Words behind the link of a control block.
-pub const WORDS: usize = 15;
+pub const WORDS: usize = 14;
 
 /// What a block, or a stack, has at its front to be listed.
 #[repr(C)]
@@ -77,12 +79,17 @@ impl fmt::Debug for Link {
 #[repr(C, align(128))]
 pub(crate) struct ControlBlock {
     link: Link,
+    shared: AtomicUsize,
     words: UnsafeCell<[MaybeUninit<usize>; WORDS]>,
 }
 
 impl ControlBlock {
     pub(crate) fn new() -> Self {
-        Self { link: Link::new(), words: UnsafeCell::new([MaybeUninit::uninit(); WORDS]) }
+        Self {
+            link: Link::new(),
+            shared: AtomicUsize::fresh(0),
+            words: UnsafeCell::new([MaybeUninit::uninit(); WORDS]),
+        }
     }
 }
 
@@ -110,6 +117,15 @@ impl Task {
             // SAFETY: the address of a field.
             unsafe { NonNull::new_unchecked(words.cast::<usize>()) }
         })
+    }
+
+    /// A word of the block that other threads may look at while it is in use: who agrees on it may keep its address until the block is released. Zero in a
+    /// new block, else whatever it was.
+    #[inline]
+    #[must_use]
+    pub fn shared(&self) -> &AtomicUsize {
+        // SAFETY: the block is alive (Invariant 3).
+        unsafe { &(*self.0.as_ptr()).shared }
     }
 
     /// The task as a word.
@@ -235,6 +251,16 @@ impl<T> Chain<T> {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.length == 0
+    }
+}
+
+impl Chain<Task> {
+    /// The words of the block at the front: while it is in the chain, they are the chain's.
+    #[inline]
+    pub(crate) fn front_words(&self) -> Option<NonNull<usize>> {
+        let first = self.first?;
+        // SAFETY: in the chain; the task does not leave this function.
+        Some(unsafe { <Task as Linked>::of(first) }.words())
     }
 }
 

@@ -58,6 +58,8 @@ pub struct Plan {
     pub active: usize,
     /// The most free blocks a place keeps for itself, `T` in the paper; `None` for the strategy's own choice (the paper: as many as there are processors).
     pub threshold: Option<usize>,
+    /// How many ready queues there are, for a strategy whose number is free; `None` for one a place.
+    pub queues: Option<usize>,
     /// Whether tasks have stacks, which [`Strategy::next`] then hands out and takes back.
     pub stacks: bool,
 }
@@ -66,7 +68,31 @@ impl Plan {
     /// A plan for so many places, all of them active, with the strategy's own threshold and without stacks.
     #[must_use]
     pub fn new(places: usize) -> Self {
-        Self { places, active: places, threshold: None, stacks: false }
+        Self { places, active: places, threshold: None, queues: None, stacks: false }
+    }
+
+    /// Refuses what no strategy can be made for.
+    ///
+    /// # Panics
+    ///
+    /// If there are no places, more active ones than there may be, a threshold of 0, or not between one and [`places`](Self::places) queues.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        let &Self { places, active, threshold, queues, stacks: _ } = self;
+        assert!(places > 0, "Plan::places is 0: somebody must do the work; ask for at least 1");
+        assert!(
+            active <= places,
+            "Plan::active is {active}, but Plan::places only {places}: raise `places` to the most that there will ever be"
+        );
+        assert!(
+            threshold != Some(0),
+            "Plan::threshold is 0: a place keeps at least 1 free block; say None for the strategy's own choice"
+        );
+        assert!(
+            queues.is_none_or(|queues| (1..=places).contains(&queues)),
+            "Plan::queues is {}, but Plan::places is {places}: there are between 1 and as many queues as places",
+            queues.unwrap_or_default()
+        );
     }
 }
 
@@ -74,8 +100,8 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an idle place that is not told sleeps on"]
 pub enum Told {
-    /// Some idle place; if none is idle nobody is missed.
-    Anyone,
+    /// Any idle places: so many tasks are ready where the last one was put, at least 1. If nobody is idle nobody is missed.
+    Anyone(usize),
     /// This place and no other: the task is for it alone.
     Place(usize),
 }
@@ -95,7 +121,7 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     ///
     /// # Panics
     ///
-    /// If the plan has no places.
+    /// If the plan has no places, more active ones than places, a threshold of 0, or not between one and `places` queues.
     fn new(plan: &Plan) -> Self;
 
     /// Creates a task: takes a free block, has `fill` write it, makes it ready. Says who should be told.
@@ -103,6 +129,17 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// `place` is the caller's; `None`, if it is none of those that share the work. `fill` must not unwind, and not use the strategy: it may run under
     /// a lock.
     fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told;
+
+    /// [`create`](Self::create), but the task is to run after those that are ready at this place, where the order is the strategy's to choose.
+    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+        self.create(place, fill)
+    }
+
+    /// Takes a task that is ready at the place `victim`, if the strategy knows whose task is where: for who waits for that place and has nothing else to do.
+    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
+        let _ = (place, victim);
+        None
+    }
 
     /// Gives back the block of a task that has finished, if there is one, and takes a task that is ready.
     ///
@@ -127,14 +164,17 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// Whether [`next`](Self::next) may find something for `place`. Takes no lock.
     fn is_ready(&self, place: &Place) -> bool;
 
-    /// The place has found nothing and will ask [`is_ready`](Self::is_ready) until there is something, or sleep until it is told.
+    /// The place has found nothing and will ask [`is_ready`](Self::is_ready) until there is something, or sleep until it is told: tasks may be meant for it
+    /// alone from now on, until it calls [`next`](Self::next), or [`leave`](Self::leave) if it stops waiting for another reason.
     fn idle(&self, place: &Place) {
         let _ = place;
     }
 
-    /// Takes what only this place would find, leaving it to the others, when its thread ends. Tell anyone afterwards.
-    fn leave(&self, place: &Place) {
+    /// Takes what only this place would find, and leaves it to the others: when its thread ends, or stops waiting without looking for a task. Says who
+    /// should be told, if there was something.
+    fn leave(&self, place: &Place) -> Option<Told> {
         let _ = place;
+        None
     }
 
     /// The number of places in use has changed: those below `active` are.
@@ -152,4 +192,12 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
 
     /// How many blocks there are, free or not.
     fn blocks(&self) -> usize;
+
+    /// How often the lock of the free blocks' global pool was taken, by strategies that have one beside local lists.
+    fn pool_uses(&self) -> u64 {
+        0
+    }
+
+    /// Gives its parts names in the statistics of the simulated machine; for whoever has put it where it stays. Free elsewhere.
+    fn label(&self) {}
 }
