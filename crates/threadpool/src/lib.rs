@@ -1,6 +1,9 @@
 #![doc = include_str!("../README.md")]
 
 mod control_block;
+mod free_list;
+mod locked;
+mod slab;
 pub mod strategy;
 
 pub use lock_api;

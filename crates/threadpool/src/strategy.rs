@@ -15,10 +15,35 @@
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
 
+mod idle_queue;
+mod local_free_list;
+mod local_ready_queue;
+mod multiple_locks;
+mod order;
+mod ready_queue;
+mod resources;
+mod single_lock;
+
 use core::cell::Cell;
 use core::marker::PhantomData;
 
+use lock_api::RawMutex;
+
 use crate::control_block::{Stack, Task};
+
+pub use idle_queue::IdleQueue;
+pub use local_free_list::LocalFreeList;
+pub use local_ready_queue::{LocalReadyQueue, Own, Placement, Random, TwoChoices};
+pub use multiple_locks::MultipleLocks;
+pub use order::{Fifo, Lifo, Order};
+pub use single_lock::SingleLock;
+
+/// A lock that strategies can have: any [`lock_api`] raw mutex that threads can share, of `stanchion_spin` or `stanchion_competitive` for instance.
+pub trait Lock: RawMutex + Send + Sync + 'static {}
+impl<L: RawMutex + Send + Sync + 'static> Lock for L {}
+
+/// Why a stack is refused.
+const NO_STACKS: &str = "Plan::stacks is false: this strategy keeps no stacks; set it before `new`";
 
 /// One of the threads that share a strategy's work, as the strategy knows it: a number below [`Plan::places`].
 ///
@@ -156,6 +181,10 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     fn release(&self, place: Option<&Place>, finished: Task);
 
     /// Gives the strategy a stack that nobody uses.
+    ///
+    /// # Panics
+    ///
+    /// If the plan was without stacks.
     fn give_stack(&self, place: Option<&Place>, stack: Stack);
 
     /// Takes a free stack, if it has one: for whoever made them and wants them back.
