@@ -12,7 +12,7 @@ use machine::cell::UnsafeCell;
 use crate::deferred::Outcome;
 use crate::latch::Latch;
 use crate::pool::{Owner, Sent, set};
-use crate::registry::{Core, Registry};
+use crate::registry::Registry;
 use crate::strategy::Strategy;
 use crate::worker::Worker;
 

@@ -159,11 +159,7 @@ impl Worker {
         RB: Send,
     {
         let half = Half::<B, RB> {
-            fork: Fork {
-                run: Half::<B, RB>::run,
-                latch: Latch::new(),
-                ticket: Cell::new(None),
-            },
+            fork: Fork { run: Half::<B, RB>::run, latch: Latch::new(), ticket: Cell::new(None) },
             state: UnsafeCell::new(State::Waits(ManuallyDrop::new(b))),
         };
         let at = self.pending.push(&half.fork);
@@ -197,7 +193,10 @@ impl Worker {
             return;
         }
         // SAFETY: blocks live as long as the strategy. Relaxed: a hint; it may be another task's by now.
-        let waits = pending.last.get().is_some_and(|last| unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE);
+        let waits = pending
+            .last
+            .get()
+            .is_some_and(|last| unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE);
         if waits || !pending.bucket.take() {
             return;
         }
@@ -299,7 +298,9 @@ where
         let state = self.state.with_mut(|state| unsafe { core::ptr::replace(state, State::Gone) });
         match state {
             State::Done(outcome) => outcome,
-            State::Waits(_) | State::Gone => unreachable!("the latch of a fork is set by who ran it"),
+            State::Waits(_) | State::Gone => {
+                unreachable!("the latch of a fork is set by who ran it")
+            }
         }
     }
 }
@@ -326,6 +327,8 @@ impl<B: FnOnce(&Worker) -> R, R> Drop for TakeBack<'_, B, R> {
 
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending").field("forks", &(self.top.get() - self.bottom.get())).finish_non_exhaustive()
+        f.debug_struct("Pending")
+            .field("forks", &(self.top.get() - self.bottom.get()))
+            .finish_non_exhaustive()
     }
 }

@@ -7,7 +7,9 @@ use std::io;
 #[non_exhaustive]
 pub enum BuildError {
     /// More threads than a pool can have.
-    #[error("a pool of {asked} threads was asked for, but {most} is the most: ask for fewer, or build several pools")]
+    #[error(
+        "a pool of {asked} threads was asked for, but {most} is the most: ask for fewer, or build several pools"
+    )]
     TooManyThreads {
         /// How many were asked for, spare ones included.
         asked: usize,
@@ -15,7 +17,9 @@ pub enum BuildError {
         most: usize,
     },
     /// The system refused to start a thread. Those that had been started have ended again.
-    #[error("the system refused to start thread {started} of {asked}: {source}; ask for fewer, or raise its limit on threads (`ulimit -u`, the control group's pids.max)")]
+    #[error(
+        "the system refused to start thread {started} of {asked}: {source}; ask for fewer, or raise its limit on threads (`ulimit -u`, the control group's pids.max)"
+    )]
     Spawn {
         /// How many could be started.
         started: usize,
@@ -34,10 +38,14 @@ pub enum BuildError {
 #[non_exhaustive]
 pub enum ResizeError {
     /// A pool of no threads would never run anything.
-    #[error("a pool cannot be resized to 0 threads: it would never run its tasks; shut it down instead")]
+    #[error(
+        "a pool cannot be resized to 0 threads: it would never run its tasks; shut it down instead"
+    )]
     NoThreads,
     /// More than it was built for.
-    #[error("the pool was asked to grow to {asked} threads, but was built for at most {most}: say `max_threads({asked})` when it is built")]
+    #[error(
+        "the pool was asked to grow to {asked} threads, but was built for at most {most}: say `max_threads({asked})` when it is built"
+    )]
     TooManyThreads {
         /// How many were asked for.
         asked: usize,
@@ -45,7 +53,9 @@ pub enum ResizeError {
         most: usize,
     },
     /// The system refused to start a thread. The pool has grown so far.
-    #[error("the system refused to start thread {started} of {asked}: {source}; the pool has {started} now")]
+    #[error(
+        "the system refused to start thread {started} of {asked}: {source}; the pool has {started} now"
+    )]
     Spawn {
         /// How many the pool has now.
         started: usize,

@@ -39,8 +39,7 @@ impl Latch {
     /// The owner is about to sleep elsewhere, and must be told. Says whether it may: not if the latch is set.
     pub(crate) fn watch(&self) -> bool {
         // Acquire on failure: pairs with the setter's exchange. Relaxed on success: nothing is published; the setter reads what it needs before.
-        let watched =
-            self.0.compare_exchange(OPEN, WATCHED, Ordering::Relaxed, Ordering::Acquire);
+        let watched = self.0.compare_exchange(OPEN, WATCHED, Ordering::Relaxed, Ordering::Acquire);
         watched != Err(SET)
     }
 

@@ -130,7 +130,8 @@ impl Metrics {
 
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WorkerMetrics { tasks, published, parks, wakeups, steals, failed_steals } = self.total();
+        let WorkerMetrics { tasks, published, parks, wakeups, steals, failed_steals } =
+            self.total();
         write!(
             f,
             "{tasks} tasks, {published} forks published, {steals} steals ({failed_steals} in vain), {parks} parks, {wakeups} wake-ups"

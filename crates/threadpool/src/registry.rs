@@ -130,6 +130,9 @@ pub(crate) trait Core: Send + Sync {
     fn take_back(&self);
 
     fn metrics(&self) -> Metrics;
+
+    /// Another owner of the same; none while it is being dropped.
+    fn arc(&self) -> Option<Arc<dyn Core>>;
 }
 
 /// A pool's threads, tasks and sleepers.
@@ -192,12 +195,11 @@ impl Common {
     pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
         // Relaxed: statistics.
         self.panics.fetch_add(1, Ordering::Relaxed);
-        let handled = panic::catch_unwind(AssertUnwindSafe(|| {
-            match &self.behaviour.panic_handler {
+        let handled =
+            panic::catch_unwind(AssertUnwindSafe(|| match &self.behaviour.panic_handler {
                 Some(handler) => handler(payload),
                 None => drop(payload),
-            }
-        }));
+            }));
         if let Err(second) = handled {
             // Relaxed: statistics.
             self.panics.fetch_add(1, Ordering::Relaxed);
@@ -227,18 +229,21 @@ impl Common {
     /// Takes back that the seat's worker is to end. False, if it ends already.
     pub(crate) fn retain(&self, seat: usize) -> bool {
         // Relaxed: the roster's lock is held, and `may_leave` decides by the word alone.
-        let retained = self.seat(seat).orders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |orders| {
-            (orders & LEFT == 0).then_some(orders & !LEAVE)
-        });
+        let retained =
+            self.seat(seat).orders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |orders| {
+                (orders & LEFT == 0).then_some(orders & !LEAVE)
+            });
         retained.is_ok()
     }
 
     /// Whether the worker, which has seen that it is to end, does.
     fn may_leave(&self, worker: &Worker) -> bool {
         // Relaxed: as in `retain`.
-        let left = self.seat(worker.index()).orders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |orders| {
-            (orders & LEAVE != 0).then_some(orders | LEFT)
-        });
+        let left = self.seat(worker.index()).orders.fetch_update(
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+            |orders| (orders & LEAVE != 0).then_some(orders | LEFT),
+        );
         left.is_ok()
     }
 
@@ -357,11 +362,13 @@ impl<S: Strategy> Registry<S> {
     ///
     /// The seat is this thread's (Invariant 1).
     pub(crate) unsafe fn work(self: &Arc<Self>, seat: usize) {
-        let bomb = AbortOnUnwind::armed("a worker of a thread pool unwound: its tasks would be lost");
+        let bomb =
+            AbortOnUnwind::armed("a worker of a thread pool unwound: its tasks would be lost");
         let common = &self.common;
         let _pinned = common.behaviour.pinned.then(|| {
             let processors = topology::processors();
-            (!processors.is_empty()).then(|| topology::pin(processors[seat % processors.len()]).ok())
+            (!processors.is_empty())
+                .then(|| topology::pin(processors[seat % processors.len()]).ok())
         });
         let core: &dyn Core = &**self;
         // SAFETY: the caller's promise.
@@ -512,7 +519,8 @@ impl<S: Strategy> Registry<S> {
     pub(crate) fn join_all(&self) {
         for seat in 0..self.common.seats() {
             let itself = Worker::with_current(|current| {
-                current.is_some_and(|worker| worker.belongs_to(&self.common) && worker.index() == seat)
+                current
+                    .is_some_and(|worker| worker.belongs_to(&self.common) && worker.index() == seat)
             });
             let handle = if itself { None } else { self.common.roster.lock().handles[seat].take() };
             if let Some(handle) = handle {
@@ -541,7 +549,9 @@ impl<S: Strategy> Core for Registry<S> {
             Order::Last => self.strategy.create_last(place, fill),
         };
         let woken = self.tell(told);
-        if woken > 0 && let Some(place) = place {
+        if woken > 0
+            && let Some(place) = place
+        {
             self.common.seat(place.index()).counters.wakeups.add(woken);
         }
     }
@@ -628,6 +638,10 @@ impl<S: Strategy> Core for Registry<S> {
         let mut roster = self.common.roster.lock();
         roster.leases -= 1;
         self.common.note_surplus(&roster);
+    }
+
+    fn arc(&self) -> Option<Arc<dyn Core>> {
+        Some(self.me.upgrade()?)
     }
 
     fn metrics(&self) -> Metrics {

@@ -131,7 +131,8 @@ impl<'scope> Scope<'scope> {
         // SAFETY: the pool lives longer than its scopes.
         let core = unsafe { &*self.core };
         Worker::with_current(|current| {
-            let place = current.filter(|worker| worker.belongs_to(core.common())).map(Worker::place);
+            let place =
+                current.filter(|worker| worker.belongs_to(core.common())).map(Worker::place);
             let mut run = Some(run);
             core.create(place, order, &mut |task| {
                 if let Some(run) = run.take() {

@@ -23,9 +23,9 @@ use core::marker::PhantomData;
 
 use machine::clock::{self, Ticks};
 
+use crate::blocking::Lent;
 use crate::control_block::Task;
 use crate::deferred::Pending;
-use crate::blocking::Lent;
 use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Counters;
@@ -141,7 +141,7 @@ impl Worker {
     }
 
     #[inline]
-    pub(crate) fn core(&self) -> &dyn Core {
+    pub(crate) fn core(&self) -> &(dyn Core + 'static) {
         // SAFETY: Invariant 2.
         unsafe { &*self.core }
     }
@@ -258,9 +258,9 @@ impl Worker {
             if !own(self) {
                 let common = self.common();
                 common.spin_until(|| latch.is_set() || common.has_mail(self));
-                common.sleeping.sleep_apart(self.index(), || {
-                    latch.watch() && !common.has_mail(self)
-                });
+                common
+                    .sleeping
+                    .sleep_apart(self.index(), || latch.watch() && !common.has_mail(self));
             }
         }
     }
