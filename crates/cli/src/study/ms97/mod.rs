@@ -6,6 +6,8 @@
 //!                  └─ simulated (Challenge) ────────────────────────────────────────────────────┴─▶ grid ─▶ fig1 … fig7
 //! ```
 //!
+//! [`levels`] stands beside the figures: what a multiprogramming level costs here, by the processor time that the threads had.
+//!
 //! [`grid`] is what was measured: every structure, every number of processors, every multiprogramming level. The rules by which the figures are judged stand in
 //! their files.
 
@@ -18,6 +20,7 @@ pub(crate) mod fig6;
 pub(crate) mod fig7;
 mod grid;
 mod judge;
+pub(crate) mod levels;
 mod peers;
 mod real;
 mod simulated;
