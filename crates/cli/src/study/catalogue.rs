@@ -217,9 +217,9 @@ fn ms97_list() -> Vec<Experiment> {
         ms97::fig2::EXPERIMENT,
         ms97::fig3::EXPERIMENT,
         ms97::fig4::EXPERIMENT,
-        ms97::fig5::EXPERIMENT,
-        ms97::fig6::EXPERIMENT,
-        ms97::fig7::EXPERIMENT,
+        ms97::applications::FIG5,
+        ms97::applications::FIG6,
+        ms97::applications::FIG7,
         ms97::levels::EXPERIMENT,
     ]
 }
