@@ -166,8 +166,8 @@ impl Drop for Pulled {
 /// got its number meanwhile is moved, or an older affinity restored. [`stanchion_spin::Recovering`](https://docs.rs/stanchion-spin) keeps a thread that
 /// is being pulled from leaving its critical section before.
 ///
-/// Costs three system calls, some 20 µs, and two more to undo it. A thread that is pinned to a processor which somebody else has got goes on after 50 µs,
-/// instead of some time slices.
+/// Costs three system calls, and two more to undo it. A thread that is pinned to a processor which somebody else has got goes on as soon as the caller
+/// leaves it this one, instead of some time slices later.
 ///
 /// `None` if it is not registered, if it may not run there, or if the system cannot do it (not Linux). In a model nothing moves.
 pub fn pull(index: usize) -> Option<Pulled> {
