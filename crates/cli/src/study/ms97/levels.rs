@@ -97,15 +97,10 @@ struct Line {
     kind: Kind,
     /// Peers are shown only.
     judged: bool,
-    /// Nanoseconds of processor time for a turn, by other work and condition.
-    nanos: [[f64; CONDITIONS.len()]; RESTS.len()],
-}
-
-impl Line {
-    /// By how much a turn takes longer than at level 1.
-    fn loss(&self, rest: usize, condition: usize) -> f64 {
-        self.nanos[rest][condition] / self.nanos[rest][0] - 1.0
-    }
+    /// Nanoseconds of processor time for a turn at level 1, by other work.
+    nanos: [f64; RESTS.len()],
+    /// By how much a turn takes longer than at level 1, by other work and condition.
+    losses: [[f64; CONDITIONS.len()]; RESTS.len()],
 }
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
@@ -115,7 +110,8 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         tables: RESTS.iter().enumerate().map(|(rest, name)| table(&lines, rest, name)).collect(),
         notes: vec![
             format!(
-                "{} processors. Medians of the threads' processor time by their turns, over that of an empty loop in the same window; a turn is an insertion and a removal, or one addition.",
+                "{} processors. Processor time is that of the threads, over that of an empty loop in the same window; a turn is an insertion and a removal, or one addition. Each \
+                 condition is compared with level 1 in the same second; medians.",
                 context.processors.len()
             ),
             "Less than nothing is lost where fewer threads run at once, and so compete less, than at level 1."
@@ -165,8 +161,8 @@ impl fmt::Display for Worst<'_> {
 fn worst(lines: &[Line], chosen: impl Fn(&Line) -> bool) -> Option<Worst<'_>> {
     let lines = lines.iter().filter(|line| line.judged && chosen(line));
     let cells = lines.flat_map(|line| {
-        let at = move |rest, condition| Worst {
-            loss: line.loss(rest, condition),
+        let at = move |rest: usize, condition: usize| Worst {
+            loss: line.losses[rest][condition],
             line,
             rest,
             condition,
@@ -212,8 +208,8 @@ fn table(lines: &[Line], rest: usize, name: &str) -> Table {
     columns.extend(CONDITIONS[1..].iter().map(|condition| condition.name.to_owned()));
     let row = |line: &Line| {
         let losses = (1..CONDITIONS.len())
-            .map(|condition| format!("{:+.1} %", 100.0 * line.loss(rest, condition)));
-        [format!("{}: {}", line.family, line.name), significant(line.nanos[rest][0])]
+            .map(|condition| format!("{:+.1} %", 100.0 * line.losses[rest][condition]));
+        [format!("{}: {}", line.family, line.name), significant(line.nanos[rest])]
             .into_iter()
             .chain(losses)
             .collect()
@@ -254,48 +250,50 @@ fn measure(context: &Context) -> Result<Vec<Line>, Stop> {
     let repeats = context.pick(3, 7);
     let (rests, measure) = ([Some(Loop::lasting(REST)), None], Loop::lasting(MEASURE));
     context.plan(repeats * CONDITIONS.len() * rests.len() * rows.len());
-    let mut seen =
+    let mut nanos = vec![[const { Vec::new() }; RESTS.len()]; rows.len()];
+    let mut losses =
         vec![[const { [const { Vec::new() }; CONDITIONS.len()] }; RESTS.len()]; rows.len()];
-    // All structures in turn and then again, so that whatever drifts meets all alike.
+    // All structures in turn and then again, so that whatever drifts meets all alike; and all conditions of a structure one after the other, since what
+    // else the computer does in that second then meets all of them.
     for _ in 0..repeats {
-        for (which, condition) in CONDITIONS.into_iter().enumerate() {
-            let others = Multiprogramming::level(condition.level).start();
-            let others = others.map_err(|refused| Stop::Failed(refused.to_string()))?;
-            let window = context.window(100, 200) * condition.level;
+        for (which, (_, row, _)) in rows.iter().enumerate() {
             for (at, rest) in rests.into_iter().enumerate() {
-                let setting = Setting { condition, rest, measure, window };
-                for ((_, row, _), cells) in rows.iter().zip(&mut seen) {
-                    cells[at][which].push(per_turn(context, &others, row, setting)?);
+                let mut alone = None;
+                for (condition, losses) in CONDITIONS.into_iter().zip(&mut losses[which][at]) {
+                    let window = context.window(100, 200) * condition.level;
+                    let setting = Setting { condition, rest, measure, window };
+                    let took = per_turn(context, row, setting)?;
+                    losses.push(took / *alone.get_or_insert(took) - 1.0);
                     context.step()?;
                 }
+                nanos[which][at].extend(alone);
             }
         }
     }
-    let line =
-        |((family, row, judged), cells): (&(&Family, &Row, bool), &[[Vec<f64>; 4]; 2])| Line {
-            family: family.name,
-            name: row.name,
-            kind: row.kind,
-            judged: *judged,
-            nanos: cells.each_ref().map(|cells| cells.each_ref().map(|runs| median(runs.clone()))),
-        };
-    Ok(rows.iter().zip(&seen).map(line).collect())
+    let line = |(which, (family, row, judged)): (usize, &(&Family, &Row, bool))| Line {
+        family: family.name,
+        name: row.name,
+        kind: row.kind,
+        judged: *judged,
+        nanos: nanos[which].each_ref().map(|runs| median(runs.clone())),
+        losses: losses[which]
+            .each_ref()
+            .map(|cells| cells.each_ref().map(|runs| median(runs.clone()))),
+    };
+    Ok(rows.iter().enumerate().map(line).collect())
 }
 
 /// Nanoseconds of processor time for a turn on a new structure.
-fn per_turn(
-    context: &Context,
-    others: &Multiprogramming,
-    row: &Row,
-    setting: Setting,
-) -> Result<f64, Stop> {
+fn per_turn(context: &Context, row: &Row, setting: Setting) -> Result<f64, Stop> {
+    let others = Multiprogramming::level(setting.condition.level).start();
+    let others = others.map_err(|refused| Stop::Failed(refused.to_string()))?;
     let subject = (row.make)(0);
     let (line, over) = (StartLine::default(), AtomicBool::new(false));
     let threads = context.processors.len() * setting.condition.threads;
     let shares: Vec<Share> = thread::scope(|scope| {
         let crew: Vec<_> = (0..threads)
             .map(|index| {
-                let (subject, line, over) = (&*subject, &line, &over);
+                let (subject, others, line, over) = (&*subject, &others, &line, &over);
                 scope.spawn(move || {
                     let place = pin(context.processors[index % context.processors.len()]);
                     let member = others.join().map_err(|refused| refused.to_string());
@@ -378,7 +376,8 @@ mod tests {
             name,
             kind,
             judged,
-            nanos: [[100.0, 90.0, 100.0 * (1.0 + loss), 90.0]; 2],
+            nanos: [100.0; 2],
+            losses: [[0.0, -0.1, loss, -0.1]; 2],
         };
         vec![
             line("lock", Kind::Ordinary, true, ordinary),
