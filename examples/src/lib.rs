@@ -8,6 +8,7 @@
 mod arguments;
 mod bar;
 mod choice;
+pub mod frames;
 pub mod level;
 pub mod locks;
 mod memory;
