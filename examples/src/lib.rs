@@ -15,6 +15,7 @@ mod memory;
 pub mod policies;
 pub mod report;
 mod std_lock;
+pub mod strategies;
 pub mod table;
 
 pub use arguments::{at_least_one, parse};
