@@ -19,8 +19,8 @@ use std::time::Instant;
 
 /// Moves a cluster of stars under its own gravitation, by the tree of Barnes and Hut, over a pool whose ready work is managed as you say.
 ///
-/// The cluster is Plummer's model in Hénon's units: mass and gravitation are 1, the energy is -1/4, a body crosses it in 2.8. The places do not depend on the
-/// strategy or the threads, to the last bit.
+/// The cluster is Plummer's model in Hénon's units: mass and gravitation are 1, the energy is -1/4, a body crosses it in 2.8. The places do not
+/// depend on the strategy or the threads, to the last bit.
 #[derive(Debug, Parser)]
 #[command(
     name = "nbody",

@@ -83,10 +83,11 @@ pub fn values_or_all() -> Vec<PossibleValue> {
 /// The strategies that were named, in their order.
 #[must_use]
 pub fn named(names: &[String]) -> Vec<&'static str> {
-    let of = |name: &String| {
-        STRATEGIES.iter().map(|entry| entry.name).filter(move |entry| name == ALL || name == entry)
-    };
-    names.iter().flat_map(of).collect()
+    let every = || STRATEGIES.iter().map(|entry| entry.name);
+    names
+        .iter()
+        .flat_map(|name| every().filter(move |entry| name == ALL || name == entry))
+        .collect()
 }
 
 /// `--threads`; to be flattened into an example's arguments.

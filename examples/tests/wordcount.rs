@@ -29,7 +29,7 @@ use tally::Tally;
 use walk::{Found, Search};
 
 fn run(arguments: &[&str]) -> Done {
-    Done::of("wordcount", arguments, app::run)
+    Done::of("wordcount", arguments, |arguments, out, err| app::run(arguments, out, err))
 }
 
 /// A directory with these files in it, whose directories are made.
@@ -68,7 +68,7 @@ const TEXT: &str =
 #[test]
 fn words_are_letters_and_digits_in_any_case() {
     let tally = counted(TEXT.as_bytes()).expect("text");
-    assert_eq!((tally.lines, tally.words, tally.bytes), (3, 14, TEXT.len() as u64));
+    assert_eq!((tally.lines, tally.words, tally.bytes), (3, 15, TEXT.len() as u64));
     assert_eq!(tally.top(2), [("the", 2), ("1989", 1)]);
     for word in ["naïve", "ünïcödé", "漢字", "s", "t", "don"] {
         assert_eq!(tally.each.get(word), Some(&1), "{word}");

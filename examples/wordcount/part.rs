@@ -1,15 +1,17 @@
 //! Parts of a file, each of which one task reads and counts: no word is in two parts, and none is in no part.
 //!
 //! ```text
-//! bytes      t h e   t u r t l e   a n d   t h e   h a r e
-//! cut at             ^                     ^
-//! read       . . . . .|. . . . . . .|            the part in the middle: from the first space on, to the first space after its end
+//! bytes     t h e   t u r t l e   a n d   t h e   h a r e
+//! cuts                    |                 |
+//! parts     t h e   t u r t l e
+//!                               . a n d . t h e
+//!                                               . h a r e
 //! ```
 //!
 //! Words are letters and digits, and a space is none of them in any text of UTF-8. So cutting at spaces cuts no word and no letter.
 
 use crate::fault::{Fault, LONGEST};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 /// Bytes of a part.
@@ -39,7 +41,8 @@ pub(crate) fn read(
     let read = file.take(wanted).read_to_end(&mut bytes)? as u64;
     if part.start > 0 {
         match bytes.iter().position(u8::is_ascii_whitespace) {
-            Some(space) => drop(bytes.drain(..space)),
+            // A space before the first byte is the last of the part before; a later one ends a word that began there.
+            Some(space) => drop(bytes.drain(..space.max(1))),
             // All of it belongs to a word that begins before: whoever has that word reads on, and finds it too long or not.
             None => return Ok((part.end, Vec::new())),
         }
@@ -57,7 +60,10 @@ fn finish(file: &mut impl Read, bytes: &mut Vec<u8>, word: u64) -> Result<(), Fa
     let mut block = [0; 4096];
     let mut more = 0;
     while more <= LONGEST {
-        let read = file.read(&mut block)?;
+        let read = match file.read(&mut block) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read?,
+        };
         let space = block[..read].iter().position(u8::is_ascii_whitespace);
         let mine = space.unwrap_or(read);
         bytes.extend(&block[..mine]);
