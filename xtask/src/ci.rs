@@ -163,6 +163,7 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
             "spin",
             "competitive",
             "lockfree",
+            "threadpool",
             "linearizability",
             "model",
             "simulator",

@@ -12,8 +12,13 @@ use crate::orderings::sites::File;
 use crate::shell;
 
 /// Crates written against `machine`. (`machine` itself is where the real primitives are; the front ends need no other machine.)
-const ALGORITHMS: [&str; 4] =
-    ["crates/spin/src", "crates/competitive/src", "crates/lockfree/src", "crates/applications/src"];
+const ALGORITHMS: [&str; 5] = [
+    "crates/spin/src",
+    "crates/competitive/src",
+    "crates/lockfree/src",
+    "crates/threadpool/src",
+    "crates/applications/src",
+];
 
 /// What such a crate asks `machine` for.
 const PRIMITIVES: [&str; 9] = [

@@ -14,6 +14,8 @@ pub use stanchion_model as model;
 pub use stanchion_simulator as simulator;
 #[cfg(feature = "spin")]
 pub use stanchion_spin as spin;
+#[cfg(feature = "threadpool")]
+pub use stanchion_threadpool as threadpool;
 
 #[cfg(feature = "competitive")]
 #[doc(no_inline)]

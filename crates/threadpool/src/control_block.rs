@@ -1,0 +1,410 @@
+//! Control blocks: what a ready thread is while it waits, and the lists that they are kept in.
+//!
+//! A strategy does not know what it manages: a closure of a pool, a user-level thread, a null thread of an experiment. It sees blocks of one size
+//! with a link at the front; what the words behind the link mean is their user's business. So one strategy serves them all, and a free block serves
+//! whoever comes next.
+//!
+//! Why not a `Box<dyn FnOnce>`: the allocator would be asked for each task, and answers with 20 ns, a lock of its own, and a block that another
+//! processor has in its cache. Why one size: a free list is then two loads and a store (section 2 of the paper).
+//!
+//! ```text
+//! ControlBlock, 128 bytes
+//! +------+--------+------------------------------------------+
+//! | link | shared | 14 words: what to run, and its arguments |
+//! +------+--------+------------------------------------------+
+//!    '--> the next block of the list in which it is
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block. Only the word `shared` may be looked at by others, who have agreed
+//!    on it with whoever fills the block.
+//! 2. A block is in one [`Chain`] at most, which owns it then. The links of other blocks mean nothing.
+//! 3. Blocks are never freed while the [`Slabs`](crate::slab::Slabs) that they were cut from are alive.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 2.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use machine::atomic::{AtomicUsize, Fresh};
+use machine::cell::UnsafeCell;
+
+/// Words behind the link of a control block.
+pub const WORDS: usize = 14;
+
+/// What a block, or a stack, has at its front to be listed.
+#[repr(C)]
+pub struct Link(UnsafeCell<Option<NonNull<Link>>>);
+
+impl Link {
+    /// A link that leads nowhere.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(UnsafeCell::new(None))
+    }
+
+    /// # Safety
+    ///
+    /// The caller owns what the link is in, or the chain in which that is.
+    unsafe fn get(&self) -> Option<NonNull<Link>> {
+        // SAFETY: the caller's promise.
+        self.0.with(|link| unsafe { *link })
+    }
+
+    /// # Safety
+    ///
+    /// As for [`get`](Self::get).
+    unsafe fn set(&self, next: Option<NonNull<Link>>) {
+        // SAFETY: the caller's promise.
+        self.0.with_mut(|link| unsafe { *link = next });
+    }
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").finish_non_exhaustive()
+    }
+}
+
+/// Memory for a task: a link, and [`WORDS`] words that belong to whoever fills it.
+#[repr(C, align(128))]
+pub(crate) struct ControlBlock {
+    link: Link,
+    shared: AtomicUsize,
+    words: UnsafeCell<[MaybeUninit<usize>; WORDS]>,
+}
+
+impl ControlBlock {
+    pub(crate) fn new() -> Self {
+        Self {
+            link: Link::new(),
+            shared: AtomicUsize::fresh(0),
+            words: UnsafeCell::new([MaybeUninit::uninit(); WORDS]),
+        }
+    }
+}
+
+/// A control block and the right to use it: one word, never null. What a [`Strategy`](crate::Strategy) manages.
+///
+/// Not `Clone`: there is one for each block, and it is either in a strategy or with whoever took it out. Dropping one loses the block until
+/// its strategy is dropped, but nothing worse: give it back with [`Strategy::release`](crate::Strategy::release).
+#[derive(PartialEq, Eq)]
+pub struct Task(NonNull<ControlBlock>);
+
+// SAFETY: it owns the block (Invariant 1); what is in the words is the business of who fills them, and `words` is unsafe to use.
+unsafe impl Send for Task {}
+
+impl Task {
+    /// The words of the block, [`WORDS`] of them; aligned to 8 bytes, and not initialised when the block is new.
+    ///
+    /// They may be read and written through the pointer for as long as the caller has this task.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> NonNull<usize> {
+        // SAFETY: the block is alive (Invariant 3).
+        let block = unsafe { self.0.as_ref() };
+        // A write, so that a machine that checks and charges for accesses sees the caller's.
+        block.words.with_mut(|words| {
+            // SAFETY: the address of a field.
+            unsafe { NonNull::new_unchecked(words.cast::<usize>()) }
+        })
+    }
+
+    /// A word of the block that other threads may look at while it is in use: who agrees on it may keep its address until the block is released. Zero in a
+    /// new block, else whatever it was.
+    #[inline]
+    #[must_use]
+    pub fn shared(&self) -> &AtomicUsize {
+        // SAFETY: the block is alive (Invariant 3).
+        unsafe { &(*self.0.as_ptr()).shared }
+    }
+
+    /// The task as a word.
+    #[inline]
+    #[must_use]
+    pub fn into_raw(self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    /// The word that [`into_raw`](Self::into_raw) would return.
+    #[inline]
+    pub(crate) fn raw(&self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    /// The task that became this word.
+    ///
+    /// # Safety
+    ///
+    /// The word is from [`into_raw`](Self::into_raw), of which this is the one use.
+    #[inline]
+    #[must_use]
+    pub unsafe fn from_raw(raw: NonNull<()>) -> Self {
+        Self(raw.cast())
+    }
+
+    /// # Safety
+    ///
+    /// The block is alive, in no list, and nobody else's.
+    pub(crate) unsafe fn of(block: NonNull<ControlBlock>) -> Self {
+        Self(block)
+    }
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Task").field(&self.0.as_ptr()).finish()
+    }
+}
+
+/// A stack, for those whose tasks have one of their own: the address of a [`Link`] in it that is only used while the stack is free.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stack(NonNull<Link>);
+
+// SAFETY: it owns the stack.
+unsafe impl Send for Stack {}
+
+impl Stack {
+    /// The stack whose free-list link is at `link`.
+    ///
+    /// # Safety
+    ///
+    /// The link is alive as long as the stack is with a strategy, and used by nobody else meanwhile.
+    #[must_use]
+    pub unsafe fn new(link: NonNull<Link>) -> Self {
+        Self(link)
+    }
+
+    /// Where its link is.
+    #[must_use]
+    pub fn link(&self) -> NonNull<Link> {
+        self.0
+    }
+}
+
+/// What has a [`Link`] at its front: tasks and stacks.
+///
+/// # Safety
+///
+/// `link` is the address of a link that is alive while the value is, and that only chains use; `of` is its inverse.
+pub(crate) unsafe trait Linked: Sized {
+    fn link(self) -> NonNull<Link>;
+
+    /// # Safety
+    ///
+    /// `link` is what [`link`](Self::link) returned, and this is its one use.
+    unsafe fn of(link: NonNull<Link>) -> Self;
+}
+
+// SAFETY: the link is the first field of the block.
+unsafe impl Linked for Task {
+    #[inline]
+    fn link(self) -> NonNull<Link> {
+        self.0.cast()
+    }
+
+    #[inline]
+    unsafe fn of(link: NonNull<Link>) -> Self {
+        Self(link.cast())
+    }
+}
+
+// SAFETY: as `Stack::new` was promised.
+unsafe impl Linked for Stack {
+    #[inline]
+    fn link(self) -> NonNull<Link> {
+        self.0
+    }
+
+    #[inline]
+    unsafe fn of(link: NonNull<Link>) -> Self {
+        Self(link)
+    }
+}
+
+/// A list of tasks or stacks, linked through themselves; it takes at the front, and puts at either end.
+///
+/// Dropping it loses what is in it, as dropping a [`Task`] does.
+pub(crate) struct Chain<T> {
+    first: Option<NonNull<Link>>,
+    last: Option<NonNull<Link>>,
+    length: usize,
+    of: PhantomData<T>,
+}
+
+// SAFETY: it owns what is in it.
+unsafe impl<T: Send> Send for Chain<T> {}
+
+impl<T> Chain<T> {
+    pub(crate) const fn new() -> Self {
+        Self { first: None, last: None, length: 0, of: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+impl Chain<Task> {
+    /// The words of the block at the front: while it is in the chain, they are the chain's.
+    #[inline]
+    pub(crate) fn front_words(&self) -> Option<NonNull<usize>> {
+        let first = self.first?;
+        // SAFETY: in the chain; the task does not leave this function.
+        Some(unsafe { <Task as Linked>::of(first) }.words())
+    }
+}
+
+impl<T: Linked> Chain<T> {
+    #[inline]
+    pub(crate) fn push_front(&mut self, value: T) {
+        let link = value.link();
+        // SAFETY: the value was the caller's (Invariant 2).
+        unsafe { link.as_ref().set(self.first) };
+        self.first = Some(link);
+        self.last = self.last.or(Some(link));
+        self.length += 1;
+    }
+
+    #[inline]
+    pub(crate) fn push_back(&mut self, value: T) {
+        let link = value.link();
+        // SAFETY: the value was the caller's.
+        unsafe { link.as_ref().set(None) };
+        match self.last {
+            // SAFETY: what is in the chain is the chain's.
+            Some(last) => unsafe { last.as_ref().set(Some(link)) },
+            None => self.first = Some(link),
+        }
+        self.last = Some(link);
+        self.length += 1;
+    }
+
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        let first = self.first?;
+        // SAFETY: in the chain.
+        self.first = unsafe { first.as_ref().get() };
+        if self.first.is_none() {
+            self.last = None;
+        }
+        self.length -= 1;
+        // SAFETY: out of the chain now.
+        Some(unsafe { T::of(first) })
+    }
+
+    /// Takes the first `count` out as a chain of their own; all, if there are fewer. Walks over them.
+    pub(crate) fn split_front(&mut self, count: usize) -> Self {
+        if count >= self.length {
+            return core::mem::replace(self, Self::new());
+        }
+        let mut front = Self::new();
+        if count == 0 {
+            return front;
+        }
+        let mut last = self.first;
+        for _ in 1..count {
+            // SAFETY: in the chain, which has more than `count`.
+            last = last.and_then(|link| unsafe { link.as_ref().get() });
+        }
+        front.first = self.first;
+        front.last = last;
+        front.length = count;
+        if let Some(last) = last {
+            // SAFETY: in the chain; so below.
+            self.first = unsafe { last.as_ref().get() };
+            // SAFETY: as above.
+            unsafe { last.as_ref().set(None) };
+        }
+        self.length -= count;
+        front
+    }
+
+    /// Puts all of `other` behind what is here.
+    pub(crate) fn append(&mut self, other: Self) {
+        match self.last {
+            None => *self = other,
+            Some(last) => {
+                if other.first.is_some() {
+                    // SAFETY: in the chain.
+                    unsafe { last.as_ref().set(other.first) };
+                    self.last = other.last;
+                    self.length += other.length;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static_assertions::assert_impl_all!(Task: Send);
+    static_assertions::assert_not_impl_any!(Task: Clone, Copy);
+
+    /// Blocks that live as long as the test.
+    fn tasks(count: usize) -> (Vec<Box<ControlBlock>>, Vec<Task>) {
+        let blocks: Vec<_> = (0..count).map(|_| Box::new(ControlBlock::new())).collect();
+        // SAFETY: each is alive and handed out once.
+        let tasks = blocks.iter().map(|block| unsafe { Task::of(NonNull::from(&**block)) });
+        let tasks = tasks.collect();
+        (blocks, tasks)
+    }
+
+    fn drained(mut chain: Chain<Task>) -> Vec<Task> {
+        core::iter::from_fn(|| chain.pop_front()).collect()
+    }
+
+    #[test]
+    fn a_block_is_two_lines_and_a_task_a_word() {
+        assert_eq!(size_of::<ControlBlock>(), 128);
+        assert_eq!(size_of::<Option<Task>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn what_goes_in_at_either_end_comes_out_at_the_front() {
+        let (_blocks, tasks) = tasks(3);
+        let at: Vec<_> = tasks.iter().map(Task::words).collect();
+        let mut chain = Chain::new();
+        let mut tasks = tasks.into_iter();
+        chain.push_back(tasks.next().unwrap());
+        chain.push_front(tasks.next().unwrap());
+        chain.push_back(tasks.next().unwrap());
+        assert_eq!(chain.len(), 3);
+        let out: Vec<_> = drained(chain).iter().map(Task::words).collect();
+        assert_eq!(out, [at[1], at[0], at[2]]);
+    }
+
+    #[test]
+    fn a_chain_is_split_anywhere_and_put_together_again() {
+        for count in 0..=5 {
+            let (_blocks, tasks) = tasks(4);
+            let at: Vec<_> = tasks.iter().map(Task::words).collect();
+            let mut chain = Chain::new();
+            tasks.into_iter().for_each(|task| chain.push_back(task));
+            let mut front = chain.split_front(count);
+            assert_eq!(front.len(), count.min(4));
+            assert_eq!(chain.len(), 4 - count.min(4));
+            assert_eq!(chain.is_empty(), count >= 4);
+            front.append(chain);
+            let out: Vec<_> = drained(front).iter().map(Task::words).collect();
+            assert_eq!(out, at);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! What a way of managing ready work must do; each file of this folder is one.
+//!
+//! The paper's operations on a thread (Table 2.1) are three here: *create*, which takes a free control block, lets the caller fill it and makes it ready;
+//! *start*, which finds a ready one; *finish*, which gives a block back. A processor that finishes looks for another thread at once, and a
+//! strategy with one lock does both under it: therefore [`next`](Strategy::next) is the two in one.
+//!
+//! | strategy | ready threads | free blocks | idle processors |
+//! | --- | --- | --- | --- |
+//! | `SingleLock` | one queue | one list | look at the queue; one lock for everything |
+//! | `MultipleLocks` | one queue | one list | a lock for each |
+//! | `LocalFreeList` | one queue, locked | a list per processor, no lock | look at the queue |
+//! | `IdleQueue` | one queue, locked | as above | queue up with a block; work looks for them |
+//! | `LocalReadyQueue` | a queue per processor, each with a lock | as above | scan all queues |
+//! | [`WorkStealing`] | a queue per processor, whose owner needs no lock | as above | take half of what another has |
+//!
+//! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
+
+mod idle_queue;
+mod local_free_list;
+mod local_ready_queue;
+mod multiple_locks;
+mod order;
+mod ready_queue;
+mod resources;
+mod single_lock;
+mod work_stealing;
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+
+use lock_api::RawMutex;
+
+use crate::control_block::{Stack, Task};
+
+pub use idle_queue::IdleQueue;
+pub use local_free_list::LocalFreeList;
+pub use local_ready_queue::{LocalReadyQueue, Own, Placement, Random, TwoChoices};
+pub use multiple_locks::MultipleLocks;
+pub use order::{Fifo, Lifo, Order};
+pub use single_lock::SingleLock;
+pub use work_stealing::WorkStealing;
+
+/// A lock that strategies can have: any [`lock_api`] raw mutex that threads can share, of `stanchion_spin` or `stanchion_competitive` for instance.
+pub trait Lock: RawMutex + Send + Sync + 'static {}
+impl<L: RawMutex + Send + Sync + 'static> Lock for L {}
+
+/// Why a stack is refused.
+const NO_STACKS: &str = "Plan::stacks is false: this strategy keeps no stacks; set it before `new`";
+
+/// One of the threads that share a strategy's work, as the strategy knows it: a number below [`Plan::places`].
+///
+/// What a strategy keeps for a processor without a lock is reached with its place only, so there must be one place of a number at a time.
+#[derive(Debug)]
+pub struct Place {
+    index: usize,
+    /// Neither `Send` nor `Sync`: it stays with its thread.
+    one_thread: PhantomData<Cell<*const ()>>,
+}
+
+impl Place {
+    /// The place with this number.
+    ///
+    /// # Safety
+    ///
+    /// For each strategy there is one place of a number at a time; what was done with the last one happened before what is done with the next.
+    #[must_use]
+    pub unsafe fn new(index: usize) -> Self {
+        Self { index, one_thread: PhantomData }
+    }
+
+    /// Its number.
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}
+
+/// What a strategy is made for.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How many places there may be: every [`Place`] of the strategy is below.
+    pub places: usize,
+    /// How many places there are at first; [`Strategy::resize`] says when that changes.
+    pub active: usize,
+    /// The most free blocks a place keeps for itself, `T` in the paper; `None` for the strategy's own choice (the paper: as many as there are processors).
+    pub threshold: Option<usize>,
+    /// How many ready queues there are, for a strategy whose number is free; `None` for one a place.
+    pub queues: Option<usize>,
+    /// Whether tasks have stacks, which [`Strategy::next`] then hands out and takes back.
+    pub stacks: bool,
+}
+
+impl Plan {
+    /// A plan for so many places, all of them active, with the strategy's own threshold and without stacks.
+    #[must_use]
+    pub fn new(places: usize) -> Self {
+        Self { places, active: places, threshold: None, queues: None, stacks: false }
+    }
+
+    /// Refuses what no strategy can be made for.
+    ///
+    /// # Panics
+    ///
+    /// If there are no places, more active ones than there may be, a threshold of 0, or not between one and [`places`](Self::places) queues.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        let &Self { places, active, threshold, queues, stacks: _ } = self;
+        assert!(places > 0, "Plan::places is 0: somebody must do the work; ask for at least 1");
+        assert!(
+            active <= places,
+            "Plan::active is {active}, but Plan::places only {places}: raise `places` to the most that there will ever be"
+        );
+        assert!(
+            threshold != Some(0),
+            "Plan::threshold is 0: a place keeps at least 1 free block; say None for the strategy's own choice"
+        );
+        assert!(
+            queues.is_none_or(|queues| (1..=places).contains(&queues)),
+            "Plan::queues is {}, but Plan::places is {places}: there are between 1 and as many queues as places",
+            queues.unwrap_or_default()
+        );
+    }
+}
+
+/// Who should be told that there is something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "an idle place that is not told sleeps on"]
+pub enum Told {
+    /// Any idle places: so many tasks are ready where the last one was put, at least 1. If nobody is idle nobody is missed.
+    Anyone(usize),
+    /// This place and no other: the task is for it alone.
+    Place(usize),
+}
+
+/// A way of managing ready work: where created tasks wait, who takes them, and where their blocks go afterwards.
+///
+/// # Safety
+///
+/// Each task that `create` has filled comes out of `next` exactly once, or is still inside; no other does. A block that comes back through `next` or
+/// `release` is not handed out before. `is_ready` may say yes for nothing, but once all others stand still it must not say no while `next` of that place
+/// would find something: the final look of whoever goes to sleep.
+pub unsafe trait Strategy: Send + Sync + Sized + 'static {
+    /// Its name, in words that a table can show.
+    const NAME: &'static str;
+
+    /// An empty one.
+    ///
+    /// # Panics
+    ///
+    /// If the plan has no places, more active ones than places, a threshold of 0, or not between one and `places` queues.
+    fn new(plan: &Plan) -> Self;
+
+    /// Creates a task: takes a free block, has `fill` write it, makes it ready. Says who should be told.
+    ///
+    /// `place` is the caller's; `None`, if it is none of those that share the work. `fill` must not unwind, and not use the strategy: it may run under
+    /// a lock.
+    fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told;
+
+    /// [`create`](Self::create), but the task is to run after those that are ready at this place, where the order is the strategy's to choose.
+    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+        self.create(place, fill)
+    }
+
+    /// Takes a task that is ready at the place `victim`, if the strategy knows whose task is where: for who waits for that place and has nothing else to do.
+    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
+        let _ = (place, victim);
+        None
+    }
+
+    /// Gives back the block of a task that has finished, if there is one, and takes a task that is ready.
+    ///
+    /// With [`Plan::stacks`], `stack` is the stack that the place has in hand. A strategy that keeps stacks centrally takes that of a finished task away;
+    /// when a task is returned and there is no stack in hand, it puts one there, if it has one.
+    fn next(
+        &self,
+        place: &Place,
+        finished: Option<Task>,
+        stack: &mut Option<Stack>,
+    ) -> Option<Task>;
+
+    /// Gives back the block of a task that has finished, and takes nothing.
+    fn release(&self, place: Option<&Place>, finished: Task);
+
+    /// Gives the strategy a stack that nobody uses.
+    ///
+    /// # Panics
+    ///
+    /// If the plan was without stacks.
+    fn give_stack(&self, place: Option<&Place>, stack: Stack);
+
+    /// Takes a free stack, if it has one: for whoever made them and wants them back.
+    fn take_stack(&self, place: Option<&Place>) -> Option<Stack>;
+
+    /// Whether [`next`](Self::next) may find something for `place`. Takes no lock.
+    fn is_ready(&self, place: &Place) -> bool;
+
+    /// The place has found nothing and will ask [`is_ready`](Self::is_ready) until there is something, or sleep until it is told: tasks may be meant for it
+    /// alone from now on, until it calls [`next`](Self::next), or [`leave`](Self::leave) if it stops waiting for another reason.
+    fn idle(&self, place: &Place) {
+        let _ = place;
+    }
+
+    /// Takes what only this place would find, and leaves it to the others: when its thread ends, or stops waiting without looking for a task. Says who
+    /// should be told, if there was something.
+    fn leave(&self, place: &Place) -> Option<Told> {
+        let _ = place;
+        None
+    }
+
+    /// The number of places in use has changed: those below `active` are.
+    fn resize(&self, active: usize) {
+        let _ = active;
+    }
+
+    /// How many tasks are ready. Out of date when it is returned.
+    fn len(&self) -> usize;
+
+    /// Whether none is.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many blocks there are, free or not.
+    fn blocks(&self) -> usize;
+
+    /// How often the place has taken tasks from another, and how often it tried and got none.
+    fn steals(&self, place: usize) -> (u64, u64) {
+        let _ = place;
+        (0, 0)
+    }
+
+    /// How often the lock of the free blocks' global pool was taken, by strategies that have one beside local lists.
+    fn pool_uses(&self) -> u64 {
+        0
+    }
+
+    /// Gives its parts names in the statistics of the simulated machine; for whoever has put it where it stays. Free elsewhere.
+    fn label(&self) {}
+}
