@@ -11,7 +11,7 @@
 //! | `LocalFreeList` | one queue, locked | a list per processor, no lock | look at the queue |
 //! | `IdleQueue` | one queue, locked | as above | queue up with a block; work looks for them |
 //! | `LocalReadyQueue` | a queue per processor, each with a lock | as above | scan all queues |
-//! | `WorkStealing` | a queue per processor, whose owner needs no lock | as above | take half of what another has |
+//! | [`WorkStealing`] | a queue per processor, whose owner needs no lock | as above | take half of what another has |
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
 
@@ -23,6 +23,7 @@ mod order;
 mod ready_queue;
 mod resources;
 mod single_lock;
+mod work_stealing;
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -37,6 +38,7 @@ pub use local_ready_queue::{LocalReadyQueue, Own, Placement, Random, TwoChoices}
 pub use multiple_locks::MultipleLocks;
 pub use order::{Fifo, Lifo, Order};
 pub use single_lock::SingleLock;
+pub use work_stealing::WorkStealing;
 
 /// A lock that strategies can have: any [`lock_api`] raw mutex that threads can share, of `stanchion_spin` or `stanchion_competitive` for instance.
 pub trait Lock: RawMutex + Send + Sync + 'static {}
@@ -221,6 +223,12 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
 
     /// How many blocks there are, free or not.
     fn blocks(&self) -> usize;
+
+    /// How often the place has taken tasks from another, and how often it tried and got none.
+    fn steals(&self, place: usize) -> (u64, u64) {
+        let _ = place;
+        (0, 0)
+    }
 
     /// How often the lock of the free blocks' global pool was taken, by strategies that have one beside local lists.
     fn pool_uses(&self) -> u64 {
