@@ -38,17 +38,20 @@
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 3.3; two chains instead of one is Bonwick and Adams's magazine layer (USENIX 2001).
 
+mod central;
+mod stacks;
+
 use crossbeam_utils::CachePadded;
 use lock_api::RawMutex;
 use machine::cell::UnsafeCell;
 
 use crate::control_block::{Chain, Task};
 use crate::locked::Locked;
-use crate::slab::{Cut, Slab, Slabs};
+use crate::slab::{self, Cut, Slab, Slabs};
 use crate::strategy::Place;
 
-/// The fewest blocks that are asked of the heap at a time: 8 kB, two pages.
-pub(crate) const SLAB: usize = machine::sized(64, 2);
+pub(crate) use central::{CentralList, with_slabs};
+pub(crate) use stacks::{FreeStacks, LocalStacks};
 
 /// The free blocks of a strategy whose places keep some for themselves.
 pub(crate) struct FreeBlocks<L> {
@@ -189,7 +192,7 @@ impl<L: RawMutex> FreeBlocks<L> {
             // A slab that somebody else has made superfluous goes back to the heap here, without the lock.
             match found {
                 Some(found) => return found,
-                None => slab = Some(Slab::allocate(SLAB.next_multiple_of(self.half))),
+                None => slab = Some(Slab::allocate(slab::FEWEST.next_multiple_of(self.half))),
             }
         }
     }

@@ -28,7 +28,7 @@ pub(crate) enum Fate {
 }
 
 /// Runs a task that was filled by [`fill`] or [`fill_raw`]. Returns its block, unless somebody else is to release it.
-type Run = unsafe fn(Task, &Worker, Fate) -> Option<Task>;
+pub(crate) type Run = unsafe fn(Task, &Worker, Fate) -> Option<Task>;
 
 const PAYLOAD: usize = WORDS - 1;
 
@@ -53,23 +53,23 @@ pub(crate) unsafe fn fill<F: FnOnce(&Worker, Fate)>(task: &Task, body: F) {
     }
 }
 
-/// Writes a function that gets the block itself and says who releases it, with an argument.
+/// Writes a function that gets the block itself and says who releases it, with two arguments.
 ///
 /// # Safety
 ///
 /// As for [`fill`].
 #[inline]
-pub(crate) unsafe fn fill_raw(task: &Task, run: Run, argument: *const ()) {
-    // SAFETY: the words are the caller's; a pointer fits.
-    unsafe { write(task, run, argument) };
+pub(crate) unsafe fn fill_raw(task: &Task, run: Run, on: *const (), number: usize) {
+    // SAFETY: the words are the caller's; two words fit.
+    unsafe { write(task, run, (on, number)) };
 }
 
-/// The argument of [`fill_raw`].
+/// The arguments of [`fill_raw`].
 ///
 /// # Safety
 ///
-/// The task was filled by that, with this type of argument.
-pub(crate) unsafe fn argument(task: &Task) -> *const () {
+/// The task was filled by that.
+pub(crate) unsafe fn argument(task: &Task) -> (*const (), usize) {
     // SAFETY: the caller's promise.
     unsafe { read(task) }
 }

@@ -21,6 +21,7 @@ const OPEN: u32 = 0;
 const WATCHED: u32 = 1;
 const SET: u32 = 2;
 
+#[repr(transparent)]
 pub(crate) struct Latch(AtomicU32);
 
 impl Latch {
@@ -38,12 +39,11 @@ impl Latch {
     /// The owner is about to sleep elsewhere, and must be told. Says whether it may: not if the latch is set.
     pub(crate) fn watch(&self) -> bool {
         // Acquire on failure: pairs with the setter's exchange. Relaxed on success: nothing is published; the setter reads what it needs before.
-        let watched =
-            self.0.compare_exchange(OPEN, WATCHED, Ordering::Relaxed, Ordering::Acquire);
+        let watched = self.0.compare_exchange(OPEN, WATCHED, Ordering::Relaxed, Ordering::Acquire);
         watched != Err(SET)
     }
 
-    /// Sets the latch at this address. Says whether its owner must be told, if it sleeps elsewhere; one that sleeps in [`wait`](Self::wait) is woken.
+    /// Sets the latch at this address. Says whether its owner must be told, for he sleeps, or is about to.
     ///
     /// # Safety
     ///
@@ -51,14 +51,14 @@ impl Latch {
     pub(crate) unsafe fn set(latch: *const Self) -> bool {
         // SAFETY: alive until it is set, which happens at the end of this expression.
         let state = unsafe { &raw const (*latch).0 };
-        // SAFETY: as above. Release: pairs with the Acquire of the owner, who sees what was done before. Acquire: an owner that watches has
-        // registered as a sleeper before it watched... the exchange orders nothing else, but must not be moved before the result is written.
-        let before = unsafe { (*state).swap(SET, Ordering::AcqRel) };
-        if before == WATCHED {
-            // An address only: the latch may be gone.
-            park::wake_at(state, 1);
-        }
+        // SAFETY: as above. Release: pairs with the Acquire of the owner, who sees what was done before.
+        let before = unsafe { (*state).swap(SET, Ordering::Release) };
         before == WATCHED
+    }
+
+    /// Tells the owner of the latch at this address, who sleeps in [`wait`](Self::wait). The latch may be gone.
+    pub(crate) fn wake(latch: *const Self) {
+        park::wake_at(latch.cast::<AtomicU32>(), 1);
     }
 
     /// Sleeps until the latch is set.

@@ -21,6 +21,9 @@ use core::ptr::{self, NonNull};
 
 use crate::control_block::{Chain, ControlBlock, Task};
 
+/// The fewest blocks that are asked of the heap at a time: 8 kB, two pages.
+pub(crate) const FEWEST: usize = machine::sized(64, 2);
+
 /// A slab that nobody else has.
 pub(crate) struct Slab(NonNull<[Cell]>);
 

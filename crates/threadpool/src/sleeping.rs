@@ -117,14 +117,18 @@ impl Sleeping {
         self.wake(ready)
     }
 
+    /// Sleeps until [`tell_only`](Self::tell_only) names this worker, if `may` says that there is nothing yet: for a worker that does not
+    /// look for tasks and is not counted.
+    pub(crate) fn sleep_apart(&self, who: usize, may: impl FnOnce() -> bool) {
+        let key = self.events.prepare();
+        if may() {
+            self.events.wait_as(key, who, Deadline::NEVER);
+        }
+    }
+
     /// There is something for this worker only.
     pub(crate) fn tell_only(&self, who: usize) -> bool {
         self.events.notify_only(who)
-    }
-
-    /// Everybody is to look.
-    pub(crate) fn tell_all(&self) {
-        self.events.notify_all();
     }
 
     /// Raises `waking` until those who search and those who come are `ready`, as far as there are sleepers; wakes as many.
