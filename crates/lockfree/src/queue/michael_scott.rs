@@ -58,7 +58,7 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// | | |
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree): a thread that stops stops nobody, as far as the allocator is where it is asked |
-/// | cost | a push changes two links, a pop one; each is a compare-exchange, and the memory's come on top |
+/// | cost | a push changes two links, a pop one; each is a compare-exchange, and the memory's come on top if it has any |
 /// | order | by the moment of linking; each producer's values stay in order |
 /// | memory | see [`memory`](crate::memory): nodes are used again, and a stopped thread keeps back a bounded number |
 ///
