@@ -412,6 +412,27 @@ impl AtomicUsize {
     pub fn fetch_and(&self, value: usize, order: Ordering) -> usize {
         self.raw.fetch_and(value as u64, order) as usize
     }
+
+    /// The larger of the value and `value` is stored; returns the value before.
+    pub fn fetch_max(&self, value: usize, order: Ordering) -> usize {
+        self.raw.fetch_max(value as u64, order) as usize
+    }
+
+    /// Stores what `update` makes of the value, until that succeeds.
+    ///
+    /// # Errors
+    ///
+    /// The value that `update` declined.
+    pub fn fetch_update(
+        &self,
+        set_order: Ordering,
+        fetch_order: Ordering,
+        mut update: impl FnMut(usize) -> Option<usize>,
+    ) -> Result<usize, usize> {
+        let update = |value| update(value as usize).map(|value| value as u64);
+        let updated = self.raw.fetch_update(set_order, fetch_order, update);
+        updated.map(|value| value as usize).map_err(|value| value as usize)
+    }
 }
 
 impl Default for AtomicUsize {
