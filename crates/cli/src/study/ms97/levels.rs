@@ -10,12 +10,12 @@
 //! | level 2, level 3 | the same | one or two others, for a quantum of 10 ms each ([`machine::multiprogramming`]) |
 //! | crowded | four on each processor, pinned | this one: the system's own scheduler takes turns |
 //!
-//! Each with the paper's 6 µs of other work after each operation and with none. A window is longer at a higher level, so that threads have as much time
-//! in each.
+//! Each with the paper's 6 µs of other work after each operation and with none. A window is longer at a higher level, so that threads have as much
+//! time in each.
 //!
-//! Why processor time alone will not do: how fast a processor is depends on what its neighbour does. Two that share a core slow each other down, and a
-//! stopped thread leaves its neighbour the core: an empty loop took from 6 µs to 10 µs here. So each thread runs an empty loop of known length now and
-//! then, and its time is divided by the loop's.
+//! Why processor time alone will not do: how fast a processor is depends on what its neighbour does. Two that share a core slow each other down, and
+//! a stopped thread leaves its neighbour the core: an empty loop took from 6 µs to 10 µs here. So each thread runs an empty loop of known length now
+//! and then, and its time is divided by the loop's.
 //!
 //! Rule of the verdict: *holds* if
 //! 1. no structure without locks loses 15 % or more against level 1, at level 2, at level 3 or crowded, with other work or without, and
@@ -253,8 +253,8 @@ fn measure(context: &Context) -> Result<Vec<Line>, Stop> {
     let mut nanos = vec![[const { Vec::new() }; RESTS.len()]; rows.len()];
     let mut losses =
         vec![[const { [const { Vec::new() }; CONDITIONS.len()] }; RESTS.len()]; rows.len()];
-    // All structures in turn and then again, so that whatever drifts meets all alike; and all conditions of a structure one after the other, since what
-    // else the computer does in that second then meets all of them.
+    // All structures in turn and then again, so that whatever drifts meets all alike; and all conditions of a structure one after the other, since
+    // what else the computer does in that second then meets all of them.
     for _ in 0..repeats {
         for (which, (_, row, _)) in rows.iter().enumerate() {
             for (at, rest) in rests.into_iter().enumerate() {

@@ -8,8 +8,8 @@
 //!
 //! [`levels`] stands beside the figures: what a multiprogramming level costs here, by the processor time that the threads had.
 //!
-//! [`grid`] is what was measured: every structure, every number of processors, every multiprogramming level. The rules by which the figures are judged stand in
-//! their files.
+//! [`grid`] is what was measured: every structure, every number of processors, every multiprogramming level. The rules by which the figures are
+//! judged stand in their files.
 
 pub(crate) mod applications;
 pub(crate) mod fig1;
