@@ -413,25 +413,26 @@ impl AtomicUsize {
         self.raw.fetch_and(value as u64, order) as usize
     }
 
-    /// The larger of the value and `value` is stored; returns the value before.
+    /// Raises the value to at least this one; returns the value before.
     pub fn fetch_max(&self, value: usize, order: Ordering) -> usize {
         self.raw.fetch_max(value as u64, order) as usize
     }
 
-    /// Stores what `update` makes of the value, until that succeeds.
+    /// Replaces the value by what `update` makes of it, unless that is `None`; returns the value before.
     ///
     /// # Errors
     ///
-    /// The value that `update` declined.
+    /// The value of which `update` made nothing.
     pub fn fetch_update(
         &self,
-        set_order: Ordering,
-        fetch_order: Ordering,
+        success: Ordering,
+        failure: Ordering,
         mut update: impl FnMut(usize) -> Option<usize>,
     ) -> Result<usize, usize> {
-        let update = |value| update(value as usize).map(|value| value as u64);
-        let updated = self.raw.fetch_update(set_order, fetch_order, update);
-        updated.map(|value| value as usize).map_err(|value| value as usize)
+        self.raw
+            .fetch_update(success, failure, |value| update(value as usize).map(|new| new as u64))
+            .map(|before| before as usize)
+            .map_err(|before| before as usize)
     }
 }
 
