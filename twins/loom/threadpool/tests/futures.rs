@@ -10,10 +10,12 @@
 //! | `future_two_wakes_bounded` | the poller, two wakers | as the first; the second waker finds the bit set |
 //! | `future_an_abort_meets_a_poll` | the poller, one who aborts | it is polled for ever, or is done twice |
 //! | `future_a_join_meets_the_end` | the poller, the handle | the handle waits for ever, or takes an output that is not there |
+//! | `future_a_look_meets_the_end` | the poller, the handle | the handle sees that it is done, but not the output |
 //! | `future_a_join_changes_its_waiter` | the poller, the handle | the first listener is told instead of the second; the cell is touched by both |
 //! | `future_a_detach_meets_the_end` | the poller, the handle | the output is dropped twice, or never |
 //! | `ending_a_task_meets_the_last_thread` | the last thread, one from outside | the task is left |
 //! | `ending_two_tasks_bounded` | the last thread, two from outside | two take out at a time; the second's task is left |
+//! | `ending_who_is_at_it_sees_what_others_made` | two who take out | the one who is at it does not see the other's task |
 //! | `ending_the_threads_leave_bounded` | two threads of the pool, one from outside | the last does not have what the other did at its place |
 //! | `ending_what_is_dropped_creates` | the last thread, one from outside | taking out goes on inside of itself, or stops too soon |
 
@@ -205,6 +207,17 @@ fn future_a_join_meets_the_end() {
 }
 
 #[test]
+fn future_a_look_meets_the_end() {
+    explore("future_a_look_meets_the_end", Model::new(), || {
+        let task = Task::new(0);
+        let runner = beside(&task, Task::run);
+        let output = if task.shared.is_done() { task.take() } else { task.join(0) };
+        assert_eq!(output, Body::Ready);
+        runner.join().unwrap();
+    });
+}
+
+#[test]
 fn future_a_join_changes_its_waiter() {
     explore("future_a_join_changes_its_waiter", Model::new(), || {
         let task = Task::new(0);
@@ -312,6 +325,22 @@ fn ending_two_tasks_bounded() {
         let wakers = [beside(&pool, Pool::create), beside(&pool, Pool::create)];
         pool.leave();
         wakers.into_iter().for_each(|waker| waker.join().unwrap());
+        pool.is_empty(2);
+    });
+}
+
+#[test]
+fn ending_who_is_at_it_sees_what_others_made() {
+    explore("ending_who_is_at_it_sees_what_others_made", Model::new(), || {
+        let pool = Pool::new(0, 0);
+        // Without the fences that `light` and `heavy` are in a model.
+        let create = |pool: &Pool| {
+            pool.ready.fetch_add(1, Relaxed);
+            pool.ending.drain(|| pool.take_out());
+        };
+        let other = beside(&pool, create);
+        create(&pool);
+        other.join().unwrap();
         pool.is_empty(2);
     });
 }
