@@ -29,8 +29,9 @@ use machine::clock;
 /// Bodies that are moved, measured or brought to their places at once.
 const GRAIN: usize = 512;
 
-/// Bodies whose forces are computed at once: some 20 µs here.
-const FORCES: usize = 16;
+/// Bodies whose forces are computed at once. One takes microseconds, and a fork that nobody takes costs nanoseconds; sixteen would leave four
+/// processors waiting for each other a quarter of the time (`cargo test -p stanchion-applications-simulated --test nbody -- --nocapture`).
+const FORCES: usize = 1;
 
 /// Instructions of an interaction: some twenty operations on numbers with a fraction, one of them a root and one a division.
 const INTERACTION: u64 = 60;
