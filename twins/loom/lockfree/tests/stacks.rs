@@ -2,12 +2,13 @@
 //!
 //! | model | threads | preemptions: Treiber's | elimination | Herlihy's | locked |
 //! | --- | --- | --- | --- | --- | --- |
-//! | `two_threads_push…`, `a_push_meets_a_pop…` | 2 | all with hazards, 3 with counts | 2 | 2 | all |
-//! | `two_threads_pop…` | 2 | all | 2 | 2 | all |
+//! | `two_threads_push…` | 2 | all with hazards, 3 with counts | 2, with counts 3 | 2, with counts 3 | all |
+//! | `a_push_meets_a_pop…` | 2 | all | 2, with counts 3 | 2, with counts 3 | all |
+//! | `two_threads_pop…` | 2 | all | 2, with counts 3 | 2, with counts 3 | all |
 //! | `two_threads_push_and_pop_bounded` | 2 | 2 | 2, with hazards 1 | 1 | |
-//! | `reuse_meets_a_slow_pop_bounded`: one pops while the other takes all nodes out and uses one again (ABA) | 2 | 3 | 2 | 1 | |
+//! | `reuse_meets_a_slow_pop_bounded`: one pops while the other takes all nodes out and uses one again (ABA) | 2 | 3 | 2 | 1, with counts 2 | |
 //! | `pop_all_meets_pushes_bounded` | 2 | 3 | | | |
-//! | `three_threads_bounded` | 3 | 1 | 1 | 1, one operation each | 2 |
+//! | `three_threads_bounded` | 3 | 1, with counts 2 | 1, with counts 2 | 1, one operation each | 2 |
 //!
 //! Nodes keep their values in checked cells, so that a stack which gives a value to the right thread too early fails too.
 
