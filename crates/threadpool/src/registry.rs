@@ -595,6 +595,10 @@ impl<S: Strategy> Core for Registry<S> {
             match found {
                 Some(task) => break task,
                 None => {
+                    // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
+                    if let Some(told) = self.strategy.leave(place) {
+                        self.tell(told);
+                    }
                     let slept = common.sleeping.sleep(place.index(), || {
                         !watch() || self.strategy.is_ready(place) || common.has_mail(worker)
                     });
@@ -607,7 +611,8 @@ impl<S: Strategy> Core for Registry<S> {
         {
             self.tell(told);
         }
-        worker.counters().wakeups.add(common.sleeping.found());
+        let woken = common.sleeping.found(|| self.strategy.len() > 0);
+        worker.counters().wakeups.add(woken);
         task
     }
 
