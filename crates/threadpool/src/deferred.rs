@@ -21,12 +21,12 @@
 //!
 //! # How often
 //!
-//! At most one ticket that nobody has taken, and by a bucket of time ([`Bucket`]): eight at once, one in 5 µs on average. So what publishing costs is bounded
+//! At most four tickets that nobody has taken, and by a bucket of time ([`Bucket`]): eight at once, one in 5 µs on average. So what publishing costs is bounded
 //! however small the tasks are.
 //!
 //! # Invariants
 //!
-//! 1. `top - bottom <= 4`; the forks from `bottom` to `top` are on the stack below, inner above outer, and not published.
+//! 1. `length = top - bottom <= 4`; the forks from `bottom` to `top` are on the stack below, inner above outer, and not published.
 //! 2. Publishing takes the outermost: if a fork is published, all outside it are.
 //! 3. A fork's frame is not left, by return or panic, before the fork is out of the ring and nobody else runs it.
 //!
@@ -62,13 +62,18 @@ const TAKEN: usize = 1;
 
 const RING: usize = 4;
 
+/// Tickets of a worker that nobody has taken: at most so many.
+const OFFERS: usize = 4;
+
 /// The forks of a worker that it has kept to itself.
 pub(crate) struct Pending {
+    /// How many there are: `top - bottom`.
+    length: Cell<usize>,
     bottom: Cell<usize>,
-    top: Cell<usize>,
     ring: [Cell<*const Fork>; RING],
-    /// The shared word of the last ticket.
-    last: Cell<Option<NonNull<AtomicUsize>>>,
+    /// The shared words of the last tickets, by their number.
+    tickets: [Cell<Option<NonNull<AtomicUsize>>>; OFFERS],
+    offered: Cell<usize>,
     bucket: Bucket,
 }
 
@@ -95,33 +100,36 @@ enum State<B, R> {
 impl Pending {
     pub(crate) fn new() -> Self {
         Self {
+            length: Cell::new(0),
             bottom: Cell::new(0),
-            top: Cell::new(0),
             ring: [const { Cell::new(core::ptr::null()) }; RING],
-            last: Cell::new(None),
+            tickets: [const { Cell::new(None) }; OFFERS],
+            offered: Cell::new(0),
             bucket: Bucket::new(),
         }
     }
 
     #[inline]
     fn has_room(&self) -> bool {
-        self.top.get() - self.bottom.get() < RING
+        self.length.get() < RING
     }
 
     #[inline]
     fn push(&self, fork: &Fork) -> usize {
-        let at = self.top.get();
+        let length = self.length.get();
+        let at = self.bottom.get() + length;
         self.ring[at % RING].set(fork);
-        self.top.set(at + 1);
+        self.length.set(length + 1);
         at
     }
 
     /// Takes the newest back, which was the one at `at`. Says whether it was still there.
     #[inline]
     fn pop(&self, at: usize) -> bool {
-        let mine = at >= self.bottom.get();
+        let bottom = self.bottom.get();
+        let mine = at >= bottom;
         if mine {
-            self.top.set(at);
+            self.length.set(at - bottom);
         }
         mine
     }
@@ -189,25 +197,27 @@ impl Worker {
     #[inline(never)]
     fn publish(&self) {
         let pending = &self.pending;
-        if pending.bottom.get() == pending.top.get() {
+        if pending.length.get() == 0 {
             return;
         }
-        // SAFETY: blocks live as long as the strategy. Relaxed: a hint; it may be another task's by now.
-        let waits = pending
-            .last
-            .get()
-            .is_some_and(|last| unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE);
+        let last = &pending.tickets[pending.offered.get() % OFFERS];
+        let waits = last.get().is_some_and(|last| {
+            // SAFETY: blocks live as long as the strategy. Relaxed: a hint; it may be another task's by now.
+            unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE
+        });
         if waits || !pending.bucket.take() {
             return;
         }
         let at = pending.bottom.get();
         pending.bottom.set(at + 1);
+        pending.length.set(pending.length.get() - 1);
+        pending.offered.set(pending.offered.get() + 1);
         let fork = pending.ring[at % RING].get();
         let owner = self.index();
         self.core().create(Some(self.place()), Order::Usual, &mut |task| {
             // Relaxed: the strategy publishes the block.
             task.shared().store(FREE, Ordering::Relaxed);
-            pending.last.set(Some(NonNull::from(task.shared())));
+            last.set(Some(NonNull::from(task.shared())));
             // SAFETY: in the ring, so on the stack below (Invariant 1).
             unsafe { (*fork).ticket.set(Some(task.raw())) };
             // SAFETY: the fork outlives its being taken (Invariant 3), and `B` and `R` are `Send`.
@@ -327,8 +337,6 @@ impl<B: FnOnce(&Worker) -> R, R> Drop for TakeBack<'_, B, R> {
 
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending")
-            .field("forks", &(self.top.get() - self.bottom.get()))
-            .finish_non_exhaustive()
+        f.debug_struct("Pending").field("forks", &self.length.get()).finish_non_exhaustive()
     }
 }
