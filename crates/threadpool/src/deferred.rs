@@ -62,6 +62,9 @@ const TAKEN: usize = 1;
 
 const RING: usize = 4;
 
+/// After a fork that was not to be published, so many pass before the clock is asked again.
+const REST: u32 = 7;
+
 /// Tickets of a worker that nobody has taken: at most so many.
 const OFFERS: usize = 4;
 
@@ -74,6 +77,8 @@ pub(crate) struct Pending {
     /// The shared words of the last tickets, by their number.
     tickets: [Cell<Option<NonNull<AtomicUsize>>>; OFFERS],
     offered: Cell<usize>,
+    /// Forks until publishing is thought of again.
+    rest: Cell<u32>,
     bucket: Bucket,
 }
 
@@ -105,6 +110,7 @@ impl Pending {
             ring: [const { Cell::new(core::ptr::null()) }; RING],
             tickets: [const { Cell::new(None) }; OFFERS],
             offered: Cell::new(0),
+            rest: Cell::new(0),
             bucket: Bucket::new(),
         }
     }
@@ -154,7 +160,7 @@ impl Worker {
             return self.join_deferred(a, b);
         }
         if self.common().sleeping.wanted() {
-            self.publish();
+            self.offer();
         }
         (a(self), b(self))
     }
@@ -172,7 +178,7 @@ impl Worker {
         };
         let at = self.pending.push(&half.fork);
         if self.common().sleeping.wanted() {
-            self.publish();
+            self.offer();
         }
         // Invariant 3, if `a` unwinds.
         let guard = TakeBack { worker: self, half: &half, at };
@@ -192,13 +198,24 @@ impl Worker {
         (ra, rb)
     }
 
-    /// Offers the oldest fork to the others, if that does not happen too often.
+    /// Somebody is idle: publishes a fork, unless it has been tried just now and there was no reason to.
+    #[inline]
+    fn offer(&self) {
+        let rest = self.pending.rest.get();
+        if rest > 0 {
+            self.pending.rest.set(rest - 1);
+        } else if !self.publish() {
+            self.pending.rest.set(REST);
+        }
+    }
+
+    /// Offers the oldest fork to the others, if that does not happen too often. Says whether it did, or had none.
     #[cold]
     #[inline(never)]
-    fn publish(&self) {
+    fn publish(&self) -> bool {
         let pending = &self.pending;
         if pending.length.get() == 0 {
-            return;
+            return true;
         }
         let last = &pending.tickets[pending.offered.get() % OFFERS];
         let waits = last.get().is_some_and(|last| {
@@ -206,7 +223,7 @@ impl Worker {
             unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE
         });
         if waits || !pending.bucket.take() {
-            return;
+            return false;
         }
         let at = pending.bottom.get();
         pending.bottom.set(at + 1);
@@ -224,6 +241,7 @@ impl Worker {
             unsafe { job::fill_raw(task, run_ticket, fork.cast(), owner) };
         });
         self.counters().published.add(1);
+        true
     }
 
     /// Takes a published fork back: true, if nobody had taken it. Else waits until it is done.

@@ -152,7 +152,13 @@ impl WorkStealing {
         let mut fetched = Chain::new();
         loop {
             let ready = self.outside.queue.with(|entrance| {
-                entrance.free.append(core::mem::replace(&mut fetched, Chain::new()));
+                // Most often nobody else has fetched some meanwhile, and this is all that there is.
+                if entrance.free.is_empty() {
+                    core::mem::swap(&mut entrance.free, &mut fetched);
+                }
+                while let Some(block) = fetched.pop_front() {
+                    entrance.free.push_front(block);
+                }
                 let task = entrance.free.pop_front()?;
                 if let Some(fill) = fill.take() {
                     fill(&task);
