@@ -135,7 +135,8 @@ fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
         let running: usize = hands.iter().map(Vec::len).sum();
         known.most_in_use = known.most_in_use.max(known.ready() + running);
     }
-    // The most in use, what a threshold and four lists allow, and what idle places hold. The highest threshold that a strategy chooses for itself is 64.
+    // The most in use, what a threshold and four lists allow, and what idle places hold. The highest threshold that a strategy chooses for itself is
+    // 64.
     let most = known.most_in_use + (PLACES + 1) * plan.threshold.unwrap_or(64).max(2) + PLACES;
     assert!(strategy.blocks() <= most, "{} blocks, not {most}", strategy.blocks());
 
