@@ -9,6 +9,7 @@ use machine::cell::UnsafeCell;
 use crate::builder::ThreadPoolBuilder;
 use crate::deferred::Outcome;
 use crate::error::{BuildError, ResizeError};
+use crate::future::JoinHandle;
 use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Metrics;
@@ -192,6 +193,32 @@ impl<S: Strategy> ThreadPool<S> {
         });
     }
 
+    /// Polls `future` on workers of this pool until it is ready. Returns a handle, which is a future itself, for any executor, and can be
+    /// [waited for](JoinHandle::join) by a thread. A handle that is dropped lets the future go on: nobody takes its output then.
+    ///
+    /// Its wakers may be used by any thread, at any time. A wake-up puts it behind what is ready on the worker that wakes it; one that wakes itself goes behind what came
+    /// from outside, so that it leaves room for all others. Costs what [`spawn`](Self::spawn) does, one allocation, and another task for each wake-up.
+    ///
+    /// When the pool is closed, its threads finish what is ready, futures too. The last of them drops the futures that wait, and then and later
+    /// whatever is woken: their handles say [`Cancelled`](crate::Cancelled).
+    ///
+    /// ```
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// let six = pool.spawn_future(async { 6 });
+    /// let product = pool.spawn_future(async { six.await.map(|six| six * 7) });
+    /// assert_eq!(product.join(), Ok(Ok(42)));
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn spawn_future<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        crate::future::spawn(self.registry.clone(), future)
+    }
+
     /// Runs `body` once on each thread of the pool, spare ones apart, and returns what they return, by index.
     ///
     /// # Panics
@@ -276,7 +303,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.registry.strategy()
     }
 
-    /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever.
+    /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever; a future that
+    /// waits, when there is nothing else to do, is dropped.
     ///
     /// Called on a worker of this pool, it waits for the other threads.
     pub fn shutdown(self) {
@@ -284,8 +312,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.registry.join_all();
     }
 
-    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, runs the others to the end, and waits until the threads have ended. What is inside of a
-    /// scope or a join runs, because somebody waits for it.
+    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, and all futures that are not being polled, runs the others to the end, and waits until the
+    /// threads have ended. What is inside of a scope or a join runs, because somebody waits for it.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -299,6 +327,8 @@ impl<S: Strategy> ThreadPool<S> {
     /// ```
     pub fn shutdown_now(self) {
         self.registry.common().discard();
+        self.registry.close();
+        self.registry.common().abort_futures();
         self.shutdown();
     }
 }

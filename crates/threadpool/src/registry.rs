@@ -17,7 +17,7 @@
 //!
 //! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
 //! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when it finds nothing more. What its tasks
-//!    create until then it finds itself, so nothing that was created before the last worker has gone is left.
+//!    create until then it finds itself; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
 
 use std::any::Any;
@@ -33,6 +33,8 @@ use machine::{clock, topology, wait};
 use stanchion_competitive::Mutex;
 
 use crate::control_block::Task;
+use crate::ending::Ending;
+use crate::future::Held;
 use crate::job::{self, Fate};
 use crate::metrics::{Counters, Metrics, WorkerMetrics};
 use crate::roster::Roster;
@@ -58,6 +60,9 @@ const LEFT: u32 = 4;
 /// A spare is to take part.
 const SERVE: u32 = 8;
 
+/// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some looks.
+const LAST_LOOKS: u32 = 16;
+
 /// What is meant for one worker only.
 type Mail = Box<dyn FnOnce(&Worker) + Send>;
 
@@ -79,6 +84,8 @@ pub(crate) struct Seat {
     orders: AtomicU32,
     mail: Mutex<VecDeque<Mail>>,
     pub(crate) counters: Counters,
+    /// Futures that began to wait here.
+    pub(crate) futures: Held,
 }
 
 /// What is shared whatever the strategy.
@@ -93,6 +100,7 @@ pub(crate) struct Common {
     panics: AtomicUsize,
     /// Whether the threads are to end.
     closed: AtomicU32,
+    ending: Ending,
     /// Threads that take part.
     members: AtomicUsize,
     /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster knows.
@@ -150,6 +158,7 @@ impl Common {
                 orders: AtomicU32::fresh(0),
                 mail: Mutex::new(VecDeque::new()),
                 counters: Counters::new(),
+                futures: Held::new(),
             })
         };
         Self {
@@ -160,6 +169,7 @@ impl Common {
             discards: AtomicU32::fresh(0),
             panics: AtomicUsize::fresh(0),
             closed: AtomicU32::fresh(0),
+            ending: Ending::new(),
             members: AtomicUsize::fresh(0),
             surplus: AtomicU32::fresh(0),
             first_spare: roster.regular,
@@ -315,6 +325,13 @@ impl Common {
         self.members.load(Ordering::Relaxed)
     }
 
+    /// Aborts the futures that wait, and lets no more begin to wait.
+    pub(crate) fn abort_futures(&self) {
+        for seat in &self.seats {
+            seat.futures.close();
+        }
+    }
+
     /// Whether no thread is to begin any more.
     pub(crate) fn is_closed(&self) -> bool {
         // Acquire: pairs with the Release of `close`.
@@ -388,7 +405,39 @@ impl<S: Strategy> Registry<S> {
         });
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
+        drop(worker);
+        if common.ending.leave() {
+            common.ending.end(|| self.take_out());
+            // Each makes a task, which is taken out at once.
+            common.abort_futures();
+        }
         bomb.defuse();
+    }
+
+    /// Takes out what is ready after the last thread has left, and drops it.
+    #[cold]
+    fn take_out(&self) {
+        let core: &dyn Core = self;
+        // SAFETY: all threads have left their places, and `Ending` lets one in at a time.
+        let place = unsafe { Place::new(0) };
+        // SAFETY: `self` is borrowed for longer.
+        let worker = unsafe { Worker::new(core, place) };
+        let place = worker.place();
+        let mut in_vain = 0;
+        while in_vain < LAST_LOOKS {
+            match self.strategy.next(place, None, &mut None) {
+                Some(task) => {
+                    // SAFETY: out of the strategy, so filled and not run yet.
+                    let block = unsafe { job::run(task, &worker, Fate::Dropped) };
+                    if let Some(block) = block {
+                        self.strategy.release(Some(place), block);
+                    }
+                    in_vain = 0;
+                }
+                None if self.strategy.is_ready(place) => in_vain += 1,
+                None => break,
+            }
+        }
     }
 
     /// Runs tasks until the worker is to end, or is a spare that is not needed.
@@ -471,8 +520,14 @@ impl<S: Strategy> Registry<S> {
         let Some(me) = self.me.upgrade() else {
             return Err(io::Error::other("the pool is being dropped"));
         };
+        self.common.ending.hire();
         // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
-        roster.start(seat, move || unsafe { me.work(seat) })
+        let started = roster.start(seat, move || unsafe { me.work(seat) });
+        if started.is_err() {
+            // The last only if it was the first: then nothing has been created.
+            let _ = self.common.ending.leave();
+        }
+        started
     }
 
     /// Makes the pool `target` members large, and says how large it is. A member that is to go ends its task first.
@@ -553,6 +608,9 @@ impl<S: Strategy> Core for Registry<S> {
             && let Some(place) = place
         {
             self.common.seat(place.index()).counters.wakeups.add(woken);
+        }
+        if place.is_none() {
+            self.common.ending.created(|| self.take_out());
         }
     }
 

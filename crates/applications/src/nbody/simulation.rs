@@ -6,14 +6,14 @@
 //! | --- | --- | --- |
 //! | bounds | the cube around all bodies | N |
 //! | keys, sort, gather | brings the bodies into the order of Morton, where neighbours are neighbours | N log N |
-//! | tree | [`tree`](super::tree) | N |
-//! | forces | [`force`](super::force): nearly all of the time | N log N, for a given opening angle |
+//! | tree | [`tree`] | N |
+//! | forces | [`force`]: nearly all of the time | N log N, for a given opening angle |
 //!
 //! # Invariants
 //!
 //! 1. Between steps `bodies` and `points` are in the order of Morton of the moment, and `nodes` is the tree of `points`.
 //! 2. A key comes with where its body was in the step before, so that no two are equal and the order depends on the bodies only.
-//! 3. Whatever is added up is added in an order that depends on the bodies only ([`fork`](super::fork), invariant 4 of [`tree`](super::tree)).
+//! 3. Whatever is added up is added in an order that depends on the bodies only ([`fork`](super::fork), invariant 4 of [`tree`]).
 //!
 //! So a step has the same outcome to the last bit whatever pool runs it, on however many threads.
 
