@@ -63,7 +63,7 @@ impl Pool {
         while !self.take() {
             self.sleeping.sleep(who, || self.is_ready());
         }
-        self.sleeping.found();
+        self.sleeping.found(|| self.is_ready());
     }
 
     /// A worker that leaves when it is told to, and may run a task before.
@@ -73,7 +73,7 @@ impl Pool {
         while !told() && !self.take() {
             self.sleeping.sleep(who, || self.is_ready() || told());
         }
-        self.sleeping.found();
+        self.sleeping.found(|| self.is_ready());
     }
 
     fn tell_only(&self, who: usize) {
