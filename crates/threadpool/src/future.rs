@@ -75,6 +75,7 @@ impl<T> JoinHandle<T> {
     /// Waits for the output. On a worker, of this pool or another, it waits as its pool's [`Wait`](crate::Wait) says; any other thread sleeps.
     ///
     /// On a worker, prefer to await: a pool all of whose workers wait in here under [`Wait::Isolated`](crate::Wait) polls nothing any more.
+    /// And a pool that shuts down waits for a worker that waits in here, also if nobody will ever wake what it waits for.
     ///
     /// # Errors
     ///
@@ -94,7 +95,7 @@ impl<T> JoinHandle<T> {
             let latch = Latch::new();
             // SAFETY: this is the handle, and the latch is waited for.
             if unsafe { task.listen(Listener::Latch(&raw const latch, owner)) } {
-                Owner::wait(current, &latch, |_| false);
+                Owner::wait(task.core(), current, &latch, |_| false);
             }
         });
         self.take()

@@ -16,7 +16,7 @@
 //! # Invariants
 //!
 //! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
-//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when it finds nothing more. What its tasks
+//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when nothing is ready. What its tasks
 //!    create until then it finds itself; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
 
@@ -29,6 +29,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 use machine::bomb::AbortOnUnwind;
+use machine::presence::{self, Presence};
 use machine::{clock, topology, wait};
 use stanchion_competitive::Mutex;
 
@@ -83,9 +84,25 @@ pub(crate) struct Behaviour {
 pub(crate) struct Seat {
     orders: AtomicU32,
     mail: Mutex<VecDeque<Mail>>,
+    /// By what number the kernel's records of its thread are asked for, and one more; 0 for a seat without a thread, [`UNSEEN`] without records.
+    presence: AtomicUsize,
     pub(crate) counters: Counters,
     /// Futures that began to wait here.
     pub(crate) futures: Held,
+}
+
+const UNSEEN: usize = usize::MAX;
+
+impl Seat {
+    /// Whether its thread runs, or would if it had a processor. Yes, if nobody can tell.
+    fn can_run(&self) -> bool {
+        // Relaxed: a hint.
+        match self.presence.load(Ordering::Relaxed) {
+            0 => false,
+            UNSEEN => true,
+            number => presence::of(number - 1) != Presence::Blocked,
+        }
+    }
 }
 
 /// What is shared whatever the strategy.
@@ -157,6 +174,7 @@ impl Common {
             CachePadded::new(Seat {
                 orders: AtomicU32::fresh(0),
                 mail: Mutex::new(VecDeque::new()),
+                presence: AtomicUsize::fresh(0),
                 counters: Counters::new(),
                 futures: Held::new(),
             })
@@ -313,10 +331,17 @@ impl Common {
         })
     }
 
-    /// Whether a worker that spins may keep one from its processor that has work.
+    /// Whether a worker that spins may keep one from its processor that has work: whether more workers can run than there are processors.
     fn crowded(&self) -> bool {
         let awake = self.active().saturating_sub(self.sleeping.asleep());
+        // Some of those awake may be blocked; the kernel's records tell, where there are any.
         awake > self.processors
+            && self.seats.iter().filter(|seat| seat.can_run()).count() > self.processors
+    }
+
+    /// Whether there may be more workers than processors, so that it matters which of them can run.
+    fn may_be_crowded(&self) -> bool {
+        self.first_spare > self.processors
     }
 
     /// Threads that take part.
@@ -392,7 +417,11 @@ impl<S: Strategy> Registry<S> {
         let place = unsafe { Place::new(seat) };
         // SAFETY: this thread has an `Arc` of the registry.
         let worker = unsafe { Worker::new(core, place) };
-        // Relaxed: a hint.
+        let registration = common.may_be_crowded().then(presence::register).and_then(Result::ok);
+        let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
+        let presence = &common.seat(seat).presence;
+        // Relaxed: hints, here and below.
+        presence.store(number, Ordering::Relaxed);
         common.members.fetch_add(1, Ordering::Relaxed);
         worker.enter(|| {
             if let Some(handler) = &common.behaviour.start_handler {
@@ -401,6 +430,8 @@ impl<S: Strategy> Registry<S> {
             while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
             if let Some(handler) = &common.behaviour.exit_handler {
                 common.contain(|| handler(seat));
+                // Nobody else may be left who would run what it created (Invariant 2).
+                while common.is_closed() && worker.yield_now() {}
             }
         });
         // Relaxed: a hint.
@@ -458,7 +489,11 @@ impl<S: Strategy> Registry<S> {
             }
             let task = match self.strategy.next(place, finished.take(), &mut None) {
                 Some(task) => task,
-                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                // What is ready may be the only task of a worker that waits for it: it must be taken before the last thief goes.
+                None if common.is_closed()
+                    && common.orders(worker) & LEAVE != 0
+                    && !self.strategy.is_ready(place) =>
+                {
                     break Served::ToTheEnd;
                 }
                 None => {
@@ -653,6 +688,10 @@ impl<S: Strategy> Core for Registry<S> {
             match found {
                 Some(task) => break task,
                 None => {
+                    // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
+                    if let Some(told) = self.strategy.leave(place) {
+                        self.tell(told);
+                    }
                     let slept = common.sleeping.sleep(place.index(), || {
                         !watch() || self.strategy.is_ready(place) || common.has_mail(worker)
                     });
@@ -665,7 +704,8 @@ impl<S: Strategy> Core for Registry<S> {
         {
             self.tell(told);
         }
-        worker.counters().wakeups.add(common.sleeping.found());
+        let woken = common.sleeping.found(|| self.strategy.len() > 0);
+        worker.counters().wakeups.add(woken);
         task
     }
 
