@@ -228,6 +228,17 @@ impl<T> CountedStore<T> {
         index
     }
 
+    /// An owned node whose storage is empty and whose next is null: one that this thread has kept, or [another](Self::owned).
+    #[inline]
+    fn node(&self) -> (Tagged, &Entry<T>) {
+        let index = self.spares.take().unwrap_or_else(|| self.owned());
+        let entry = self.entry(index);
+        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came
+        // has changed, and does not take this null for the end of a queue.
+        entry.next.store(Tagged::NULL, Ordering::Release);
+        (Tagged::new(index, 0), entry)
+    }
+
     /// Keeps a node with empty storage for this thread's next operation, or gives it back.
     #[inline]
     fn put_away(&self, index: u32) {
@@ -311,9 +322,9 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
 
     #[inline]
     fn allocate(&self, value: T) -> Tagged {
-        let node = self.allocate_empty();
+        let (node, entry) = self.store.node();
         // Relaxed: the node is owned, and so is its storage.
-        let slot = self.store.entry(node.index()).slot.load(Ordering::Relaxed);
+        let slot = entry.slot.load(Ordering::Relaxed);
         self.store.entry(slot).storage.with_mut(|storage| {
             // SAFETY: the storage belongs to the node (Invariant 2), which this thread owns.
             let storage = unsafe { &mut *storage };
@@ -324,11 +335,7 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
 
     #[inline]
     fn allocate_empty(&self) -> Tagged {
-        let index = self.store.spares.take().unwrap_or_else(|| self.store.owned());
-        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came
-        // has changed, and does not take this null for the end of a queue.
-        self.store.entry(index).next.store(Tagged::NULL, Ordering::Release);
-        Tagged::new(index, 0)
+        self.store.node().0
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use lockfree::heap::{HerlihyHeap, LockedHeap, MultiQueue};
 use lockfree::memory::{Counted, Hazard};
 use lockfree::queue::{
     FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
-    PrakashLeeJohnsonQueue, TwoLockQueue,
+    PrakashLeeJohnsonQueue,
 };
 use lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use lockfree::{
@@ -184,7 +184,6 @@ pub(crate) fn all() -> Vec<Operation> {
         },
         "lockfree::FaaArrayQueue push, pop" => |threads| pairs(threads, FaaArrayQueue::new),
         "lockfree::LockedQueue push, pop" => |threads| pairs(threads, LockedQueue::<u64>::new),
-        "lockfree::TwoLockQueue push, pop" => |threads| pairs(threads, TwoLockQueue::<u64>::new),
         "lockfree::MichaelScottQueue, hazards push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Hazard>::new),
         "lockfree::MichaelScottQueue, counts push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Counted>::new),
         "lockfree::PrakashLeeJohnsonQueue, counts push, pop" => |threads| {
