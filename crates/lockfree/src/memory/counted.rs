@@ -160,12 +160,12 @@ impl<T> Entry<T> {
 /// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
-/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model none of its threads keeps any, so that all go by
-/// the free list.
+/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model there are none beside it, so that with a capacity of
+/// 2 all go by the free list.
 const KEEPERS: usize = machine::sized(8, 0);
 
 /// It makes shelves for so many threads at most: 8 KiB.
-const MOST_KEEPERS: usize = machine::sized(62, 0);
+const MOST_KEEPERS: usize = 62;
 
 /// The pool of one structure.
 pub struct CountedStore<T> {

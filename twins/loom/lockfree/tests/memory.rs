@@ -10,7 +10,7 @@
 //! | `two_threads_keep_nodes_bounded` | 2 | 2 | two own one node that one of them has kept |
 //!
 //! With counts a thread keeps the node that it gave back last. `…_in_a_free_list…` are stores in which no thread does: in a model, those with a
-//! capacity.
+//! capacity of 2.
 //!
 //! What a thread owns it writes to in checked cells, so that owning it too early is found.
 
@@ -229,7 +229,7 @@ fn allocate_and_discard<M: Memory>(store: M::Store<u32>) {
 
 /// Each owns two nodes at a time, gives them back, of which it keeps one, and goes on with one that it gets.
 fn keep() {
-    fn own<'s>(place: &'s Place<Counted>, count: u32) {
+    fn own(place: &Place<Counted>, count: u32) {
         let operation = place.store.enter();
         let nodes: Vec<_> = (0..count).map(|value| operation.allocate(value)).collect();
         for (value, node) in nodes.into_iter().enumerate() {
