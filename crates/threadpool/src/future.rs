@@ -94,7 +94,7 @@ impl<T> JoinHandle<T> {
             let latch = Latch::new();
             // SAFETY: this is the handle, and the latch is waited for.
             if unsafe { task.listen(Listener::Latch(&raw const latch, owner)) } {
-                Owner::wait(current, &latch, |_| false);
+                Owner::wait(task.core(), current, &latch, |_| false);
             }
         });
         self.take()

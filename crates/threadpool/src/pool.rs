@@ -57,7 +57,8 @@ impl<S: Strategy> ThreadPool<S> {
     /// Runs `body` on a worker of this pool and returns what it returns: here, if the calling thread is one. The free functions of this crate use the pool
     /// in it.
     ///
-    /// A worker of another pool that calls this helps its own pool meanwhile, as its [`Wait`](crate::Wait) says.
+    /// A worker of another pool that calls this helps its own pool meanwhile, or, if its [`Wait`](crate::Wait) forbids that, lends its seat to a spare
+    /// thread: the other pool's tasks may come back to the first. Two pools that install into each other deeper than there are spares (32 unless said) deadlock.
     ///
     /// # Panics
     ///
@@ -392,10 +393,18 @@ impl Owner {
         }
     }
 
-    /// Waits for the latch.
-    pub(crate) fn wait(current: Option<&Worker>, latch: &Latch, own: impl Fn(&Worker) -> bool) {
+    /// Waits for a latch that workers of `core` set. `own` is for one of those.
+    pub(crate) fn wait(
+        core: &dyn Core,
+        current: Option<&Worker>,
+        latch: &Latch,
+        own: impl Fn(&Worker) -> bool,
+    ) {
         match current {
-            Some(worker) => worker.wait_for(latch, || None, own),
+            Some(worker) if worker.belongs_to(core.common()) => {
+                worker.wait_for(latch, || None, own)
+            }
+            Some(worker) => worker.wait_for_another_pool(latch),
             None => latch.wait(),
         }
     }
@@ -464,7 +473,7 @@ fn install_on<R: Send>(
             unsafe { job::fill(task, run) };
         }
     });
-    Owner::wait(current, &visit.latch, |_| false);
+    Owner::wait(core, current, &visit.latch, |_| false);
     // SAFETY: the latch is set: nobody else touches it any more.
     let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });
     match outcome {

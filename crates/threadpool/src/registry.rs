@@ -16,7 +16,7 @@
 //! # Invariants
 //!
 //! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
-//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when it finds nothing more. What its tasks
+//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when nothing is ready. What its tasks
 //!    create until then it finds itself; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
 
@@ -142,6 +142,8 @@ impl<S: Strategy> Registry<S> {
             while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
             if let Some(handler) = &common.behaviour.exit_handler {
                 common.contain(|| handler(seat));
+                // Nobody else may be left who would run what it created (Invariant 2).
+                while common.is_closed() && worker.yield_now() {}
             }
         });
         // Relaxed: a hint.
@@ -199,7 +201,11 @@ impl<S: Strategy> Registry<S> {
             }
             let task = match self.strategy.next(place, finished.take(), &mut None) {
                 Some(task) => task,
-                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                // What is ready may be the only task of a worker that waits for it: it must be taken before the last thief goes.
+                None if common.is_closed()
+                    && common.orders(worker) & LEAVE != 0
+                    && !self.strategy.is_ready(place) =>
+                {
                     break Served::ToTheEnd;
                 }
                 None => {

@@ -172,7 +172,7 @@ fn sleeping_the_last_searcher_wakes_bounded() {
 
 #[test]
 fn sleeping_one_who_is_told_bounded() {
-    explore("sleeping_one_who_is_told_bounded", Model::new().preemptions(1), || {
+    explore("sleeping_one_who_is_told_bounded", Model::new().preemptions(2), || {
         let pool = Pool::new();
         let apart = spawn(&pool, |pool| pool.wait_apart(0));
         let worker = spawn(&pool, |pool| pool.work(1));
