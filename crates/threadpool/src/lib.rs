@@ -5,6 +5,7 @@ mod blocking;
 mod broadcast;
 mod builder;
 mod closing;
+mod common;
 mod control_block;
 mod deferred;
 mod ending;
