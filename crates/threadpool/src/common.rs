@@ -25,6 +25,7 @@ use machine::presence::{self, Presence};
 use machine::{clock, topology, wait};
 use stanchion_competitive::Mutex;
 
+use crate::closing::Closing;
 use crate::ending::Ending;
 use crate::future::Held;
 use crate::job::Fate;
@@ -94,6 +95,7 @@ pub(crate) struct Common {
     pub(crate) panics: AtomicUsize,
     /// Whether the threads are to end.
     pub(crate) closed: AtomicU32,
+    pub(crate) closing: Closing,
     pub(crate) ending: Ending,
     /// Threads that take part.
     pub(crate) members: AtomicUsize,
@@ -121,6 +123,7 @@ impl Common {
             discards: AtomicU32::fresh(0),
             panics: AtomicUsize::fresh(0),
             closed: AtomicU32::fresh(0),
+            closing: Closing::new(),
             ending: Ending::new(),
             members: AtomicUsize::fresh(0),
             surplus: AtomicU32::fresh(0),

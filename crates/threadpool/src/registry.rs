@@ -16,8 +16,8 @@
 //! # Invariants
 //!
 //! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
-//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when nothing is ready. What its tasks
-//!    create until then it finds itself; what others create while the last one goes, and later, see `ending.rs`.
+//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when all have nothing to do
+//!    (see `closing.rs`). So all that tasks create is run; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
 
 use std::io;
@@ -25,8 +25,7 @@ use std::sync::Arc;
 
 use machine::atomic::Ordering;
 use machine::bomb::AbortOnUnwind;
-use machine::presence;
-use machine::topology;
+use machine::{asymmetric, presence, topology};
 
 use crate::common::{Common, LEAVE, SERVE, UNSEEN};
 use crate::control_block::Task;
@@ -193,6 +192,7 @@ impl<S: Strategy> Registry<S> {
             if orders != 0 {
                 common.run_mail(worker);
                 if orders & LEAVE != 0 && !common.is_closed() && common.may_leave(worker) {
+                    self.release();
                     break Served::ToTheEnd;
                 }
             }
@@ -201,12 +201,11 @@ impl<S: Strategy> Registry<S> {
             }
             let task = match self.strategy.next(place, finished.take(), &mut None) {
                 Some(task) => task,
-                // What is ready may be the only task of a worker that waits for it: it must be taken before the last thief goes.
-                None if common.is_closed()
-                    && common.orders(worker) & LEAVE != 0
-                    && !self.strategy.is_ready(place) =>
-                {
-                    break Served::ToTheEnd;
+                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                    if self.is_over(worker) {
+                        break Served::ToTheEnd;
+                    }
+                    continue;
                 }
                 None => {
                     let stop = || common.orders(worker) & !SERVE != 0 || common.is_surplus(worker);
@@ -229,6 +228,49 @@ impl<S: Strategy> Registry<S> {
         served
     }
 
+    /// A worker of a closed pool has found nothing: it waits until there is something, or all is over. Says which.
+    fn is_over(&self, worker: &Worker) -> bool {
+        let (common, place) = (&self.common, worker.place());
+        common.closing.rest();
+        common.sleeping.begin();
+        let more = || self.strategy.is_ready(place) || common.has_mail(worker);
+        let changed = || more() || common.closing.may_be_over();
+        let over = loop {
+            // Both, in this order: what was made ready before all rested is seen.
+            let over = common.closing.may_be_over();
+            if more() {
+                break false;
+            }
+            if over {
+                break true;
+            }
+            if !common.spin_until(changed) {
+                common.sleeping.sleep(place.index(), changed);
+            }
+        };
+        if over {
+            self.declare_over();
+        } else {
+            common.closing.go_on();
+        }
+        common.sleeping.found(|| self.strategy.len() > 0);
+        over
+    }
+
+    fn declare_over(&self) {
+        self.common.closing.declare();
+        self.common.sleeping.tell_all();
+    }
+
+    /// The calling worker does not take part any more. If the pool is closed it may have been the last that was busy.
+    fn release(&self) {
+        self.common.closing.release();
+        asymmetric::light();
+        if self.common.is_closed() {
+            self.common.sleeping.tell_all();
+        }
+    }
+
     /// Whether a spare that serves is one too many; it does not serve any more then.
     fn retires(&self) -> bool {
         let mut roster = self.common.roster.lock();
@@ -246,6 +288,7 @@ impl<S: Strategy> Registry<S> {
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
         common.roster.lock().idle_spares.push_back(worker.index());
+        self.release();
         let orders = loop {
             let orders = common.orders(worker);
             if orders & (SERVE | LEAVE) != 0 {
@@ -268,11 +311,13 @@ impl<S: Strategy> Registry<S> {
             return Err(io::Error::other("the pool is being dropped"));
         };
         self.common.ending.hire();
+        self.common.closing.enlist();
+        // Also if its name cannot be had, because that panics.
+        let unhired = Unhired(self);
         // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
         let started = roster.start(seat, move || unsafe { me.work(seat) });
-        if started.is_err() {
-            // The last only if it was the first: then nothing has been created.
-            let _ = self.common.ending.leave();
+        if started.is_ok() {
+            core::mem::forget(unhired);
         }
         started
     }
@@ -319,6 +364,16 @@ impl<S: Strategy> Registry<S> {
 
     /// Waits until all threads have ended, apart from the calling one.
     pub(crate) fn join_all(&self) {
+        let is_worker = Worker::with_current(|current| {
+            let mine = current.filter(|worker| worker.belongs_to(&self.common));
+            if let Some(worker) = mine {
+                self.common.closing.rest();
+                if self.common.closing.may_be_over() && !self.strategy.is_ready(worker.place()) {
+                    self.declare_over();
+                }
+            }
+            mine.is_some()
+        });
         for seat in 0..self.common.seats() {
             let itself = Worker::with_current(|current| {
                 current
@@ -329,6 +384,20 @@ impl<S: Strategy> Registry<S> {
                 let _ = handle.join();
             }
         }
+        if is_worker {
+            self.common.closing.go_on();
+        }
+    }
+}
+
+/// A thread was hired, and did not start.
+struct Unhired<'r, S: Strategy>(&'r Registry<S>);
+
+impl<S: Strategy> Drop for Unhired<'_, S> {
+    fn drop(&mut self) {
+        self.0.release();
+        // The last only if it was the first: then nothing has been created.
+        let _ = self.0.common.ending.leave();
     }
 }
 
@@ -429,6 +498,7 @@ impl<S: Strategy> Core for Registry<S> {
         }
         if roster.serving <= roster.leases {
             if let Some(seat) = roster.idle_spares.pop_front() {
+                common.closing.enlist();
                 common.order(seat, SERVE);
             } else {
                 let seat = roster.regular + roster.spares;
