@@ -32,6 +32,7 @@ use crate::control_block::Task;
 use crate::job::{self, Fate};
 use crate::metrics::{Metrics, WorkerMetrics};
 use crate::roster::Roster;
+use crate::sleeping::Looks;
 use crate::strategy::{Place, Strategy, Told};
 use crate::worker::Worker;
 
@@ -42,6 +43,8 @@ pub(crate) enum Order {
     Usual,
     /// Behind what is ready.
     Last,
+    /// Wherever the strategy puts it; it is for others to run.
+    Offer,
 }
 
 /// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some looks.
@@ -105,6 +108,7 @@ impl<S: Strategy> Registry<S> {
     fn tell(&self, told: Told) -> usize {
         match told {
             Told::Anyone(ready) => self.common.sleeping.tell(ready),
+            Told::Lone => self.common.sleeping.tell_lone(),
             Told::Place(place) => usize::from(self.common.sleeping.tell_only(place)),
         }
     }
@@ -245,7 +249,7 @@ impl<S: Strategy> Registry<S> {
                 break true;
             }
             if !common.spin_until(changed) {
-                common.sleeping.sleep(place.index(), changed);
+                common.sleeping.sleep(place.index(), None, |_| changed());
             }
         };
         if over {
@@ -418,6 +422,11 @@ impl<S: Strategy> Core for Registry<S> {
         let told = match order {
             Order::Usual => self.strategy.create(place, fill),
             Order::Last => self.strategy.create_last(place, fill),
+            // Its creator does something else first, unlike that of a task that it has spawned.
+            Order::Offer => match self.strategy.create(place, fill) {
+                Told::Lone => Told::Anyone(1),
+                told => told,
+            },
         };
         let woken = self.tell(told);
         if woken > 0
@@ -466,27 +475,32 @@ impl<S: Strategy> Core for Registry<S> {
                 }
                 task.map(Some)
             });
-            match found {
-                Some(task) => break task,
-                None => {
-                    // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
-                    if let Some(told) = self.strategy.leave(place) {
-                        self.tell(told);
-                    }
-                    let slept = common.sleeping.sleep(place.index(), || {
-                        !watch() || self.strategy.is_ready(place) || common.has_mail(worker)
-                    });
-                    worker.counters().parks.add(usize::from(slept));
+            if let Some(task) = found {
+                break task;
+            }
+            // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
+            if let Some(told) = self.strategy.leave(place) {
+                self.tell(told);
+            }
+            let doze = common.others_work().then(|| worker.doze()).flatten();
+            let slept = common.sleeping.sleep(place.index(), doze, |looks| {
+                let ready = match looks {
+                    Looks::AtAll => self.strategy.is_ready(place),
+                    Looks::PastLone => self.strategy.has_backlog(place),
+                };
+                ready || !watch() || common.has_mail(worker)
+            });
+            worker.counters().parks.add(usize::from(slept));
+        };
+        match task {
+            Some(_) => worker.wake(),
+            None => {
+                if let Some(told) = self.strategy.leave(place) {
+                    self.tell(told);
                 }
             }
-        };
-        if task.is_none()
-            && let Some(told) = self.strategy.leave(place)
-        {
-            self.tell(told);
         }
-        let woken = common.sleeping.found(|| self.strategy.len() > 0);
-        worker.counters().wakeups.add(woken);
+        worker.counters().wakeups.add(common.sleeping.found(|| self.strategy.len() > 0));
         task
     }
 

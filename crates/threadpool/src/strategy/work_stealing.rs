@@ -145,7 +145,7 @@ impl WorkStealing {
         let ready = unsafe {
             local.enter(|queue| if last { queue.push_front(task) } else { queue.push_back(task) })
         };
-        Told::Anyone(ready)
+        if ready == 1 { Told::Lone } else { Told::Anyone(ready) }
     }
 
     /// Creates a task for whoever comes first.
@@ -413,6 +413,15 @@ unsafe impl Strategy for WorkStealing {
         let used = self.used.load(Ordering::Relaxed);
         self.outside.ready.load(Ordering::Relaxed) > 0
             || self.places[..used].iter().any(|place| place.ready.load(Ordering::Relaxed) > 0)
+    }
+
+    fn has_backlog(&self, place: &Place) -> bool {
+        // Relaxed: see the head of the file; so below.
+        let used = self.used.load(Ordering::Relaxed);
+        let fewest = |index| if index == place.index() { 1 } else { 2 };
+        self.outside.ready.load(Ordering::Relaxed) > 0
+            || (0..used)
+                .any(|index| self.places[index].ready.load(Ordering::Relaxed) >= fewest(index))
     }
 
     fn resize(&self, active: usize) {

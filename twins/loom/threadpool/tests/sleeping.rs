@@ -61,7 +61,7 @@ impl Pool {
     fn work(&self, who: usize) {
         self.sleeping.begin();
         while !self.take() {
-            self.sleeping.sleep(who, || self.is_ready());
+            self.sleeping.sleep(who, None, |_| self.is_ready());
         }
         self.sleeping.found(|| self.is_ready());
     }
@@ -71,7 +71,7 @@ impl Pool {
         self.sleeping.begin();
         let told = || self.order.load(Relaxed) != 0;
         while !told() && !self.take() {
-            self.sleeping.sleep(who, || self.is_ready() || told());
+            self.sleeping.sleep(who, None, |_| self.is_ready() || told());
         }
         self.sleeping.found(|| self.is_ready());
     }
