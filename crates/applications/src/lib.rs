@@ -6,6 +6,7 @@ pub mod galaxy;
 pub mod hanoi;
 mod mix;
 mod named;
+pub mod null_threads;
 pub mod outstanding;
 mod pace;
 pub mod quicksort;

@@ -1,0 +1,147 @@
+//! As many null threads as possible: figures 3.1 to 3.3.
+
+use super::options::{Options, Refused, Run};
+use super::processor::{Processor, Stacks};
+use crate::crew::{self, Seats, Shared};
+use crate::mix::mix;
+use core::time::Duration;
+use machine::atomic::{AtomicBool, AtomicUsize, Ordering};
+use machine::clock::{self, Ticks};
+use machine::sync::Arc;
+use machine::wait::{WaitPolicy, wait_until};
+use stanchion_threadpool::{Place, Plan, Strategy};
+
+/// Executes null threads under a strategy of type `S`. Processors that wait for one another do so as `W` says, and `S`'s locks as they do.
+///
+/// ```
+/// use machine::wait::Patient;
+/// use stanchion_applications::null_threads::{Options, run};
+/// use stanchion_threadpool::strategy::SingleLock;
+///
+/// let found = run::<SingleLock, Patient>(&Options { processors: 2, each: 100, ..Options::default() })?;
+/// assert_eq!((found.threads, found.left), (200, 2));
+/// # use stanchion_machine as machine;
+/// # Ok::<(), stanchion_applications::null_threads::Refused>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Refused`] says which of the options is no good and what would be.
+///
+/// # Panics
+///
+/// If a thread of the system cannot be started, and with the panic of the strategy, should it panic.
+pub fn run<S: Strategy, W: WaitPolicy>(options: &Options) -> Result<Run, Refused> {
+    options.check()?;
+    let processors = options.processors;
+    let (strategies, places) = if options.copies { (processors, 1) } else { (1, processors) };
+    let plan = Plan { stacks: true, ..Plan::new(places) };
+    let table = Arc::new(Table {
+        options: *options,
+        strategies: (0..strategies).map(|_| S::new(&plan)).collect(),
+        arrived: AtomicUsize::new(0),
+        broken: AtomicBool::new(false),
+    });
+    let parts: Vec<Part> = crew::run(
+        &table,
+        processors,
+        Seats::Own,
+        |_| work::<S, W>(&table, 0),
+        |table, who, _| work::<S, W>(table, who),
+    );
+    let began = parts.iter().map(|part| part.began).min();
+    let ended = parts.iter().map(|part| part.ended).max();
+    let elapsed = ended.zip(began).map_or(0, |(ended, began)| ended.nanos_since(began));
+    let left = table.drain();
+    let run = Run {
+        elapsed: Duration::from_nanos(elapsed),
+        threads: options.each * processors as u64,
+        idled: parts.iter().map(|part| part.idled).sum(),
+        left,
+        blocks: table.strategies.iter().map(Strategy::blocks).sum(),
+        stacks: parts.iter().map(|part| part.stacks.len()).sum(),
+    };
+    // Before the stacks that are in it.
+    drop(table);
+    drop(parts);
+    Ok(run)
+}
+
+/// What the processors share.
+struct Table<S> {
+    options: Options,
+    strategies: Vec<S>,
+    /// Processors that are ready to begin.
+    arrived: AtomicUsize,
+    /// One has panicked.
+    broken: AtomicBool,
+}
+
+impl<S: Strategy> Shared for Table<S> {
+    fn give_up(&self) {
+        // Relaxed, both: who sees it stops, and looks at nothing else.
+        self.broken.store(true, Ordering::Relaxed);
+        self.arrived.store(usize::MAX / 2, Ordering::Relaxed);
+    }
+}
+
+impl<S: Strategy> Table<S> {
+    /// The strategy of processor `who`, and its place there.
+    ///
+    /// # Safety
+    ///
+    /// The caller is that processor, or all have ended.
+    unsafe fn place(&self, who: usize) -> (&S, Place) {
+        let (strategy, index) = if self.options.copies { (who, 0) } else { (0, who) };
+        // SAFETY: each processor has a place of its own, and the crew's end happened before what the caller does after it.
+        (&self.strategies[strategy], unsafe { Place::new(index) })
+    }
+
+    /// Takes out what is left, and counts it.
+    fn drain(&self) -> usize {
+        let mut left = 0;
+        for who in 0..self.options.processors {
+            // SAFETY: all have ended.
+            let (strategy, place) = unsafe { self.place(who) };
+            let mut stack = None;
+            while let Some(task) = strategy.next(&place, None, &mut stack) {
+                strategy.release(Some(&place), task);
+                left += 1;
+            }
+        }
+        left
+    }
+}
+
+/// What one processor found.
+struct Part {
+    began: Ticks,
+    ended: Ticks,
+    idled: u64,
+    stacks: Stacks,
+}
+
+fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Part {
+    let Options { each, user_ns, costs, seed, processors, .. } = table.options;
+    // SAFETY: the caller is processor `who`.
+    let (strategy, place) = unsafe { table.place(who) };
+    let mut processor = Processor::new(strategy, place, costs);
+    processor.create(who);
+    // Relaxed, both: only when to begin.
+    table.arrived.fetch_add(1, Ordering::Relaxed);
+    let all = |arrived| arrived >= processors;
+    wait_until(&table.arrived, Ordering::Relaxed, all, &mut W::start());
+    let began = clock::now();
+    for count in 0..each {
+        let Some(started) = processor.wait::<W>(&table.broken) else { break };
+        processor.create(started.argument);
+        if user_ns > 0 {
+            let random = mix(seed ^ (who as u64) << 48 ^ count);
+            machine::burn(((u128::from(random) * u128::from(2 * user_ns + 1)) >> 64) as u64);
+        }
+        processor.finish(started);
+    }
+    let ended = clock::now();
+    let (stacks, idled) = processor.leave();
+    Part { began, ended, idled, stacks }
+}
