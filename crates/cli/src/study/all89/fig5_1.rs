@@ -96,9 +96,9 @@ fn pair(
 ) -> Result<Pair, ContentionError> {
     let at = |(column, &processors): (usize, &usize)| {
         let solved = model(row, demands, spinning, user, processors as u32)?;
-        Ok((processors, 1e9 * solved.throughput, grid.rate(row, column)))
+        Ok::<_, ContentionError>((processors, 1e9 * solved.throughput, grid.rate(row, column)))
     };
-    let points = grid.counts().iter().enumerate().map(at).collect::<Result<_, _>>()?;
+    let points = grid.counts().iter().enumerate().map(at).collect::<Result<Vec<_>, ContentionError>>()?;
     Ok(Pair { row, name: grid.name(row), demands, points })
 }
 

@@ -13,7 +13,7 @@ use super::spin::TestAndSet;
 use super::spin::contention::Ethernet;
 use super::threadpool::Strategy;
 use super::threadpool::strategy::{
-    IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock,
+    Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock,
 };
 
 /// The paper's lock.
@@ -39,5 +39,5 @@ pub(crate) const ROWS: &[Row] = &[
     Make::<MultipleLocks<Lock>>::ROW,
     Make::<LocalFreeList<Lock>>::ROW,
     Make::<IdleQueue<Lock>>::ROW,
-    Make::<LocalReadyQueue<Lock, Random>>::ROW,
+    Make::<LocalReadyQueue<Lock, Fifo, Random>>::ROW,
 ];

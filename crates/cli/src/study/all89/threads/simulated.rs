@@ -22,7 +22,6 @@ use sim_spin as spin;
 use sim_threadpool as threadpool;
 
 use std::cell::Cell as StdCell;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use lock_api::RawMutex;
 use stanchion_model::contention::{ContentionError, Demand, fit_bus_demand, fit_spinning};
@@ -31,13 +30,13 @@ use stanchion_spin::backoff::SLOT_NS;
 
 use applications::null_threads::{Costs, Latency, Options, Path, Sweep};
 use rows::{Lock, Make, ROWS, Row};
-use threadpool::strategy::{LocalFreeList, LocalReadyQueue, Random};
+use threadpool::strategy::{Fifo, LocalFreeList, LocalReadyQueue, Random};
 
 use super::super::super::context::{Context, Stop};
 use super::super::super::locks::registry::Way;
 use super::super::super::simulated::cells::cells;
 use super::super::super::simulated::copies::Copies;
-use super::super::super::simulated::program::{failed, simulation};
+use super::super::super::simulated::program::simulation;
 use super::super::super::simulated::registry::{LOCKS, of_way};
 use super::super::super::simulated::shared::turn;
 use super::grid::{Cell, Grid};
@@ -186,7 +185,7 @@ pub(in super::super) struct Demands {
 
 /// The strategies that the model describes, with a lock that measures its sections: as [`super::FREE_LIST`] and [`super::READY`].
 const MODELLED: [Row; 2] =
-    [Make::<LocalFreeList<Timed<Lock>>>::ROW, Make::<LocalReadyQueue<Timed<Lock>, Random>>::ROW];
+    [Make::<LocalFreeList<Timed<Lock>>>::ROW, Make::<LocalReadyQueue<Timed<Lock>, Fifo, Random>>::ROW];
 
 /// Sections of a thread's life: it is enqueued, and dequeued.
 pub(in super::super) const VISITS: f64 = 2.0;
@@ -266,41 +265,32 @@ thread_local! {
 }
 
 /// A lock that adds up how long it is taken, held and released. For copies only: where processors wait, so would be counted what they wait.
-pub(crate) struct Timed<R> {
-    lock: R,
-    /// When its holder asked for it, in picoseconds. Of no cost: it is the experiment's, not the program's.
-    asked: AtomicU64,
-}
+pub(crate) struct Timed<R>(R);
 
 // SAFETY: the exclusion is `R`'s.
 unsafe impl<R: RawMutex> RawMutex for Timed<R> {
-    #[expect(clippy::declare_interior_mutable_const, reason = "the beginning of each lock")]
-    const INIT: Self = Self { lock: R::INIT, asked: AtomicU64::new(0) };
-    type GuardMarker = R::GuardMarker;
+    const INIT: Self = Self(R::INIT);
+    /// With when its holder asked for it.
+    type Guard = (R::Guard, Time);
 
-    fn lock(&self) {
+    fn lock(&self) -> Self::Guard {
         let asked = inside::time();
-        self.lock.lock();
-        // Relaxed: runs are of one thread.
-        self.asked.store(asked.as_picos(), Ordering::Relaxed);
+        (self.0.lock(), asked)
     }
 
-    fn try_lock(&self) -> bool {
+    fn try_lock(&self) -> Option<Self::Guard> {
         let asked = inside::time();
-        let locked = self.lock.try_lock();
-        if locked {
-            // Relaxed: as above.
-            self.asked.store(asked.as_picos(), Ordering::Relaxed);
-        }
-        locked
+        self.0.try_lock().map(|guard| (guard, asked))
     }
 
-    unsafe fn unlock(&self) {
-        // Relaxed: as above.
-        let asked = Time::picos(self.asked.load(Ordering::Relaxed));
-        // SAFETY: the caller holds it.
-        unsafe { self.lock.unlock() };
+    unsafe fn unlock(&self, (guard, asked): Self::Guard) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock(guard) };
         IN_SECTIONS.set(IN_SECTIONS.get() + inside::time().since(asked));
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
     }
 }
 
