@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 pub mod barrier;
+mod body;
 mod crew;
 pub mod galaxy;
 pub mod hanoi;
 mod mix;
 mod named;
+pub mod nbody;
 pub mod null_threads;
 pub mod outstanding;
 mod pace;

@@ -195,6 +195,16 @@ impl EventCount {
     /// assert!(events.wait_until(key, Deadline::PAST), "notified before it would have slept");
     /// ```
     pub fn wait_until(&self, key: Key<'_>, deadline: Deadline) -> bool {
+        self.wait_as(key, usize::MAX, deadline)
+    }
+
+    /// [`wait_until`](Self::wait_until) under a name, by which [`notify_only`](Self::notify_only) wakes this thread and no other. Names need not be
+    /// unique; `usize::MAX` is nobody's.
+    ///
+    /// # Panics
+    ///
+    /// If the key is that of another event count.
+    pub fn wait_as(&self, key: Key<'_>, who: usize, deadline: Deadline) -> bool {
         assert!(
             core::ptr::eq(self, key.events),
             "this key was prepared by the event count at {:p} and is waited with on the one at {self:p}: wait where it was prepared",
@@ -202,7 +212,7 @@ impl EventCount {
         );
         // Relaxed: asked under the lock that it is written under (Invariant 2).
         let joins = || self.epoch.load(Ordering::Relaxed) == key.epoch;
-        match self.sleepers.sleep(joins, || (), deadline) {
+        match self.sleepers.sleep_as(who, joins, || (), deadline) {
             Slept::Refused => true,
             // The notifier has taken the registration back.
             Slept::Woken => {
@@ -233,6 +243,38 @@ impl EventCount {
     #[inline]
     pub fn notify_all(&self) -> usize {
         self.notify_many(usize::MAX)
+    }
+
+    /// Wakes a thread that sleeps under this name, if there is one, and lets those through that are about to sleep under any. Says whether one was asleep.
+    ///
+    /// For a notification that one thread can do something with: it costs a look at every sleeper that came before.
+    ///
+    /// ```
+    /// use machine::clock::Deadline;
+    /// use stanchion_competitive::EventCount;
+    ///
+    /// static EVENTS: EventCount = EventCount::new();
+    /// let seventh = std::thread::spawn(|| EVENTS.wait_as(EVENTS.prepare(), 7, Deadline::NEVER));
+    /// while !EVENTS.notify_only(7) {
+    ///     std::thread::yield_now();
+    /// }
+    /// assert!(seventh.join().unwrap());
+    /// ```
+    #[inline]
+    pub fn notify_only(&self, who: usize) -> bool {
+        asymmetric::light();
+        // Relaxed: as in `notify_many`.
+        self.registered.load(Ordering::Relaxed) != 0 && self.notify_name(who)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn notify_name(&self, who: usize) -> bool {
+        self.sleepers.wake_only(who, |taken| {
+            // Relaxed: as in `notify`.
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+            self.unregister(taken as u32);
+        })
     }
 
     #[cold]

@@ -36,6 +36,9 @@ use crate::list::{Link, Linked, List};
 const ASLEEP: u32 = 0;
 const WOKEN: u32 = 1;
 
+/// Who sleeps without a name.
+const ANYONE: usize = usize::MAX;
+
 /// How many are taken out under one hold of the lock. The system calls that wake them come after it.
 const BATCH: usize = 16;
 
@@ -65,6 +68,8 @@ struct Queue {
 #[repr(align(128))]
 struct Sleeper {
     state: AtomicU32,
+    /// Who it is, for [`Sleepers::wake_only`].
+    who: usize,
     link: Link<Self>,
 }
 
@@ -104,7 +109,18 @@ impl Sleepers {
         then: impl FnOnce(),
         deadline: Deadline,
     ) -> Slept {
-        let sleeper = Sleeper::new();
+        self.sleep_as(ANYONE, joins, then, deadline)
+    }
+
+    /// [`sleep`](Self::sleep) as somebody whom [`wake_only`](Self::wake_only) can name.
+    pub(crate) fn sleep_as(
+        &self,
+        who: usize,
+        joins: impl FnOnce() -> bool,
+        then: impl FnOnce(),
+        deadline: Deadline,
+    ) -> Slept {
+        let sleeper = Sleeper::new(who);
         // Invariant 3.
         let bomb = AbortOnUnwind::armed("a thread panicked while it was in a queue of sleepers");
         let joined = self.with(|queue| {
@@ -176,11 +192,34 @@ impl Sleepers {
             }
         }
     }
+
+    /// Wakes a sleeper of this name, if there is one: the one that has slept longest. `taken` is told under the lock how many that is, 0 or 1. Looks at all
+    /// who have slept longer.
+    pub(crate) fn wake_only(&self, who: usize, taken: impl FnOnce(usize)) -> bool {
+        let state = self.with(|queue| {
+            let state = queue.take(who);
+            taken(usize::from(!state.is_null()));
+            state
+        });
+        if !state.is_null() {
+            // Invariant 4.
+            park::wake_at(state, 1);
+        }
+        !state.is_null()
+    }
 }
 
 impl Sleeper {
-    fn new() -> Self {
-        Self { state: AtomicU32::fresh(ASLEEP), link: Link::new() }
+    fn new(who: usize) -> Self {
+        Self { state: AtomicU32::fresh(ASLEEP), who, link: Link::new() }
+    }
+
+    /// Marks it as woken, under the lock and out of the queue; says which word its thread sleeps on.
+    fn mark(&self) -> *const AtomicU32 {
+        let state = &raw const self.state;
+        // Release: pairs with the sleeper's Acquire. From here on it may be gone (Invariant 4).
+        self.state.store(WOKEN, Ordering::Release);
+        state
     }
 }
 
@@ -208,9 +247,19 @@ impl Queue {
         // SAFETY: taken out, but not told yet, so it is still there.
         let Some(first) = (unsafe { self.sleepers.pop().as_ref() }) else { return ptr::null() };
         self.length -= 1;
-        let state = &raw const first.state;
-        // Release: pairs with the sleeper's Acquire. From here on it may be gone (Invariant 4).
-        first.state.store(WOKEN, Ordering::Release);
-        state
+        first.mark()
+    }
+
+    /// As [`pop`](Self::pop), the first of this name.
+    fn take(&mut self, who: usize) -> *const AtomicU32 {
+        let Some(found) = self.sleepers.iter().find(|sleeper| sleeper.who == who) else {
+            return ptr::null();
+        };
+        let found = ptr::from_ref(found);
+        // SAFETY: in the queue, so it is there (Invariant 3), also below: it has not been told yet.
+        let found = unsafe { &*found };
+        // SAFETY: in the queue.
+        unsafe { self.remove(found) };
+        found.mark()
     }
 }

@@ -17,6 +17,14 @@ pub use crate::backend::atomic::AtomicU64;
 pub use crate::backend::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, fence};
 pub use core::sync::atomic::Ordering;
 
+/// Keeps the compiler from moving accesses across it: for a thread and what interrupts it, as a handler of signals, and no other thread.
+///
+/// On every machine a [`compiler_fence`](core::sync::atomic::compiler_fence), which costs no instruction. C++ calls it `atomic_signal_fence`.
+#[inline]
+pub fn signal_fence() {
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
 /// An atomic made while the program runs.
 ///
 /// ```

@@ -20,7 +20,7 @@
 //! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block. Only the word `shared` may be looked at by others, who have agreed
 //!    on it with whoever fills the block.
 //! 2. A block is in one [`Chain`] at most, which owns it then. The links of other blocks mean nothing.
-//! 3. Blocks are never freed while the [`FreeBlocks`](crate::free_list) that they came from are alive.
+//! 3. Blocks are never freed while the [`Slabs`](crate::slab::Slabs) that they were cut from are alive.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 2.
 
@@ -132,6 +132,12 @@ impl Task {
     #[inline]
     #[must_use]
     pub fn into_raw(self) -> NonNull<()> {
+        self.0.cast()
+    }
+
+    /// The word that [`into_raw`](Self::into_raw) would return.
+    #[inline]
+    pub(crate) fn raw(&self) -> NonNull<()> {
         self.0.cast()
     }
 
@@ -251,6 +257,16 @@ impl<T> Chain<T> {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.length == 0
+    }
+}
+
+impl Chain<Task> {
+    /// The words of the block at the front: while it is in the chain, they are the chain's.
+    #[inline]
+    pub(crate) fn front_words(&self) -> Option<NonNull<usize>> {
+        let first = self.first?;
+        // SAFETY: in the chain; the task does not leave this function.
+        Some(unsafe { <Task as Linked>::of(first) }.words())
     }
 }
 

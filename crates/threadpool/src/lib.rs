@@ -1,9 +1,36 @@
 #![doc = include_str!("../README.md")]
 
+mod biased;
+mod blocking;
+mod broadcast;
+mod builder;
 mod control_block;
+mod deferred;
+mod error;
+mod free_list;
+mod global;
+mod job;
+mod latch;
+mod locked;
+mod metrics;
+mod pool;
+mod registry;
+mod roster;
+mod scope;
+mod slab;
+mod sleeping;
 pub mod strategy;
+mod worker;
 
 pub use lock_api;
 
+pub use blocking::{blocking, spawn_blocking};
+pub use builder::ThreadPoolBuilder;
 pub use control_block::{Link, Stack, Task, WORDS};
+pub use error::{BuildError, ResizeError};
+pub use global::{current_thread_index, join, scope, spawn, spawn_fifo, yield_now};
+pub use metrics::{Metrics, WorkerMetrics};
+pub use pool::ThreadPool;
+pub use scope::Scope;
 pub use strategy::{Place, Plan, Strategy, Told};
+pub use worker::{MOST_NESTED, Wait, Worker};

@@ -11,14 +11,41 @@
 //! | `LocalFreeList` | one queue, locked | a list per processor, no lock | look at the queue |
 //! | `IdleQueue` | one queue, locked | as above | queue up with a block; work looks for them |
 //! | `LocalReadyQueue` | a queue per processor, each with a lock | as above | scan all queues |
-//! | `WorkStealing` | a queue per processor, whose owner needs no lock | as above | take half of what another has |
+//! | [`WorkStealing`] | a queue per processor, whose owner needs no lock | as above | take half of what another has |
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
+
+mod idle_queue;
+mod local_free_list;
+mod local_ready_queue;
+mod multiple_locks;
+mod order;
+mod ready_queue;
+mod resources;
+mod single_lock;
+mod work_stealing;
 
 use core::cell::Cell;
 use core::marker::PhantomData;
 
+use lock_api::RawMutex;
+
 use crate::control_block::{Stack, Task};
+
+pub use idle_queue::IdleQueue;
+pub use local_free_list::LocalFreeList;
+pub use local_ready_queue::{LocalReadyQueue, Own, Placement, Random, TwoChoices};
+pub use multiple_locks::MultipleLocks;
+pub use order::{Fifo, Lifo, Order};
+pub use single_lock::SingleLock;
+pub use work_stealing::WorkStealing;
+
+/// A lock that strategies can have: any [`lock_api`] raw mutex that threads can share, of `stanchion_spin` or `stanchion_competitive` for instance.
+pub trait Lock: RawMutex + Send + Sync + 'static {}
+impl<L: RawMutex + Send + Sync + 'static> Lock for L {}
+
+/// Why a stack is refused.
+const NO_STACKS: &str = "Plan::stacks is false: this strategy keeps no stacks; set it before `new`";
 
 /// One of the threads that share a strategy's work, as the strategy knows it: a number below [`Plan::places`].
 ///
@@ -100,8 +127,8 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "an idle place that is not told sleeps on"]
 pub enum Told {
-    /// Some idle place; if none is idle nobody is missed.
-    Anyone,
+    /// Any idle places: so many tasks are ready where the last one was put, at least 1. If nobody is idle nobody is missed.
+    Anyone(usize),
     /// This place and no other: the task is for it alone.
     Place(usize),
 }
@@ -130,6 +157,17 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// a lock.
     fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told;
 
+    /// [`create`](Self::create), but the task is to run after those that are ready at this place, where the order is the strategy's to choose.
+    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+        self.create(place, fill)
+    }
+
+    /// Takes a task that is ready at the place `victim`, if the strategy knows whose task is where: for who waits for that place and has nothing else to do.
+    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
+        let _ = (place, victim);
+        None
+    }
+
     /// Gives back the block of a task that has finished, if there is one, and takes a task that is ready.
     ///
     /// With [`Plan::stacks`], `stack` is the stack that the place has in hand. A strategy that keeps stacks centrally takes that of a finished task away;
@@ -145,6 +183,10 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     fn release(&self, place: Option<&Place>, finished: Task);
 
     /// Gives the strategy a stack that nobody uses.
+    ///
+    /// # Panics
+    ///
+    /// If the plan was without stacks.
     fn give_stack(&self, place: Option<&Place>, stack: Stack);
 
     /// Takes a free stack, if it has one: for whoever made them and wants them back.
@@ -181,6 +223,12 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
 
     /// How many blocks there are, free or not.
     fn blocks(&self) -> usize;
+
+    /// How often the place has taken tasks from another, and how often it tried and got none.
+    fn steals(&self, place: usize) -> (u64, u64) {
+        let _ = place;
+        (0, 0)
+    }
 
     /// How often the lock of the free blocks' global pool was taken, by strategies that have one beside local lists.
     fn pool_uses(&self) -> u64 {

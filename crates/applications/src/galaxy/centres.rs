@@ -8,8 +8,7 @@
 //! Leapfrog, in the form kick, drift, kick: half a step of acceleration, a step of motion, half a step of acceleration. It is of
 //! second order, can be run backwards, and keeps the angular momentum up to rounding.
 
-/// A point or an arrow in space.
-pub type Vector = [f64; 3];
+use crate::body::{Body, Vector, add, dot};
 
 /// Time that passes in a step. The innermost stars of the first centre go round in 132 of them.
 pub const STEP: f64 = 1.0 / 128.0;
@@ -19,17 +18,6 @@ pub const NEAREST: f64 = 1.0;
 
 /// Their distance at the start.
 const START: f64 = 6.0;
-
-/// A mass.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Body {
-    /// Its mass.
-    pub mass: f64,
-    /// Where it is.
-    pub place: Vector,
-    /// How it moves.
-    pub speed: Vector,
-}
 
 /// Two masses and nothing else: stars have none.
 ///
@@ -112,17 +100,6 @@ impl Encounter {
         };
         add(of(self.bodies[0]), of(self.bodies[1]), 1.0)
     }
-}
-
-/// `one` plus `times` times `other`.
-#[inline]
-pub(super) fn add(one: Vector, other: Vector, times: f64) -> Vector {
-    [one[0] + times * other[0], one[1] + times * other[1], one[2] + times * other[2]]
-}
-
-#[inline]
-pub(super) fn dot(one: Vector, other: Vector) -> f64 {
-    one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! A star that moves leaves one cell and comes to another. The changes of a [chunk](super::stars::Chunk) are sorted by band and made band by
 //! band, so a thread takes each lock at most once for a chunk, holds it for as many additions as there are changes, and holds no other.
 
-use super::centres::Vector;
+use crate::body::Vector;
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};
 use lock_api::RawMutex;

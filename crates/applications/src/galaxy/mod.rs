@@ -29,8 +29,9 @@ pub mod sequential;
 mod simulate;
 mod stars;
 
+pub use crate::body::{Body, Vector};
 pub use crate::crew::MAX_THREADS;
-pub use centres::{Body, Encounter, NEAREST, STEP, Vector};
+pub use centres::{Encounter, NEAREST, STEP};
 pub use display::{BANDS, HEIGHT, WIDTH};
 pub use outcome::{Fault, Options, Refused, Run, STARS, Share};
 pub use simulate::{Scene, run, run_with};

@@ -16,12 +16,13 @@
 //!    result is the same to the last bit whatever the threads, the chunks, the lock and the schedule.
 //! 3. Who watches does so between two meetings in which nobody else does anything: what it sees is one moment.
 
-use super::centres::{Encounter, STEP, Vector};
+use super::centres::{Encounter, STEP};
 use super::display::{self, Changes, Display};
 use super::outcome::{Options, Refused, Run, Share, fault};
 use super::pool::Pool;
 use super::stars::{Chunk, Star, stars};
 use crate::barrier::{Barrier, Broken, MeetingWaits};
+use crate::body::Vector;
 use crate::crew::{self, Seats, Shared};
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};

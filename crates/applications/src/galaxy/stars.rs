@@ -4,8 +4,9 @@
 //! plane tilted by the smaller angle of a 3-4-5 triangle. As in the paper, *acceleration depends only on the relative position of the two
 //! centers*: a star knows nothing of other stars, so it does not matter who advances it, nor when within a step.
 
-use super::centres::{Encounter, STEP, Vector, add, dot};
+use super::centres::{Encounter, STEP};
 use super::display::{self, Change};
+use crate::body::{Vector, add, dot};
 use crate::mix::mix;
 
 /// Stars on the least and the greatest circle, around a centre of mass 1.

@@ -2,7 +2,7 @@
 //!
 //! Why not free what is not needed any more: a thread that has read a pointer may look at the node much later. Here it then finds a node, if not the
 //! one that it meant, and its compare-exchange fails because the pointer's tag has gone up. So nothing has to be announced, a stopped thread keeps
-//! nothing back, and nodes are used again at once. The price: the memory stays as large as the structure once was, until it is dropped.
+//! back two free nodes at most, and nodes are used again at once. The price: the memory stays as large as the structure once was, until it is dropped.
 //!
 //! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address leave, are used up in 1.3 ms at 50 million
 //! operations a second. 32 bits last 86 s, and a thread must stop between two instructions for exactly a multiple of that.
@@ -21,12 +21,18 @@
 //! out, used again and filled before the taker has read its value. So the taker reads the slot, which is an atomic word, before its compare-exchange,
 //! and if that succeeds owns the storage, wherever the node is by then. The node taken out gets that storage for its next value.
 //!
+//! Why [`spares`](super::spares) before the free list: of the five exchanges that a push and a pop of the queue would be otherwise, two are those of the
+//! list. What has been set aside stays enough for what it was set aside for: of a store with a capacity only as many threads keep nodes as there are
+//! more nodes than that, and it has some more for at least [`KEEPERS`] threads.
+//!
 //! # Invariants
 //!
 //! 1. An index in a pointer is 0, or has been handed out by `used`, and its segment was in place before any pointer with it was written.
 //! 2. Each storage belongs to one owned or linked node, the one whose slot names it, or to the taker of its value; except that a queue's dummy has
 //!    none.
 //! 3. `next` and the top of the free list change their tag with every write, and no tag is ever set back.
+//! 4. A node that is not in use is on the free list or among one thread's spares. There it keeps its `next`, which leads where it led when the node was
+//!    taken out, until it is allocated.
 //!
 //! # Orderings
 //!
@@ -48,6 +54,7 @@ use machine::cell::UnsafeCell;
 use stanchion_spin::Backoff;
 
 use super::segments::Segments;
+use super::spares::{KEPT, Spares};
 use super::{Counted, Link, Memory, Operation, Pointer, Store};
 
 impl Memory for Counted {
@@ -152,8 +159,17 @@ impl<T> Entry<T> {
 /// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
+/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model none of its threads keeps any, so that all go by the
+/// free list.
+const KEEPERS: usize = machine::sized(8, 0);
+
+/// It makes shelves for so many threads at most: 8 KiB.
+const MOST_KEEPERS: usize = machine::sized(62, 0);
+
 /// The pool of one structure.
 pub struct CountedStore<T> {
+    /// What each thread keeps for itself.
+    spares: Spares,
     /// The top of the nodes that can be used again, linked through `next`.
     free: CachePadded<CountedLink>,
     /// How many indices have been handed out.
@@ -176,8 +192,7 @@ impl<T> CountedStore<T> {
             .expect("the segment of an index that was handed out is in place")
     }
 
-    /// An owned node whose storage is empty: one that can be used again, or a new one.
-    #[inline]
+    /// An owned node whose storage is empty: one from the free list, or a new one.
     fn owned(&self) -> u32 {
         let mut backoff = Backoff::new();
         loop {
@@ -212,8 +227,15 @@ impl<T> CountedStore<T> {
         index
     }
 
-    /// Gives back a node with empty storage.
+    /// Keeps a node with empty storage for this thread's next operation, or gives it back.
     #[inline]
+    fn put_away(&self, index: u32) {
+        if !self.spares.keep(index) {
+            self.give_back(index);
+        }
+    }
+
+    /// Gives a node back to all: puts it on the free list.
     fn give_back(&self, index: u32) {
         let entry = self.entry(index);
         let mut backoff = Backoff::new();
@@ -244,6 +266,7 @@ unsafe impl<T> Store<T> for CountedStore<T> {
         T: 's;
 
     const NEW: Self = Self {
+        spares: Spares::new(),
         free: CachePadded::new(CountedLink::NULL),
         used: AtomicU64::new(0),
         entries: Segments::new(),
@@ -251,9 +274,13 @@ unsafe impl<T> Store<T> for CountedStore<T> {
     const NULL: Tagged = Tagged::NULL;
 
     fn with_capacity(capacity: usize) -> Self {
-        let store = Self::NEW;
-        store.entries.reserve(capacity, Entry::fresh);
-        store
+        if capacity == 0 {
+            return Self::NEW;
+        }
+        let entries = Entries::new();
+        let room = entries.reserve(capacity.saturating_add(KEPT * KEEPERS), Entry::fresh);
+        let keepers = room.saturating_sub(capacity) / KEPT;
+        Self { spares: Spares::for_threads(keepers.min(MOST_KEEPERS)), entries, ..Self::NEW }
     }
 
     #[inline]
@@ -296,7 +323,7 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
 
     #[inline]
     fn allocate_empty(&self) -> Tagged {
-        let index = self.store.owned();
+        let index = self.store.spares.take().unwrap_or_else(|| self.store.owned());
         // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came
         // has changed, and does not take this null for the end of a queue.
         self.store.entry(index).next.store(Tagged::NULL, Ordering::Release);
@@ -328,12 +355,12 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
     unsafe fn retire(&self, pointer: Tagged, slot: u32) {
         // Relaxed: the node is owned; the free list publishes it.
         self.store.entry(pointer.index()).slot.store(slot, Ordering::Relaxed);
-        self.store.give_back(pointer.index());
+        self.store.put_away(pointer.index());
     }
 
     #[inline]
     unsafe fn discard(&self, pointer: Tagged) {
-        self.store.give_back(pointer.index());
+        self.store.put_away(pointer.index());
     }
 }
 
@@ -402,6 +429,33 @@ mod tests {
         }
         assert_eq!(store.used.load(Ordering::Relaxed), 100);
         assert_eq!(store.entries.iter().count(), room);
+    }
+
+    #[test]
+    fn what_was_set_aside_is_enough_whatever_threads_keep() {
+        const THREADS: usize = KEEPERS + 4;
+        const CAPACITY: usize = 30 - KEPT * KEEPERS;
+        let store = CountedStore::<usize>::with_capacity(CAPACITY);
+        assert_eq!(store.entries.iter().count(), 30, "no more nodes than it takes");
+        // More threads than may keep nodes, all there at a time so that none has another's number: each takes two and gives them back.
+        let all = std::sync::Barrier::new(THREADS);
+        let take_and_give_back = || {
+            let operation = store.enter();
+            assert!(machine::thread::index().is_some());
+            all.wait();
+            let nodes = [0, 1].map(|value| operation.allocate(value));
+            // SAFETY: the nodes are owned, and the values need no drop.
+            nodes.into_iter().for_each(|node| unsafe { operation.discard(node) });
+            all.wait();
+        };
+        std::thread::scope(|scope| {
+            (0..THREADS).for_each(|_| _ = scope.spawn(take_and_give_back));
+        });
+        let operation = store.enter();
+        let nodes: Vec<_> = (0..CAPACITY).map(|value| operation.allocate(value)).collect();
+        assert_eq!(store.entries.iter().count(), 30, "nothing was allocated");
+        // SAFETY: the nodes are owned, and the values need no drop.
+        nodes.into_iter().for_each(|node| unsafe { operation.discard(node) });
     }
 
     #[test]

@@ -87,12 +87,14 @@ impl<E, const N: usize> Segments<E, N> {
         self.get(index).expect("a segment stays, whoever made it")
     }
 
-    /// Makes the segments for the first `elements`.
-    pub(crate) fn reserve(&self, elements: usize, mut make: impl FnMut() -> E) {
-        let Some(last) = elements.min(Self::CAPACITY).checked_sub(1) else { return };
-        for segment in 0..=Self::place(last).0 {
+    /// Makes the segments for the first `elements`, and says how many that are: the last segment is made whole.
+    pub(crate) fn reserve(&self, elements: usize, mut make: impl FnMut() -> E) -> usize {
+        let Some(last) = elements.min(Self::CAPACITY).checked_sub(1) else { return 0 };
+        let segments = Self::place(last).0 + 1;
+        for segment in 0..segments {
             self.get_or_make(Self::length(segment) - FIRST, &mut make);
         }
+        Self::length(segments) - FIRST
     }
 
     #[cold]
@@ -188,7 +190,8 @@ mod tests {
         assert!(segments.get_or_make(29, make) > &6);
         assert!(segments.get(6).is_none());
         assert_eq!(segments.iter().count(), 2 + 4 + 16);
-        segments.reserve(7, make);
+        assert_eq!(segments.reserve(0, make), 0);
+        assert_eq!(segments.reserve(7, make), 14);
         assert_eq!(segments.iter().count(), 30);
     }
 

@@ -7,6 +7,10 @@
 //! | `who_reads_…has_read_before_the_next_use_bounded` | 2 | 3 | the next use of a node writes to it while it is still read |
 //! | `nested_operations_of_two_threads_bounded` | 2 | 2 | two operations of one thread, or of two without an index, take one record |
 //! | `two_threads_allocate_and_discard_…` | 2 | none with hazards, 3 with counts | two own one node |
+//! | `two_threads_keep_nodes_bounded` | 2 | 2 | two own one node that one of them has kept |
+//!
+//! With counts a thread keeps the node that it gave back last. `…_in_a_free_list…` are stores in which no thread does: in a model, those with a
+//! capacity.
 //!
 //! What a thread owns it writes to in checked cells, so that owning it too early is found.
 
@@ -34,7 +38,11 @@ unsafe impl<M: Memory> Sync for Place<M> {}
 impl<M: Memory> Place<M> {
     /// With a node behind the link, and another behind that.
     fn with_two() -> Arc<Self> {
-        let place = Self { link: Link::NULL, store: Store::NEW };
+        Self::with_two_of(Store::NEW)
+    }
+
+    fn with_two_of(store: M::Store<u32>) -> Arc<Self> {
+        let place = Self { link: Link::NULL, store };
         {
             let operation = place.store.enter();
             let [first, second] = [1, 2].map(|value| operation.allocate(value));
@@ -109,8 +117,8 @@ impl<M: Memory> Place<M> {
 
 /// One looks behind the first node while the other puts another in front, takes both out and gives them back. With counts the first then has the
 /// other one behind it, which lies in a segment that the one who looks may not have seen.
-fn late_reader<M: Memory>() {
-    let place = Place::<M>::with_two();
+fn late_reader<M: Memory>(store: M::Store<u32>) {
+    let place = Place::<M>::with_two_of(store);
     let other = {
         let place = place.clone();
         thread::spawn(move || place.look_behind())
@@ -198,7 +206,7 @@ fn nested() {
 }
 
 /// Each writes into a node of its own and gives it back; one of the nodes has been used before.
-fn allocate_and_discard<M: Memory>() {
+fn allocate_and_discard<M: Memory>(store: M::Store<u32>) {
     fn once<M: Memory>(place: &Place<M>) {
         let operation = place.store.enter();
         let node = operation.allocate(7);
@@ -209,7 +217,7 @@ fn allocate_and_discard<M: Memory>() {
         // SAFETY: as above.
         unsafe { operation.discard(node) };
     }
-    let place = Arc::new(Place::<M> { link: Link::NULL, store: Store::NEW });
+    let place = Arc::new(Place::<M> { link: Link::NULL, store });
     once(&place);
     let other = {
         let place = place.clone();
@@ -217,6 +225,34 @@ fn allocate_and_discard<M: Memory>() {
     };
     once(&place);
     other.join().unwrap();
+}
+
+/// Each owns two nodes at a time, gives them back, of which it keeps one, and goes on with one that it gets.
+fn keep() {
+    fn own<'s>(place: &'s Place<Counted>, count: u32) {
+        let operation = place.store.enter();
+        let nodes: Vec<_> = (0..count).map(|value| operation.allocate(value)).collect();
+        for (value, node) in nodes.into_iter().enumerate() {
+            // SAFETY: the node is owned.
+            let slot = unsafe { operation.slot(node) };
+            // SAFETY: as above.
+            assert_eq!(unsafe { operation.take(slot) }, value as u32);
+            // SAFETY: as above.
+            unsafe { operation.discard(node) };
+        }
+    }
+    let place = Arc::new(Place::<Counted> { link: Link::NULL, store: Store::NEW });
+    let other = {
+        let place = place.clone();
+        thread::spawn(move || {
+            own(&place, 2);
+            own(&place, 1);
+        })
+    };
+    own(&place, 2);
+    own(&place, 1);
+    other.join().unwrap();
+    own(&place, 2);
 }
 
 /// One test: unbounded, or with a bound of preemptions.
@@ -231,12 +267,15 @@ macro_rules! models {
 }
 
 models! {
-    a_late_reader_with_counts_bounded: late_reader::<Counted>, 2;
-    a_late_reader_with_hazards_bounded: late_reader::<Hazard>, 2;
+    a_late_reader_with_counts_bounded: || late_reader::<Counted>(Store::NEW), 2;
+    a_late_reader_in_a_free_list_bounded: || late_reader::<Counted>(Store::with_capacity(2)), 2;
+    a_late_reader_with_hazards_bounded: || late_reader::<Hazard>(Store::NEW), 2;
     a_hazard_is_seen_bounded: seen::<Hazard>, 3;
     who_reads_has_read_before_the_next_use_bounded: || read::<Hazard>(true), 3;
     who_reads_last_has_read_before_the_next_use_bounded: || read::<Hazard>(false), 3;
     nested_operations_of_two_threads_bounded: nested, 2;
-    two_threads_allocate_and_discard_with_counts_bounded: allocate_and_discard::<Counted>, 3;
-    two_threads_allocate_and_discard_with_hazards: allocate_and_discard::<Hazard>;
+    two_threads_allocate_and_discard_with_counts_bounded: || allocate_and_discard::<Counted>(Store::NEW), 3;
+    two_threads_allocate_and_discard_in_a_free_list_bounded: || allocate_and_discard::<Counted>(Store::with_capacity(2)), 3;
+    two_threads_allocate_and_discard_with_hazards: || allocate_and_discard::<Hazard>(Store::NEW);
+    two_threads_keep_nodes_bounded: keep, 2;
 }

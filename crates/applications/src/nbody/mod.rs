@@ -1,0 +1,32 @@
+//! N-body: a cluster of stars under its own gravitation, by the tree of Barnes and Hut, by fork and join.
+//!
+//! The program by which schedulers of threads have been compared ever since: short pieces of work, millions of them, of lengths that nobody knows
+//! before, over data that all read. Forces that cost N² by each pair cost N log N, because far groups of bodies are taken for points.
+//!
+//! | part | what it is |
+//! | --- | --- |
+//! | [`Fork`] | what is asked of a pool: to do two things at the same time |
+//! | [`plummer`](plummer()) | the bodies at the start |
+//! | `tree` | cubes in cubes, in an array without pointers |
+//! | `force` | what a body feels |
+//! | [`Simulation`] | the bodies, and a step of theirs |
+//!
+//! The same bodies come to the same places, to the last bit, whatever runs the program: [`Simulation`] says why.
+//!
+//! The application of T. Anderson, B. Bershad, E. Lazowska and H. Levy (*Scheduler activations*, 1992, section 5.3) is one of this kind: a tree of
+//! the masses is constructed, and portions of it are traversed for the force on each body. How it shared the work out they do not say; that is ours.
+//!
+//! Source: J. Barnes, P. Hut, *A hierarchical O(N log N) force-calculation algorithm*, Nature 324, 1986.
+
+mod force;
+mod fork;
+mod outcome;
+mod plummer;
+mod simulation;
+mod tree;
+
+pub use crate::body::{Body, Vector};
+pub use fork::{Fork, Sequential};
+pub use outcome::{BODIES, DT, Energy, Error, Options, Refused, SOFTENING, Spent, THETA};
+pub use plummer::plummer;
+pub use simulation::Simulation;

@@ -1,0 +1,210 @@
+//! A few nodes that a thread keeps for its next operation, so that a pop and then a push of one thread exchange nothing on a list that all share.
+//!
+//! Why not take a [desk](super::desks) for each: that is an exchange as well. A shelf is only ever used by the thread of its number, so a mark on it is
+//! enough, set and cleared by plain stores: for the case that the thread is interrupted in between and what interrupts it uses the structure too, as
+//! a handler of signals does. That one finds the mark and does without.
+//!
+//! Why so few: what lies on a shelf is of no use to others. Two are what an operation can need at most, or give back: a node and a block of
+//! [`HerlihyStack`](crate::stack::HerlihyStack).
+//!
+//! | who | finds | does |
+//! | --- | --- | --- |
+//! | a thread that wants a node | no shelf of its own yet | makes it, unless the store has a capacity, and goes on to the shared list |
+//! | | a node on it | takes it |
+//! | a thread that gives one back | no shelf, or a full one | goes on to the shared list: who never wants one keeps none |
+//! | | room | leaves the node there |
+//!
+//! A thread that ends leaves its nodes to the next of its number; one that has no number, as when it is ending, does without.
+//!
+//! # Invariants
+//!
+//! 1. Only the thread that has the number of a shelf touches it, and only what found `taken` false and set it touches `kept`, until it clears it.
+//! 2. A node on a shelf is on no list, and no thread owns it but as what is on its shelf.
+//!
+//! # Orderings
+//!
+//! All are Relaxed: what the last holder of a number wrote happened before what the next one does ([`machine::thread::index`]).
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicBool, Fresh, Ordering, signal_fence};
+use machine::cell::UnsafeCell;
+use machine::thread;
+
+use super::segments::Segments;
+
+/// How many nodes a thread keeps at most.
+pub(super) const KEPT: usize = machine::sized(2, 1);
+
+/// Segments enough for [`thread::INDICES`] shelves; a model has at most five threads.
+const SEGMENTS: usize = machine::sized(14, 2);
+
+type Shelves = Segments<CachePadded<Shelf>, SEGMENTS>;
+
+/// What the threads keep of one structure's nodes.
+pub(super) struct Spares {
+    shelves: Shelves,
+    /// Threads with numbers from here on keep none.
+    keepers: usize,
+}
+
+struct Shelf {
+    /// Whether its thread is at it.
+    taken: AtomicBool,
+    kept: UnsafeCell<Kept>,
+}
+
+/// Nodes, or 0, which is null, where there is none. Why not a count beside them: where a node lies would then hang on the count that was stored last, and the
+/// processor could not guess it.
+struct Kept([u32; KEPT]);
+
+// SAFETY: `kept` is touched by one thread at a time (Invariant 1).
+unsafe impl Sync for Shelf {}
+
+impl Spares {
+    /// For all threads; shelves are made as they are needed.
+    pub(super) const fn new() -> Self {
+        Self { shelves: Segments::new(), keepers: Shelves::CAPACITY }
+    }
+
+    /// For the threads with numbers below `keepers`, whose shelves are there from the start.
+    pub(super) fn for_threads(keepers: usize) -> Self {
+        let shelves = Segments::new();
+        let keepers = keepers.min(shelves.reserve(keepers, Shelf::fresh));
+        Self { shelves, keepers }
+    }
+
+    /// The calling thread's number, if it is one that keeps nodes.
+    #[inline]
+    fn number(&self) -> Option<usize> {
+        thread::index().filter(|&number| number < self.keepers)
+    }
+
+    /// A node that the calling thread has kept, and owns now.
+    #[inline]
+    pub(super) fn take(&self) -> Option<u32> {
+        let number = self.number()?;
+        let Some(shelf) = self.shelves.get(number) else { return self.make(number) };
+        shelf.with(Kept::take).flatten()
+    }
+
+    /// Makes the shelf, on which there is nothing yet unless this thread is interrupted.
+    #[cold]
+    fn make(&self, number: usize) -> Option<u32> {
+        self.shelves.get_or_make(number, Shelf::fresh);
+        None
+    }
+
+    /// Keeps an owned node for the calling thread, if there is room: otherwise it stays the caller's, who is told so by `false`.
+    #[inline]
+    pub(super) fn keep(&self, node: u32) -> bool {
+        let Some(shelf) = self.number().and_then(|number| self.shelves.get(number)) else {
+            return false;
+        };
+        shelf.with(|kept| kept.keep(node)).unwrap_or(false)
+    }
+}
+
+impl Shelf {
+    fn fresh() -> CachePadded<Self> {
+        let kept = UnsafeCell::new(Kept([0; KEPT]));
+        CachePadded::new(Self { taken: AtomicBool::fresh(false), kept })
+    }
+
+    /// Does something with what is on it, unless this thread is interrupted and was doing that already.
+    #[inline]
+    fn with<R>(&self, with: impl FnOnce(&mut Kept) -> R) -> Option<R> {
+        // Relaxed, all: only this thread sets and clears it, and what interrupts it is over before it goes on.
+        if self.taken.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.taken.store(true, Ordering::Relaxed);
+        signal_fence();
+        let result = self.kept.with_mut(|kept| {
+            // SAFETY: this thread has taken it, and `with` calls nothing that comes back here (Invariant 1).
+            let kept = unsafe { &mut *kept };
+            with(kept)
+        });
+        signal_fence();
+        self.taken.store(false, Ordering::Relaxed);
+        Some(result)
+    }
+}
+
+impl Kept {
+    #[inline]
+    fn take(&mut self) -> Option<u32> {
+        self.0.iter_mut().find(|place| **place != 0).map(core::mem::take)
+    }
+
+    #[inline]
+    fn keep(&mut self, node: u32) -> bool {
+        debug_assert_ne!(node, 0, "null is no node");
+        let place = self.0.iter_mut().find(|place| **place == 0);
+        place.map(|place| *place = node).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::scope;
+
+    #[test]
+    fn a_thread_keeps_two_nodes_once_it_has_asked_for_one() {
+        let spares = Spares::new();
+        assert!(!spares.keep(1), "it has never needed one");
+        assert_eq!(spares.take(), None);
+        assert!(spares.keep(1) && spares.keep(2));
+        assert!(!spares.keep(3), "there is room for two");
+        assert_eq!([(); 3].map(|()| spares.take()), [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn others_do_not_find_what_a_thread_keeps() {
+        let spares = Spares::new();
+        assert_eq!(spares.take(), None);
+        assert!(spares.keep(7));
+        scope(|scope| scope.spawn(|| assert_eq!(spares.take(), None)).join()).unwrap();
+        assert_eq!(spares.take(), Some(7));
+    }
+
+    #[test]
+    fn the_next_thread_of_a_number_finds_what_the_last_one_left() {
+        let spares = Spares::new();
+        let visit = || {
+            let number = thread::index().unwrap();
+            let left = spares.take();
+            assert!(spares.keep(number as u32 + 1));
+            (number, left)
+        };
+        // Other tests' threads may take the number in between, so this is tried until one has had the number of one before.
+        let mut seen = std::collections::HashSet::new();
+        loop {
+            let (number, left) = scope(|scope| scope.spawn(visit).join()).unwrap();
+            assert_eq!(left, seen.contains(&number).then_some(number as u32 + 1));
+            if !seen.insert(number) {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn what_interrupts_a_thread_at_its_shelf_does_without() {
+        let spares = Spares::new();
+        assert_eq!(spares.take(), None);
+        assert!(spares.keep(4));
+        let shelf = spares.shelves.get(thread::index().unwrap()).unwrap();
+        let within = shelf.with(|_| (spares.take(), spares.keep(5)));
+        assert_eq!(within, Some((None, false)));
+        assert_eq!(spares.take(), Some(4));
+    }
+
+    #[test]
+    fn only_so_many_threads_keep_nodes() {
+        let spares = Spares::for_threads(0);
+        assert_eq!(spares.take(), None);
+        assert!(!spares.keep(1));
+        assert_eq!(spares.shelves.iter().count(), 0);
+        assert_eq!(Spares::for_threads(3).shelves.iter().count(), 2 + 4);
+    }
+}

@@ -1,0 +1,79 @@
+//! Tasks that block: in a system call, on a lock, for another process. While one does, a spare thread takes part in its place.
+//!
+//! Why not simply more threads than processors: a pool of computing tasks then pays for switches all the time. Why ask the programmer: a pool cannot
+//! see that its thread has blocked.
+//!
+//! The spare has a seat of its own; what the blocked worker has in its queue is found by the others, as it is found by thieves at any time. When the
+//! worker comes back there is one thread too many until some spare has ended its task.
+
+use core::fmt;
+
+use crate::registry::Core;
+use crate::worker::Worker;
+
+/// A spare thread takes part while this is alive.
+pub(crate) struct Lent<'c>(Option<&'c dyn Core>);
+
+impl<'c> Lent<'c> {
+    /// Lends one, if there is one to be had.
+    pub(crate) fn to(core: &'c dyn Core) -> Self {
+        Self(core.lend().then_some(core))
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(core) = self.0 {
+            core.take_back();
+        }
+    }
+}
+
+impl fmt::Debug for Lent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Lent").field(&self.0.is_some()).finish()
+    }
+}
+
+/// Runs `body`, which may block, on the calling worker, while a spare thread takes part in its place. On a thread that is no worker it is just called.
+///
+/// Costs a lock, and a wake-up (some microseconds) or, the first times, the start of a thread; for what blocks at least some 50 µs. If there is no
+/// spare thread to be had (see [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does with one less.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use stanchion_threadpool::{ThreadPool, blocking};
+///
+/// let pool = ThreadPool::new(1)?;
+/// let (send, receive) = mpsc::channel();
+/// // One worker, but the second task runs while the first waits for it.
+/// pool.spawn(move || assert_eq!(blocking(|| receive.recv()), Ok(7)));
+/// pool.spawn(move || send.send(7).unwrap());
+/// pool.shutdown();
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
+    Worker::with_current(|worker| {
+        let _lent = worker.map(|worker| Lent::to(worker.core()));
+        body()
+    })
+}
+
+/// Creates a task on the pool of the calling worker that may block: [`spawn`](crate::spawn) and [`blocking`] in one.
+///
+/// # Panics
+///
+/// If the calling thread is no worker, and there is no global pool.
+///
+/// ```
+/// use stanchion_threadpool::{ThreadPool, spawn_blocking};
+///
+/// let pool = ThreadPool::new(1)?;
+/// pool.install(|| spawn_blocking(|| std::thread::sleep(std::time::Duration::from_millis(1))));
+/// pool.shutdown();
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+#[track_caller]
+pub fn spawn_blocking<F: FnOnce() + Send + 'static>(body: F) {
+    crate::spawn(move || blocking(body));
+}

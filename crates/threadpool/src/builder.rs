@@ -1,0 +1,233 @@
+//! How a pool is to be.
+
+use std::any::Any;
+use std::fmt;
+use std::time::Duration;
+
+use machine::topology;
+
+use crate::error::BuildError;
+use crate::pool::ThreadPool;
+use crate::registry::{Behaviour, Common, IndexHandler, PanicHandler, Registry};
+use crate::roster::Roster;
+use crate::sleeping::MOST_WORKERS;
+use crate::strategy::{Plan, Strategy};
+use crate::worker::Wait;
+
+/// Says how a [`ThreadPool`] is to be, then builds it.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion_threadpool::{ThreadPoolBuilder, Wait, strategy::WorkStealing};
+///
+/// let pool = ThreadPoolBuilder::new()
+///     .num_threads(2)
+///     .thread_name(|index| format!("worker-{index}"))
+///     .idle_spin(Duration::from_micros(5))
+///     .wait(Wait::Isolated)
+///     .build::<WorkStealing>()?;
+/// assert_eq!(pool.current_num_threads(), 2);
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+#[must_use = "a builder builds nothing before `build`"]
+pub struct ThreadPoolBuilder {
+    threads: usize,
+    most: Option<usize>,
+    spares: usize,
+    threshold: Option<usize>,
+    queues: Option<usize>,
+    names: Option<Box<dyn FnMut(usize) -> String + Send>>,
+    stack_size: Option<usize>,
+    wait: Wait,
+    idle_spin: Duration,
+    pinned: bool,
+    panic_handler: Option<Box<PanicHandler>>,
+    start_handler: Option<Box<IndexHandler>>,
+    exit_handler: Option<Box<IndexHandler>>,
+}
+
+/// How long an idle worker spins before it sleeps, unless the builder says otherwise: a few times what waking it would cost.
+const IDLE_SPIN: Duration = Duration::from_micros(20);
+
+/// Spare threads that a pool may start for tasks that block, unless the builder says otherwise.
+const SPARES: usize = 32;
+
+impl ThreadPoolBuilder {
+    /// As many threads as the process may use processors, and the defaults below.
+    pub fn new() -> Self {
+        Self {
+            threads: 0,
+            most: None,
+            spares: SPARES,
+            threshold: None,
+            queues: None,
+            names: None,
+            stack_size: None,
+            wait: Wait::default(),
+            idle_spin: IDLE_SPIN,
+            pinned: false,
+            panic_handler: None,
+            start_handler: None,
+            exit_handler: None,
+        }
+    }
+
+    /// How many threads; 0, the default, for as many as the process may use processors.
+    pub fn num_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// To how many threads [`ThreadPool::set_num_threads`] may let it grow. As many as it has at first, or as there are processors, if this is less.
+    pub fn max_threads(mut self, most: usize) -> Self {
+        self.most = Some(most);
+        self
+    }
+
+    /// How many spare threads there may be in place of those that block (see [`blocking`](crate::blocking)); 32 unless said. None is started before it is
+    /// needed, and then it stays, asleep.
+    pub fn spare_threads(mut self, spares: usize) -> Self {
+        self.spares = spares;
+        self
+    }
+
+    /// The threads' names, by index.
+    pub fn thread_name(mut self, names: impl FnMut(usize) -> String + Send + 'static) -> Self {
+        self.names = Some(Box::new(names));
+        self
+    }
+
+    /// The size of their stacks, in bytes; the system's default unless said.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// What a worker does while it waits for a task that another one runs; [`Wait::Any`] unless said.
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// How long an idle worker spins before it sleeps; 20 µs unless said. It never spins while more workers are awake than there are processors.
+    pub fn idle_spin(mut self, time: Duration) -> Self {
+        self.idle_spin = time;
+        self
+    }
+
+    /// Whether each thread is kept on one processor, the n-th on the n-th that the process may use; not unless said. What cannot be pinned runs anywhere.
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.pinned = pinned;
+        self
+    }
+
+    /// The most free control blocks that a worker keeps for itself, the paper's T; the strategy's own choice unless said.
+    pub fn threshold(mut self, blocks: usize) -> Self {
+        self.threshold = Some(blocks);
+        self
+    }
+
+    /// How many ready queues there are, for [`LocalReadyQueue`](crate::strategy::LocalReadyQueue); one a thread unless said.
+    pub fn queues(mut self, queues: usize) -> Self {
+        self.queues = Some(queues);
+        self
+    }
+
+    /// What is done with the payload of a panic that nobody waits for: that of a task from [`spawn`](ThreadPool::spawn), or of a handler. It is counted, and
+    /// dropped, unless said.
+    pub fn panic_handler(
+        mut self,
+        handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    ) -> Self {
+        self.panic_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// Called by each thread before its first task, with its index.
+    pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.start_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// Called by each thread after its last task, with its index.
+    pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.exit_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// Starts the threads.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], with what would mend it. Then no thread is left.
+    ///
+    /// # Panics
+    ///
+    /// If a [threshold](Self::threshold) of 0 was asked for, or 0 or too many [queues](Self::queues).
+    pub fn build<S: Strategy>(self) -> Result<ThreadPool<S>, BuildError> {
+        let threads = match self.threads {
+            0 => topology::parallelism(),
+            threads => threads,
+        };
+        let regular = threads.max(self.most.unwrap_or_else(topology::parallelism));
+        let seats = regular.saturating_add(self.spares);
+        if seats > MOST_WORKERS {
+            return Err(BuildError::TooManyThreads { asked: seats, most: MOST_WORKERS });
+        }
+        let mut roster = Roster::new(regular, self.spares);
+        roster.names = self.names;
+        roster.stack_size = self.stack_size;
+        let behaviour = Behaviour {
+            wait: self.wait,
+            idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
+            pinned: self.pinned,
+            panic_handler: self.panic_handler,
+            start_handler: self.start_handler,
+            exit_handler: self.exit_handler,
+        };
+        let mut plan = Plan::new(seats);
+        plan.active = threads;
+        plan.threshold = self.threshold;
+        plan.queues = self.queues;
+        let registry = Registry::new(Common::new(seats, behaviour, roster), S::new(&plan));
+        match registry.resize(threads) {
+            (_, Ok(())) => Ok(ThreadPool::of(registry)),
+            (started, Err(source)) => {
+                registry.close();
+                registry.join_all();
+                Err(BuildError::Spawn { started, asked: threads, source })
+            }
+        }
+    }
+
+    /// Builds the pool that [`spawn`](crate::spawn), [`join`](crate::join) and [`scope`](crate::scope) use on threads that are no workers. It lives as long as
+    /// the process.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]; also if there is one already.
+    ///
+    /// ```
+    /// stanchion_threadpool::ThreadPoolBuilder::new().num_threads(2).build_global()?;
+    /// assert_eq!(stanchion_threadpool::join(|| 1, || 2), (1, 2));
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn build_global(self) -> Result<(), BuildError> {
+        crate::global::set(self)
+    }
+}
+
+impl Default for ThreadPoolBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for ThreadPoolBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPoolBuilder")
+            .field("num_threads", &self.threads)
+            .field("wait", &self.wait)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,334 @@
+//! Deferred tasks: the second halves of forks, kept to oneself until somebody wants work.
+//!
+//! Almost every fork of a fine-grained program is taken back by the worker that made it. So a fork should cost nothing until another worker is idle: the
+//! second half stays on the stack of the fork, with a pointer to it in a ring of four that only the worker sees. When the worker sees that somebody is
+//! idle, at its next fork, it publishes the oldest, which is the largest: it creates a *ticket*, a task like any other, for whoever takes it from the strategy.
+//!
+//! Why not push every second half where thieves can take it: the pop needs a fence, 6 ns. Why a ring of four and not a list of all: a fork that
+//! finds four older ones waiting calls its halves one after the other, for 1 ns. Why publish by demand and not by a timer (a heartbeat): a timer is a
+//! thread that nobody asked for, and its beat passes unseen until the next fork all the same.
+//!
+//! ```text
+//! the worker's ring:  bottom ─► [outer fork] [inner] [inner of that] ◄─ top        ticket: run | fork | owner, shared: 0 = free
+//!                       '--- publish: the oldest --------------------------------------------^
+//! ```
+//!
+//! # Who runs a published fork
+//!
+//! The worker, when it gets there, and whoever takes the ticket out of the strategy each exchange `taken` into the ticket's shared word, once. The first
+//! has the fork. The second releases the block: a worker after it has waited for the first, a thief at once. So a ticket that comes out of the
+//! strategy late, even after its fork's stack frame is gone, does no harm: it is only a block.
+//!
+//! # How often
+//!
+//! At most one ticket that nobody has taken, and by a bucket of time ([`Bucket`]): eight at once, one in 5 µs on average. So what publishing costs is bounded
+//! however small the tasks are.
+//!
+//! # Invariants
+//!
+//! 1. `top - bottom <= 4`; the forks from `bottom` to `top` are on the stack below, inner above outer, and not published.
+//! 2. Publishing takes the outermost: if a fork is published, all outside it are.
+//! 3. A fork's frame is not left, by return or panic, before the fork is out of the ring and nobody else runs it.
+//!
+//! # Orderings
+//!
+//! The exchanges of the shared word are `AcqRel`: the thief sees what the worker did before it forked (through the strategy already), and a block is
+//! released by the second after the first has read it. The latch hands the result back.
+//!
+//! Source: lazy task creation, Mohr, Kranz and Halstead 1990; the local queue that is published on demand, Acar, Charguéraud and Rainey 2013.
+
+use core::any::Any;
+use core::cell::Cell;
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use std::panic::{self, AssertUnwindSafe};
+
+use machine::atomic::{AtomicUsize, Ordering};
+use machine::cell::UnsafeCell;
+
+use crate::control_block::Task;
+use crate::job::{self, Fate};
+use crate::latch::Latch;
+use crate::registry::Order;
+use crate::worker::{Bucket, Worker};
+
+/// What a task that may panic leaves behind.
+pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
+
+const FREE: usize = 0;
+/// Taken by the worker itself; by another: `TAKEN` + 1 + its number.
+const TAKEN: usize = 1;
+
+const RING: usize = 4;
+
+/// The forks of a worker that it has kept to itself.
+pub(crate) struct Pending {
+    bottom: Cell<usize>,
+    top: Cell<usize>,
+    ring: [Cell<*const Fork>; RING],
+    /// The shared word of the last ticket.
+    last: Cell<Option<NonNull<AtomicUsize>>>,
+    bucket: Bucket,
+}
+
+/// The second half of a fork, whatever its type.
+struct Fork {
+    /// Runs it and sets the latch; says whether the owner must be told.
+    run: unsafe fn(*const Fork, &Worker) -> bool,
+    latch: Latch,
+    ticket: Cell<Option<NonNull<()>>>,
+}
+
+#[repr(C)]
+struct Half<B, R> {
+    fork: Fork,
+    state: UnsafeCell<State<B, R>>,
+}
+
+enum State<B, R> {
+    Waits(ManuallyDrop<B>),
+    Done(Outcome<R>),
+    Gone,
+}
+
+impl Pending {
+    pub(crate) fn new() -> Self {
+        Self {
+            bottom: Cell::new(0),
+            top: Cell::new(0),
+            ring: [const { Cell::new(core::ptr::null()) }; RING],
+            last: Cell::new(None),
+            bucket: Bucket::new(),
+        }
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.top.get() - self.bottom.get() < RING
+    }
+
+    #[inline]
+    fn push(&self, fork: &Fork) -> usize {
+        let at = self.top.get();
+        self.ring[at % RING].set(fork);
+        self.top.set(at + 1);
+        at
+    }
+
+    /// Takes the newest back, which was the one at `at`. Says whether it was still there.
+    #[inline]
+    fn pop(&self, at: usize) -> bool {
+        let mine = at >= self.bottom.get();
+        if mine {
+            self.top.set(at);
+        }
+        mine
+    }
+}
+
+impl Worker {
+    /// Runs `a` and `b`, perhaps at the same time, and returns what they return. `a` runs here; `b` too, unless another worker takes it meanwhile.
+    ///
+    /// Costs about 1 ns while nobody is idle; see the crate's README for the command that measures it.
+    ///
+    /// # Panics
+    ///
+    /// If `a` or `b` does, with what it panicked with; `a`'s if both do. If `a` panics, `b` may not run; nothing returns before both have ended.
+    #[inline]
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&Self) -> RA,
+        B: FnOnce(&Self) -> RB + Send,
+        RB: Send,
+    {
+        if self.pending.has_room() {
+            return self.join_deferred(a, b);
+        }
+        if self.common().sleeping.wanted() {
+            self.publish();
+        }
+        (a(self), b(self))
+    }
+
+    #[inline]
+    fn join_deferred<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&Self) -> RA,
+        B: FnOnce(&Self) -> RB + Send,
+        RB: Send,
+    {
+        let half = Half::<B, RB> {
+            fork: Fork { run: Half::<B, RB>::run, latch: Latch::new(), ticket: Cell::new(None) },
+            state: UnsafeCell::new(State::Waits(ManuallyDrop::new(b))),
+        };
+        let at = self.pending.push(&half.fork);
+        if self.common().sleeping.wanted() {
+            self.publish();
+        }
+        // Invariant 3, if `a` unwinds.
+        let guard = TakeBack { worker: self, half: &half, at };
+        let ra = a(self);
+        core::mem::forget(guard);
+        let rb = if self.pending.pop(at) || self.take_back(&half.fork) {
+            // SAFETY: nobody else has it any more.
+            let b = unsafe { half.body() };
+            b(self)
+        } else {
+            // SAFETY: the latch was set, by who ran it.
+            match unsafe { half.outcome() } {
+                Ok(rb) => rb,
+                Err(payload) => panic::resume_unwind(payload),
+            }
+        };
+        (ra, rb)
+    }
+
+    /// Offers the oldest fork to the others, if that does not happen too often.
+    #[cold]
+    #[inline(never)]
+    fn publish(&self) {
+        let pending = &self.pending;
+        if pending.bottom.get() == pending.top.get() {
+            return;
+        }
+        // SAFETY: blocks live as long as the strategy. Relaxed: a hint; it may be another task's by now.
+        let waits = pending
+            .last
+            .get()
+            .is_some_and(|last| unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE);
+        if waits || !pending.bucket.take() {
+            return;
+        }
+        let at = pending.bottom.get();
+        pending.bottom.set(at + 1);
+        let fork = pending.ring[at % RING].get();
+        let owner = self.index();
+        self.core().create(Some(self.place()), Order::Usual, &mut |task| {
+            // Relaxed: the strategy publishes the block.
+            task.shared().store(FREE, Ordering::Relaxed);
+            pending.last.set(Some(NonNull::from(task.shared())));
+            // SAFETY: in the ring, so on the stack below (Invariant 1).
+            unsafe { (*fork).ticket.set(Some(task.raw())) };
+            // SAFETY: the fork outlives its being taken (Invariant 3), and `B` and `R` are `Send`.
+            unsafe { job::fill_raw(task, run_ticket, fork.cast(), owner) };
+        });
+        self.counters().published.add(1);
+    }
+
+    /// Takes a published fork back: true, if nobody had taken it. Else waits until it is done.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&self, fork: &Fork) -> bool {
+        let ticket = fork.ticket.get().expect("what is not in the ring was published");
+        // SAFETY: the block is the fork's until both have exchanged, and this is the one exchange of the owner. The task is not used as one here.
+        let task = ManuallyDrop::new(unsafe { Task::from_raw(ticket) });
+        // AcqRel: see the head of the file.
+        let before = task.shared().swap(TAKEN, Ordering::AcqRel);
+        if before == FREE {
+            // Whoever finds the ticket releases it.
+            return true;
+        }
+        let thief = before - TAKEN - 1;
+        self.wait_for(&fork.latch, || Some(thief), |_| false);
+        // The thief was first, so this is the second to come.
+        self.core().release(self.place(), ManuallyDrop::into_inner(task));
+        false
+    }
+}
+
+/// Runs the fork of a ticket, unless its owner has taken it back.
+unsafe fn run_ticket(task: Task, worker: &Worker, _: Fate) -> Option<Task> {
+    // AcqRel: see the head of the file.
+    let before = task.shared().swap(TAKEN + 1 + worker.index(), Ordering::AcqRel);
+    if before != FREE {
+        return Some(task);
+    }
+    // SAFETY: filled by `publish`.
+    let (fork, owner) = unsafe { job::argument(&task) };
+    let fork = fork.cast::<Fork>();
+    // SAFETY: this was first, so the owner waits for the latch (Invariant 3).
+    let run = unsafe { (*fork).run };
+    // SAFETY: as above; `run` is the function of this fork.
+    if unsafe { run(fork, worker) } {
+        worker.common().sleeping.tell_only(owner);
+    }
+    // The owner, who is second, releases the block.
+    None
+}
+
+impl<B, R> Half<B, R>
+where
+    B: FnOnce(&Worker) -> R,
+{
+    /// # Safety
+    ///
+    /// `fork` is that of a `Half<B, R>` that the caller has, and whose owner waits for the latch.
+    unsafe fn run(fork: *const Fork, worker: &Worker) -> bool {
+        let half = fork.cast::<Self>();
+        // SAFETY: the caller's promise; so below.
+        let half = unsafe { &*half };
+        // SAFETY: as above.
+        let body = unsafe { half.body() };
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| body(worker)));
+        // SAFETY: the owner looks after the latch is set.
+        half.state.with_mut(|state| unsafe { *state = State::Done(outcome) });
+        // SAFETY: alive until it is set, which is the last access.
+        unsafe { Latch::set(&raw const (*fork).latch) }
+    }
+
+    /// # Safety
+    ///
+    /// The caller has the fork, and it has not run.
+    #[inline]
+    unsafe fn body(&self) -> B {
+        // SAFETY: the caller's promise.
+        let state = self.state.with_mut(|state| unsafe { core::ptr::replace(state, State::Gone) });
+        match state {
+            State::Waits(body) => ManuallyDrop::into_inner(body),
+            State::Done(_) | State::Gone => unreachable!("a fork is run once"),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The latch is set.
+    unsafe fn outcome(&self) -> Outcome<R> {
+        // SAFETY: who set it has done its last access.
+        let state = self.state.with_mut(|state| unsafe { core::ptr::replace(state, State::Gone) });
+        match state {
+            State::Done(outcome) => outcome,
+            State::Waits(_) | State::Gone => {
+                unreachable!("the latch of a fork is set by who ran it")
+            }
+        }
+    }
+}
+
+/// Sees to Invariant 3 when the first half unwinds.
+struct TakeBack<'f, B: FnOnce(&Worker) -> R, R> {
+    worker: &'f Worker,
+    half: &'f Half<B, R>,
+    at: usize,
+}
+
+impl<B: FnOnce(&Worker) -> R, R> Drop for TakeBack<'_, B, R> {
+    fn drop(&mut self) {
+        if self.worker.pending.pop(self.at) || self.worker.take_back(&self.half.fork) {
+            // SAFETY: nobody else has it.
+            drop(unsafe { self.half.body() });
+        } else {
+            // What it returned, or panicked with: the first half's panic goes before.
+            // SAFETY: the latch was set.
+            drop(unsafe { self.half.outcome() });
+        }
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending")
+            .field("forks", &(self.top.get() - self.bottom.get()))
+            .finish_non_exhaustive()
+    }
+}

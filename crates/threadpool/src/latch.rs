@@ -1,0 +1,70 @@
+//! Latches: set once, waited for by one thread, which the setter must not need to find alive.
+//!
+//! A latch lies on the stack of who waits for it. The moment it is set that thread may go on and the latch be gone, so the setter's exchange is its last
+//! access; what the setter needs to wake the waiter, it must have before.
+//!
+//! | `state` | meaning | left by |
+//! | --- | --- | --- |
+//! | open | not set, and nobody sleeps for it | either |
+//! | watched | not set; its owner sleeps, or is about to | the setter |
+//! | set | the owner may go on | nobody |
+//!
+//! # Orderings
+//!
+//! The setter's exchange releases what it did; who sees the latch set acquires that.
+
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::clock::Deadline;
+use machine::park;
+
+const OPEN: u32 = 0;
+const WATCHED: u32 = 1;
+const SET: u32 = 2;
+
+#[repr(transparent)]
+pub(crate) struct Latch(AtomicU32);
+
+impl Latch {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self(AtomicU32::fresh(OPEN))
+    }
+
+    #[inline]
+    pub(crate) fn is_set(&self) -> bool {
+        // Acquire: pairs with the setter's exchange.
+        self.0.load(Ordering::Acquire) == SET
+    }
+
+    /// The owner is about to sleep elsewhere, and must be told. Says whether it may: not if the latch is set.
+    pub(crate) fn watch(&self) -> bool {
+        // Acquire on failure: pairs with the setter's exchange. Relaxed on success: nothing is published; the setter reads what it needs before.
+        let watched = self.0.compare_exchange(OPEN, WATCHED, Ordering::Relaxed, Ordering::Acquire);
+        watched != Err(SET)
+    }
+
+    /// Sets the latch at this address. Says whether its owner must be told, for he sleeps, or is about to.
+    ///
+    /// # Safety
+    ///
+    /// The latch is alive until it is set, and is set once.
+    pub(crate) unsafe fn set(latch: *const Self) -> bool {
+        // SAFETY: alive until it is set, which happens at the end of this expression.
+        let state = unsafe { &raw const (*latch).0 };
+        // SAFETY: as above. Release: pairs with the Acquire of the owner, who sees what was done before.
+        let before = unsafe { (*state).swap(SET, Ordering::Release) };
+        before == WATCHED
+    }
+
+    /// Tells the owner of the latch at this address, who sleeps in [`wait`](Self::wait). The latch may be gone.
+    pub(crate) fn wake(latch: *const Self) {
+        park::wake_at(latch.cast::<AtomicU32>(), 1);
+    }
+
+    /// Sleeps until the latch is set.
+    pub(crate) fn wait(&self) {
+        while self.watch() {
+            park::wait(&self.0, WATCHED, Deadline::NEVER);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What a pool has done: numbers that each worker counts for itself, without a locked instruction.
+//!
+//! Why not one counter for all: a line that every worker writes for every task costs more than the task.
+//!
+//! # Invariants
+//!
+//! 1. A counter is written by its worker only: a load and a store suffice.
+
+use core::fmt;
+use core::ops::{Add, AddAssign};
+
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
+
+/// A number that one thread counts and any may read.
+#[derive(Debug)]
+pub(crate) struct Count(AtomicUsize);
+
+impl Count {
+    pub(crate) fn new() -> Self {
+        Self(AtomicUsize::fresh(0))
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, count: usize) {
+        // Relaxed: statistics (Invariant 1).
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // Relaxed: statistics.
+        self.0.load(Ordering::Relaxed) as u64
+    }
+}
+
+/// What one worker counts.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub(crate) tasks: Count,
+    pub(crate) published: Count,
+    pub(crate) parks: Count,
+    pub(crate) wakeups: Count,
+}
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Self {
+            tasks: Count::new(),
+            published: Count::new(),
+            parks: Count::new(),
+            wakeups: Count::new(),
+        }
+    }
+
+    pub(crate) fn read(&self) -> WorkerMetrics {
+        WorkerMetrics {
+            tasks: self.tasks.get(),
+            published: self.published.get(),
+            parks: self.parks.get(),
+            wakeups: self.wakeups.get(),
+            ..WorkerMetrics::default()
+        }
+    }
+}
+
+/// What a worker has done since its pool was built; counts wrap around with the machine's word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerMetrics {
+    /// Tasks run: what was spawned, and forks that another worker published. Forks that nobody took are calls, and not counted.
+    pub tasks: u64,
+    /// Forks offered to others.
+    pub published: u64,
+    /// How often it went to sleep.
+    pub parks: u64,
+    /// How many sleepers it woke.
+    pub wakeups: u64,
+    /// How often it took tasks from another place, where the strategy has such.
+    pub steals: u64,
+    /// How often it tried to and found nothing, or was not let in.
+    pub failed_steals: u64,
+}
+
+impl AddAssign for WorkerMetrics {
+    fn add_assign(&mut self, other: Self) {
+        self.tasks = self.tasks.wrapping_add(other.tasks);
+        self.published = self.published.wrapping_add(other.published);
+        self.parks = self.parks.wrapping_add(other.parks);
+        self.wakeups = self.wakeups.wrapping_add(other.wakeups);
+        self.steals = self.steals.wrapping_add(other.steals);
+        self.failed_steals = self.failed_steals.wrapping_add(other.failed_steals);
+    }
+}
+
+impl Add for WorkerMetrics {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+/// What a pool has done and how it stands. Out of date when it is returned; cheap enough to ask for every millisecond.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Each worker, by its index; spare threads after the others.
+    pub workers: Vec<WorkerMetrics>,
+    /// Tasks that are ready and not begun.
+    pub ready: usize,
+    /// Workers that have nothing to do.
+    pub idle: usize,
+    /// Those of them that sleep.
+    pub asleep: usize,
+    /// Control blocks that the strategy has, in use or free.
+    pub blocks: usize,
+    /// Tasks and handlers that panicked where nobody waited for the result.
+    pub panics: u64,
+    /// Spare threads that work for others, which are in [`blocking`](crate::blocking).
+    pub lent: usize,
+}
+
+impl Metrics {
+    /// All workers together.
+    #[must_use]
+    pub fn total(&self) -> WorkerMetrics {
+        self.workers.iter().fold(WorkerMetrics::default(), |sum, &worker| sum + worker)
+    }
+}
+
+impl fmt::Display for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WorkerMetrics { tasks, published, parks, wakeups, steals, failed_steals } =
+            self.total();
+        write!(
+            f,
+            "{tasks} tasks, {published} forks published, {steals} steals ({failed_steals} in vain), {parks} parks, {wakeups} wake-ups"
+        )
+    }
+}

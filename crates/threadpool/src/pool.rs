@@ -1,0 +1,445 @@
+//! The pool, as those outside see it.
+
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+
+use machine::cell::UnsafeCell;
+
+use crate::builder::ThreadPoolBuilder;
+use crate::deferred::Outcome;
+use crate::error::{BuildError, ResizeError};
+use crate::job::{self, Fate};
+use crate::latch::Latch;
+use crate::metrics::Metrics;
+use crate::registry::{Core, Order, Registry};
+use crate::scope::Scope;
+use crate::strategy::{Strategy, WorkStealing};
+use crate::worker::Worker;
+
+/// Threads that run tasks, whose ready work is managed by `S`.
+///
+/// The verbs are rayon's. Dropping the pool closes it: its threads end when they find nothing more to do, and are not waited for; [`shutdown`](Self::shutdown) waits.
+///
+/// ```
+/// use stanchion_threadpool::ThreadPool;
+///
+/// let pool = ThreadPool::new(2)?;
+/// let (a, b) = pool.join(|| 6 * 7, || "b");
+/// assert_eq!((a, b), (42, "b"));
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+pub struct ThreadPool<S: Strategy = WorkStealing> {
+    registry: Arc<Registry<S>>,
+}
+
+impl ThreadPool {
+    /// A pool of so many threads, 0 for as many as the process may use processors, under [`WorkStealing`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], if there are too many, or the system refuses.
+    pub fn new(threads: usize) -> Result<Self, BuildError> {
+        ThreadPoolBuilder::new().num_threads(threads).build()
+    }
+}
+
+impl<S: Strategy> ThreadPool<S> {
+    pub(crate) fn of(registry: Arc<Registry<S>>) -> Self {
+        Self { registry }
+    }
+
+    fn core(&self) -> &dyn Core {
+        &*self.registry
+    }
+
+    /// Runs `body` on a worker of this pool and returns what it returns: here, if the calling thread is one. The free functions of this crate use the pool
+    /// in it.
+    ///
+    /// A worker of another pool that calls this helps its own pool meanwhile, as its [`Wait`](crate::Wait) says.
+    ///
+    /// # Panics
+    ///
+    /// If `body` does, with what it panicked with.
+    ///
+    /// ```
+    /// use stanchion_threadpool::{ThreadPool, current_thread_index};
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// assert!(pool.install(current_thread_index).is_some());
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn install<R: Send>(&self, body: impl FnOnce() -> R + Send) -> R {
+        self.install_with(|_| body())
+    }
+
+    /// [`install`](Self::install), with the worker: for programs that hand it down to their forks, which are cheaper then.
+    ///
+    /// # Panics
+    ///
+    /// If `body` does.
+    pub fn install_with<R: Send>(&self, body: impl FnOnce(&Worker) -> R + Send) -> R {
+        Worker::with_current(|current| match current {
+            Some(worker) if worker.belongs_to(self.registry.common()) => body(worker),
+            current => install_on(self.core(), current, body),
+        })
+    }
+
+    /// Runs `a` and `b`, perhaps at the same time, on workers of this pool, and returns what they return.
+    ///
+    /// # Panics
+    ///
+    /// If `a` or `b` does, after both have ended. If `a` panics, `b` may not run.
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.install_with(|worker| worker.join(|_| a(), |_| b()))
+    }
+
+    /// Runs `body` on a worker with a scope, in which it can create tasks that borrow what is outside of it; returns when all have ended.
+    ///
+    /// # Panics
+    ///
+    /// If `body` or a task does, after all have ended; with `body`'s panic, or the first task's.
+    ///
+    /// ```
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// let mut squares = [0; 8];
+    /// pool.scope(|s| {
+    ///     for (n, square) in squares.iter_mut().enumerate() {
+    ///         s.spawn(move |_| *square = n * n);
+    ///     }
+    /// });
+    /// assert_eq!(squares, [0, 1, 4, 9, 16, 25, 36, 49]);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn scope<'scope, R: Send>(&self, body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
+        self.install_with(|worker| crate::scope::on(worker, body))
+    }
+
+    /// [`scope`](Self::scope), but `body` runs on the calling thread, which need not be a worker. Its tasks run on workers.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// let here = Cell::new(0); // not for other threads
+    /// let mut there = 0;
+    /// pool.in_place_scope(|s| {
+    ///     s.spawn(|_| there = 1);
+    ///     here.set(2);
+    /// });
+    /// assert_eq!((here.get(), there), (2, 1));
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn in_place_scope<'scope, R>(&self, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
+        Worker::with_current(|current| match current {
+            Some(worker) if worker.belongs_to(self.registry.common()) => {
+                crate::scope::on(worker, body)
+            }
+            current => crate::scope::from_outside(self.registry.clone(), current, body),
+        })
+    }
+
+    /// Creates a task that runs some time. Nobody waits for it: if it panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the payload.
+    ///
+    /// On a worker of this pool it costs some 20 ns, from outside some 100 ns; a task whose captures are larger than 13 words is boxed.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// let (send, receive) = mpsc::channel();
+    /// pool.spawn(move || send.send(7).unwrap());
+    /// assert_eq!(receive.recv(), Ok(7));
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn spawn<F: FnOnce() + Send + 'static>(&self, body: F) {
+        self.spawn_in(Order::Usual, body);
+    }
+
+    /// [`spawn`](Self::spawn), but a worker runs what it created in this way in the order in which it did, after what it created otherwise.
+    pub fn spawn_fifo<F: FnOnce() + Send + 'static>(&self, body: F) {
+        self.spawn_in(Order::Last, body);
+    }
+
+    fn spawn_in<F: FnOnce() + Send + 'static>(&self, order: Order, body: F) {
+        Worker::with_current(|current| match current {
+            Some(worker) if worker.belongs_to(self.registry.common()) => {
+                spawn_on(worker, order, body);
+            }
+            _ => {
+                let mut body = Some(body);
+                self.core().create(None, order, &mut |task| {
+                    if let Some(body) = body.take() {
+                        // SAFETY: it borrows nothing, and is `Send`.
+                        unsafe { job::fill(task, detached(body)) };
+                    }
+                });
+            }
+        });
+    }
+
+    /// Runs `body` once on each thread of the pool, spare ones apart, and returns what they return, by index.
+    ///
+    /// # Panics
+    ///
+    /// If one of them does, after all have ended.
+    ///
+    /// ```
+    /// use stanchion_threadpool::{ThreadPool, Worker};
+    ///
+    /// let pool = ThreadPool::new(3)?;
+    /// assert_eq!(pool.broadcast(Worker::index), [0, 1, 2]);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn broadcast<R: Send>(&self, body: impl Fn(&Worker) -> R + Sync) -> Vec<R> {
+        crate::broadcast::broadcast(self.registry.clone(), &body)
+    }
+
+    /// How many threads the pool has, spare ones apart.
+    #[must_use]
+    pub fn current_num_threads(&self) -> usize {
+        self.registry.common().roster.lock().target
+    }
+
+    /// The index of the calling thread, if it is a worker of this pool.
+    #[must_use]
+    pub fn current_thread_index(&self) -> Option<usize> {
+        Worker::with_current(|current| {
+            current.filter(|worker| worker.belongs_to(self.registry.common())).map(Worker::index)
+        })
+    }
+
+    /// Lets the pool grow or shrink to so many threads. One that is to go ends its task first; its ready tasks go to the others.
+    ///
+    /// Must not be called by a task that a thread waits for which is going away at that moment, in its exit handler.
+    ///
+    /// # Errors
+    ///
+    /// [`ResizeError`], if there would be none, or more than it was built for, or the system refuses.
+    ///
+    /// ```
+    /// use stanchion_threadpool::{ThreadPoolBuilder, strategy::WorkStealing};
+    ///
+    /// let pool = ThreadPoolBuilder::new().num_threads(1).max_threads(4).build::<WorkStealing>()?;
+    /// pool.set_num_threads(4)?;
+    /// assert_eq!(pool.broadcast(|_| ()).len(), 4);
+    /// pool.set_num_threads(2)?;
+    /// assert_eq!(pool.set_num_threads(5).unwrap_err().to_string().split(',').next(), Some("the pool was asked to grow to 5 threads"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_num_threads(&self, threads: usize) -> Result<(), ResizeError> {
+        let most = self.registry.common().roster.lock().regular;
+        if threads == 0 {
+            return Err(ResizeError::NoThreads);
+        }
+        if threads > most {
+            return Err(ResizeError::TooManyThreads { asked: threads, most });
+        }
+        match self.registry.resize(threads) {
+            (_, Ok(())) => Ok(()),
+            (started, Err(source)) => Err(ResizeError::Spawn { started, asked: threads, source }),
+        }
+    }
+
+    /// What the pool has done and how it stands.
+    ///
+    /// ```
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// pool.scope(|s| (0..10).for_each(|_| s.spawn(|_| ())));
+    /// assert!(pool.metrics().total().tasks >= 10);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.core().metrics()
+    }
+
+    /// The pool's strategy, to look at.
+    #[must_use]
+    pub fn strategy(&self) -> &S {
+        self.registry.strategy()
+    }
+
+    /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever.
+    ///
+    /// Called on a worker of this pool, it waits for the other threads.
+    pub fn shutdown(self) {
+        self.registry.close();
+        self.registry.join_all();
+    }
+
+    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, runs the others to the end, and waits until the threads have ended. What is inside of a
+    /// scope or a join runs, because somebody waits for it.
+    ///
+    /// ```
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(1)?;
+    /// for _ in 0..1_000 {
+    ///     pool.spawn(|| std::thread::sleep(std::time::Duration::from_millis(5)));
+    /// }
+    /// pool.shutdown_now(); // not five seconds
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn shutdown_now(self) {
+        self.registry.common().discard();
+        self.shutdown();
+    }
+}
+
+impl<S: Strategy> Drop for ThreadPool<S> {
+    fn drop(&mut self) {
+        self.registry.close();
+    }
+}
+
+impl<S: Strategy> fmt::Debug for ThreadPool<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPool")
+            .field("strategy", &S::NAME)
+            .field("sleeping", &self.registry.common().sleeping)
+            .field("ready", &self.registry.strategy().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a task does for which nobody waits.
+fn detached<F: FnOnce() + Send + 'static>(body: F) -> impl FnOnce(&Worker, Fate) + Send {
+    move |worker, fate| {
+        worker.common().contain(|| match fate {
+            Fate::Run => body(),
+            Fate::Dropped => drop(body),
+        });
+    }
+}
+
+/// Creates a task for which nobody waits.
+#[inline]
+pub(crate) fn spawn_on<F: FnOnce() + Send + 'static>(worker: &Worker, order: Order, body: F) {
+    // SAFETY: it borrows nothing, and is `Send`.
+    unsafe { worker.create(order, detached(body)) };
+}
+
+/// Something that a thread outside of the pool waits for, on its stack.
+struct Visit<B, R> {
+    body: UnsafeCell<Option<B>>,
+    outcome: UnsafeCell<Option<Outcome<R>>>,
+    latch: Latch,
+}
+
+/// Who waits for a latch, and how he is told.
+pub(crate) enum Owner {
+    /// A worker of the pool whose tasks set it.
+    Worker(usize),
+    /// A worker of another one.
+    Stranger(Arc<dyn Core>, usize),
+    /// A thread that sleeps on the latch itself.
+    Outside,
+}
+
+impl Owner {
+    /// Who the calling thread is to a pool that it is no worker of.
+    pub(crate) fn visitor(current: Option<&Worker>) -> Self {
+        match current.and_then(|worker| Some((worker.core().arc()?, worker.index()))) {
+            Some((core, index)) => Self::Stranger(core, index),
+            None => Self::Outside,
+        }
+    }
+
+    /// Waits for the latch.
+    pub(crate) fn wait(current: Option<&Worker>, latch: &Latch, own: impl Fn(&Worker) -> bool) {
+        match current {
+            Some(worker) => worker.wait_for(latch, || None, own),
+            None => latch.wait(),
+        }
+    }
+}
+
+/// Sets a latch and tells its owner.
+///
+/// # Safety
+///
+/// As for [`Latch::set`]; `worker` is one of the pool's.
+pub(crate) unsafe fn set(latch: *const Latch, owner: Owner, worker: &Worker) {
+    // SAFETY: the caller's promise. Nothing of the owner's is touched afterwards, but through what was had before.
+    if unsafe { Latch::set(latch) } {
+        match owner {
+            Owner::Worker(index) => {
+                worker.common().sleeping.tell_only(index);
+            }
+            Owner::Stranger(core, index) => {
+                core.common().sleeping.tell_only(index);
+            }
+            Owner::Outside => Latch::wake(latch),
+        }
+    }
+}
+
+/// A pointer that is sent to a worker.
+pub(crate) struct Sent<T: ?Sized>(pub(crate) *const T);
+
+// SAFETY: who unpacks it answers for what it does with the pointer.
+unsafe impl<T: ?Sized> Send for Sent<T> {}
+
+impl<T: ?Sized> Sent<T> {
+    /// The pointer; a method, so that a closure captures all of it.
+    pub(crate) fn get(&self) -> *const T {
+        self.0
+    }
+}
+
+fn install_on<R: Send>(
+    core: &dyn Core,
+    current: Option<&Worker>,
+    body: impl FnOnce(&Worker) -> R + Send,
+) -> R {
+    let visit = Visit {
+        body: UnsafeCell::new(Some(body)),
+        outcome: UnsafeCell::new(None),
+        latch: Latch::new(),
+    };
+    let mut owner = Some(Owner::visitor(current));
+    let sent = Sent(&raw const visit);
+    let mut run = Some(move |worker: &Worker, _: Fate| {
+        // SAFETY: whose visit it is waits for the latch.
+        let visit = unsafe { &*sent.get() };
+        // SAFETY: this runs once.
+        let body = visit.body.with_mut(|body| unsafe { (*body).take() });
+        let outcome = body.map(|body| panic::catch_unwind(AssertUnwindSafe(|| body(worker))));
+        // SAFETY: the owner looks when the latch is set.
+        visit.outcome.with_mut(|place| unsafe { *place = outcome });
+        let latch = &raw const visit.latch;
+        // SAFETY: alive until it is set.
+        unsafe { set(latch, owner.take().unwrap_or(Owner::Outside), worker) };
+    });
+    core.create(None, Order::Usual, &mut |task| {
+        if let Some(run) = run.take() {
+            // SAFETY: what it borrows waits below; body and result are `Send`.
+            unsafe { job::fill(task, run) };
+        }
+    });
+    Owner::wait(current, &visit.latch, |_| false);
+    // SAFETY: the latch is set: nobody else touches it any more.
+    let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });
+    match outcome {
+        Some(Ok(result)) => result,
+        Some(Err(payload)) => panic::resume_unwind(payload),
+        None => unreachable!("a visit ends with an outcome"),
+    }
+}

@@ -1,0 +1,668 @@
+//! What the threads of a pool share, and the loop that each of them runs.
+//!
+//! [`Common`] is what is the same for every strategy; [`Registry`] adds the strategy, and is seen through [`Core`] by whoever does not know its type:
+//! the free functions, scopes, workers that wait.
+//!
+//! # A worker's life
+//!
+//! ```text
+//! start ─► take the next task, giving back the last block ─► run it ─┐        orders, looked at between two tasks:
+//!            ^   │ none                                              │          mail    run what is meant for this worker
+//!            │   v                                                   │          leave   end: the pool has become smaller, or is closed
+//!            │  search: spin a while, then sleep ────────────────────┤          serve   (a spare) take part
+//!            └───────────────────────────────────────────────────────┘
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
+//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when it finds nothing more. What its tasks
+//!    create until then it finds itself, so nothing that was created before the last worker has gone is left.
+//! 3. Whoever creates a task holds the registry, so it is alive.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
+use machine::bomb::AbortOnUnwind;
+use machine::{clock, topology, wait};
+use stanchion_competitive::Mutex;
+
+use crate::control_block::Task;
+use crate::job::{self, Fate};
+use crate::metrics::{Counters, Metrics, WorkerMetrics};
+use crate::roster::Roster;
+use crate::sleeping::Sleeping;
+use crate::strategy::{Place, Strategy, Told};
+use crate::worker::{Wait, Worker};
+
+/// Where among the ready tasks of its place a new one goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Wherever the strategy puts it.
+    Usual,
+    /// Behind what is ready.
+    Last,
+}
+
+/// There is mail for this worker.
+const MAIL: u32 = 1;
+/// It is to end.
+const LEAVE: u32 = 2;
+/// It ends: nobody can take `LEAVE` back any more.
+const LEFT: u32 = 4;
+/// A spare is to take part.
+const SERVE: u32 = 8;
+
+/// What is meant for one worker only.
+type Mail = Box<dyn FnOnce(&Worker) + Send>;
+
+pub(crate) type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
+pub(crate) type IndexHandler = dyn Fn(usize) + Send + Sync;
+
+/// How a pool behaves, apart from its strategy and its threads.
+pub(crate) struct Behaviour {
+    pub(crate) wait: Wait,
+    pub(crate) idle_spin_ns: u64,
+    pub(crate) pinned: bool,
+    pub(crate) panic_handler: Option<Box<PanicHandler>>,
+    pub(crate) start_handler: Option<Box<IndexHandler>>,
+    pub(crate) exit_handler: Option<Box<IndexHandler>>,
+}
+
+/// What belongs to one worker and is seen by others.
+pub(crate) struct Seat {
+    orders: AtomicU32,
+    mail: Mutex<VecDeque<Mail>>,
+    pub(crate) counters: Counters,
+}
+
+/// What is shared whatever the strategy.
+pub(crate) struct Common {
+    pub(crate) sleeping: Sleeping,
+    seats: Box<[CachePadded<Seat>]>,
+    behaviour: Behaviour,
+    /// Processors that the process may use, asked for once.
+    processors: usize,
+    /// How tasks that have not begun end: a [`Fate`].
+    discards: AtomicU32,
+    panics: AtomicUsize,
+    /// Whether the threads are to end.
+    closed: AtomicU32,
+    /// Threads that take part.
+    members: AtomicUsize,
+    /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster knows.
+    surplus: AtomicU32,
+    first_spare: usize,
+    pub(crate) roster: Mutex<Roster>,
+}
+
+/// A registry to whoever does not know its strategy.
+pub(crate) trait Core: Send + Sync {
+    fn common(&self) -> &Common;
+
+    /// Creates a task, and tells whoever should know.
+    fn create(&self, place: Option<&Place>, order: Order, fill: &mut dyn FnMut(&Task));
+
+    fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task>;
+
+    fn next_of(&self, place: &Place, victim: usize) -> Option<Task>;
+
+    fn release(&self, place: &Place, finished: Task);
+
+    /// The worker has found nothing: searches and sleeps until there is a task, or `stop` says that the worker need not go on, or it has orders. `watch`
+    /// is asked before it sleeps: whether it may, and whoever makes `stop` true will tell it.
+    fn search(
+        &self,
+        worker: &Worker,
+        stop: &dyn Fn() -> bool,
+        watch: &dyn Fn() -> bool,
+    ) -> Option<Task>;
+
+    /// Has a spare thread take part until [`take_back`](Self::take_back). False, if there is none to be had.
+    fn lend(&self) -> bool;
+
+    /// A thread for which a spare was lent works again.
+    fn take_back(&self);
+
+    fn metrics(&self) -> Metrics;
+
+    /// Another owner of the same; none while it is being dropped.
+    fn arc(&self) -> Option<Arc<dyn Core>>;
+}
+
+/// A pool's threads, tasks and sleepers.
+pub(crate) struct Registry<S> {
+    common: Common,
+    strategy: S,
+    /// Itself, for the threads that it starts.
+    me: std::sync::Weak<Self>,
+}
+
+impl Common {
+    pub(crate) fn new(seats: usize, behaviour: Behaviour, roster: Roster) -> Self {
+        let seat = || {
+            CachePadded::new(Seat {
+                orders: AtomicU32::fresh(0),
+                mail: Mutex::new(VecDeque::new()),
+                counters: Counters::new(),
+            })
+        };
+        Self {
+            sleeping: Sleeping::new(),
+            seats: core::iter::repeat_with(seat).take(seats).collect(),
+            behaviour,
+            processors: topology::parallelism(),
+            discards: AtomicU32::fresh(0),
+            panics: AtomicUsize::fresh(0),
+            closed: AtomicU32::fresh(0),
+            members: AtomicUsize::fresh(0),
+            surplus: AtomicU32::fresh(0),
+            first_spare: roster.regular,
+            roster: Mutex::new(roster),
+        }
+    }
+
+    pub(crate) fn wait(&self) -> Wait {
+        self.behaviour.wait
+    }
+
+    pub(crate) fn seat(&self, index: usize) -> &Seat {
+        &self.seats[index]
+    }
+
+    pub(crate) fn seats(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// What becomes of a task that has not begun.
+    pub(crate) fn fate(&self) -> Fate {
+        // Relaxed: nothing is published with it.
+        if self.discards.load(Ordering::Relaxed) == 0 { Fate::Run } else { Fate::Dropped }
+    }
+
+    /// From now on tasks that have not begun are dropped.
+    pub(crate) fn discard(&self) {
+        // Relaxed: as above.
+        self.discards.store(1, Ordering::Relaxed);
+    }
+
+    /// Somebody's task or handler panicked, and nobody waits for it.
+    pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
+        // Relaxed: statistics.
+        self.panics.fetch_add(1, Ordering::Relaxed);
+        let handled =
+            panic::catch_unwind(AssertUnwindSafe(|| match &self.behaviour.panic_handler {
+                Some(handler) => handler(payload),
+                None => drop(payload),
+            }));
+        if let Err(second) = handled {
+            // Relaxed: statistics.
+            self.panics.fetch_add(1, Ordering::Relaxed);
+            // Its drop may panic as well; there is nobody left to tell.
+            core::mem::forget(second);
+        }
+    }
+
+    /// Runs `body`, whose panic concerns nobody who waits.
+    pub(crate) fn contain(&self, body: impl FnOnce()) {
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(body)) {
+            self.panicked(payload);
+        }
+    }
+
+    /// Puts `mail` into the seat's box and tells its worker.
+    pub(crate) fn send(&self, seat: usize, mail: Mail) {
+        self.seat(seat).mail.lock().push_back(mail);
+        self.order(seat, MAIL);
+    }
+
+    /// Tells the seat's worker to end.
+    pub(crate) fn dismiss(&self, seat: usize) {
+        self.order(seat, LEAVE);
+    }
+
+    /// Takes back that the seat's worker is to end. False, if it ends already.
+    pub(crate) fn retain(&self, seat: usize) -> bool {
+        // Relaxed: the roster's lock is held, and `may_leave` decides by the word alone.
+        let retained =
+            self.seat(seat).orders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |orders| {
+                (orders & LEFT == 0).then_some(orders & !LEAVE)
+            });
+        retained.is_ok()
+    }
+
+    /// Whether the worker, which has seen that it is to end, does.
+    fn may_leave(&self, worker: &Worker) -> bool {
+        // Relaxed: as in `retain`.
+        let left = self.seat(worker.index()).orders.fetch_update(
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+            |orders| (orders & LEAVE != 0).then_some(orders | LEFT),
+        );
+        left.is_ok()
+    }
+
+    /// Clears what the last thread of this seat was told, for the next. The roster's lock is held.
+    pub(crate) fn reset(&self, seat: usize) {
+        // Relaxed: the last thread has ended, and the next is not started. Mail stays: it is for the seat.
+        self.seat(seat).orders.fetch_and(MAIL, Ordering::Relaxed);
+    }
+
+    fn order(&self, seat: usize, order: u32) {
+        // Release: pairs with the Acquire of `orders`.
+        self.seat(seat).orders.fetch_or(order, Ordering::Release);
+        self.sleeping.tell_only(seat);
+    }
+
+    fn orders(&self, worker: &Worker) -> u32 {
+        // Acquire: pairs with the Release of `order`.
+        self.seat(worker.index()).orders.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn has_mail(&self, worker: &Worker) -> bool {
+        self.orders(worker) & MAIL != 0
+    }
+
+    /// Runs what is meant for this worker only.
+    #[inline]
+    pub(crate) fn run_mail(&self, worker: &Worker) {
+        if self.has_mail(worker) {
+            self.run_mail_now(worker);
+        }
+    }
+
+    #[cold]
+    fn run_mail_now(&self, worker: &Worker) {
+        let seat = self.seat(worker.index());
+        // Before the box is emptied, so that what comes later is not forgotten. Relaxed: the box has a lock.
+        seat.orders.fetch_and(!MAIL, Ordering::Relaxed);
+        loop {
+            let mail = seat.mail.lock().pop_front();
+            match mail {
+                Some(mail) => mail(worker),
+                None => break,
+            }
+        }
+    }
+
+    /// Spins until `done`, for as long as it is worth to spin.
+    pub(crate) fn spin_until(&self, done: impl Fn() -> bool) -> bool {
+        self.spin(|| done().then_some(())).is_some()
+    }
+
+    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps: not at all, if more workers are awake than there are processors.
+    fn spin<R>(&self, attempt: impl FnMut() -> Option<R>) -> Option<R> {
+        let begin = clock::now();
+        wait::retry_for(attempt, 50..1_000, || {
+            !self.crowded() && clock::now().nanos_since(begin) < self.behaviour.idle_spin_ns
+        })
+    }
+
+    /// Whether a worker that spins may keep one from its processor that has work.
+    fn crowded(&self) -> bool {
+        let awake = self.active().saturating_sub(self.sleeping.asleep());
+        awake > self.processors
+    }
+
+    /// Threads that take part.
+    fn active(&self) -> usize {
+        // Relaxed: a hint.
+        self.members.load(Ordering::Relaxed)
+    }
+
+    /// Whether no thread is to begin any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release of `close`.
+        self.closed.load(Ordering::Acquire) != 0
+    }
+
+    /// Says how many spares are too many. The roster's lock is held.
+    fn note_surplus(&self, roster: &Roster) {
+        let surplus = roster.serving.saturating_sub(roster.leases);
+        // Relaxed: a hint.
+        self.surplus.store(surplus as u32, Ordering::Relaxed);
+    }
+
+    /// Whether the worker is a spare, and one too many.
+    #[inline]
+    fn is_surplus(&self, worker: &Worker) -> bool {
+        // Relaxed: a hint; `rest` asks again under the roster's lock.
+        worker.index() >= self.first_spare && self.surplus.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl<S: Strategy> Registry<S> {
+    pub(crate) fn new(common: Common, strategy: S) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self { common, strategy, me: me.clone() })
+    }
+
+    pub(crate) fn common(&self) -> &Common {
+        &self.common
+    }
+
+    pub(crate) fn strategy(&self) -> &S {
+        &self.strategy
+    }
+
+    fn tell(&self, told: Told) -> usize {
+        match told {
+            Told::Anyone(ready) => self.common.sleeping.tell(ready),
+            Told::Place(place) => usize::from(self.common.sleeping.tell_only(place)),
+        }
+    }
+
+    /// The thread of `seat`, from its first instruction to its last.
+    ///
+    /// # Safety
+    ///
+    /// The seat is this thread's (Invariant 1).
+    pub(crate) unsafe fn work(self: &Arc<Self>, seat: usize) {
+        let bomb =
+            AbortOnUnwind::armed("a worker of a thread pool unwound: its tasks would be lost");
+        let common = &self.common;
+        let _pinned = common.behaviour.pinned.then(|| {
+            let processors = topology::processors();
+            (!processors.is_empty())
+                .then(|| topology::pin(processors[seat % processors.len()]).ok())
+        });
+        let core: &dyn Core = &**self;
+        // SAFETY: the caller's promise.
+        let place = unsafe { Place::new(seat) };
+        // SAFETY: this thread has an `Arc` of the registry.
+        let worker = unsafe { Worker::new(core, place) };
+        // Relaxed: a hint.
+        common.members.fetch_add(1, Ordering::Relaxed);
+        worker.enter(|| {
+            if let Some(handler) = &common.behaviour.start_handler {
+                common.contain(|| handler(seat));
+            }
+            while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
+            if let Some(handler) = &common.behaviour.exit_handler {
+                common.contain(|| handler(seat));
+            }
+        });
+        // Relaxed: a hint.
+        common.members.fetch_sub(1, Ordering::Relaxed);
+        bomb.defuse();
+    }
+
+    /// Runs tasks until the worker is to end, or is a spare that is not needed.
+    fn serve(&self, worker: &Worker) -> Served {
+        let common = &self.common;
+        let place = worker.place();
+        let mut finished = None;
+        let served = loop {
+            let orders = common.orders(worker);
+            if orders != 0 {
+                common.run_mail(worker);
+                if orders & LEAVE != 0 && !common.is_closed() && common.may_leave(worker) {
+                    break Served::ToTheEnd;
+                }
+            }
+            if common.is_surplus(worker) && self.retires() {
+                break Served::Surplus;
+            }
+            let task = match self.strategy.next(place, finished.take(), &mut None) {
+                Some(task) => task,
+                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                    break Served::ToTheEnd;
+                }
+                None => {
+                    let stop = || common.orders(worker) & !SERVE != 0 || common.is_surplus(worker);
+                    match self.search(worker, &stop, &|| !stop()) {
+                        Some(task) => task,
+                        None => continue,
+                    }
+                }
+            };
+            worker.counters().tasks.add(1);
+            // SAFETY: out of the strategy, so filled and not run yet.
+            finished = unsafe { job::run(task, worker, common.fate()) };
+        };
+        if let Some(block) = finished {
+            self.strategy.release(Some(place), block);
+        }
+        if let Some(told) = self.strategy.leave(place) {
+            self.tell(told);
+        }
+        served
+    }
+
+    /// Whether a spare that serves is one too many; it does not serve any more then.
+    fn retires(&self) -> bool {
+        let mut roster = self.common.roster.lock();
+        let retires = roster.serving > roster.leases;
+        if retires {
+            roster.serving -= 1;
+            self.common.note_surplus(&roster);
+        }
+        retires
+    }
+
+    /// A spare sleeps until it is to serve again. False, if it is to end.
+    fn rest(&self, worker: &Worker) -> bool {
+        let common = &self.common;
+        // Relaxed: a hint.
+        common.members.fetch_sub(1, Ordering::Relaxed);
+        common.roster.lock().idle_spares.push_back(worker.index());
+        let orders = loop {
+            let orders = common.orders(worker);
+            if orders & (SERVE | LEAVE) != 0 {
+                break orders;
+            }
+            common.run_mail(worker);
+            common.sleeping.sleep_apart(worker.index(), || common.orders(worker) == 0);
+        };
+        // Relaxed: given under the roster's lock, once for each time it lay idle.
+        common.seat(worker.index()).orders.fetch_and(!SERVE, Ordering::Relaxed);
+        // Relaxed: a hint.
+        common.members.fetch_add(1, Ordering::Relaxed);
+        orders & SERVE != 0
+    }
+
+    /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
+    fn hire(&self, roster: &mut Roster, seat: usize) -> io::Result<()> {
+        self.common.reset(seat);
+        let Some(me) = self.me.upgrade() else {
+            return Err(io::Error::other("the pool is being dropped"));
+        };
+        // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
+        roster.start(seat, move || unsafe { me.work(seat) })
+    }
+
+    /// Makes the pool `target` members large, and says how large it is. A member that is to go ends its task first.
+    pub(crate) fn resize(&self, target: usize) -> (usize, io::Result<()>) {
+        let mut roster = self.common.roster.lock();
+        let mut hired = Ok(());
+        while roster.target < target && !roster.closed {
+            let seat = roster.target;
+            let stays = roster.handles[seat].is_some() && self.common.retain(seat);
+            if !stays {
+                // The last thread of this seat, if there was one, is past its last task.
+                if let Some(handle) = roster.handles[seat].take() {
+                    let _ = handle.join();
+                }
+                hired = self.hire(&mut roster, seat);
+                if hired.is_err() {
+                    break;
+                }
+            }
+            roster.target += 1;
+        }
+        while roster.target > target {
+            roster.target -= 1;
+            self.common.dismiss(roster.target);
+        }
+        self.strategy.resize(roster.target.max(1));
+        (roster.target, hired)
+    }
+
+    /// Tells all threads to end when they find nothing more, and nobody to begin.
+    pub(crate) fn close(&self) {
+        let mut roster = self.common.roster.lock();
+        roster.closed = true;
+        // Release: pairs with the Acquire of `is_closed`.
+        self.common.closed.store(1, Ordering::Release);
+        for seat in 0..self.common.seats() {
+            if roster.handles[seat].is_some() {
+                self.common.dismiss(seat);
+            }
+        }
+    }
+
+    /// Waits until all threads have ended, apart from the calling one.
+    pub(crate) fn join_all(&self) {
+        for seat in 0..self.common.seats() {
+            let itself = Worker::with_current(|current| {
+                current
+                    .is_some_and(|worker| worker.belongs_to(&self.common) && worker.index() == seat)
+            });
+            let handle = if itself { None } else { self.common.roster.lock().handles[seat].take() };
+            if let Some(handle) = handle {
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+/// Why a worker has stopped to run tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    ToTheEnd,
+    /// It is a spare that is not needed now.
+    Surplus,
+}
+
+impl<S: Strategy> Core for Registry<S> {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn create(&self, place: Option<&Place>, order: Order, fill: &mut dyn FnMut(&Task)) {
+        let told = match order {
+            Order::Usual => self.strategy.create(place, fill),
+            Order::Last => self.strategy.create_last(place, fill),
+        };
+        let woken = self.tell(told);
+        if woken > 0
+            && let Some(place) = place
+        {
+            self.common.seat(place.index()).counters.wakeups.add(woken);
+        }
+    }
+
+    fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
+        self.strategy.next(place, finished, &mut None)
+    }
+
+    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
+        self.strategy.next_of(place, victim)
+    }
+
+    fn release(&self, place: &Place, finished: Task) {
+        self.strategy.release(Some(place), finished);
+    }
+
+    fn search(
+        &self,
+        worker: &Worker,
+        stop: &dyn Fn() -> bool,
+        watch: &dyn Fn() -> bool,
+    ) -> Option<Task> {
+        let common = &self.common;
+        let place = worker.place();
+        common.sleeping.begin();
+        let task = loop {
+            self.strategy.idle(place);
+            let found = common.spin(|| {
+                if stop() || common.has_mail(worker) {
+                    return Some(None);
+                }
+                if !self.strategy.is_ready(place) {
+                    return None;
+                }
+                let task = self.strategy.next(place, None, &mut None);
+                if task.is_none() {
+                    self.strategy.idle(place);
+                }
+                task.map(Some)
+            });
+            match found {
+                Some(task) => break task,
+                None => {
+                    let slept = common.sleeping.sleep(place.index(), || {
+                        !watch() || self.strategy.is_ready(place) || common.has_mail(worker)
+                    });
+                    worker.counters().parks.add(usize::from(slept));
+                }
+            }
+        };
+        if task.is_none()
+            && let Some(told) = self.strategy.leave(place)
+        {
+            self.tell(told);
+        }
+        worker.counters().wakeups.add(common.sleeping.found());
+        task
+    }
+
+    fn lend(&self) -> bool {
+        let common = &self.common;
+        let mut roster = common.roster.lock();
+        if roster.closed {
+            return false;
+        }
+        if roster.serving <= roster.leases {
+            if let Some(seat) = roster.idle_spares.pop_front() {
+                common.order(seat, SERVE);
+            } else {
+                let seat = roster.regular + roster.spares;
+                if seat == common.seats() || self.hire(&mut roster, seat).is_err() {
+                    return false;
+                }
+                roster.spares += 1;
+            }
+            roster.serving += 1;
+        }
+        roster.leases += 1;
+        common.note_surplus(&roster);
+        true
+    }
+
+    fn take_back(&self) {
+        let mut roster = self.common.roster.lock();
+        roster.leases -= 1;
+        self.common.note_surplus(&roster);
+    }
+
+    fn arc(&self) -> Option<Arc<dyn Core>> {
+        Some(self.me.upgrade()?)
+    }
+
+    fn metrics(&self) -> Metrics {
+        let common = &self.common;
+        let (workers, lent) = {
+            let roster = common.roster.lock();
+            (roster.regular + roster.spares, roster.leases)
+        };
+        let worker = |seat| {
+            let (steals, failed_steals) = self.strategy.steals(seat);
+            WorkerMetrics { steals, failed_steals, ..common.seat(seat).counters.read() }
+        };
+        Metrics {
+            workers: (0..workers).map(worker).collect(),
+            ready: self.strategy.len(),
+            idle: common.sleeping.idle(),
+            asleep: common.sleeping.asleep(),
+            blocks: self.strategy.blocks(),
+            // Relaxed: statistics.
+            panics: common.panics.load(Ordering::Relaxed) as u64,
+            lent,
+        }
+    }
+}

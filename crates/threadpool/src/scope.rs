@@ -1,0 +1,245 @@
+//! Scopes: tasks that borrow, and somebody who waits until all have ended.
+//!
+//! A scope lies on the stack of who waits for it. It counts the tasks that have not ended, and the body; whoever takes the count to zero sets the
+//! latch, which is his last access.
+//!
+//! # Scopes of a pool that runs nothing else while it waits
+//!
+//! Under [`Wait::Isolated`](crate::Wait), `Leapfrog` and `Park` a worker that waits for its scope must run the scope's own tasks, or nobody might. Out of the strategy it
+//! could not pick them. So there the scope has a list of its own, and what is put into the strategy for each is a *voucher*: a task that
+//! takes one from the list, if there is one left. A voucher may come out after the scope has gone: it shares the list.
+//!
+//! # Invariants
+//!
+//! 1. A scope is not left before `open` is zero: neither by return nor by panic.
+//! 2. `open` counts the body until it has ended: it is not zero while tasks can be created. A task creates others while it is counted itself.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_competitive::Mutex;
+
+use crate::job::{self, Fate};
+use crate::latch::Latch;
+use crate::pool::{Owner, Sent, set};
+use crate::registry::{Core, Order, Registry};
+use crate::strategy::Strategy;
+use crate::worker::{Wait, Worker};
+
+/// What a task of a scope is when it lies in the scope's own list.
+type Own = Box<dyn FnOnce(&Worker) + Send>;
+
+/// Where tasks can be created that borrow what lives longer than the scope.
+///
+/// ```
+/// use stanchion_threadpool::ThreadPool;
+///
+/// let pool = ThreadPool::new(2)?;
+/// let text = String::from("borrowed");
+/// let mut lengths = (0, 0);
+/// pool.scope(|s| {
+///     let (first, second) = (&mut lengths.0, &mut lengths.1);
+///     let text = &text;
+///     s.spawn(move |s| {
+///         *first = text.len();
+///         s.spawn(move |_| *second = text.len() + 1);
+///     });
+/// });
+/// assert_eq!(lengths, (8, 9));
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+pub struct Scope<'scope> {
+    core: *const dyn Core,
+    open: AtomicUsize,
+    latch: Latch,
+    /// A worker of the pool, if that waits.
+    owner: Option<usize>,
+    stranger: Option<(Arc<dyn Core>, usize)>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    own: Option<Arc<Mutex<VecDeque<Own>>>>,
+    /// Invariant in the lifetime: neither shorter nor longer.
+    borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
+
+// SAFETY: what can be changed is atomic or locked; `core` is alive while the scope is.
+unsafe impl Sync for Scope<'_> {}
+// SAFETY: as above; nothing in it belongs to a thread.
+unsafe impl Send for Scope<'_> {}
+
+impl<'scope> Scope<'scope> {
+    fn new(core: *const dyn Core, wait: Wait) -> Self {
+        Self {
+            core,
+            open: AtomicUsize::fresh(1),
+            latch: Latch::new(),
+            owner: None,
+            stranger: None,
+            panic: Mutex::new(None),
+            own: (wait != Wait::Any).then(|| Arc::new(Mutex::new(VecDeque::new()))),
+            borrows: PhantomData,
+        }
+    }
+
+    /// Creates a task that ends before the scope does.
+    ///
+    /// Its panic is that of the scope; the other tasks run to the end.
+    #[inline]
+    pub fn spawn<F: FnOnce(&Self) + Send + 'scope>(&self, body: F) {
+        self.spawn_in(Order::Usual, body);
+    }
+
+    /// [`spawn`](Self::spawn), but a worker runs what it created in this way in the order in which it did, after what it created otherwise.
+    pub fn spawn_fifo<F: FnOnce(&Self) + Send + 'scope>(&self, body: F) {
+        self.spawn_in(Order::Last, body);
+    }
+
+    fn spawn_in<F: FnOnce(&Self) + Send + 'scope>(&self, order: Order, body: F) {
+        // Relaxed: counted before it can end, by who is counted himself (Invariant 2).
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let sent = Sent(ptr(self));
+        let run = move |worker: &Worker| {
+            // SAFETY: the scope waits for this task (Invariant 1).
+            let scope = unsafe { &*sent.get().cast::<Self>() };
+            if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| body(scope))) {
+                scope.keep(payload);
+            }
+            // SAFETY: counted above, once.
+            unsafe { Self::end(scope, worker) };
+        };
+        match &self.own {
+            None => self.create(order, move |worker: &Worker, _: Fate| run(worker)),
+            Some(own) => {
+                let run: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(run);
+                // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
+                let run: Own = unsafe { core::mem::transmute(run) };
+                own.lock().push_back(run);
+                let own = own.clone();
+                self.create(order, move |worker: &Worker, _: Fate| {
+                    run_own(&own, worker);
+                });
+            }
+        }
+    }
+
+    #[inline]
+    fn create<F: FnOnce(&Worker, Fate) + Send>(&self, order: Order, run: F) {
+        // SAFETY: the pool lives longer than its scopes.
+        let core = unsafe { &*self.core };
+        Worker::with_current(|current| {
+            let place =
+                current.filter(|worker| worker.belongs_to(core.common())).map(Worker::place);
+            let mut run = Some(run);
+            core.create(place, order, &mut |task| {
+                if let Some(run) = run.take() {
+                    // SAFETY: what it borrows lives until it has run: the scope waits.
+                    unsafe { job::fill(task, run) };
+                }
+            });
+        });
+    }
+
+    /// Keeps the first panic.
+    fn keep(&self, payload: Box<dyn Any + Send>) {
+        let mut kept = self.panic.lock();
+        if kept.is_none() {
+            *kept = Some(payload);
+            return;
+        }
+        drop(kept);
+        // SAFETY: as in `create`.
+        unsafe { &*self.core }.common().panicked(payload);
+    }
+
+    /// A task has ended.
+    ///
+    /// # Safety
+    ///
+    /// Once for each that was counted, as its last access.
+    unsafe fn end(scope: *const Self, worker: &Worker) {
+        // SAFETY: alive until `open` is zero and the latch set; so below.
+        let this = unsafe { &*scope };
+        let owner = match (this.owner, &this.stranger) {
+            (Some(index), _) => Owner::Worker(index),
+            (None, Some((core, index))) => Owner::Stranger(core.clone(), *index),
+            (None, None) => Owner::Outside,
+        };
+        let latch = &raw const this.latch;
+        // AcqRel: who comes last has what the others did, and hands it to the owner with the latch.
+        if this.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: the owner waits for it; set once, by the last.
+            unsafe { set(latch, owner, worker) };
+        }
+    }
+
+    /// Runs the body, waits for the tasks, and hands on what was panicked with.
+    fn run<R>(&self, current: Option<&Worker>, body: impl FnOnce(&Self) -> R) -> R {
+        let result = panic::catch_unwind(AssertUnwindSafe(|| body(self)));
+        // AcqRel: if all have ended already, what they did is seen here.
+        if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
+            Owner::wait(current, &self.latch, |worker| {
+                self.owner.is_some() && self.own.as_ref().is_some_and(|own| run_own(own, worker))
+            });
+        }
+        let panicked = self.panic.lock().take();
+        match (result, panicked) {
+            (Ok(result), None) => result,
+            (Err(payload), None) | (Ok(_), Some(payload)) => panic::resume_unwind(payload),
+            (Err(payload), Some(second)) => {
+                // SAFETY: as in `create`.
+                unsafe { &*self.core }.common().panicked(second);
+                panic::resume_unwind(payload)
+            }
+        }
+    }
+}
+
+/// The scope without its lifetime.
+fn ptr(scope: &Scope<'_>) -> *const Scope<'static> {
+    (&raw const *scope).cast()
+}
+
+/// Runs a task of the list, if there is one.
+fn run_own(own: &Mutex<VecDeque<Own>>, worker: &Worker) -> bool {
+    let task = own.lock().pop_front();
+    match task {
+        Some(task) => {
+            task(worker);
+            true
+        }
+        None => false,
+    }
+}
+
+/// A scope on a worker.
+pub(crate) fn on<'scope, R>(worker: &Worker, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
+    let mut scope = Scope::new(worker.core(), worker.common().wait());
+    scope.owner = Some(worker.index());
+    scope.run(Some(worker), body)
+}
+
+/// A scope of a pool that the calling thread is no worker of.
+pub(crate) fn from_outside<'scope, S: Strategy, R>(
+    registry: Arc<Registry<S>>,
+    current: Option<&Worker>,
+    body: impl FnOnce(&Scope<'scope>) -> R,
+) -> R {
+    let core: &dyn Core = &*registry;
+    let mut scope = Scope::new(core, Wait::Any);
+    if let Owner::Stranger(core, index) = Owner::visitor(current) {
+        scope.stranger = Some((core, index));
+    }
+    scope.run(current, body)
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Relaxed: out of date when it is printed.
+        let open = self.open.load(Ordering::Relaxed);
+        f.debug_struct("Scope").field("open", &open).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,183 @@
+//! How idle workers sleep, and who wakes them. The protocol with its proof is in [`SLEEPING.md`](../SLEEPING.md), beside this crate's sources.
+//!
+//! An [`EventCount`] loses no wake-up, but it wakes a thread for each task that is pushed while one sleeps: with tasks of 30 ns, a system call
+//! each. So a producer first asks whether somebody is awake and searching, who will find the task. Three numbers in one word answer that.
+//!
+//! ```text
+//! state    | waking | asleep | searching |      16 bits each where words have 64, else 8
+//!
+//!   busy --begin--> searching --sleep--> asleep --(wait returns)--> searching --found--> busy
+//!                                          ^ waking: a producer has claimed one of them, who has not come yet
+//! ```
+//!
+//! | who | counts |
+//! | --- | --- |
+//! | a worker that found nothing and looks on | searching |
+//! | one that sleeps, is about to, or was woken and has not run yet | asleep |
+//! | those asleep for whom a wake-up is on its way | waking |
+//!
+//! # Invariants
+//!
+//! 1. `waking <= asleep`: they are raised together with that checked, and a worker that leaves `asleep` takes one from each.
+//! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or nobody is asleep, or its producer has not yet come to
+//!    [`tell`](Sleeping::tell).
+//! 3. The last searcher to find something wakes another before it goes to work: producers left tasks to it.
+//!
+//! # Orderings
+//!
+//! All Relaxed: the word's order is that of its read-modify-writes; against the queues it is ordered by `light` in [`tell`](Sleeping::tell) and `heavy` in
+//! [`EventCount::prepare`].
+//!
+//! Source: the searchers are tokio's, the event count Vyukov's; the count of those who are on their way is what lets a burst of k tasks wake k.
+
+use core::fmt;
+
+use crossbeam_utils::CachePadded;
+use machine::asymmetric;
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use machine::clock::Deadline;
+use stanchion_competitive::EventCount;
+
+const BITS: u32 = usize::BITS / 4;
+const ONE: usize = 1;
+const SEARCHING: usize = ONE;
+const ASLEEP: usize = ONE << BITS;
+const WAKING: usize = ONE << (2 * BITS);
+const FIELD: usize = (ONE << BITS) - 1;
+
+/// The most workers that can be counted.
+pub(crate) const MOST_WORKERS: usize = if FIELD > 4_095 { 4_095 } else { FIELD };
+
+fn searching(state: usize) -> usize {
+    state & FIELD
+}
+
+fn asleep(state: usize) -> usize {
+    (state >> BITS) & FIELD
+}
+
+fn waking(state: usize) -> usize {
+    (state >> (2 * BITS)) & FIELD
+}
+
+/// Where idle workers are counted, and sleep.
+pub(crate) struct Sleeping {
+    state: CachePadded<AtomicUsize>,
+    events: EventCount,
+}
+
+impl Sleeping {
+    pub(crate) fn new() -> Self {
+        Self { state: CachePadded::new(AtomicUsize::fresh(0)), events: EventCount::new() }
+    }
+
+    /// Whether some worker has nothing to do. A hint, one load of a word that changes only when a worker goes idle or comes back.
+    #[inline]
+    pub(crate) fn wanted(&self) -> bool {
+        // Relaxed: a hint.
+        self.state.load(Ordering::Relaxed) != 0
+    }
+
+    /// The calling worker has found nothing and begins to search.
+    pub(crate) fn begin(&self) {
+        // Relaxed, as all that follows: see the head of the file.
+        self.state.fetch_add(SEARCHING, Ordering::Relaxed);
+    }
+
+    /// The calling worker, which was searching, goes to work. Returns how many it woke to search on.
+    pub(crate) fn found(&self) -> usize {
+        let now = self.state.fetch_sub(SEARCHING, Ordering::Relaxed) - SEARCHING;
+        // Invariant 3.
+        if searching(now) == 0 && waking(now) == 0 && asleep(now) > 0 { self.wake(1) } else { 0 }
+    }
+
+    /// The calling worker, which was searching, sleeps until it is told, unless `look` says that there is something after all. It is searching again
+    /// afterwards. Says whether it slept.
+    pub(crate) fn sleep(&self, who: usize, look: impl FnOnce() -> bool) -> bool {
+        self.state.fetch_add(ASLEEP - SEARCHING, Ordering::Relaxed);
+        let back = Back(self);
+        let key = self.events.prepare();
+        // Somebody on the way may be me: who raised `waking` before this look may not find me in the queue of sleepers.
+        let slept = waking(self.state.load(Ordering::Relaxed)) == 0 && !look();
+        if slept {
+            self.events.wait_as(key, who, Deadline::NEVER);
+        }
+        drop(back);
+        slept
+    }
+
+    /// There are `ready` tasks where one was just put, for any worker: wakes as many as that asks for beyond those who search already. Returns how many.
+    #[inline]
+    pub(crate) fn tell(&self, ready: usize) -> usize {
+        asymmetric::light();
+        let state = self.state.load(Ordering::Relaxed);
+        if asleep(state) <= waking(state) || searching(state) + waking(state) >= ready {
+            return 0;
+        }
+        self.wake(ready)
+    }
+
+    /// Sleeps until [`tell_only`](Self::tell_only) names this worker, if `may` says that there is nothing yet: for a worker that does not
+    /// look for tasks and is not counted.
+    pub(crate) fn sleep_apart(&self, who: usize, may: impl FnOnce() -> bool) {
+        let key = self.events.prepare();
+        if may() {
+            self.events.wait_as(key, who, Deadline::NEVER);
+        }
+    }
+
+    /// There is something for this worker only.
+    pub(crate) fn tell_only(&self, who: usize) -> bool {
+        self.events.notify_only(who)
+    }
+
+    /// Raises `waking` until those who search and those who come are `ready`, as far as there are sleepers; wakes as many.
+    #[cold]
+    #[inline(never)]
+    fn wake(&self, ready: usize) -> usize {
+        let mut claimed = 0;
+        let _ = self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
+            let coming = searching(state) + waking(state);
+            let sleepers = asleep(state) - waking(state);
+            claimed = ready.saturating_sub(coming).min(sleepers);
+            (claimed > 0).then(|| state + claimed * WAKING)
+        });
+        self.events.notify_many(claimed);
+        claimed
+    }
+
+    /// How many workers have nothing to do. A hint.
+    pub(crate) fn idle(&self) -> usize {
+        let state = self.state.load(Ordering::Relaxed);
+        searching(state) + asleep(state)
+    }
+
+    /// How many of them sleep. A hint.
+    pub(crate) fn asleep(&self) -> usize {
+        asleep(self.state.load(Ordering::Relaxed))
+    }
+}
+
+/// Takes a worker from `asleep` to `searching`, also if its last look unwinds.
+struct Back<'s>(&'s Sleeping);
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
+            // Invariant 1.
+            let waking = if waking(state) > 0 { WAKING } else { 0 };
+            Some(state - ASLEEP - waking + SEARCHING)
+        });
+    }
+}
+
+impl fmt::Debug for Sleeping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.load(Ordering::Relaxed);
+        f.debug_struct("Sleeping")
+            .field("searching", &searching(state))
+            .field("asleep", &asleep(state))
+            .field("waking", &waking(state))
+            .finish()
+    }
+}

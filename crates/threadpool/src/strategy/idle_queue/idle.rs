@@ -1,0 +1,94 @@
+//! The queue of idle places: a list through an array, so that a place in the middle takes itself out in a few steps.
+//!
+//! # Invariants
+//!
+//! 1. `links[p]` is there if and only if place `p` is in the queue.
+
+/// Which places are idle, the newest first.
+pub(super) struct Idle {
+    newest: Option<usize>,
+    length: usize,
+    links: Box<[Option<Link>]>,
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    newer: Option<usize>,
+    older: Option<usize>,
+}
+
+impl Idle {
+    /// None of so many places.
+    pub(super) fn new(places: usize) -> Self {
+        Self { newest: None, length: 0, links: vec![None; places].into() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Puts a place in that is not there.
+    pub(super) fn add(&mut self, place: usize) {
+        let older = self.newest.replace(place);
+        if let Some(link) = older.and_then(|older| self.links[older].as_mut()) {
+            link.newer = Some(place);
+        }
+        self.links[place] = Some(Link { newer: None, older });
+        self.length += 1;
+    }
+
+    /// Takes the newest out.
+    pub(super) fn take_newest(&mut self) -> Option<usize> {
+        let newest = self.newest?;
+        self.remove(newest);
+        Some(newest)
+    }
+
+    /// Takes `place` out; `false` if it was not there.
+    pub(super) fn remove(&mut self, place: usize) -> bool {
+        let Some(Link { newer, older }) = self.links[place].take() else { return false };
+        match newer.and_then(|newer| self.links[newer].as_mut()) {
+            Some(link) => link.older = older,
+            None => self.newest = older,
+        }
+        if let Some(link) = older.and_then(|older| self.links[older].as_mut()) {
+            link.newer = newer;
+        }
+        self.length -= 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_list_from_which_any_place_may_go(steps in proptest::collection::vec((0_usize..3, 0_usize..5), 0..60)) {
+            let mut idle = Idle::new(5);
+            let mut model: Vec<usize> = Vec::new();
+            for (what, place) in steps {
+                let there = model.contains(&place);
+                match what {
+                    0 if !there => {
+                        idle.add(place);
+                        model.push(place);
+                    }
+                    1 => {
+                        prop_assert_eq!(idle.remove(place), there);
+                        model.retain(|&other| other != place);
+                    }
+                    2 => prop_assert_eq!(idle.take_newest(), model.pop()),
+                    _ => {}
+                }
+                prop_assert_eq!(idle.len(), model.len());
+            }
+            while let Some(place) = idle.take_newest() {
+                prop_assert_eq!(Some(place), model.pop());
+            }
+            prop_assert!(model.is_empty());
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! A ready queue per place, which its owner uses without a lock; who has nothing takes half of what another has.
+//!
+//! Why: between a place and its own queue there are no locked instructions and no fences, so a task costs what its control block costs. Why thieves
+//! take half, and the oldest: each theft interrupts the victim's processor (see `biased.rs`), so there should be few; the oldest are the largest where
+//! tasks create tasks, and the farthest from the victim's cache. Why not the last one of a queue at once: its owner, who has just created it, will most
+//! likely run it next; a thief that got it would only have moved the work. It takes such a task when it has found nothing else several times.
+//!
+//! ```text
+//! place 0:  front [oldest ┆ … ┆ newest] back      owner: pushes and pops at the back; "last" tasks go in at the front
+//! place 1:  front [ … ] back                      thief: half of them, at most 32, from the front
+//! outside:  a queue under a lock; a place takes its share of it, at most 32
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. `ready` of a queue is its length as its last user left it.
+//! 2. What belongs to a place and has no lock is touched through its [`Place`].
+//! 3. Nobody is inside two queues: a thief goes out with what it has taken before it enters its own.
+//!
+//! # Orderings
+//!
+//! `ready` is Relaxed, a hint while others run. For the final look of who goes to sleep it is exact: whoever creates a task tells afterwards, and `light` and
+//! `heavy` are between (see `sleeping.rs`).
+//!
+//! Source: Blumofe and Leiserson 1999 for stealing the oldest; half at once, Hendler and Shavit 2002; which is left to its owner until a last pass is Go's.
+
+use core::cell::Cell;
+use core::fmt;
+use std::collections::VecDeque;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use stanchion_spin::TestAndSet;
+
+use super::resources::{Resources, keeps_resources};
+use super::{Place, Plan, Strategy, Told};
+use crate::biased::Biased;
+use crate::control_block::{Chain, Stack, Task};
+use crate::locked::Locked;
+use crate::metrics::Count;
+
+/// The most that is moved between two queues at a time.
+const BATCH: usize = 32;
+
+/// How often a place looks for others' tasks in vain before it takes the only one that another has.
+const PASSES: u32 = 4;
+
+/// A place looks first at what came from outside once in so many tasks, so that this is not forgotten while places create for themselves.
+const OUTSIDE_FIRST: u32 = 61;
+
+/// Free blocks that a place keeps, unless the plan says otherwise.
+const THRESHOLD: usize = 64;
+
+/// Ready queues that their owners use without a lock, and thieves.
+///
+/// | | |
+/// | --- | --- |
+/// | locked instructions in a task's life | none, if it runs where it was created |
+/// | a theft | about a microsecond, for at most 32 tasks; the victim's processor is interrupted where [`machine::asymmetric`] is free, else the owner fences |
+/// | order | own tasks newest first; [`create_last`](Strategy::create_last) after them, oldest first; from outside oldest first |
+/// | memory | as many blocks as were in use at a time, and at most 64 for each place |
+///
+/// ```
+/// use stanchion_threadpool::strategy::{Place, Plan, Strategy, WorkStealing};
+///
+/// let ready = WorkStealing::new(&Plan::new(2));
+/// // SAFETY: one of each number.
+/// let (mine, other) = unsafe { (Place::new(0), Place::new(1)) };
+/// for _ in 0..8 {
+///     let _ = ready.create(Some(&mine), |_| {});
+/// }
+/// // The other place takes half, and starts with one of them.
+/// let stolen = ready.next(&other, None, &mut None).unwrap();
+/// assert_eq!(ready.len(), 7);
+/// ready.release(Some(&other), stolen);
+/// ```
+pub struct WorkStealing {
+    places: Box<[CachePadded<Local>]>,
+    outside: CachePadded<Outside>,
+    /// Places below have been used.
+    used: CachePadded<AtomicUsize>,
+    resources: Resources<TestAndSet>,
+}
+
+/// What a place has.
+struct Local {
+    queue: Biased<VecDeque<Task>>,
+    /// Invariant 1.
+    ready: AtomicUsize,
+    steals: Count,
+    failed: Count,
+    own: Own,
+}
+
+/// What only the place itself uses (Invariant 2).
+struct Own {
+    began: Cell<bool>,
+    random: Cell<u32>,
+    turns: Cell<u32>,
+    in_vain: Cell<u32>,
+}
+
+// SAFETY: `own` is touched by the thread that has the place (Invariant 2); the rest is atomic, or has its lock.
+unsafe impl Sync for Local {}
+
+struct Outside {
+    queue: Locked<TestAndSet, Chain<Task>>,
+    ready: AtomicUsize,
+    /// Places that share it.
+    active: AtomicUsize,
+}
+
+impl WorkStealing {
+    #[inline]
+    fn local(&self, place: &Place) -> &Local {
+        &self.places[place.index()]
+    }
+
+    fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
+        let task = self.resources.blocks.take(place);
+        fill(&task);
+        let ready =
+            match place {
+                Some(place) => {
+                    let local = self.local(place);
+                    if !local.own.began.get() {
+                        self.begin(place);
+                    }
+                    // SAFETY: this thread has the place, and no section comes here again.
+                    unsafe {
+                        local.enter(|queue| {
+                            if last { queue.push_front(task) } else { queue.push_back(task) }
+                        })
+                    }
+                }
+                None => self.outside.queue.with(|queue| {
+                    queue.push_back(task);
+                    // Relaxed: see the head of the file.
+                    self.outside.ready.store(queue.len(), Ordering::Relaxed);
+                    queue.len()
+                }),
+            };
+        Told::Anyone(ready)
+    }
+
+    /// The place is used for the first time.
+    #[cold]
+    fn begin(&self, place: &Place) {
+        self.local(place).own.began.set(true);
+        // Relaxed: as for `ready`: what the place has, it creates after this.
+        self.used.fetch_max(place.index() + 1, Ordering::Relaxed);
+    }
+
+    /// Takes a share of what came from outside; all but the first goes into the place's own queue.
+    fn take_outside(&self, place: &Place) -> Option<Task> {
+        // Relaxed: see the head of the file.
+        if self.outside.ready.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut share = self.outside.queue.with(|queue| {
+            // Relaxed: a hint.
+            let active = self.outside.active.load(Ordering::Relaxed);
+            let share = queue.split_front((queue.len() / active + 1).min(BATCH));
+            // Relaxed: as above.
+            self.outside.ready.store(queue.len(), Ordering::Relaxed);
+            share
+        });
+        let first = share.pop_front();
+        self.keep(place, share);
+        first
+    }
+
+    /// Puts what was taken elsewhere behind the place's own, the oldest to be run first.
+    fn keep(&self, place: &Place, mut taken: Chain<Task>) {
+        if taken.is_empty() {
+            return;
+        }
+        let local = self.local(place);
+        // SAFETY: this thread has the place, and no section comes here again.
+        unsafe {
+            local.enter(|queue| {
+                while let Some(task) = taken.pop_front() {
+                    queue.push_front(task);
+                }
+            });
+        }
+    }
+
+    /// Takes half of what another place has.
+    fn steal(&self, place: &Place) -> Option<Task> {
+        let own = &self.local(place).own;
+        // Relaxed: see the head of the file.
+        let used = self.used.load(Ordering::Relaxed);
+        let start = own.random() as usize % used.max(1);
+        let fewest = if own.in_vain.get() >= PASSES { 1 } else { 2 };
+        for victim in (start..used).chain(0..start) {
+            if victim != place.index()
+                && let Some(task) = self.steal_from(place, victim, fewest)
+            {
+                own.in_vain.set(0);
+                return Some(task);
+            }
+        }
+        own.in_vain.set(own.in_vain.get().saturating_add(1));
+        None
+    }
+
+    fn steal_from(&self, place: &Place, victim: usize, fewest: usize) -> Option<Task> {
+        let local = self.local(place);
+        let victim = &self.places[victim];
+        // Relaxed: see the head of the file.
+        if victim.ready.load(Ordering::Relaxed) < fewest {
+            return None;
+        }
+        let taken = victim.queue.steal(|queue| {
+            let mut taken = Chain::new();
+            for task in queue.drain(..queue.len().div_ceil(2).min(BATCH)) {
+                taken.push_back(task);
+            }
+            // Relaxed: as above.
+            victim.ready.store(queue.len(), Ordering::Relaxed);
+            taken
+        });
+        let first = taken.and_then(|mut taken| {
+            let first = taken.pop_front();
+            self.keep(place, taken);
+            first
+        });
+        if first.is_some() {
+            local.steals.add(1)
+        } else {
+            local.failed.add(1)
+        }
+        first
+    }
+}
+
+impl Local {
+    fn new(index: usize) -> Self {
+        Self {
+            queue: Biased::new(VecDeque::new()),
+            ready: AtomicUsize::fresh(0),
+            steals: Count::new(),
+            failed: Count::new(),
+            own: Own {
+                began: Cell::new(false),
+                random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
+                turns: Cell::new(0),
+                in_vain: Cell::new(0),
+            },
+        }
+    }
+
+    /// Uses the queue as its owner, and notes its length. Returns that.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Biased::own`].
+    #[inline]
+    unsafe fn enter(&self, section: impl FnOnce(&mut VecDeque<Task>)) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.queue.own(|queue| {
+                section(queue);
+                // Relaxed: see the head of the file.
+                self.ready.store(queue.len(), Ordering::Relaxed);
+                queue.len()
+            })
+        }
+    }
+}
+
+impl Own {
+    /// The next of a row of pseudo-random numbers (Marsaglia's xorshift).
+    fn random(&self) -> u32 {
+        let mut word = self.random.get();
+        word ^= word << 13;
+        word ^= word >> 17;
+        word ^= word << 5;
+        self.random.set(word);
+        word
+    }
+
+    /// Whether it is the turn of what came from outside.
+    #[inline]
+    fn outside_first(&self) -> bool {
+        let turn = self.turns.get() + 1;
+        self.turns.set(if turn == OUTSIDE_FIRST { 0 } else { turn });
+        turn == OUTSIDE_FIRST
+    }
+}
+
+// SAFETY: a task is in one queue from its `create` to the `next` that takes it, or in the hands of who moves it from one to another; its block is free from then
+// on until it comes back. A mover has searched, so it is awake and runs what it moves; `is_ready` looks at all queues.
+unsafe impl Strategy for WorkStealing {
+    const NAME: &'static str = "work stealing";
+
+    fn new(plan: &Plan) -> Self {
+        let plan = Plan { threshold: plan.threshold.or(Some(THRESHOLD)), ..plan.clone() };
+        let resources = Resources::new(&plan);
+        Self {
+            places: (0..plan.places).map(|index| CachePadded::new(Local::new(index))).collect(),
+            outside: CachePadded::new(Outside {
+                queue: Locked::new(Chain::new()),
+                ready: AtomicUsize::fresh(0),
+                active: AtomicUsize::fresh(plan.active.max(1)),
+            }),
+            used: CachePadded::new(AtomicUsize::fresh(0)),
+            resources,
+        }
+    }
+
+    #[inline]
+    fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+        self.create_at(place, false, fill)
+    }
+
+    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+        self.create_at(place, true, fill)
+    }
+
+    #[inline]
+    fn next(
+        &self,
+        place: &Place,
+        finished: Option<Task>,
+        hand: &mut Option<Stack>,
+    ) -> Option<Task> {
+        self.resources.finish(place, finished);
+        let local = self.local(place);
+        if !local.own.began.get() {
+            self.begin(place);
+        }
+        let outside = local.own.outside_first().then(|| self.take_outside(place)).flatten();
+        let task = outside.or_else(|| {
+            let mut task = None;
+            // Relaxed: the place's own, to which thieves do not add.
+            if local.ready.load(Ordering::Relaxed) > 0 {
+                // SAFETY: this thread has the place, and no section comes here again.
+                unsafe { local.enter(|queue| task = queue.pop_back()) };
+            }
+            task
+        });
+        let task = task.or_else(|| self.take_outside(place)).or_else(|| self.steal(place))?;
+        self.resources.start(place, hand);
+        Some(task)
+    }
+
+    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
+        self.steal_from(place, victim, 1)
+    }
+
+    fn is_ready(&self, _: &Place) -> bool {
+        // Relaxed: see the head of the file; so below.
+        let used = self.used.load(Ordering::Relaxed);
+        self.outside.ready.load(Ordering::Relaxed) > 0
+            || self.places[..used].iter().any(|place| place.ready.load(Ordering::Relaxed) > 0)
+    }
+
+    fn resize(&self, active: usize) {
+        // Relaxed: a hint.
+        self.outside.active.store(active.max(1), Ordering::Relaxed);
+    }
+
+    fn len(&self) -> usize {
+        // Relaxed: out of date when it is returned.
+        let outside = self.outside.ready.load(Ordering::Relaxed);
+        self.places.iter().map(|place| place.ready.load(Ordering::Relaxed)).sum::<usize>() + outside
+    }
+
+    fn steals(&self, place: usize) -> (u64, u64) {
+        (self.places[place].steals.get(), self.places[place].failed.get())
+    }
+
+    fn label(&self) {
+        machine::label(&self.places[..], "ready queues");
+        machine::label(&*self.outside, "outside queue");
+        self.resources.label();
+    }
+
+    keeps_resources!();
+}
+
+impl fmt::Debug for WorkStealing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkStealing").field("ready", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,305 @@
+//! A worker: one thread of a pool, as what runs on it sees it.
+//!
+//! What is here is the same for every strategy, and is what a task that runs can ask for: fork ([`join`](Worker::join)), create, wait. The thread's loop is
+//! the registry's.
+//!
+//! # Waiting for what another runs
+//!
+//! | [`Wait`] | what the worker does meanwhile | its stack | holding a lock meanwhile |
+//! | --- | --- | --- | --- |
+//! | `Any` | any ready task, to a depth of [`MOST_NESTED`] | at most so many tasks above each other | may deadlock with a task that wants it |
+//! | `Leapfrog` | what the thief has ready, which is part of what is waited for | as deep as the program run by one thread | only tasks of the same work |
+//! | `Isolated` | nothing | does not grow | safe |
+//! | `Park` | nothing, and a spare thread takes its seat | does not grow | safe |
+//!
+//! # Invariants
+//!
+//! 1. A worker lies on its thread's stack, and [`CURRENT`] points to it while it does.
+//! 2. Its registry lives longer than the worker.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+
+use machine::clock::{self, Ticks};
+
+use crate::blocking::Lent;
+use crate::control_block::Task;
+use crate::deferred::Pending;
+use crate::job::{self, Fate};
+use crate::latch::Latch;
+use crate::metrics::Counters;
+use crate::registry::{Common, Core, Order};
+use crate::strategy::Place;
+
+/// How many tasks a worker that waits may run one inside the other, before it waits without running any.
+pub const MOST_NESTED: usize = 64;
+
+machine::thread_local! {
+    /// The worker that the thread is, if it is one (Invariant 1).
+    static CURRENT: Cell<*const Worker> = Cell::new(core::ptr::null());
+}
+
+/// What a worker does while it waits for a task that another one runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// Runs any task that is ready, one inside the other up to [`MOST_NESTED`], then none. The processors are never idle while there is work, and a task
+    /// that waits may find an unrelated one on top of it: do not hold a lock.
+    #[default]
+    Any,
+    /// Runs only what the thief has ready: parts of what is waited for (Wagner and Calder 1993). Strategies with a central queue do not know
+    /// whose task is whose, and run nothing.
+    Leapfrog,
+    /// Runs nothing but the tasks of the scope it waits for. Locks may be held across a `join`; the processor is idle meanwhile.
+    Isolated,
+    /// Runs nothing but the tasks of the scope it waits for, and lends its seat to a spare thread as [`blocking`](crate::blocking) does.
+    Park,
+}
+
+/// A thread of a pool, for the tasks that run on it.
+///
+/// [`join`](Self::join) on a worker is the cheapest fork there is here: a task gets one from [`ThreadPool::install_with`](crate::ThreadPool::install_with) and
+/// hands it down.
+///
+/// ```
+/// use stanchion_threadpool::{ThreadPool, Worker};
+///
+/// fn fib(worker: &Worker, n: u32) -> u64 {
+///     if n < 2 {
+///         return n.into();
+///     }
+///     let (a, b) = worker.join(|worker| fib(worker, n - 1), |worker| fib(worker, n - 2));
+///     a + b
+/// }
+/// let pool = ThreadPool::new(2)?;
+/// assert_eq!(pool.install_with(|worker| fib(worker, 20)), 6_765);
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+pub struct Worker {
+    pub(crate) pending: Pending,
+    common: *const Common,
+    core: *const dyn Core,
+    place: Place,
+    nested: Cell<usize>,
+    /// Neither `Send` nor `Sync`.
+    one_thread: PhantomData<*const ()>,
+}
+
+impl Worker {
+    /// # Safety
+    ///
+    /// `core` lives longer than what is returned (Invariant 2), and the place is the caller's.
+    pub(crate) unsafe fn new(core: *const dyn Core, place: Place) -> Self {
+        // SAFETY: alive.
+        let common = unsafe { &*core }.common();
+        Self {
+            pending: Pending::new(),
+            common,
+            core,
+            place,
+            nested: Cell::new(0),
+            one_thread: PhantomData,
+        }
+    }
+
+    /// Runs `body` with the thread known to be this worker.
+    pub(crate) fn enter<R>(&self, body: impl FnOnce() -> R) -> R {
+        struct Leave(*const Worker);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                CURRENT.with(|current| current.set(self.0));
+            }
+        }
+        let _leave = Leave(CURRENT.with(|current| current.replace(self)));
+        body()
+    }
+
+    /// Calls `body` with the worker that the calling thread is, if it is one.
+    #[inline]
+    pub(crate) fn with_current<R>(body: impl FnOnce(Option<&Self>) -> R) -> R {
+        let current = CURRENT.with(Cell::get);
+        // SAFETY: Invariant 1: it lies below on this stack.
+        body(unsafe { current.as_ref() })
+    }
+
+    /// Its number, from 0; what [`current_thread_index`](crate::current_thread_index) returns on it.
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.place.index()
+    }
+
+    #[inline]
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    #[inline]
+    pub(crate) fn common(&self) -> &Common {
+        // SAFETY: Invariant 2.
+        unsafe { &*self.common }
+    }
+
+    #[inline]
+    pub(crate) fn core(&self) -> &(dyn Core + 'static) {
+        // SAFETY: Invariant 2.
+        unsafe { &*self.core }
+    }
+
+    /// Whether it is a worker of this pool.
+    #[inline]
+    pub(crate) fn belongs_to(&self, common: &Common) -> bool {
+        core::ptr::eq(self.common, common)
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.common().seat(self.index()).counters
+    }
+
+    /// Creates a task that is `body`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`job::fill`].
+    #[inline]
+    pub(crate) unsafe fn create<F: FnOnce(&Worker, Fate)>(&self, order: Order, body: F) {
+        let mut body = Some(body);
+        self.core().create(Some(&self.place), order, &mut |task| {
+            if let Some(body) = body.take() {
+                // SAFETY: the caller's promise.
+                unsafe { job::fill(task, body) };
+            }
+        });
+    }
+
+    /// Runs a task that is ready, if there is one: for a task that has to wait for something that the pool does not know of.
+    ///
+    /// ```
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(1)?;
+    /// assert!(!pool.install_with(|worker| worker.yield_now()), "nothing was ready");
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn yield_now(&self) -> bool {
+        self.common().run_mail(self);
+        match self.core().next(&self.place, None) {
+            Some(task) => {
+                self.run(task);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Runs a task and gives its block back.
+    pub(crate) fn run(&self, task: Task) {
+        self.counters().tasks.add(1);
+        // SAFETY: out of the strategy, so filled and not run yet.
+        if let Some(block) = unsafe { job::run(task, self, self.common().fate()) } {
+            self.core().release(&self.place, block);
+        }
+    }
+
+    /// Waits until the latch is set, as the pool's [`Wait`] says. `thief` says whose queue holds parts of what is waited for, if that is known.
+    ///
+    /// `own` runs a task of the scope that is waited for, if there is one that nobody has begun, for workers that run nothing else.
+    pub(crate) fn wait_for(
+        &self,
+        latch: &Latch,
+        thief: impl Fn() -> Option<usize>,
+        own: impl Fn(&Self) -> bool,
+    ) {
+        let nested = self.nested.get();
+        match self.common().wait() {
+            Wait::Any if nested < MOST_NESTED => {
+                self.nested.set(nested + 1);
+                self.help_until(latch);
+                self.nested.set(nested);
+            }
+            Wait::Leapfrog => self.sleep_until(latch, |worker| {
+                if own(worker) {
+                    return true;
+                }
+                let task = thief().and_then(|thief| worker.core().next_of(&worker.place, thief));
+                let found = task.is_some();
+                if let Some(task) = task {
+                    worker.run(task);
+                }
+                found
+            }),
+            Wait::Any | Wait::Isolated => self.sleep_until(latch, own),
+            Wait::Park => {
+                while own(self) {}
+                if !latch.is_set() {
+                    let _lent = Lent::to(self.core());
+                    self.sleep_until(latch, own);
+                }
+            }
+        }
+    }
+
+    /// Runs whatever is ready until the latch is set.
+    fn help_until(&self, latch: &Latch) {
+        while !latch.is_set() {
+            self.common().run_mail(self);
+            let task = self.core().next(&self.place, None);
+            match task.or_else(|| self.core().search(self, &|| latch.is_set(), &|| latch.watch())) {
+                Some(task) => self.run(task),
+                None => continue,
+            }
+        }
+    }
+
+    /// Runs only what `own` finds until the latch is set.
+    fn sleep_until(&self, latch: &Latch, own: impl Fn(&Self) -> bool) {
+        while !latch.is_set() {
+            self.common().run_mail(self);
+            if !own(self) {
+                let common = self.common();
+                common.spin_until(|| latch.is_set() || common.has_mail(self));
+                common
+                    .sleeping
+                    .sleep_apart(self.index(), || latch.watch() && !common.has_mail(self));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker").field("index", &self.index()).finish_non_exhaustive()
+    }
+}
+
+/// When a worker may publish the next deferred task: at once after a quiet time, then every few microseconds.
+pub(crate) struct Bucket(Cell<Option<Ticks>>);
+
+/// What publishing one costs both sides, some times over.
+const PUBLICATION_NS: u64 = 5_000;
+
+/// How many may follow each other at once.
+const BURST: u64 = 8;
+
+impl Bucket {
+    pub(crate) const fn new() -> Self {
+        Self(Cell::new(None))
+    }
+
+    /// Takes one out, if there is one: at most [`BURST`] at once, and one each [`PUBLICATION_NS`] on average.
+    pub(crate) fn take(&self) -> bool {
+        let now = clock::now();
+        let from = self.0.get().map_or(now, |from| from.max(now));
+        if from.nanos_since(now) > (BURST - 1) * PUBLICATION_NS {
+            return false;
+        }
+        self.0.set(Some(from.plus_nanos(PUBLICATION_NS)));
+        true
+    }
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! What the tests of strategies share.
+#![allow(dead_code)]
+
+use std::cell::Cell;
+
+use lock_api::RawMutex;
+use stanchion_spin::TestAndSet;
+use stanchion_threadpool::{Place, Strategy, Task, WORDS};
+
+/// All places of a strategy that has just been made.
+pub(crate) fn places(count: usize) -> Vec<Place> {
+    // SAFETY: each caller asks once for each strategy.
+    (0..count).map(|index| unsafe { Place::new(index) }).collect()
+}
+
+/// Writes `value` into the first and the last word.
+pub(crate) fn fill(task: &Task, value: usize) {
+    let first = task.words();
+    // SAFETY: a task has so many words.
+    let last = unsafe { first.add(WORDS - 1) };
+    // SAFETY: whoever fills a task has it alone; so below.
+    unsafe { first.write(value) };
+    // SAFETY: as above.
+    unsafe { last.write(!value) };
+}
+
+/// What was written.
+pub(crate) fn value(task: &Task) -> usize {
+    let first = task.words();
+    // SAFETY: a task has so many words.
+    let last = unsafe { first.add(WORDS - 1) };
+    // SAFETY: the task was filled, and is the caller's.
+    let value = unsafe { first.read() };
+    // SAFETY: as above.
+    assert_eq!(unsafe { last.read() }, !value, "written by two");
+    value
+}
+
+/// Takes everything out, each place what it finds, after all have left.
+pub(crate) fn drain(strategy: &impl Strategy, places: &[Place]) -> Vec<usize> {
+    let mut values = Vec::new();
+    for place in places {
+        let _ = strategy.leave(place);
+    }
+    for place in places {
+        // What was handed to it by those who have left after it.
+        let mut finished = None;
+        while let Some(task) = strategy.next(place, finished.take(), &mut None) {
+            values.push(value(&task));
+            finished = Some(task);
+        }
+    }
+    assert!(strategy.is_empty(), "{} left", strategy.len());
+    values
+}
+
+thread_local! {
+    static ACQUISITIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How often the calling thread has acquired a [`Counting`] lock.
+pub(crate) fn acquisitions() -> u64 {
+    ACQUISITIONS.get()
+}
+
+/// A lock that counts.
+#[derive(Debug)]
+pub(crate) struct Counting(TestAndSet);
+
+// SAFETY: the inner lock's.
+unsafe impl RawMutex for Counting {
+    const INIT: Self = Self(TestAndSet::INIT);
+    type Guard = <TestAndSet as RawMutex>::Guard;
+
+    fn lock(&self) -> Self::Guard {
+        ACQUISITIONS.set(ACQUISITIONS.get() + 1);
+        self.0.lock()
+    }
+
+    fn try_lock(&self) -> Option<Self::Guard> {
+        self.0.try_lock().inspect(|_| ACQUISITIONS.set(ACQUISITIONS.get() + 1))
+    }
+
+    unsafe fn unlock(&self, guard: Self::Guard) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.unlock(guard) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}

@@ -1,0 +1,195 @@
+//! What the paper says of its five strategies, where it can be counted.
+
+mod common;
+
+use common::{Counting, acquisitions, fill, places, value};
+use stanchion_threadpool::strategy::{
+    Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Order, Own, Random,
+    SingleLock,
+};
+use stanchion_threadpool::{Link, Plan, Stack, Strategy, Task, Told};
+
+const TASKS: u64 = 1_000;
+
+/// Acquisitions in the lives of `TASKS` tasks of one place, each created by the one before: the paper's null threads.
+fn null_threads<S: Strategy>(threshold: usize, stacks: bool) -> u64 {
+    let plan = Plan { threshold: Some(threshold), stacks, ..Plan::new(2) };
+    let (strategy, places) = (S::new(&plan), places(2));
+    let place = &places[0];
+    let mut links: Vec<Link> = (0..4).map(|_| Link::new()).collect();
+    if stacks {
+        for link in &mut links {
+            // SAFETY: the links live until the strategy does not, and are used by nobody else.
+            strategy.give_stack(Some(place), unsafe { Stack::new(link.into()) });
+        }
+    }
+    let mut hand = None;
+    let _ = strategy.create(Some(place), |_| {});
+    let mut task = strategy.next(place, None, &mut hand);
+    let before = acquisitions();
+    for _ in 0..TASKS {
+        let _ = strategy.create(Some(place), |_| {});
+        task = strategy.next(place, task, &mut hand);
+        assert!(task.is_some() && hand.is_some() == stacks);
+    }
+    acquisitions() - before
+}
+
+#[test]
+fn a_life_has_as_many_acquisitions_as_the_paper_says() {
+    assert_eq!(null_threads::<SingleLock<Counting>>(2, false), 2 * TASKS);
+    assert_eq!(null_threads::<SingleLock<Counting>>(2, true), 2 * TASKS);
+    assert_eq!(null_threads::<MultipleLocks<Counting>>(2, false), 4 * TASKS);
+    assert_eq!(null_threads::<MultipleLocks<Counting>>(2, true), 6 * TASKS);
+    // Two blocks alternate: with T at least 4 they never leave the place; and its stack stays in its hand.
+    for stacks in [false, true] {
+        assert_eq!(null_threads::<LocalFreeList<Counting>>(4, stacks), 2 * TASKS);
+        assert_eq!(null_threads::<IdleQueue<Counting>>(4, stacks), 2 * TASKS);
+        assert_eq!(null_threads::<LocalReadyQueue<Counting>>(4, stacks), 2 * TASKS);
+        let random = null_threads::<LocalReadyQueue<Counting, Fifo, Random>>(4, stacks);
+        assert_eq!(random, 2 * TASKS, "an empty queue is not locked");
+    }
+}
+
+#[test]
+fn an_idle_place_is_handed_its_task_by_one_acquisition_of_the_creator_and_none_of_its_own() {
+    let (strategy, places) = (IdleQueue::<Counting>::new(&Plan::new(2)), places(2));
+    let (creator, idler) = (&places[0], &places[1]);
+    for round in 0..100 {
+        strategy.idle(idler);
+        let before = acquisitions();
+        let told = strategy.create(Some(creator), |task| fill(task, round));
+        assert_eq!(told, Told::Place(1));
+        assert_eq!(acquisitions() - before, 1);
+        assert!(strategy.is_ready(idler) && !strategy.is_ready(creator));
+        let task = strategy.next(idler, None, &mut None).unwrap();
+        assert_eq!(acquisitions() - before, 1);
+        assert_eq!(value(&task), round);
+        strategy.release(Some(idler), task);
+    }
+}
+
+#[test]
+fn an_idle_place_does_not_queue_itself_when_there_is_backlog() {
+    let (strategy, places) = (IdleQueue::<Counting>::new(&Plan::new(2)), places(2));
+    assert_eq!(strategy.create(None, |_| {}), Told::Anyone(1));
+    strategy.idle(&places[1]);
+    assert_eq!(strategy.create(None, |_| {}), Told::Anyone(2));
+}
+
+#[test]
+fn the_place_that_queued_itself_last_is_taken_first_and_one_that_left_is_not() {
+    let (strategy, places) = (IdleQueue::<Counting>::new(&Plan::new(3)), places(3));
+    places.iter().for_each(|place| strategy.idle(place));
+    assert_eq!(strategy.leave(&places[1]), None);
+    assert_eq!(strategy.create(None, |task| fill(task, 5)), Told::Place(2));
+    // What it was handed goes to the next idle place, and if there is none, to the ready queue.
+    assert_eq!(strategy.leave(&places[2]), Some(Told::Place(0)));
+    assert_eq!(strategy.leave(&places[0]), Some(Told::Anyone(1)));
+    let task = strategy.next(&places[1], None, &mut None).unwrap();
+    assert_eq!(value(&task), 5);
+}
+
+#[test]
+fn nobody_takes_a_lock_to_see_that_there_is_nothing() {
+    fn none<S: Strategy>() {
+        let (strategy, places) = (S::new(&Plan::new(4)), places(4));
+        for _ in 0..10 {
+            assert!(!strategy.is_ready(&places[2]));
+            assert_eq!(strategy.next(&places[2], None, &mut None), None);
+        }
+    }
+    let before = acquisitions();
+    none::<SingleLock<Counting>>();
+    none::<MultipleLocks<Counting>>();
+    none::<LocalFreeList<Counting>>();
+    none::<IdleQueue<Counting>>();
+    none::<LocalReadyQueue<Counting>>();
+    assert_eq!(acquisitions(), before);
+}
+
+#[test]
+fn queues_keep_their_order() {
+    fn order<S: Strategy, O: Order>(expected: [usize; 4]) {
+        let (strategy, places) = (S::new(&Plan::new(1)), places(1));
+        let place = &places[0];
+        for new in 0..3 {
+            let _ = strategy.create(Some(place), |task| fill(task, new));
+        }
+        let _ = strategy.create_last(Some(place), |task| fill(task, 3));
+        let next = || strategy.next(place, None, &mut None);
+        let found: Vec<usize> = std::iter::from_fn(next).map(|task| value(&task)).collect();
+        assert_eq!(found, expected, "{}", S::NAME);
+    }
+    fn both<F: Strategy, L: Strategy>() {
+        order::<F, Fifo>([0, 1, 2, 3]);
+        order::<L, Lifo>([2, 1, 0, 3]);
+    }
+    both::<SingleLock, SingleLock<Counting, Lifo>>();
+    both::<MultipleLocks, MultipleLocks<Counting, Lifo>>();
+    both::<LocalFreeList, LocalFreeList<Counting, Lifo>>();
+    both::<IdleQueue, IdleQueue<Counting, Lifo>>();
+    both::<LocalReadyQueue, LocalReadyQueue<Counting, Lifo, Own>>();
+}
+
+#[test]
+fn a_place_looks_into_its_own_queue_first_and_then_into_all() {
+    let plan = Plan { queues: Some(3), ..Plan::new(4) };
+    let (strategy, places) = (LocalReadyQueue::<Counting>::new(&plan), places(4));
+    for (new, place) in places.iter().enumerate() {
+        let _ = strategy.create(Some(place), |task| fill(task, new));
+    }
+    // The fourth shares the first's queue.
+    let found = |place: usize| {
+        let next = || strategy.next(&places[place], None, &mut None);
+        next().map(|task| value(&task))
+    };
+    assert_eq!(found(1), Some(1));
+    assert_eq!(found(1), Some(2));
+    assert_eq!([found(3), found(3), found(3)], [Some(0), Some(3), None]);
+}
+
+#[test]
+fn stacks_in_are_stacks_out() {
+    fn all<S: Strategy>(leaves_it_in_hand: bool) {
+        let links: Vec<Link> = (0..5).map(|_| Link::new()).collect();
+        let plan = Plan { stacks: true, ..Plan::new(2) };
+        let (strategy, places) = (S::new(&plan), places(2));
+        for (link, place) in links.iter().zip([0, 0, 1, 1, 2]) {
+            // SAFETY: the links live longer than the strategy, and are used by nobody else.
+            strategy.give_stack(places.get(place), unsafe { Stack::new(link.into()) });
+        }
+        let (mut hand, mut task): (_, Option<Task>) = (None, None);
+        let _ = strategy.create(None, |_| {});
+        task = strategy.next(&places[0], task, &mut hand);
+        assert!(hand.is_some(), "{}: a task that starts gets a stack", S::NAME);
+        assert_eq!(strategy.next(&places[0], task, &mut hand), None);
+        assert_eq!(hand.is_some(), leaves_it_in_hand, "{}", S::NAME);
+        if let Some(stack) = hand {
+            strategy.give_stack(Some(&places[0]), stack);
+        }
+        let here = std::iter::from_fn(|| strategy.take_stack(Some(&places[0])));
+        let mut found: Vec<_> = here.map(|stack| stack.link()).collect();
+        found.extend(strategy.take_stack(Some(&places[1])).map(|stack| stack.link()));
+        found.sort_unstable();
+        assert!(found.into_iter().eq(links.iter().map(std::ptr::NonNull::from)), "{}", S::NAME);
+    }
+    all::<SingleLock>(false);
+    all::<MultipleLocks>(false);
+    all::<LocalFreeList>(true);
+    all::<IdleQueue>(true);
+    all::<LocalReadyQueue>(true);
+}
+
+#[test]
+#[should_panic(expected = "Plan::stacks is false")]
+fn a_stack_for_a_strategy_without_stacks_is_refused() {
+    let link = Link::new();
+    let strategy = LocalFreeList::<Counting>::new(&Plan::new(1));
+    // SAFETY: the link lives longer than the strategy, and is used by nobody else.
+    strategy.give_stack(None, unsafe { Stack::new((&link).into()) });
+}
+
+static_assertions::assert_impl_all!(IdleQueue: Send, Sync, std::fmt::Debug);
+static_assertions::assert_impl_all!(LocalReadyQueue: Send, Sync, std::fmt::Debug);
+static_assertions::assert_not_impl_any!(stanchion_threadpool::Place: Send, Sync, Clone);

@@ -1,0 +1,256 @@
+//! What every strategy must do, asked of each: tasks in are tasks out, each once.
+//!
+//! A strategy is a line of the list at the end.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+
+use common::{drain, fill, places, value};
+use proptest::prelude::{ProptestConfig, any, prop_oneof, proptest};
+use proptest::strategy::Strategy as Generator;
+use stanchion_competitive::RawPolicyMutex;
+use stanchion_spin::{Mcs, TestAndSet, Ticket};
+use stanchion_threadpool::strategy::{
+    Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own, Random, SingleLock,
+    TwoChoices,
+};
+use stanchion_threadpool::{Place, Plan, Strategy, Task, Told};
+
+const PLACES: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// By a place, or by somebody without one; to run last or not.
+    Create(Option<usize>, bool),
+    /// Starts a task, and finishes the one before if there is one.
+    Next(usize),
+    Release(usize),
+    ReleaseOutside(usize),
+    Idle(usize),
+    Leave(usize),
+}
+
+fn step() -> impl Generator<Value = Step> {
+    let place = 0..PLACES;
+    prop_oneof![
+        4 => (proptest::option::of(place.clone()), any::<bool>()).prop_map(|(place, last)| Step::Create(place, last)),
+        4 => place.clone().prop_map(Step::Next),
+        1 => place.clone().prop_map(Step::Release),
+        1 => place.clone().prop_map(Step::ReleaseOutside),
+        2 => place.clone().prop_map(Step::Idle),
+        1 => place.prop_map(Step::Leave),
+    ]
+}
+
+/// What is known of a strategy from what was done with it.
+#[derive(Default)]
+struct Known {
+    created: usize,
+    /// Tasks that anybody may take.
+    ready: BTreeSet<usize>,
+    /// Tasks for one place.
+    handed: BTreeMap<usize, BTreeSet<usize>>,
+    most_in_use: usize,
+}
+
+impl Known {
+    fn told(&mut self, tasks: BTreeSet<usize>, told: Told) {
+        match told {
+            Told::Anyone(ready) => {
+                assert!(ready >= 1, "there is one at least where the last one was put");
+                self.ready.extend(tasks);
+            }
+            Told::Place(place) => self.handed.entry(place).or_default().extend(tasks),
+        }
+    }
+
+    fn ready(&self) -> usize {
+        self.ready.len() + self.handed.values().map(BTreeSet::len).sum::<usize>()
+    }
+
+    fn taken(&mut self, place: usize, task: usize) {
+        let handed = self.handed.get_mut(&place).is_some_and(|tasks| tasks.remove(&task));
+        assert!(handed || self.ready.remove(&task), "{task} is not ready, or somebody else's");
+    }
+
+    fn none_for(&self, place: usize) -> bool {
+        self.ready.is_empty() && self.handed.get(&place).is_none_or(BTreeSet::is_empty)
+    }
+}
+
+/// One thread in the shoes of all places.
+fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
+    let (strategy, places) = (S::new(plan), places(PLACES));
+    let mut known = Known::default();
+    let mut hands: [Vec<Task>; PLACES] = Default::default();
+    for &step in steps {
+        match step {
+            Step::Create(place, last) => {
+                let task = known.created;
+                known.created += 1;
+                let place = place.map(|place| &places[place]);
+                let told = if last {
+                    strategy.create_last(place, |block| fill(block, task))
+                } else {
+                    strategy.create(place, |block| fill(block, task))
+                };
+                known.told([task].into(), told);
+            }
+            Step::Next(place) => {
+                let ready = strategy.is_ready(&places[place]);
+                let next = strategy.next(&places[place], hands[place].pop(), &mut None);
+                assert!(ready || next.is_none(), "it was said to find nothing");
+                match next {
+                    Some(task) => {
+                        known.taken(place, value(&task));
+                        hands[place].push(task);
+                    }
+                    None => assert!(known.none_for(place), "a task was not found"),
+                }
+            }
+            Step::Release(place) => {
+                if let Some(task) = hands[place].pop() {
+                    strategy.release(Some(&places[place]), task);
+                }
+            }
+            Step::ReleaseOutside(place) => {
+                if let Some(task) = hands[place].pop() {
+                    strategy.release(None, task);
+                }
+            }
+            Step::Idle(place) => strategy.idle(&places[place]),
+            Step::Leave(place) => {
+                let told = strategy.leave(&places[place]);
+                let left = known.handed.remove(&place).unwrap_or_default();
+                match told {
+                    Some(told) => known.told(left, told),
+                    None => assert!(left.is_empty(), "a task is lost"),
+                }
+            }
+        }
+        assert_eq!(strategy.len(), known.ready());
+        let running: usize = hands.iter().map(Vec::len).sum();
+        known.most_in_use = known.most_in_use.max(known.ready() + running);
+    }
+    // The most in use, what a threshold and four lists allow, and what idle places hold.
+    let most = known.most_in_use + (PLACES + 1) * plan.threshold.unwrap_or(PLACES).max(2) + PLACES;
+    assert!(strategy.blocks() <= most, "{} blocks, not {most}", strategy.blocks());
+
+    let left: BTreeSet<_> = drain(&strategy, &places).into_iter().collect();
+    let expected = known.ready.iter().chain(known.handed.values().flatten()).copied();
+    assert_eq!(left, expected.collect());
+}
+
+/// `PLACES` threads that create and run, and one that only creates: every task is run once, and nobody waits for ever.
+fn runs_each_task_once<S: Strategy>(plan: &Plan) {
+    const EACH: usize = 5_000;
+    const ALL: usize = EACH * (PLACES + 1);
+    let strategy = S::new(plan);
+    let runs: Vec<AtomicU8> = (0..ALL).map(|_| AtomicU8::new(0)).collect();
+    let finished = AtomicUsize::new(0);
+    let (strategy, runs, finished) = (&strategy, &runs, &finished);
+    std::thread::scope(|scope| {
+        for index in 0..PLACES {
+            scope.spawn(move || {
+                // SAFETY: the only one of this number for this strategy.
+                let place = unsafe { Place::new(index) };
+                let mut left = index * EACH..(index + 1) * EACH;
+                let mut task: Option<Task> = None;
+                while finished.load(Relaxed) < ALL {
+                    // Bursts of different lengths, so that there are times with idle places and times with backlog.
+                    for new in left.by_ref().take(finished.load(Relaxed) % 7) {
+                        let _ = strategy.create(Some(&place), |task| fill(task, new));
+                    }
+                    task = strategy.next(&place, task.take(), &mut None);
+                    if let Some(task) = &task {
+                        runs[value(task)].fetch_add(1, Relaxed);
+                        finished.fetch_add(1, Relaxed);
+                    } else if left.is_empty() {
+                        strategy.idle(&place);
+                        while !strategy.is_ready(&place) && finished.load(Relaxed) < ALL {
+                            std::thread::yield_now();
+                        }
+                    } else if let Some(new) = left.next() {
+                        let _ = strategy.create_last(Some(&place), |task| fill(task, new));
+                    }
+                }
+                assert_eq!(strategy.leave(&place), None, "all tasks are finished");
+            });
+        }
+        for new in PLACES * EACH..ALL {
+            let _ = strategy.create(None, |task| fill(task, new));
+        }
+    });
+    assert!(runs.iter().all(|runs| runs.load(Relaxed) == 1), "a task was lost or run twice");
+    assert!(strategy.is_empty());
+}
+
+fn refuses<S: Strategy>(plan: &Plan, why: &str) {
+    let refused = catch_unwind(AssertUnwindSafe(|| drop(S::new(plan)))).unwrap_err();
+    let message = refused.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| refused.downcast_ref::<&str>().copied()).unwrap();
+    assert!(message.starts_with(why), "{message}");
+}
+
+fn refuses_wrong_plans<S: Strategy>() {
+    refuses::<S>(&Plan::new(0), "Plan::places is 0");
+    refuses::<S>(&Plan { active: 3, ..Plan::new(2) }, "Plan::active is 3, but Plan::places only 2");
+    refuses::<S>(&Plan { threshold: Some(0), ..Plan::new(2) }, "Plan::threshold is 0");
+    refuses::<S>(&Plan { queues: Some(0), ..Plan::new(2) }, "Plan::queues is 0");
+    refuses::<S>(&Plan { queues: Some(3), ..Plan::new(2) }, "Plan::queues is 3, but");
+    let strategy = S::new(&Plan::new(1));
+    assert!(!S::NAME.is_empty() && strategy.is_empty() && strategy.blocks() == 0);
+}
+
+macro_rules! strategies {
+    ($($name:ident: $type:ty;)*) => {$(
+        mod $name {
+            use super::*;
+
+            proptest! {
+                #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+                #[test]
+                fn follows_any_steps(
+                    steps in proptest::collection::vec(step(), 1..120),
+                    threshold in proptest::option::of(1_usize..9),
+                    queues in proptest::option::of(1..=PLACES),
+                ) {
+                    follows::<$type>(&steps, &Plan { threshold, queues, ..Plan::new(PLACES) });
+                }
+            }
+
+            #[test]
+            fn runs_each_task_once() {
+                super::runs_each_task_once::<$type>(&Plan::new(PLACES));
+                super::runs_each_task_once::<$type>(&Plan {
+                    threshold: Some(16),
+                    queues: Some(2),
+                    ..Plan::new(PLACES)
+                });
+            }
+
+            #[test]
+            fn refuses_wrong_plans() {
+                super::refuses_wrong_plans::<$type>();
+            }
+        }
+    )*};
+}
+
+strategies! {
+    single_lock: SingleLock;
+    single_lock_lifo: SingleLock<TestAndSet, Lifo>;
+    multiple_locks: MultipleLocks;
+    multiple_locks_ticket_lifo: MultipleLocks<Ticket, Lifo>;
+    local_free_list: LocalFreeList;
+    local_free_list_lifo: LocalFreeList<TestAndSet, Lifo>;
+    idle_queue: IdleQueue;
+    idle_queue_mcs_lifo: IdleQueue<Mcs, Lifo>;
+    local_ready_queue: LocalReadyQueue;
+    local_ready_queue_random: LocalReadyQueue<TestAndSet, Fifo, Random>;
+    local_ready_queue_two_choices_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, TwoChoices>;
+    local_ready_queue_own_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, Own>;
+}
