@@ -121,7 +121,16 @@ fn one_experiment_from_end_to_end() {
     let place = Place::new("end-to-end");
     let (out, copy) = (place.path("out"), place.path("copy.json"));
     let done = stanchion(&[
-        "study", "fig3.5", "sa92/table4", "--quick", "--seed", "7", "--out", &out, "--json", &copy,
+        "study",
+        "fig3.5",
+        "sa92/table4",
+        "--quick",
+        "--seed",
+        "7",
+        "--out",
+        &out,
+        "--json",
+        &copy,
     ]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let said = text(&done.stdout);

@@ -236,7 +236,8 @@ impl<'a, S: Strategy> Conductor<'a, S> {
             }
             let seats = table.seats.iter().zip(told.iter()).enumerate();
             // Acquire: pairs with the Release of `follow`, which wrote the moments before.
-            let mut seats = seats.filter(|(_, (seat, (_, starts)))| seat.starts.load(Ordering::Acquire) > *starts);
+            let mut seats = seats
+                .filter(|(_, (seat, (_, starts)))| seat.starts.load(Ordering::Acquire) > *starts);
             seats.next().map(|(index, _)| Some(index))
         };
         let index = retry_until(more, &mut W::start())?;
@@ -247,7 +248,8 @@ impl<'a, S: Strategy> Conductor<'a, S> {
     /// Tells one of the running threads to finish.
     fn finish(&mut self, random: u64) {
         // Invariant 2.
-        let running = self.told.iter_mut().zip(&self.table.seats).filter(|((told, starts), _)| starts > told);
+        let running =
+            self.told.iter_mut().zip(&self.table.seats).filter(|((told, starts), _)| starts > told);
         let mut running: Vec<_> = running.collect();
         let chosen = random as usize % running.len();
         let ((told, _), seat) = &mut running[chosen];
@@ -260,4 +262,53 @@ impl<'a, S: Strategy> Conductor<'a, S> {
 fn moment(word: &AtomicU64) -> Ticks {
     // Relaxed: read after `starts`, which published it.
     Ticks::from_bits(word.load(Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::wait::Patient;
+    use stanchion_threadpool::strategy::{
+        IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, WorkStealing,
+    };
+
+    const SWEEP: Sweep =
+        Sweep { processors: 3, most: 8, rounds: 5, settle_ns: 20_000, costs: NO_COSTS, seed: 1 };
+    const NO_COSTS: Costs = {
+        let nothing = crate::null_threads::Path { nanos: 0, writes: 0 };
+        Costs { create: nothing, start: nothing, finish: nothing, look_ns: 0 }
+    };
+
+    #[test]
+    fn every_number_has_its_cost() {
+        for program in [
+            latency::<SingleLock, Patient>,
+            latency::<MultipleLocks, Patient>,
+            latency::<LocalFreeList, Patient>,
+            latency::<IdleQueue, Patient>,
+            latency::<LocalReadyQueue, Patient>,
+            latency::<WorkStealing, Patient>,
+        ] {
+            let found = program(&SWEEP).unwrap();
+            assert_eq!(found.len(), 7);
+            for (number, point) in (1..).zip(&found) {
+                assert_eq!(point.runnable, number);
+                assert!(point.create > 0.0);
+                let (idle, cost) = (number < 3, point.cost);
+                assert_eq!(point.until_started > 0.0, idle, "{point:?}");
+                let parts =
+                    if idle { point.until_started } else { point.create + point.finish_and_start };
+                assert_eq!(cost, parts);
+            }
+        }
+    }
+
+    #[test]
+    fn what_measures_nothing_is_refused() {
+        let refused =
+            |sweep: Sweep| latency::<SingleLock, Patient>(&sweep).unwrap_err().to_string();
+        assert_eq!(refused(Sweep { processors: 1, ..SWEEP }), "processors = 1: give 2 to 64");
+        assert!(refused(Sweep { most: 1, ..SWEEP }).contains("give at least 2 runnable"));
+        assert!(refused(Sweep { rounds: 0, ..SWEEP }).contains("1 round"));
+    }
 }

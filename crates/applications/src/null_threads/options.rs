@@ -6,7 +6,7 @@ use core::time::Duration;
 /// A piece of code, on a simulated machine: on the real one it takes what it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Path {
-    /// Nanoseconds that it computes, the accesses to shared data and those below apart.
+    /// Nanoseconds of the machine that it computes, the accesses to shared data and those below apart.
     pub nanos: u64,
     /// Writes to the processor's own memory, its call stack. They matter where caches write through. At most [`Path::MOST_WRITES`].
     pub writes: usize,
@@ -26,7 +26,7 @@ pub struct Costs {
     pub start: Path,
     /// Finishing one.
     pub finish: Path,
-    /// Nanoseconds between two looks of an idle processor.
+    /// Nanoseconds of the machine between two looks of an idle processor.
     pub look_ns: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct Options {
     pub processors: usize,
     /// How many threads each of them executes.
     pub each: u64,
-    /// What a thread computes: nanoseconds, uniform from 0 to twice this mean.
+    /// What a thread computes: nanoseconds of the machine, uniform from 0 to twice this mean.
     pub user_ns: u64,
     /// Whether each processor has a strategy of its own, so that nobody meets anybody but on the bus: section 5.1 of the paper finds bus demands in that way.
     pub copies: bool,
@@ -49,7 +49,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { processors: 1, each: 10_000, user_ns: 0, copies: false, costs: Costs::default(), seed: 1 }
+        Self {
+            processors: 1,
+            each: 10_000,
+            user_ns: 0,
+            copies: false,
+            costs: Costs::default(),
+            seed: 1,
+        }
     }
 }
 

@@ -82,7 +82,9 @@ impl<'a, S: Strategy> Processor<'a, S> {
         let _nobody_sleeps = self.strategy.create(Some(&self.place), |task| {
             let words = task.words().cast::<[usize; FRAME]>();
             // SAFETY: the block is the callee's to fill, and has more words than these; so below.
-            machine::write(unsafe { words.cast::<[core::mem::MaybeUninit<usize>; FRAME]>().as_ref() });
+            machine::write(unsafe {
+                words.cast::<[core::mem::MaybeUninit<usize>; FRAME]>().as_ref()
+            });
             // SAFETY: as above.
             unsafe { words.write([argument; FRAME]) };
         });

@@ -136,12 +136,90 @@ fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Part {
         let Some(started) = processor.wait::<W>(&table.broken) else { break };
         processor.create(started.argument);
         if user_ns > 0 {
-            let random = mix(seed ^ (who as u64) << 48 ^ count);
-            machine::burn(((u128::from(random) * u128::from(2 * user_ns + 1)) >> 64) as u64);
+            machine::burn(user_work(user_ns, seed ^ (who as u64) << 48, count));
         }
         processor.finish(started);
     }
     let ended = clock::now();
     let (stacks, idled) = processor.leave();
     Part { began, ended, idled, stacks }
+}
+
+/// How long thread number `count` of a processor computes: uniform from 0 to twice the mean, and two that follow each other together twice the mean, so that
+/// processors have equally much to do.
+fn user_work(mean: u64, seed: u64, count: u64) -> u64 {
+    let random = u128::from(mix(seed ^ (count / 2)));
+    let first = ((random * (2 * u128::from(mean) + 1)) >> 64) as u64;
+    if count.is_multiple_of(2) { first } else { 2 * mean - first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::null_threads::{Costs, Path};
+    use machine::wait::Patient;
+    use stanchion_threadpool::strategy::{
+        Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock,
+        TwoChoices, WorkStealing,
+    };
+
+    type Program = fn(&Options) -> Result<Run, Refused>;
+
+    const ALL: [Program; 8] = [
+        run::<SingleLock, Patient>,
+        run::<MultipleLocks, Patient>,
+        run::<LocalFreeList, Patient>,
+        run::<IdleQueue, Patient>,
+        run::<LocalReadyQueue, Patient>,
+        run::<LocalReadyQueue<parking_lot::RawMutex, Fifo, Random>, Patient>,
+        run::<LocalReadyQueue<parking_lot::RawMutex, Fifo, TwoChoices>, Patient>,
+        run::<WorkStealing, Patient>,
+    ];
+
+    #[test]
+    fn none_is_lost_or_executed_twice() {
+        for program in ALL {
+            for (processors, user_ns, copies) in
+                [(1, 0, false), (3, 0, false), (3, 500, false), (3, 0, true)]
+            {
+                let options =
+                    Options { processors, each: 2_000, user_ns, copies, ..Options::default() };
+                let found = program(&options).unwrap();
+                assert_eq!(found.threads, 2_000 * processors as u64);
+                // Each thread that ran has created one, and each processor the first: were one lost, there would be fewer.
+                assert_eq!(found.left, processors);
+                assert!(found.elapsed > Duration::ZERO);
+                // As many blocks as live at a time, and as many as local lists and slabs may keep.
+                assert!(found.blocks >= processors && found.blocks <= 512, "{}", found.blocks);
+                assert!((processors..=2 * processors).contains(&found.stacks));
+            }
+        }
+    }
+
+    #[test]
+    fn user_work_is_uniform_and_its_mean_exact() {
+        let work: Vec<u64> = (0..1_000).map(|count| user_work(300, 7, count)).collect();
+        assert_eq!(work.iter().sum::<u64>(), 300 * 1_000);
+        for low in [0, 150, 300, 450] {
+            let within = work.iter().filter(|work| (low..low + 150).contains(*work)).count();
+            assert!((200..300).contains(&within), "{within} from {low} on");
+        }
+        assert_eq!(user_work(0, 7, 1), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused =
+            |options: Options| run::<SingleLock, Patient>(&options).unwrap_err().to_string();
+        let default = Options::default();
+        assert_eq!(refused(Options { processors: 0, ..default }), "processors = 0: give 1 to 64");
+        assert!(refused(Options { processors: 65, ..default }).contains("give 1 to 64"));
+        assert!(refused(Options { each: 0, ..default }).contains("give 1 or more"));
+        let start = Path { nanos: 1, writes: 17 };
+        let costs = Costs { start, ..Costs::default() };
+        assert_eq!(
+            refused(Options { costs, ..default }),
+            "the path start has 17 writes: give at most 16"
+        );
+    }
 }

@@ -58,14 +58,20 @@ fn outcome(grid: &Grid) -> Outcome {
     };
     Outcome {
         comparisons: vec![
-            Comparison::new("highest rate over lowest, one processor", "about 1", significant(grid.spread(0))),
+            Comparison::new(
+                "highest rate over lowest, one processor",
+                "about 1",
+                significant(grid.spread(0)),
+            ),
             Comparison::new("the same, all processors", "above", significant(grid.spread(all))),
             rates(FREE_LIST),
             rates(READY),
         ],
-        pictures: vec![grid.picture("Rate of thread creation, with user work", "1000s of threads a second", |pace| {
-            1e6 / pace
-        })],
+        pictures: vec![grid.picture(
+            "Rate of thread creation, with user work",
+            "1000s of threads a second",
+            |pace| 1e6 / pace,
+        )],
         tables: grid.tables(),
         ..Outcome::new(verdict(grid))
     }

@@ -7,8 +7,8 @@
 //! Rule of the verdict, by means over such numbers: *holds* if
 //!
 //! 1. while processors idle (few to nearly all), an idle queue costs least of all five, and beyond more than local free lists alone;
-//! 2. local ready queues cost at least a tenth more with one runnable thread less than processors than with half as many, and at least a tenth more with as many
-//!    as processors than with twice as many less one: the spike;
+//! 2. local ready queues have a spike: their *scan*, what they cost beyond local free lists, which have the same blocks and one ready queue, is at least a twentieth of the
+//!    cost with one runnable thread less than processors and with as many, and with half as many and with twice as many less than half of that;
 //! 3. with a central queue (local free lists) few runnable threads cost more than nearly all do, since idle processors rush for each;
 //!
 //! else *differs*. *not judged* with fewer than eight processors.
@@ -19,7 +19,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::threads::{FREE_LIST, IDLE, PAPER, READY, real, simulated};
-use crate::units::{nanos, significant};
+use crate::units::{nanos, percent, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig3.4",
@@ -98,13 +98,15 @@ impl Curves {
         self.mean(row, self.processors + 2..=usize::MAX)
     }
 
-    /// How much dearer local ready queues are near as many threads as processors than far from it, on either side.
-    fn spike(&self) -> [f64; 2] {
+    /// What scanning adds to the cost of local free lists, as a share of it.
+    fn scan(&self, runnable: usize) -> f64 {
+        self.at(READY, runnable) / self.at(FREE_LIST, runnable) - 1.0
+    }
+
+    /// The scan with half as many threads as processors, one less than all, as many, and twice as many.
+    fn spike(&self) -> [f64; 4] {
         let near = self.processors;
-        [
-            self.at(READY, near - 1) / self.at(READY, near / 2),
-            self.at(READY, near) / self.at(READY, 2 * near - 1),
-        ]
+        [near / 2, near - 1, near, 2 * near].map(|runnable| self.scan(runnable))
     }
 
     /// How much dearer a central queue is with few runnable threads than with nearly as many as processors.
@@ -135,13 +137,23 @@ impl Curves {
     fn table(&self) -> Table {
         let row = |row: usize| {
             let name = self.rows[row].0.to_owned();
-            vec![name, nanos(self.while_idle(row)), nanos(self.at(row, self.processors)), nanos(self.beyond(row))]
+            vec![
+                name,
+                nanos(self.while_idle(row)),
+                nanos(self.at(row, self.processors)),
+                nanos(self.beyond(row)),
+            ]
         };
         Table {
             title: "Means".to_owned(),
-            columns: ["strategy", "while processors idle", "as many threads as processors", "beyond"]
-                .map(str::to_owned)
-                .into(),
+            columns: [
+                "strategy",
+                "while processors idle",
+                "as many threads as processors",
+                "beyond",
+            ]
+            .map(str::to_owned)
+            .into(),
             rows: (0..self.rows.len()).map(row).collect(),
         }
     }
@@ -154,7 +166,7 @@ fn outcome(curves: &Curves) -> Outcome {
         significant(curves.beyond(IDLE) / curves.beyond(FREE_LIST)),
     )];
     if curves.processors >= LEAST {
-        let [below, above] = curves.spike();
+        let scans = curves.spike().map(percent).join(", ");
         comparisons.insert(
             0,
             Comparison::new(
@@ -165,14 +177,9 @@ fn outcome(curves: &Curves) -> Outcome {
         );
         comparisons.extend([
             Comparison::new(
-                "local ready queues: one thread less than processors, over half as many",
+                "what scanning adds with half as many threads as processors, one less, as many, twice as many",
                 "a spike",
-                significant(below),
-            ),
-            Comparison::new(
-                "the same: as many as processors, over twice as many",
-                "a spike",
-                significant(above),
+                scans,
             ),
             Comparison::new(
                 "central queue: few runnable threads over nearly as many as processors",
@@ -200,18 +207,20 @@ fn verdict(curves: &Curves) -> Verdict {
         return too_few(curves.processors);
     }
     let beyond = curves.beyond(IDLE) / curves.beyond(FREE_LIST);
-    let [below, above] = curves.spike();
+    let [half, below, above, twice] = curves.spike();
+    let is_spike = below >= 0.05 && above >= 0.05 && half < 0.5 * below && twice < 0.5 * above;
     let (cheapest, rush) = (curves.cheapest(), curves.rush());
     Verdict::when(
-        cheapest == IDLE && beyond > 1.0 && below >= 1.1 && above >= 1.1 && rush > 1.0,
+        cheapest == IDLE && beyond > 1.0 && is_spike && rush > 1.0,
         format!(
-            "while processors idle the cheapest is: {}; beyond, an idle queue costs {} times local free lists; local ready queues rise {} times towards {} threads, and fall {} times after; \
-             few runnable threads cost a central queue {} times what nearly all do",
+            "while processors idle the cheapest is: {}; beyond, an idle queue costs {} times local free lists; scanning adds {} with half as many threads as processors, {} \
+             with one less, {} with as many, {} with twice as many; few runnable threads cost a central queue {} times what nearly all do",
             curves.rows[cheapest].0,
             significant(beyond),
-            significant(below),
-            curves.processors,
-            significant(above),
+            percent(half),
+            percent(below),
+            percent(above),
+            percent(twice),
             significant(rush)
         ),
     )
@@ -227,7 +236,7 @@ mod tests {
             IDLE if runnable < 18 => 30.0,
             IDLE => 70.0,
             READY if (16..=19).contains(&runnable) => 80.0,
-            FREE_LIST if runnable <= 3 => 60.0,
+            FREE_LIST | READY if runnable <= 3 => 60.0,
             _ => 50.0,
         };
         let row = |row: usize| {

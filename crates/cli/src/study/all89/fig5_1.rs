@@ -73,7 +73,7 @@ fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     };
     let demands = simulated::demands(context, &place)?;
     let grid = simulated::run(context, &place, USER_NS)?;
-    let user = USER_NS * place.speed();
+    let user = USER_NS * place.speed;
     let pairs = [(FREE_LIST, demands[0]), (READY, demands[1])]
         .map(|(row, demands)| pair(&grid, row, demands, spinning, user));
     let pairs = pairs.into_iter().collect::<Result<Vec<_>, _>>();
@@ -98,7 +98,8 @@ fn pair(
         let solved = model(row, demands, spinning, user, processors as u32)?;
         Ok::<_, ContentionError>((processors, 1e9 * solved.throughput, grid.rate(row, column)))
     };
-    let points = grid.counts().iter().enumerate().map(at).collect::<Result<Vec<_>, ContentionError>>()?;
+    let points =
+        grid.counts().iter().enumerate().map(at).collect::<Result<Vec<_>, ContentionError>>()?;
     Ok(Pair { row, name: grid.name(row), demands, points })
 }
 
@@ -122,7 +123,11 @@ fn model(
 fn outcome(pairs: &[Pair], spinning: f64) -> Outcome {
     let worst = |pair: &Pair| {
         Comparison::new(
-            format!("{}: largest difference{}", pair.name, if pair.row == READY { "" } else { " below 18 processors" }),
+            format!(
+                "{}: largest difference{}",
+                pair.name,
+                if pair.row == READY { "" } else { " below 18 processors" }
+            ),
             "within 5 %",
             percent(pair.worst()),
         )
@@ -147,7 +152,8 @@ fn outcome(pairs: &[Pair], spinning: f64) -> Outcome {
     Outcome {
         comparisons,
         pictures: vec![Picture {
-            title: "Rate of thread creation, user work 300 µs: the model and the simulation".to_owned(),
+            title: "Rate of thread creation, user work 300 µs: the model and the simulation"
+                .to_owned(),
             shape: Shape::Lines,
             x: Axis::linear("processors"),
             y: Axis::linear("1000s of threads a second"),
@@ -220,7 +226,11 @@ mod tests {
             row,
             name: "a strategy",
             demands,
-            points: [16, 20].into_iter().zip(model).map(|(count, rate)| (count, rate, 1.0)).collect(),
+            points: [16, 20]
+                .into_iter()
+                .zip(model)
+                .map(|(count, rate)| (count, rate, 1.0))
+                .collect(),
         };
         verdict(&[pair(FREE_LIST, central), pair(READY, local)]).name()
     }

@@ -118,7 +118,8 @@ impl Grid {
 
     /// Time for one thread, and how busy the bus is if that is known.
     pub(in super::super) fn tables(&self) -> Vec<Table> {
-        let mut tables = vec![self.table("Time for a thread, by processors", |cell| nanos(cell.pace))];
+        let mut tables =
+            vec![self.table("Time for a thread, by processors", |cell| nanos(cell.pace))];
         if self.cells.iter().any(|cell| cell.bus.is_some()) {
             tables.push(self.table("Bus occupied, by processors", |cell| {
                 cell.bus.map_or_else(|| "–".to_owned(), percent)

@@ -31,7 +31,8 @@ pub(crate) struct Row {
 pub(crate) struct Make<S>(PhantomData<S>);
 
 impl<S: Strategy> Make<S> {
-    pub(crate) const ROW: Row = Row { name: S::NAME, run: run::<S, Wait>, latency: latency::<S, Wait> };
+    pub(crate) const ROW: Row =
+        Row { name: S::NAME, run: run::<S, Wait>, latency: latency::<S, Wait> };
 }
 
 /// The strategies, in the order of [`super::super::SINGLE`] and so on.

@@ -52,15 +52,17 @@ const INSTRUCTION_NS: f64 = 333.0;
 const LOOK_NS: f64 = 2_500.0;
 /// Instructions of creating, starting and finishing a thread, and how many of them write.
 const PATHS: [(f64, usize); 3] = [(24.0, 5), (18.0, 4), (18.0, 3)];
+/// Between two events of figure 3.4 there: longer than idle processors that have found nothing stay away.
+const SETTLE_NS: f64 = 400_000.0;
 /// Mean computation of a thread where it computes.
 pub(in super::super) const USER_NS: f64 = 300_000.0;
 
-/// A machine, and what takes how long on it by the code's clock.
+/// A machine, and how long on it takes what is known of the Symmetry.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Place {
     pub(in super::super) machine: Machine,
-    /// Nanoseconds of the code's clock for one of the Symmetry.
-    factor: f64,
+    /// Nanoseconds of the machine for one of the Symmetry.
+    pub(in super::super) speed: f64,
 }
 
 impl Place {
@@ -72,17 +74,11 @@ impl Place {
         if machine.name.starts_with("symmetry") {
             machine.scale = SECTION_NS / SLOT_NS as f64;
         }
-        let factor = speed / machine.scale;
-        Self { machine, factor }
-    }
-
-    /// Nanoseconds of the machine for one of the Symmetry.
-    pub(in super::super) fn speed(&self) -> f64 {
-        self.factor * self.machine.scale
+        Self { machine, speed }
     }
 
     fn nanos(&self, of_symmetry: f64) -> u64 {
-        (of_symmetry * self.factor).round() as u64
+        (of_symmetry * self.speed).round() as u64
     }
 
     fn costs(&self) -> Costs {
@@ -100,11 +96,7 @@ impl Place {
 }
 
 /// Measures all strategies; a thread computes for `user` nanoseconds of the Symmetry on average.
-pub(in super::super) fn run(
-    context: &Context,
-    place: &Place,
-    user: f64,
-) -> Result<Grid, Stop> {
+pub(in super::super) fn run(context: &Context, place: &Place, user: f64) -> Result<Grid, Stop> {
     let counts = context.within(place.machine.processors);
     let each = context.pick(500, 5_000);
     let settings = Grid::settings(ROWS.len(), &counts);
@@ -154,9 +146,11 @@ pub(in super::super) fn latencies(
 ) -> Result<Vec<(&'static str, Vec<(usize, f64)>)>, Stop> {
     let sweep = Sweep {
         processors,
-        most: 2 * processors + 1,
-        rounds: context.pick(4, 40),
-        settle_ns: place.nanos(400_000.0),
+        // An odd number of creations a round: the creator fetches free blocks by the half list, and so not always at the same number of threads.
+        most: 2 * processors + 2,
+        rounds: context.pick(9, 90),
+        // Of the code's clock.
+        settle_ns: (SETTLE_NS * place.speed / place.machine.scale).round() as u64,
         costs: place.costs(),
         seed: context.seed,
     };
@@ -165,7 +159,8 @@ pub(in super::super) fn latencies(
     let measured = cells(context, &place.machine, &rows, |&row| {
         let program = ROWS[row].latency;
         let simulation = simulation(&place.machine, context.seed).time(LONGEST);
-        let run = simulation.run(move || program(&sweep).unwrap_or_else(|refused| panic!("{refused}")))?;
+        let run = simulation
+            .run(move || program(&sweep).unwrap_or_else(|refused| panic!("{refused}")))?;
         let point = |point: &Latency| (point.runnable, place.machine_nanos(point.cost));
         Ok(run.result.iter().map(point).collect::<Vec<_>>())
     })?;
@@ -184,8 +179,10 @@ pub(in super::super) struct Demands {
 }
 
 /// The strategies that the model describes, with a lock that measures its sections: as [`super::FREE_LIST`] and [`super::READY`].
-const MODELLED: [Row; 2] =
-    [Make::<LocalFreeList<Timed<Lock>>>::ROW, Make::<LocalReadyQueue<Timed<Lock>, Fifo, Random>>::ROW];
+const MODELLED: [Row; 2] = [
+    Make::<LocalFreeList<Timed<Lock>>>::ROW,
+    Make::<LocalReadyQueue<Timed<Lock>, Fifo, Random>>::ROW,
+];
 
 /// Sections of a thread's life: it is enqueued, and dequeued.
 pub(in super::super) const VISITS: f64 = 2.0;
@@ -237,20 +234,18 @@ pub(in super::super) fn spinning(context: &Context, place: &Place) -> Result<Opt
     }
     let (sections, seed) = (context.pick(200, 2_000), context.seed);
     // The turn is the machine's own, whatever its clock was set to for the lock.
-    let turn = place.speed() * turn(&machines::symmetry_a(1));
+    let turn = place.speed * turn(&machines::symmetry_a(1));
     let private = |private: usize, sharing: usize| -> Result<f64, Failure> {
         let copies = Copies { private, sharing, sections, turn, seed };
         (LOCKS[of_way(Way::Backoff)].copies)(machine, &copies).map(|beside| beside.section)
     };
     let counts = context.within(machine.processors);
     let alone = cells(context, machine, &counts, |&count| private(count, 0))?;
-    let points: Vec<(u32, f64)> =
-        counts.iter().map(|&count| count as u32).zip(alone).collect();
+    let points: Vec<(u32, f64)> = counts.iter().map(|&count| count as u32).zip(alone).collect();
     let section = fit_bus_demand(&points).map_err(unfit)?;
     let spinners = context.within(most);
     let beside = cells(context, machine, &spinners, |&spinners| private(PRIVATE, spinners + 1))?;
-    let points: Vec<(u32, f64)> =
-        spinners.iter().map(|&count| count as u32).zip(beside).collect();
+    let points: Vec<(u32, f64)> = spinners.iter().map(|&count| count as u32).zip(beside).collect();
     let fit = fit_spinning(section.demand, PRIVATE as u32, &points).map_err(unfit)?;
     Ok(Some(fit.each))
 }
