@@ -1,12 +1,13 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
-use crate::frames::Frames;
+use crate::picture::image;
 use crate::report::Report;
 use clap::{Parser, value_parser};
+use examples::frames::Frames;
 use examples::{Choice, Program, at_least_one, bar};
 use lock_api::RawMutex;
 use stanchion_applications::galaxy::{
-    self, MAX_THREADS, Options, Refused, Run, STARS, Scene, sequential,
+    self, HEIGHT, MAX_THREADS, Options, Refused, Run, STARS, Scene, WIDTH, sequential,
 };
 use std::ffi::OsString;
 use std::io::Write;
@@ -128,7 +129,8 @@ fn work(
         ..Options::default()
     };
     let locks = arguments.lock.open()?;
-    let mut frames = arguments.frames.as_deref().map(Frames::new).transpose()?;
+    let new = |directory| Frames::new(directory, (WIDTH, HEIGHT));
+    let mut frames = arguments.frames.as_deref().map(new).transpose()?;
     let bar = bar(progress, Some(options.steps), "steps");
     // Without frames often enough for the bar.
     let every = if frames.is_some() { arguments.every } else { (options.steps / 100).max(1) };
@@ -136,7 +138,7 @@ fn work(
     let mut unwritten = None;
     let mut watch = |scene: &Scene| {
         bar.set_position(scene.step);
-        match frames.as_mut().map_or(Ok(()), |frames| frames.write(scene)) {
+        match frames.as_mut().map_or(Ok(()), |frames| frames.write(&image(scene))) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 unwritten = Some(error);

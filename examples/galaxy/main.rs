@@ -11,7 +11,7 @@
 //! | 2 | the arguments or a file are no good, or the frames cannot be written |
 
 mod app;
-mod frames;
+mod picture;
 mod report;
 
 use std::io::IsTerminal;

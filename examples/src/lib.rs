@@ -8,12 +8,14 @@
 mod arguments;
 mod bar;
 mod choice;
+pub mod frames;
 pub mod level;
 pub mod locks;
 mod memory;
 pub mod policies;
 pub mod report;
 mod std_lock;
+pub mod strategies;
 pub mod table;
 
 pub use arguments::{at_least_one, parse};

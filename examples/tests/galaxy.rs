@@ -4,8 +4,8 @@
 mod app;
 #[path = "common/done.rs"]
 mod done;
-#[path = "../galaxy/frames.rs"]
-mod frames;
+#[path = "../galaxy/picture.rs"]
+mod picture;
 #[path = "../galaxy/report.rs"]
 mod report;
 #[path = "common/scratch.rs"]
@@ -98,7 +98,7 @@ fn a_frame_shows_stars_the_brighter_the_more_and_centres() {
     let mut cells = vec![0; WIDTH * HEIGHT];
     (cells[1], cells[2], cells[3]) = (1, 2, 100_000);
     let centres = [Some((100, 50)), Some((WIDTH - 1, HEIGHT - 1))];
-    let image = frames::image(&Scene { step: 0, of: 1, cells, centres });
+    let image = picture::image(&Scene { step: 0, of: 1, cells, centres });
     let pixel = |x: usize, y: usize| {
         <[u8; 3]>::try_from(&image[3 * (y * WIDTH + x)..][..3]).expect("three")
     };

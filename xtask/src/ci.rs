@@ -48,7 +48,7 @@ const TASKS: &[Task] = &[
     Task { name: "torture", about: "two seconds of torture for each lock", run: torture::brief },
     Task {
         name: "weaken",
-        about: "every memory ordering is needed by a named model",
+        about: "every memory ordering is needed by the model that WEAKEN.md names",
         run: weaken::all,
     },
     Task {

@@ -25,7 +25,8 @@ pub(crate) enum Seats {
 
 /// Something that surrounds what each thread of a run does: it is called by the thread, on its processor, with the thread's number and its work.
 ///
-/// For what belongs to a thread and not to a program: to be a member of a pseudo-scheduler, to be recorded. A thread whose work is not called does nothing.
+/// For what belongs to a thread and not to a program: to be a member of a pseudo-scheduler, to be recorded. A thread whose work is not called does
+/// nothing.
 ///
 /// ```
 /// use stanchion_applications::Around;

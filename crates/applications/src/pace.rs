@@ -3,8 +3,9 @@
 //! Why instructions and not nanoseconds: how much a program computes between its locks is the program's, how fast that goes is the machine's. On
 //! the real machine computation takes what it takes, and declaring it costs nothing ([`machine::work`]).
 //!
-//! The counts stand as constants beside the code that they are about, for code as the compilers of the paper's time made it: checked subscripts and pointers,
-//! and no value kept in a register from one statement to the next. They are estimates: how long the paper's programs computed it does not say.
+//! The counts stand as constants beside the code that they are about, for code as the compilers of the paper's time made it: checked subscripts and
+//! pointers, and no value kept in a register from one statement to the next. They are estimates: how long the paper's programs computed it does not
+//! say.
 
 /// Nanoseconds of an instruction on the Firefly of the paper: a CVAX does some three million in a second.
 pub const CVAX_INSTRUCTION_NS: u64 = 333;

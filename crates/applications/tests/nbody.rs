@@ -71,6 +71,20 @@ fn the_outcome_does_not_depend_on_who_runs_it() {
     assert!(threads.started.into_inner() > 100, "there was something to share out");
 }
 
+/// Computed by another program, in another language, whose tree is made of objects and recursion. The same on every computer: only what IEEE 754 rounds
+/// correctly is computed.
+#[test]
+fn the_known_checksums() {
+    for (bodies, steps, expected, interactions) in
+        [(600, 4, 0xca2e_59e1_c98c_34b1, 880_724), (3_000, 3, 0x5399_b189_869e_5d94, 7_859_463)]
+    {
+        let mut simulation = cluster(bodies, Options::default());
+        (0..steps).for_each(|_| simulation.step(&Sequential));
+        assert_eq!(simulation.checksum(), expected, "{bodies} bodies");
+        assert_eq!(simulation.spent().interactions, interactions);
+    }
+}
+
 #[test]
 fn every_bit_of_the_start_counts() {
     let checksum = |bodies: Vec<Body>| {

@@ -205,8 +205,8 @@ pub(crate) struct StudyOptions {
     #[arg(long, conflicts_with = "quick")]
     pub(crate) full: bool,
 
-    /// Run them on this computer (`real`), on the machines of their papers in virtual time (`simulated`), or all on one simulated machine, by name or by
-    /// the FILE.json that describes it.
+    /// Run them on this computer (`real`), on the machines of their papers in virtual time (`simulated`), or all on one simulated machine, by name or
+    /// by the FILE.json that describes it.
     #[arg(long, value_name = "MACHINE", default_value = "real")]
     pub(crate) machine: String,
 

@@ -1,5 +1,6 @@
 //! The `stanchion` command: `study` runs the papers' experiments on this machine and writes a report, `machine`
-//! says what this machine is, `calibrate` how far simulated locks are from real ones, `advise` which mutex suits a program whose waits were recorded, `record` records the waits of a program.
+//! says what this machine is, `calibrate` how far simulated locks are from real ones, `advise` which mutex suits a program whose waits were recorded,
+//! `record` records the waits of a program.
 //!
 //! Exit codes: 0 done; 1 something failed while running; 2 the command line or a file named on it is wrong; 130
 //! interrupted, with what was finished written.

@@ -38,7 +38,7 @@ fn list_names_all_and_runs_nothing() {
     ] {
         assert!(listed.contains(id), "{id} is missing:\n{listed}");
     }
-    assert!(listed.contains("43 experiments"), "{listed}");
+    assert!(listed.contains("44 experiments"), "{listed}");
     assert!(listed.contains("not built yet: needs stanchion-gang"), "{listed}");
     assert!(!Path::new(&out).exists());
 

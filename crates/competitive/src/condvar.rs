@@ -1,12 +1,12 @@
 //! The condition variable: release a mutex and sleep in one step, until notified.
 //!
-//! Why not the mutex's own queue, as some do who move the woken from one to the other: a wait of this kind says nothing about how long the mutex is held,
-//! which is what the mutex's policy learns from. Why not a counter that waiters sleep on: it wakes who was not meant, and lets a thread that gives up
-//! take a notification with it.
+//! Why not the mutex's own queue, as some do who move the woken from one to the other: a wait of this kind says nothing about how long the mutex is
+//! held, which is what the mutex's policy learns from. Why not a counter that waiters sleep on: it wakes who was not meant, and lets a thread that
+//! gives up take a notification with it.
 //!
-//! A wait joins the queue while it holds the mutex, and releases it then. So whoever takes the mutex afterwards and notifies finds it in the queue. Leaving
-//! the queue is decided under its lock: by a notifier, which counts it, or by the thread itself, at its deadline, which says that it timed out. So
-//! notifications are counted exactly and nobody comes back without one.
+//! A wait joins the queue while it holds the mutex, and releases it then. So whoever takes the mutex afterwards and notifies finds it in the queue.
+//! Leaving the queue is decided under its lock: by a notifier, which counts it, or by the thread itself, at its deadline, which says that it timed
+//! out. So notifications are counted exactly and nobody comes back without one.
 //!
 //! # Invariants
 //!
@@ -47,21 +47,21 @@ use crate::sleepers::{Sleepers, Slept};
 /// | spurious wake-ups | none, so the number of threads notified is exact |
 /// | size | 40 bytes; threads that wait bring their own memory |
 ///
-/// It works with any mutex of `lock_api`, and with several at once: each wait takes its own mutex back. A thread that times out just as it is notified
-/// either was notified, and says so, or was not, and then the notification wakes another one.
+/// It works with any mutex of `lock_api`, and with several at once: each wait takes its own mutex back. A thread that times out just as it is
+/// notified either was notified, and says so, or was not, and then the notification wakes another one.
 ///
 /// Notify with the mutex held, or after a section in which the condition was changed: a notification goes to those who wait, and is forgotten if
 /// there are none.
 ///
-/// A wait does not spin: it waits for an event, not for a section to end. Once notified, it gives its processor away once if the mutex is held, since the
-/// notifier may be who needs both; then it waits for the mutex as the mutex's policy says.
+/// A wait does not spin: it waits for an event, not for a section to end. Once notified, it gives its processor away once if the mutex is held, since
+/// the notifier may be who needs both; then it waits for the mutex as the mutex's policy says.
 ///
 /// The child of a fork must not use one that threads of the parent waited on: they are not there, and would be notified in place of others.
 ///
 /// # Panics
 ///
-/// Never. If the mutex panics while it is taken back, as it may with a [`Policy`](crate::Policy) that does, the process ends: the caller's guard cannot be
-/// honoured any more.
+/// Never. If the mutex panics while it is taken back, as it may with a [`Policy`](crate::Policy) that does, the process ends: the caller's guard
+/// cannot be honoured any more.
 pub struct RawCondvar<M = RawPolicyMutex> {
     /// How many wait, or more (Invariant 1).
     waiting: AtomicU32,

@@ -1,8 +1,8 @@
 //! The event count: sleep until something may have changed, when what is waited for lies in other structures.
 //!
-//! A worker has looked into all its sources of work and found nothing. It must sleep, but not if work was published after its look. A condition variable
-//! would want all sources under one mutex. Here the worker says first that it is about to sleep, looks once more, and sleeps only if nobody has notified
-//! since it said so.
+//! A worker has looked into all its sources of work and found nothing. It must sleep, but not if work was published after its look. A condition
+//! variable would want all sources under one mutex. Here the worker says first that it is about to sleep, looks once more, and sleeps only if nobody
+//! has notified since it said so.
 //!
 //! Why not a semaphore or a thread's token: those remember a notification that nobody waited for, so a producer pays for every item. Here a
 //! notification that finds nobody registered is a load and a branch (see [`machine::asymmetric`]).
@@ -20,27 +20,28 @@
 //!
 //! # No wake-up is lost
 //!
-//! If (c) does not see the registration, [`heavy`] and [`light`] make (4) see what (a) published, and the consumer does not sleep. If it does, there is a
-//! (d). Where does (1) read the epoch? Before (d) has moved it: then (5) comes before (d) and the sleeper is found in the queue, or after it and does not
-//! sleep. Or what (d) wrote: then [`heavy`] comes after a value that was written after [`light`], so again (4) sees what (a) published.
+//! If (c) does not see the registration, [`heavy`] and [`light`] make (4) see what (a) published, and the consumer does not sleep. If it does, there
+//! is a (d). Where does (1) read the epoch? Before (d) has moved it: then (5) comes before (d) and the sleeper is found in the queue, or after it and
+//! does not sleep. Or what (d) wrote: then [`heavy`] comes after a value that was written after [`light`], so again (4) sees what (a) published.
 //!
-//! A consumer that has prepared and panics drops its key, which takes the registration back. One that forgets its key leaves it registered: then every
-//! notification takes the slow path, and is right.
+//! A consumer that has prepared and panics drops its key, which takes the registration back. One that forgets its key leaves it registered: then
+//! every notification takes the slow path, and is right.
 //!
 //! # Invariants
 //!
-//! 1. `registered` = keys alive + threads in the queue. It counts a thread from (2) until the key is dropped, it times out, or a notifier takes it out.
+//! 1. `registered` = keys alive + threads in the queue. It counts a thread from (2) until the key is dropped, it times out, or a notifier takes it
+//!    out.
 //! 2. `epoch` moves under the lock of the queue, in the step that takes sleepers out, and whether or not there are any.
 //!
 //! # Wrap-around
 //!
-//! A consumer that stands still between (1) and (5) while a multiple of 2^64 notifications pass (2^32 where pointers have 32 bits) would sleep through
-//! them. The first takes five centuries at a notification each nanosecond.
+//! A consumer that stands still between (1) and (5) while a multiple of 2^64 notifications pass (2^32 where pointers have 32 bits) would sleep
+//! through them. The first takes five centuries at a notification each nanosecond.
 //!
 //! # Orderings
 //!
-//! All Relaxed: (2) and (c) are ordered by [`heavy`] and [`light`], (5) and (d) by the lock. So a thread that comes back from [`EventCount::wait`] sees what
-//! the notifier did before, whether it slept (the queue orders that) or not (the lock does).
+//! All Relaxed: (2) and (c) are ordered by [`heavy`] and [`light`], (5) and (d) by the lock. So a thread that comes back from [`EventCount::wait`]
+//! sees what the notifier did before, whether it slept (the queue orders that) or not (the lock does).
 //!
 //! Source: Reed and Kanodia, "Synchronization with Eventcounts and Sequencers", CACM 1979, for the name; the order of steps is Vyukov's (2008).
 //!
@@ -65,8 +66,8 @@ use crate::sleepers::{Sleepers, Slept};
 /// | order | first asleep, first woken |
 /// | size | 48 bytes; threads that wait bring their own memory |
 ///
-/// Each call of [`notify_one`](Self::notify_one) wakes one sleeper if there is any; besides, threads that have prepared but do not sleep yet come back as
-/// well. So a thread that comes back must look into its sources, and may find them empty. It never comes back without a notification.
+/// Each call of [`notify_one`](Self::notify_one) wakes one sleeper if there is any; besides, threads that have prepared but do not sleep yet come
+/// back as well. So a thread that comes back must look into its sources, and may find them empty. It never comes back without a notification.
 ///
 /// The child of a fork must not use one that threads of the parent slept on: they are not there, and would be woken in place of others.
 ///
@@ -245,7 +246,8 @@ impl EventCount {
         self.notify_many(usize::MAX)
     }
 
-    /// Wakes a thread that sleeps under this name, if there is one, and lets those through that are about to sleep under any. Says whether one was asleep.
+    /// Wakes a thread that sleeps under this name, if there is one, and lets those through that are about to sleep under any. Says whether one was
+    /// asleep.
     ///
     /// For a notification that one thread can do something with: it costs a look at every sleeper that came before.
     ///

@@ -75,7 +75,8 @@ struct Bucket {
 
 struct Queue {
     nodes: List<Node>,
-    /// When no sleeper is handed its lock out of turn. A moment before its beginning is one after it, too: the clock has begun anew (a suspended machine).
+    /// When no sleeper is handed its lock out of turn. A moment before its beginning is one after it, too: the clock has begun anew (a suspended
+    /// machine).
     no_hand_over: Option<Range<Ticks>>,
 }
 
@@ -464,9 +465,9 @@ fn sleeping_delegate(queue: &Queue, word: *const AtomicU32) -> Option<&Node> {
 
 /// Forgets all threads that sleep on locks: for the child of a fork, in which they are not.
 ///
-/// A program that forks and goes on to use locks in the child without `exec` calls this there first, as from a handler of `pthread_atfork`. A lock that another
-/// thread held stays held for ever, as with any mutex. A condition variable or event count on which threads slept as the process forked has them in
-/// its queue in the child as well, on stacks that are used again: it must not be used there.
+/// A program that forks and goes on to use locks in the child without `exec` calls this there first, as from a handler of `pthread_atfork`. A lock
+/// that another thread held stays held for ever, as with any mutex. A condition variable or event count on which threads slept as the process forked
+/// has them in its queue in the child as well, on stacks that are used again: it must not be used there.
 ///
 /// # Safety
 ///

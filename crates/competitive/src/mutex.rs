@@ -1,8 +1,8 @@
 //! The mutex: one word that names its holder, and a policy that says how long to spin before sleeping.
 //!
 //! Why not the usual three-state futex word (free, held, held with sleepers): its release must find out whether anybody sleeps, which takes a second
-//! locked instruction and doubles the price of a lock that nobody else wants. Here the word is only stored to, and sleepers are counted in a static table
-//! that the releaser looks at ([`lot`](crate::lot)); the price is paid by who goes to sleep.
+//! locked instruction and doubles the price of a lock that nobody else wants. Here the word is only stored to, and sleepers are counted in a static
+//! table that the releaser looks at ([`lot`](crate::lot)); the price is paid by who goes to sleep.
 //!
 //! | `word` | |
 //! | --- | --- |
@@ -12,10 +12,10 @@
 //!
 //! # Invariants
 //!
-//! 1. `word` leaves 0 by the compare-exchange of a thread that wants the lock, or of a releaser on behalf of a sleeper; it becomes 0, or the number of a
-//!    sleeper, only by its holder.
-//! 2. A thread that finds its own number in `word` while it waits has been handed the lock, or its policy took it when it was asked: the thread did not
-//!    hold it when it came, and nobody else writes that number. Which of the two it was, its place in the queue says
+//! 1. `word` leaves 0 by the compare-exchange of a thread that wants the lock, or of a releaser on behalf of a sleeper; it becomes 0, or the number
+//!    of a sleeper, only by its holder.
+//! 2. A thread that finds its own number in `word` while it waits has been handed the lock, or its policy took it when it was asked: the thread did
+//!    not hold it when it came, and nobody else writes that number. Which of the two it was, its place in the queue says
 //!    ([`Waiter::was_given_the_lock`]). Threads without a number are never handed anything.
 //! 3. After the store that frees the lock, a release does not touch it: its memory may be gone.
 //!
@@ -24,8 +24,8 @@
 //! The acquiring compare-exchange and looks that may find the lock handed over are Acquire; they pair with the Release stores of `unlock` and of
 //! [`lot::hand_over`]. That a release and a sleeper do not miss each other is [`lot`](crate::lot)'s affair.
 //!
-//! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`, of which `lock_slow` is the transcription; their `releaseTime` is stamped by
-//! the releaser, in its slow path only.
+//! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`, of which `lock_slow` is the transcription; their `releaseTime` is
+//! stamped by the releaser, in its slow path only.
 
 use core::cell::Cell;
 use core::fmt;
@@ -55,8 +55,8 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 ///
 /// # Panics
 ///
-/// Locking a mutex that the thread holds already panics, since it would wait for itself; with a deadline it waits for that, and fails. A thread that has no
-/// [`index`](machine::thread::index), as while it ends, is not recognized, and waits for ever.
+/// Locking a mutex that the thread holds already panics, since it would wait for itself; with a deadline it waits for that, and fails. A thread that
+/// has no [`index`](machine::thread::index), as while it ends, is not recognized, and waits for ever.
 ///
 /// If a filter that is installed while the program runs takes `membarrier` away, the next thread that would have to sleep panics; see
 /// [`machine::asymmetric`].
@@ -106,8 +106,8 @@ pub type MappedPolicyMutexGuard<'a, T, P> = lock_api::MappedMutexGuard<'a, RawPo
 const SPINNER: u32 = 1;
 const SLEEPER: u32 = 1 << 16;
 
-/// The first pause of a spinning waiter is this part of C. Two threads that meet often in short sections do best if the one that was late stays away for
-/// several sections of the other, because each change of hands costs the transfer of a line; who waits for long has lost an eighth of C.
+/// The first pause of a spinning waiter is this part of C. Two threads that meet often in short sections do best if the one that was late stays away
+/// for several sections of the other, because each change of hands costs the transfer of a line; who waits for long has lost an eighth of C.
 const FIRST_PAUSE: u64 = 8;
 
 /// Who waits for no longer than this, in nanoseconds, is not counted: counting takes the lock's line away from its holder twice.

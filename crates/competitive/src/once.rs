@@ -11,7 +11,8 @@
 //!
 //! # Invariants
 //!
-//! 1. The word leaves 0 by an exchange, so one thread at a time is running; and only that thread leaves running, by [`Running`]'s drop, whatever happens.
+//! 1. The word leaves 0 by an exchange, so one thread at a time is running; and only that thread leaves running, by [`Running`]'s drop, whatever
+//!    happens.
 //! 2. The value of a [`OnceLock`] is there exactly if its word is done. It is written while running, and then only lent.
 //!
 //! # No wake-up is lost

@@ -1,8 +1,8 @@
 //! The reader-writer lock: a mutex as gate, and a word that counts readers.
 //!
 //! Why not one word and a queue of readers and writers: it has to hand the lock over to sleepers, which lets it stand still for the length of a
-//! wake-up each time, or to let others overtake and bound that. A mutex that does so there is already, with a policy that says how long to spin for it.
-//! So writers pass a gate one at a time, and readers that find a writer there queue up at the same gate.
+//! wake-up each time, or to let others overtake and bound that. A mutex that does so there is already, with a policy that says how long to spin for
+//! it. So writers pass a gate one at a time, and readers that find a writer there queue up at the same gate.
 //!
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
@@ -18,13 +18,13 @@
 //!
 //! # Invariants
 //!
-//! 1. `writer` and `asleep` are set and cleared by the holder of the gate only, and are clear when it leaves the gate. So a reader that holds the gate finds
-//!    no writer.
+//! 1. `writer` and `asleep` are set and cleared by the holder of the gate only, and are clear when it leaves the gate. So a reader that holds the
+//!    gate finds no writer.
 //! 2. While `writer` is set no reader is added. So readers that a writer waits for only become fewer, and once there are none the word is its own.
 //! 3. Readers are counted in 30 bits, and one more is refused.
 //!
-//! Not an invariant, unlike the mutex's: a writer's release touches the gate after readers may have the lock, so it must not be freed before that release has
-//! returned. Safe code cannot.
+//! Not an invariant, unlike the mutex's: a writer's release touches the gate after readers may have the lock, so it must not be freed before that
+//! release has returned. Safe code cannot.
 //!
 //! # No wake-up is lost
 //!
@@ -33,10 +33,11 @@
 //!
 //! # Orderings
 //!
-//! A reader is added with Acquire, pairs with the Release store of the writer before, or of its downgrade. It leaves with Release, pairs with the Acquire of
-//! the writer's looks at the word, since every change in between is a read-modify-write. Writers among themselves have the gate.
+//! A reader is added with Acquire, pairs with the Release store of the writer before, or of its downgrade. It leaves with Release, pairs with the
+//! Acquire of the writer's looks at the word, since every change in between is a read-modify-write. Writers among themselves have the gate.
 //!
-//! Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers", CACM 1971, for the problem; the gate is their second solution's.
+//! Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers", CACM 1971, for the problem; the gate is their second
+//! solution's.
 
 use core::fmt;
 use core::time::Duration;

@@ -1,8 +1,8 @@
 //! The counting semaphore: a mutex as gate, and a word that counts permits.
 //!
-//! Why not a queue of those who wait, each with what it wants: a release would have to hand permits to sleepers, and they would lie idle for the length of a
-//! wake-up. Here whoever finds too few passes the gate, one at a time, and who is through takes permits as they come; those behind it wait as the
-//! mutex waits.
+//! Why not a queue of those who wait, each with what it wants: a release would have to hand permits to sleepers, and they would lie idle for the
+//! length of a wake-up. Here whoever finds too few passes the gate, one at a time, and who is through takes permits as they come; those behind it
+//! wait as the mutex waits.
 //!
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
@@ -12,15 +12,15 @@
 //!
 //! # Invariants
 //!
-//! 1. `claimed` is set and cleared by the holder of the gate only, and is clear when it leaves the gate. `asleep` is set by it, and cleared by it or by
-//!    the release that wakes it.
+//! 1. `claimed` is set and cleared by the holder of the gate only, and is clear when it leaves the gate. `asleep` is set by it, and cleared by it or
+//!    by the release that wakes it.
 //! 2. While `claimed` is set, permits are taken by the holder of the gate only. So nobody overtakes the first in line, however many it wants.
 //! 3. Permits are counted in 30 bits. More are refused.
 //!
 //! # No wake-up is lost
 //!
-//! The first in line sleeps only while the word is what it saw, with `asleep` in it. A release changes the word and finds `asleep` in what it changed; or
-//! `asleep` was set later, and then the first in line has seen the new permits.
+//! The first in line sleeps only while the word is what it saw, with `asleep` in it. A release changes the word and finds `asleep` in what it
+//! changed; or `asleep` was set later, and then the first in line has seen the new permits.
 //!
 //! # Orderings
 //!

@@ -1,8 +1,8 @@
 //! Threads asleep, first come, first woken, each on a word of its own.
 //!
-//! Why not the kernel's futex on one word for all: who sleeps there cannot be told apart, so a waker neither knows how many it has woken nor whether one
-//! that gave up meanwhile was counted, and every wake-up is a system call for as long as the woken thread has not said that it is up. Here a waker takes
-//! sleepers out of a queue: what it has taken is woken, what is left is asleep, and an empty queue costs nothing.
+//! Why not the kernel's futex on one word for all: who sleeps there cannot be told apart, so a waker neither knows how many it has woken nor whether
+//! one that gave up meanwhile was counted, and every wake-up is a system call for as long as the woken thread has not said that it is up. Here a
+//! waker takes sleepers out of a queue: what it has taken is woken, what is left is asleep, and an empty queue costs nothing.
 //!
 //! | `state` of a sleeper | in the queue | left by |
 //! | --- | --- | --- |
@@ -12,8 +12,8 @@
 //! # Invariants
 //!
 //! 1. The queue, and the links of the sleepers in it, are touched under its lock only.
-//! 2. `state` becomes woken under the lock, in the step that takes the sleeper out. So at its deadline a thread that has the lock knows for certain: it
-//!    is still in the queue, and goes, or it was woken. No wake-up is given to a thread that says it has timed out.
+//! 2. `state` becomes woken under the lock, in the step that takes the sleeper out. So at its deadline a thread that has the lock knows for certain:
+//!    it is still in the queue, and goes, or it was woken. No wake-up is given to a thread that says it has timed out.
 //! 3. A sleeper lies on its thread's stack, and the thread does not go on before it is out of the queue.
 //! 4. Once woken, a sleeper may be gone. Wakers then use its address only.
 //!
@@ -102,7 +102,8 @@ impl Sleepers {
 
     /// Joins the queue, does `then`, and sleeps until woken or until the deadline.
     ///
-    /// `joins` is asked under the lock and must not unwind; if it says no, nothing is done. A waker that comes after it finds this thread in the queue.
+    /// `joins` is asked under the lock and must not unwind; if it says no, nothing is done. A waker that comes after it finds this thread in the
+    /// queue.
     pub(crate) fn sleep(
         &self,
         joins: impl FnOnce() -> bool,
@@ -193,8 +194,8 @@ impl Sleepers {
         }
     }
 
-    /// Wakes a sleeper of this name, if there is one: the one that has slept longest. `taken` is told under the lock how many that is, 0 or 1. Looks at all
-    /// who have slept longer.
+    /// Wakes a sleeper of this name, if there is one: the one that has slept longest. `taken` is told under the lock how many that is, 0 or 1. Looks
+    /// at all who have slept longer.
     pub(crate) fn wake_only(&self, who: usize, taken: impl FnOnce(usize)) -> bool {
         let state = self.with(|queue| {
             let state = queue.take(who);

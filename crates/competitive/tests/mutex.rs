@@ -1,7 +1,7 @@
 //! The mutex with real threads: a list of properties, and a line for each policy.
 //!
-//! Exclusion is watched by a pair of counters that only the holder touches and that must agree. What could hang runs under [`in_time`](payload::in_time),
-//! which reports a lost wake-up instead of waiting for it.
+//! Exclusion is watched by a pair of counters that only the holder touches and that must agree. What could hang runs under
+//! [`in_time`](payload::in_time), which reports a lost wake-up instead of waiting for it.
 
 mod payload;
 

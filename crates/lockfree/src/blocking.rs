@@ -1,12 +1,12 @@
 //! A queue whose poppers sleep until there is something, and which can be closed.
 //!
-//! Why beside the queues and not in them: whether a thread may sleep is another question than how values are passed on, and each queue would have to answer
-//! it anew. A push to a queue in which nobody waits pays for two counts on a line of its own and a look at one word.
+//! Why beside the queues and not in them: whether a thread may sleep is another question than how values are passed on, and each queue would have to
+//! answer it anew. A push to a queue in which nobody waits pays for two counts on a line of its own and a look at one word.
 //!
 //! # No wake-up is lost
 //!
-//! A popper that finds nothing announces itself to the [`EventCount`] and looks once more before it sleeps; a push notifies after its value is in. The
-//! event count sees to it that one of the two notices the other. Every push wakes one sleeper if there is any, so k pushes wake k.
+//! A popper that finds nothing announces itself to the [`EventCount`] and looks once more before it sleeps; a push notifies after its value is in.
+//! The event count sees to it that one of the two notices the other. Every push wakes one sleeper if there is any, so k pushes wake k.
 //! A popper that was woken looks until it finds a value or nothing; if the queue panics under it, it passes the notification on.
 //!
 //! # Closing
@@ -16,8 +16,8 @@
 //! | pushes | fail, and give the value back |
 //! | pops | take what is left; then, when no push is on its way any more, fail for good |
 //!
-//! So a value whose push has succeeded comes out of a pop, if there are enough of them, before any pop says that the queue is closed. A thread that is
-//! stopped in a push while the queue closes delays that answer.
+//! So a value whose push has succeeded comes out of a pop, if there are enough of them, before any pop says that the queue is closed. A thread that
+//! is stopped in a push while the queue closes delays that answer.
 //!
 //! # Invariants
 //!

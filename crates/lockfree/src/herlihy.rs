@@ -1,8 +1,8 @@
 //! Herlihy's methodology, in its first form: any sequential object, made non-blocking by copying the whole of it.
 //!
-//! Why it is here: it needs nothing of the object but that it can be cloned, and is the yardstick for everything that copies less. Why not a lock: a thread
-//! that stops in the middle of an update stops nobody. Why not words copied and checked, as Herlihy does: what is torn is no `T`, and cloning it would
-//! be undefined. So a block is *pinned* while it is copied, and is not used again meanwhile.
+//! Why it is here: it needs nothing of the object but that it can be cloned, and is the yardstick for everything that copies less. Why not a lock: a
+//! thread that stops in the middle of an update stops nobody. Why not words copied and checked, as Herlihy does: what is torn is no `T`, and cloning
+//! it would be undefined. So a block is *pinned* while it is copied, and is not used again meanwhile.
 //!
 //! ```text
 //! root ──► block 4      readers: 2        two threads copy it
@@ -10,9 +10,9 @@
 //!          block 7      readers: 0        a version of before, free: the next copy goes here
 //! ```
 //!
-//! An update: look at the root, pin its block, look again; clone it into a free block, keeping that one's memory; unpin; apply the operation to the copy;
-//! swing the root to it, if it is still the same. If not, wait a random while, longer each time, and copy again: without the wait the copies of those that
-//! lose keep the line from those that would win.
+//! An update: look at the root, pin its block, look again; clone it into a free block, keeping that one's memory; unpin; apply the operation to the
+//! copy; swing the root to it, if it is still the same. If not, wait a random while, longer each time, and copy again: without the wait the copies of
+//! those that lose keep the line from those that would win.
 //!
 //! # Invariants
 //!
@@ -34,10 +34,11 @@
 //!
 //! # Wrap-around
 //!
-//! The root is a block's number and a tag of 32 bits: a thread that stops for exactly a multiple of 2^32 updates between its copy and its exchange may undo
-//! them all. At a million updates a second that is 71 minutes of standing still, to the update.
+//! The root is a block's number and a tag of 32 bits: a thread that stops for exactly a multiple of 2^32 updates between its copy and its exchange
+//! may undo them all. At a million updates a second that is 71 minutes of standing still, to the update.
 //!
-//! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5), 1993, section 4; counting a block's readers is Valois's.
+//! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5), 1993, section 4; counting a block's readers is
+//! Valois's.
 
 use core::fmt;
 
@@ -107,7 +108,8 @@ impl<T> Block<T> {
     ///
     /// The root does not name it, nor will before the caller makes it do so.
     fn is_free(&self) -> bool {
-        // AcqRel: the Acquire pairs with the Release of those that counted themselves out, the Release with the Acquire of those that count themselves in.
+        // AcqRel: the Acquire pairs with the Release of those that counted themselves out, the Release with the Acquire of those that count
+        // themselves in.
         let taken = self.readers.compare_exchange(0, 0, Ordering::AcqRel, Ordering::Relaxed);
         taken.is_ok()
     }

@@ -40,8 +40,8 @@ pub trait ConcurrentQueue {
     ///
     /// # Errors
     ///
-    /// [`Full`] with the value, if the queue is bounded and was full at some moment during the call. In a [`NikolaevQueue`] a place also counts as taken
-    /// while another thread's call has it in hands.
+    /// [`Full`] with the value, if the queue is bounded and was full at some moment during the call. In a [`NikolaevQueue`] a place also counts as
+    /// taken while another thread's call has it in hands.
     fn try_push(&self, value: Self::Item) -> Result<(), Full<Self::Item>>;
 
     /// Takes the oldest; `None` if there was nothing at some moment during the call.

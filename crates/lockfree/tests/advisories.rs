@@ -1,4 +1,5 @@
-//! What went wrong in other people's concurrent structures, each as a test named by its advisory (<https://rustsec.org>), over all structures of ours.
+//! What went wrong in other people's concurrent structures, each as a test named by its advisory (<https://rustsec.org>), over all structures of
+//! ours.
 //!
 //! | advisories | in | what | here |
 //! | --- | --- | --- | --- |
@@ -353,8 +354,8 @@ fn rustsec_2025_0054_2026_0254_2026_0255_2026_0256_a_drop_that_panics_leaves_the
     all_structures!(each test);
 }
 
-/// RUSTSEC-2026-0221, -2020-0088, -0099, -0106, -0111, -0116, -0117, -0133, -0137, -0142, -0143, -2021-0113, -2025-0045, and those about `Clone`: -2020-0150,
-/// -2026-0142, -0143, -0152. At compile time.
+/// RUSTSEC-2026-0221, -2020-0088, -0099, -0106, -0111, -0116, -0117, -0133, -0137, -0142, -0143, -2021-0113, -2025-0045, and those about `Clone`:
+/// -2020-0150, -2026-0142, -0143, -0152. At compile time.
 macro_rules! bounds {
     ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {$(
         const _: () = {

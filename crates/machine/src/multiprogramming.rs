@@ -1,34 +1,36 @@
 //! A pseudo-scheduler: this program's threads run as if other applications had their processors part of the time.
 //!
-//! What a lock, a queue or a barrier is worth shows when its threads are preempted at the wrong moment. Other programs do that too, but not on demand and
-//! not alike twice. Here threads [`join`](Multiprogramming::join) a scheduler of this process's own: at the end of each quantum a signal interrupts the
-//! thread wherever it is, and its handler stays for `level - 1` quanta, which is the time that the other applications would have had.
+//! What a lock, a queue or a barrier is worth shows when its threads are preempted at the wrong moment. Other programs do that too, but not on demand
+//! and not alike twice. Here threads [`join`](Multiprogramming::join) a scheduler of this process's own: at the end of each quantum a signal
+//! interrupts the thread wherever it is, and its handler stays for `level - 1` quanta, which is the time that the other applications would have had.
 //!
 //! ```text
 //! level 2      ran │ stopped │ ran │ stopped │ ran      a quantum each; the slices of different threads do not end together
 //! level 3      ran │ stopped   stopped │ ran │ …
 //! ```
 //!
-//! Why the handler sleeps and does not spin, as the paper's did: its machine had a processor for each process and one for the scheduler. A handler that
-//! spins keeps a processor busy for nobody, takes it from the scheduler and from whatever else runs, and is preempted itself. Asleep, it leaves the
-//! processor idle, and to the stopped thread's own program it looks just as taken, *if the program's other threads are pinned elsewhere*. So
-//! [pin](crate::topology::pin) one thread to each processor before it joins; threads that roam, or share a processor, would run in each other's stops.
+//! Why the handler sleeps and does not spin, as the paper's did: its machine had a processor for each process and one for the scheduler. A handler
+//! that spins keeps a processor busy for nobody, takes it from the scheduler and from whatever else runs, and is preempted itself. Asleep, it leaves
+//! the processor idle, and to the stopped thread's own program it looks just as taken, *if the program's other threads are pinned elsewhere*. So
+//! [pin](crate::topology::pin) one thread to each processor before it joins; threads that roam, or share a processor, would run in each other's
+//! stops.
 //!
-//! Why each thread wakes itself: the handler sleeps until a time, so nobody stays stopped because the scheduler's thread is late, or gone with a fork.
+//! Why each thread wakes itself: the handler sleeps until a time, so nobody stays stopped because the scheduler's thread is late, or gone with a
+//! fork.
 //!
-//! A thread that has asked not to be preempted ([`preemption::keep`](crate::preemption::keep)) is lent [`grace`](Settings::grace) once a slice; it stops
-//! when it thanks, or when the grace is over.
+//! A thread that has asked not to be preempted ([`preemption::keep`](crate::preemption::keep)) is lent [`grace`](Settings::grace) once a slice; it
+//! stops when it thanks, or when the grace is over.
 //!
 //! On a simulated machine nothing needs to be stopped: its description says how many `applications` share the processors, and the same body runs
-//! there at each level (`machine.scheduling.applications = 2`); `Statistics` has what each thread was granted. So this module is for the real machine,
-//! as `kernel` and `switches` are.
+//! there at each level (`machine.scheduling.applications = 2`); `Statistics` has what each thread was granted. So this module is for the real
+//! machine, as `kernel` and `switches` are.
 //!
 //! # What it does not do
 //!
-//! It adds to what the system's own scheduler does: on a machine that runs something else, threads lose their processors to that too. Only Linux can send
-//! a signal to one thread by number; elsewhere levels above 1 are refused. A system call that a signal interrupts is begun again where the
-//! system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. While stopped, a thread holds whatever it held: the allocator's lock as
-//! well as yours.
+//! It adds to what the system's own scheduler does: on a machine that runs something else, threads lose their processors to that too. Only Linux can
+//! send a signal to one thread by number; elsewhere levels above 1 are refused. A system call that a signal interrupts is begun again where the
+//! system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. While stopped, a thread holds whatever it held: the allocator's lock
+//! as well as yours.
 //!
 //! Source: Michael and Scott 1997, section 4.
 

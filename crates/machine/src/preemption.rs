@@ -1,11 +1,11 @@
 //! "Please do not preempt me": asked by a thread that others would have to wait for, and honoured for a bounded time.
 //!
 //! A thread that is preempted inside a critical section holds everybody up for whole time slices. It can say beforehand that it would rather not be:
-//! the scheduler reads the request when the slice is over, and lets the thread stay for a little while. A thread that has stayed so gives its processor up
-//! as soon as it takes the request back.
+//! the scheduler reads the request when the slice is over, and lets the thread stay for a little while. A thread that has stayed so gives its
+//! processor up as soon as it takes the request back.
 //!
-//! Why a pair of calls and not a guard: a lock asks in `lock` and thanks in `unlock`, and its guard is `lock_api`'s. Why a count in memory and no system
-//! call: a critical section lasts a hundred nanoseconds, and nearly none meets the end of a slice.
+//! Why a pair of calls and not a guard: a lock asks in `lock` and thanks in `unlock`, and its guard is `lock_api`'s. Why a count in memory and no
+//! system call: a critical section lasts a hundred nanoseconds, and nearly none meets the end of a slice.
 //!
 //! | machine | who honours it | for how long | [`keep`] and [`thank`] cost |
 //! | --- | --- | --- | --- |
@@ -57,8 +57,8 @@ pub fn keep() {
     backend::preemption::keep();
 }
 
-/// Takes back the last request of the calling thread. If that was the only one and the slice has ended meanwhile, the thread gives way here; says whether
-/// it did, when it has a processor again.
+/// Takes back the last request of the calling thread. If that was the only one and the slice has ended meanwhile, the thread gives way here; says
+/// whether it did, when it has a processor again.
 ///
 /// A thread that has no request takes nothing back on the real machine.
 ///

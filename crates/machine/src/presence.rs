@@ -159,15 +159,15 @@ impl Drop for Pulled {
     }
 }
 
-/// Brings the thread with that index to the calling thread's processor, as soon as the caller leaves that to it: recovery, where a thread that was preempted
-/// holds something up, and the caller's processor is better used by it.
+/// Brings the thread with that index to the calling thread's processor, as soon as the caller leaves that to it: recovery, where a thread that was
+/// preempted holds something up, and the caller's processor is better used by it.
 ///
-/// The caller must know that the thread stays registered, and changes its affinity nowhere, until the [`Pulled`] has been dropped: else a thread that has
-/// got its number meanwhile is moved, or an older affinity restored. [`stanchion_spin::Recovering`](https://docs.rs/stanchion-spin) keeps a thread that
-/// is being pulled from leaving its critical section before.
+/// The caller must know that the thread stays registered, and changes its affinity nowhere, until the [`Pulled`] has been dropped: else a thread that
+/// has got its number meanwhile is moved, or an older affinity restored. [`stanchion_spin::Recovering`](https://docs.rs/stanchion-spin) keeps a
+/// thread that is being pulled from leaving its critical section before.
 ///
-/// Costs three system calls, some 20 µs, and two more to undo it. A thread that is pinned to a processor which somebody else has got goes on after 50 µs,
-/// instead of some time slices.
+/// Costs three system calls, and two more to undo it. A thread that is pinned to a processor which somebody else has got goes on as soon as the
+/// caller leaves it this one, instead of some time slices later.
 ///
 /// `None` if it is not registered, if it may not run there, or if the system cannot do it (not Linux). In a model nothing moves.
 pub fn pull(index: usize) -> Option<Pulled> {

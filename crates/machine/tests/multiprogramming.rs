@@ -1,5 +1,5 @@
-//! The pseudo-scheduler on real threads. What is held against bounds are the account's lower bounds, which hold however slow the machine is: no slice is
-//! shorter than a quantum, and no stop than the others' quanta.
+//! The pseudo-scheduler on real threads. What is held against bounds are the account's lower bounds, which hold however slow the machine is: no slice
+//! is shorter than a quantum, and no stop than the others' quanta.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use core::time::Duration;

@@ -29,7 +29,8 @@ fn built() -> PathBuf {
     me.parent().and_then(Path::parent).expect("tests lie in PROFILE/deps").to_owned()
 }
 
-/// The library. Cargo does not build one that nothing links to before its tests, so it is asked to; and for the program, which it leaves out if one test is named.
+/// The library. Cargo does not build one that nothing links to before its tests, so it is asked to; and for the program, which it leaves out if one
+/// test is named.
 fn shim() -> &'static Path {
     static SHIM: OnceLock<PathBuf> = OnceLock::new();
     SHIM.get_or_init(|| {

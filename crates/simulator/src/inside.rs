@@ -1,7 +1,7 @@
 //! What the code of a virtual thread can ask of its machine: for those who write a backend.
 //!
-//! Each function that needs a run panics outside one, naming itself. The exception is [`access`]: a word may be read and written before a run and after
-//! it, which costs nothing and is not counted.
+//! Each function that needs a run panics outside one, naming itself. The exception is [`access`]: a word may be read and written before a run and
+//! after it, which costs nothing and is not counted.
 //!
 //! An access **takes effect when it is issued**: [`access`] returns to a thread that is the earliest of all, and nothing else runs until it calls the
 //! simulator again. So the caller does the plain operation right after it, and a run is sequentially consistent.
@@ -161,8 +161,8 @@ pub fn pause(nanos: u64) {
     world::spend(scaled(nanos), Activity::Spinning);
 }
 
-/// Looks at the word until another processor has written on its line, or until `nanos` of the code's clock have passed (`u64::MAX`: for ever); returns
-/// how many have. The caller then looks for itself; it may find nothing new.
+/// Looks at the word until another processor has written on its line, or until `nanos` of the code's clock have passed (`u64::MAX`: for ever);
+/// returns how many have. The caller then looks for itself; it may find nothing new.
 ///
 /// On a machine without caches this is a pause between two looks.
 pub fn watch(address: *const (), nanos: u64) -> u64 {
@@ -190,7 +190,8 @@ pub fn watch(address: *const (), nanos: u64) -> u64 {
     unscaled(time() - begin, scale).min(nanos)
 }
 
-/// What one turn of a waiting loop takes beside its look where the processor has no pause hint, in nanoseconds of the code's clock: a few instructions.
+/// What one turn of a waiting loop takes beside its look where the processor has no pause hint, in nanoseconds of the code's clock: a few
+/// instructions.
 const TURN_NS: u64 = 2;
 
 /// How long one [`hint`] takes, in whole nanoseconds of the code's clock, at least 1.
@@ -240,7 +241,8 @@ pub fn sleep(nanos: u64) {
     suspend();
 }
 
-/// Sleeps on the word at `address` unless `changed` says that it is not as expected, until it is woken or `until` on the code's clock (`u64::MAX`: never).
+/// Sleeps on the word at `address` unless `changed` says that it is not as expected, until it is woken or `until` on the code's clock (`u64::MAX`:
+/// never).
 ///
 /// `changed` is asked once, and going to sleep is one step with it as seen from every [`wake`].
 pub fn park(address: *const (), changed: impl FnOnce() -> bool, until: u64) -> Parked {
@@ -421,8 +423,8 @@ pub fn pin(processor: Option<usize>) -> Option<usize> {
     before
 }
 
-/// Brings a thread that could run, and has no processor, to the one of the running thread, and keeps it there; returns where it was kept before. Costs a
-/// wake-up. `None` if it runs, waits, has ended, or belongs to an address space or a gang, which see to their own.
+/// Brings a thread that could run, and has no processor, to the one of the running thread, and keeps it there; returns where it was kept before.
+/// Costs a wake-up. `None` if it runs, waits, has ended, or belongs to an address space or a gang, which see to their own.
 ///
 /// # Panics
 ///

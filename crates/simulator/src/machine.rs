@@ -30,7 +30,8 @@ pub struct Machine {
     /// of today (a lock that spins for 4 µs) keeps its proportions on a machine that is so many times slower. 1 on a machine of today.
     pub scale: f64,
     /// How long the pause hint of its processors takes. Whoever spins on a word looks at it so far apart, and notices a write at its next look. 0 if
-    /// there is no such instruction: spinners look without a break, and a turn of a loop that waits for something else takes 2 ns of the code's clock.
+    /// there is no such instruction: spinners look without a break, and a turn of a loop that waits for something else takes 2 ns of the code's
+    /// clock.
     pub pause: Time,
     /// Whether a lock is released by an exchange, because the machine has no other way that orders (Symmetry).
     pub release_by_exchange: bool,

@@ -19,7 +19,8 @@ use crate::backoff::Backoff;
 ///
 /// Sealed: a fifth way is one more file of this crate, so that it is modelled and measured with the others.
 pub trait Contention: sealed::Sealed {
-    /// Acquires `locked`, which was held at the last look, by tries of `attempt`, which change nothing if they fail; `false` if the deadline came first.
+    /// Acquires `locked`, which was held at the last look, by tries of `attempt`, which change nothing if they fail; `false` if the deadline came
+    /// first.
     #[doc(hidden)]
     fn acquire<W: WaitPolicy>(
         locked: &AtomicBool,

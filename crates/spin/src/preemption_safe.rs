@@ -1,11 +1,11 @@
 //! The test-and-set lock whose holder asks not to be preempted.
 //!
 //! Where threads are stopped in the middle of everything, a spin lock costs most when its holder is stopped: all others wait for whole slices, and
-//! whoever polls burns a processor over it. Here a thread asks the scheduler for a little more time *before* it tries for the lock, and takes that back
-//! *after* it has released it, or when the try has failed. So a thread is not asked to be spared while it only waits.
+//! whoever polls burns a processor over it. Here a thread asks the scheduler for a little more time *before* it tries for the lock, and takes that
+//! back *after* it has released it, or when the try has failed. So a thread is not asked to be spared while it only waits.
 //!
-//! Why no queue lock: there the next in line must not be preempted either, and he waits for long. The takers of a test-and-set lock come in any order, so
-//! only the holder matters. Why not any lock in a wrapper: the request has to surround each try, and tries are inside of the lock.
+//! Why no queue lock: there the next in line must not be preempted either, and he waits for long. The takers of a test-and-set lock come in any
+//! order, so only the holder matters. Why not any lock in a wrapper: the request has to surround each try, and tries are inside of the lock.
 //!
 //! | step | the lock | the request |
 //! | --- | --- | --- |
@@ -52,8 +52,9 @@ use crate::contention::{Contention, Polling, try_acquire};
 /// The lock of the 1997 paper's figures is `PreemptionSafe<Polling, Spin>`, test-and-test-and-set with exponential backoff of at most 30 µs; its
 /// ordinary lock is `TestAndSet<Polling, Spin>`, the same without the request.
 ///
-/// Critical sections should be shorter than what the scheduler lends: some 5 µs by the kernel, 1 ms by the pseudo-scheduler. A holder that stays longer
-/// is preempted all the same. A guard that is forgotten leaves its thread with a request for good: then each slice of it may end that much later.
+/// Critical sections should be shorter than what the scheduler lends: some 5 µs by the kernel, 1 ms by the pseudo-scheduler. A holder that stays
+/// longer is preempted all the same. A guard that is forgotten leaves its thread with a request for good: then each slice of it may end that much
+/// later.
 ///
 /// ```
 /// use stanchion_spin::PreemptionSafeMutex;

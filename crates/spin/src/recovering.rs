@@ -1,12 +1,13 @@
 //! The lock whose waiter fetches a preempted holder.
 //!
-//! The holder was preempted, and its processor has been given to somebody else: everybody waits until it comes to its turn there, for 12 ms to 22 ms of a
-//! pinned thread. A waiter that *sees* it ([`machine::presence`]) has a processor that is good for nothing else meanwhile. So it brings the holder there
-//! ([`presence::pull`]), yields to it until the section is over, sends the holder home, and has the lock.
+//! The holder was preempted, and its processor has been given to somebody else: everybody waits until it comes to its turn there, for 12 ms to 22 ms
+//! of a pinned thread. A waiter that *sees* it ([`machine::presence`]) has a processor that is good for nothing else meanwhile. So it brings the
+//! holder there ([`presence::pull`]), yields to it until the section is over, sends the holder home, and has the lock.
 //!
-//! Why not only ask not to be preempted ([`PreemptionSafe`](crate::PreemptionSafe)): that prevents, where somebody honours it, and for a bounded time;
-//! this repairs, after the fact and without a scheduler's help, for a system call and a switch each time. Why the lock goes to the one that pulled: the holder's affinity must
-//! be given back before it can leave, so its release is a hand-over, and the one who knows when it is complete is the puller.
+//! Why not only ask not to be preempted ([`PreemptionSafe`](crate::PreemptionSafe)): that prevents, where somebody honours it, and for a bounded
+//! time; this repairs, after the fact and without a scheduler's help, for a system call and a switch each time. Why the lock goes to the one that
+//! pulled: the holder's affinity must be given back before it can leave, so its release is a hand-over, and the one who knows when it is complete is
+//! the puller.
 //!
 //! | `owner` | meaning | left by |
 //! | --- | --- | --- |
@@ -19,8 +20,8 @@
 //!
 //! 1. The thread whose number is in `owner` holds the lock. It is put there by the exchange that found 0, or by the puller when it found `DONE`.
 //! 2. Only one waiter adds `PULLED` to a holder's number. It ends its pull before it takes the number away.
-//! 3. A holder that finds `PULLED` stays in `unlock` until its number is gone. So while it is being pulled it neither ends nor comes to use its affinity,
-//!    which is what [`presence::pull`] asks for. The guard stays with its thread for the same reason.
+//! 3. A holder that finds `PULLED` stays in `unlock` until its number is gone. So while it is being pulled it neither ends nor comes to use its
+//!    affinity, which is what [`presence::pull`] asks for. The guard stays with its thread for the same reason.
 //!
 //! # Orderings
 //!
@@ -31,7 +32,8 @@
 //! | hand over: store `DONE` | Release | the puller's Acquire look |
 //! | the puller's number | Relaxed | nobody: its holder-to-be has acquired already |
 //!
-//! Source: the recovery of Black 1990 and of Anderson, Bershad, Lazowska and Levy 1992, section 3.3, as Michael and Scott 1997 describe them in section 2.
+//! Source: the recovery of Black 1990 and of Anderson, Bershad, Lazowska and Levy 1992, section 3.3, as Michael and Scott 1997 describe them in
+//! section 2.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -54,7 +56,8 @@ const PULLED: u32 = 1 << 30;
 /// The pulled holder is through.
 const DONE: u32 = 1 << 31;
 
-/// A test-and-set lock whose waiters bring a preempted holder to their own processor; otherwise they poll with backoff, and pass the time as `W` says.
+/// A test-and-set lock whose waiters bring a preempted holder to their own processor; otherwise they poll with backoff, and pass the time as `W`
+/// says.
 ///
 /// | | |
 /// | --- | --- |
@@ -64,9 +67,9 @@ const DONE: u32 = 1 << 31;
 /// | more threads than processors | a holder that was preempted elsewhere comes back after a system call and a switch |
 /// | deadline | no: a waiter that pulls a holder cannot give up |
 ///
-/// Only threads that are [registered](machine::presence::register) with switch records can be seen, and so pulled; for others this is a test-and-set lock.
-/// It pays for threads that are pinned. A thread that may run anywhere is often fetched by the system as soon as a processor falls idle. A critical section
-/// must not change its thread's affinity, nor outlast its thread in a thread-local's destructor.
+/// Only threads that are [registered](machine::presence::register) with switch records can be seen, and so pulled; for others this is a test-and-set
+/// lock. It pays for threads that are pinned. A thread that may run anywhere is often fetched by the system as soon as a processor falls idle. A
+/// critical section must not change its thread's affinity, nor outlast its thread in a thread-local's destructor.
 ///
 /// ```
 /// use stanchion_spin::RecoveringMutex;
@@ -154,7 +157,8 @@ impl<W: WaitPolicy> Recovering<W> {
         seen.then_some(Found::Stopped(owner))
     }
 
-    /// Brings the holder here, waits until it is through, and takes the lock over. `false` if it is not the holder any more, or is being pulled already.
+    /// Brings the holder here, waits until it is through, and takes the lock over. `false` if it is not the holder any more, or is being pulled
+    /// already.
     fn fetch(&self, holder: u32, me: u32) -> bool {
         let pulled = holder | PULLED;
         // Relaxed: publishes nothing; that the holder stays is Invariant 3.

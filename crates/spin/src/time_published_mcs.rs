@@ -2,8 +2,8 @@
 //!
 //! Why not plain MCS: when threads outnumber processors, the next in its queue is more often than not waiting for a processor, and
 //! everyone behind it waits too. Here waiters publish the time of their last look, or that they are about to yield or sleep; a releaser
-//! that finds a stale time takes the waiter for preempted, strikes it from the queue and looks at the next. A struck waiter finds out when it runs again, and
-//! queues anew.
+//! that finds a stale time takes the waiter for preempted, strikes it from the queue and looks at the next. A struck waiter finds out when it runs
+//! again, and queues anew.
 //!
 //! | a node's `state` | meaning | stored by |
 //! | --- | --- | --- |

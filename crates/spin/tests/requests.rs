@@ -1,4 +1,5 @@
-//! Requests not to be preempted are open for as long as the lock is held that made them, and not for longer: not after a panic, a try in vain, a wait.
+//! Requests not to be preempted are open for as long as the lock is held that made them, and not for longer: not after a panic, a try in vain, a
+//! wait.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;

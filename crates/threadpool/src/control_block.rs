@@ -17,8 +17,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block. Only the word `shared` may be looked at by others, who have agreed
-//!    on it with whoever fills the block.
+//! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block. Only the word `shared` may be looked at by others, who have
+//!    agreed on it with whoever fills the block.
 //! 2. A block is in one [`Chain`] at most, which owns it then. The links of other blocks mean nothing.
 //! 3. Blocks are never freed while the [`Slabs`](crate::slab::Slabs) that they were cut from are alive.
 //!
@@ -46,20 +46,30 @@ impl Link {
         Self(UnsafeCell::new(None))
     }
 
+    /// Where the link leads.
+    ///
     /// # Safety
     ///
-    /// The caller owns what the link is in, or the chain in which that is.
-    unsafe fn get(&self) -> Option<NonNull<Link>> {
+    /// The link is alive, and the caller owns what it is in, or the chain in which that is.
+    #[inline]
+    unsafe fn next(link: NonNull<Self>) -> Option<NonNull<Self>> {
         // SAFETY: the caller's promise.
-        self.0.with(|link| unsafe { *link })
+        let link = unsafe { link.as_ref() };
+        // SAFETY: likewise.
+        link.0.with(|next| unsafe { *next })
     }
 
+    /// Makes it lead to `next`.
+    ///
     /// # Safety
     ///
-    /// As for [`get`](Self::get).
-    unsafe fn set(&self, next: Option<NonNull<Link>>) {
+    /// As for [`next`](Self::next).
+    #[inline]
+    unsafe fn lead(link: NonNull<Self>, next: Option<NonNull<Self>>) {
         // SAFETY: the caller's promise.
-        self.0.with_mut(|link| unsafe { *link = next });
+        let link = unsafe { link.as_ref() };
+        // SAFETY: likewise.
+        link.0.with_mut(|place| unsafe { *place = next });
     }
 }
 
@@ -119,8 +129,8 @@ impl Task {
         })
     }
 
-    /// A word of the block that other threads may look at while it is in use: who agrees on it may keep its address until the block is released. Zero in a
-    /// new block, else whatever it was.
+    /// A word of the block that other threads may look at while it is in use: who agrees on it may keep its address until the block is released. Zero
+    /// in a new block, else whatever it was.
     #[inline]
     #[must_use]
     pub fn shared(&self) -> &AtomicUsize {
@@ -275,7 +285,7 @@ impl<T: Linked> Chain<T> {
     pub(crate) fn push_front(&mut self, value: T) {
         let link = value.link();
         // SAFETY: the value was the caller's (Invariant 2).
-        unsafe { link.as_ref().set(self.first) };
+        unsafe { Link::lead(link, self.first) };
         self.first = Some(link);
         self.last = self.last.or(Some(link));
         self.length += 1;
@@ -285,10 +295,10 @@ impl<T: Linked> Chain<T> {
     pub(crate) fn push_back(&mut self, value: T) {
         let link = value.link();
         // SAFETY: the value was the caller's.
-        unsafe { link.as_ref().set(None) };
+        unsafe { Link::lead(link, None) };
         match self.last {
             // SAFETY: what is in the chain is the chain's.
-            Some(last) => unsafe { last.as_ref().set(Some(link)) },
+            Some(last) => unsafe { Link::lead(last, Some(link)) },
             None => self.first = Some(link),
         }
         self.last = Some(link);
@@ -299,7 +309,7 @@ impl<T: Linked> Chain<T> {
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         let first = self.first?;
         // SAFETY: in the chain.
-        self.first = unsafe { first.as_ref().get() };
+        self.first = unsafe { Link::next(first) };
         if self.first.is_none() {
             self.last = None;
         }
@@ -320,34 +330,19 @@ impl<T: Linked> Chain<T> {
         let mut last = self.first;
         for _ in 1..count {
             // SAFETY: in the chain, which has more than `count`.
-            last = last.and_then(|link| unsafe { link.as_ref().get() });
+            last = last.and_then(|link| unsafe { Link::next(link) });
         }
         front.first = self.first;
         front.last = last;
         front.length = count;
         if let Some(last) = last {
             // SAFETY: in the chain; so below.
-            self.first = unsafe { last.as_ref().get() };
+            self.first = unsafe { Link::next(last) };
             // SAFETY: as above.
-            unsafe { last.as_ref().set(None) };
+            unsafe { Link::lead(last, None) };
         }
         self.length -= count;
         front
-    }
-
-    /// Puts all of `other` behind what is here.
-    pub(crate) fn append(&mut self, other: Self) {
-        match self.last {
-            None => *self = other,
-            Some(last) => {
-                if other.first.is_some() {
-                    // SAFETY: in the chain.
-                    unsafe { last.as_ref().set(other.first) };
-                    self.last = other.last;
-                    self.length += other.length;
-                }
-            }
-        }
     }
 }
 
@@ -359,10 +354,10 @@ mod tests {
     static_assertions::assert_not_impl_any!(Task: Clone, Copy);
 
     /// Blocks that live as long as the test.
-    fn tasks(count: usize) -> (Vec<Box<ControlBlock>>, Vec<Task>) {
-        let blocks: Vec<_> = (0..count).map(|_| Box::new(ControlBlock::new())).collect();
+    fn tasks(count: usize) -> (Vec<ControlBlock>, Vec<Task>) {
+        let blocks: Vec<_> = (0..count).map(|_| ControlBlock::new()).collect();
         // SAFETY: each is alive and handed out once.
-        let tasks = blocks.iter().map(|block| unsafe { Task::of(NonNull::from(&**block)) });
+        let tasks = blocks.iter().map(|block| unsafe { Task::of(NonNull::from(block)) });
         let tasks = tasks.collect();
         (blocks, tasks)
     }
@@ -392,18 +387,18 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_split_anywhere_and_put_together_again() {
+    fn a_chain_is_split_anywhere() {
         for count in 0..=5 {
             let (_blocks, tasks) = tasks(4);
             let at: Vec<_> = tasks.iter().map(Task::words).collect();
             let mut chain = Chain::new();
             tasks.into_iter().for_each(|task| chain.push_back(task));
-            let mut front = chain.split_front(count);
+            let front = chain.split_front(count);
             assert_eq!(front.len(), count.min(4));
             assert_eq!(chain.len(), 4 - count.min(4));
             assert_eq!(chain.is_empty(), count >= 4);
-            front.append(chain);
-            let out: Vec<_> = drained(front).iter().map(Task::words).collect();
+            let mut out: Vec<_> = drained(front).iter().map(Task::words).collect();
+            out.extend(drained(chain).iter().map(Task::words));
             assert_eq!(out, at);
         }
     }

@@ -1,8 +1,8 @@
 //! Free control blocks: a list a place without a lock, and a global pool under a lock that balances them.
 //!
-//! Why not one list under a lock: two acquisitions in the life of each task. Why not only local lists: where some places create and others finish, those
-//! would collect the blocks and these ask the heap for ever. Each list is bounded by a threshold T; the surplus goes to the pool by the T/2, in one
-//! piece, and comes back in one piece.
+//! Why not one list under a lock: two acquisitions in the life of each task. Why not only local lists: where some places create and others finish,
+//! those would collect the blocks and these ask the heap for ever. Each list is bounded by a threshold T; the surplus goes to the pool by the T/2, in
+//! one piece, and comes back in one piece.
 //!
 //! Why two chains a place, where the paper has one list: half of a list must be walked over to be cut off, T/2 lines that other processors may
 //! have written last. Of two chains of T/2, one is handed over as it is.
@@ -18,15 +18,15 @@
 //!        slabs: what was never used
 //! ```
 //!
-//! A place that takes from two empty chains fetches T/2 from the pool: a chain, or else a cut from a slab. Either is O(1) under the lock; slabs are asked
-//! of the heap without it. A place whose two chains are full hands one over. Afterwards it has T/2 blocks, so the next T/2 operations of either kind
-//! need no lock.
+//! A place that takes from two empty chains fetches T/2 from the pool: a chain, or else a cut from a slab. Either is O(1) under the lock; slabs are
+//! asked of the heap without it. A place whose two chains are full hands one over. Afterwards it has T/2 blocks, so the next T/2 operations of either
+//! kind need no lock.
 //!
 //! # Memory
 //!
 //! A cut is made only when the pool has no chains. At that moment every block is in use or in the chains of a place, at most T each, and those of the
-//! place that asks are empty. So there are never more than (most in use at a time) + P·T blocks, and T more for those outside: the paper's O(P·T). What was
-//! never cut of a slab is not counted: less than 64 blocks, or T/2 if that is more.
+//! place that asks are empty. So there are never more than (most in use at a time) + P·T blocks, and T more for those outside: the paper's O(P·T).
+//! What was never cut of a slab is not counted: less than 64 blocks, or T/2 if that is more.
 //!
 //! # Invariants
 //!

@@ -1,4 +1,5 @@
-//! A lock and what it protects, in a cell that the machine can check: [`lock_api::Mutex`] alone would hide races from a model and accesses from a simulation.
+//! A lock and what it protects, in a cell that the machine can check: [`lock_api::Mutex`] alone would hide races from a model and accesses from a
+//! simulation.
 
 use lock_api::{Mutex, RawMutex};
 use machine::cell::UnsafeCell;

@@ -16,12 +16,16 @@
 //! | one that sleeps, is about to, or was woken and has not run yet | asleep |
 //! | those asleep for whom a wake-up is on its way | waking |
 //!
+//! A worker that does not look for tasks (it waits for one thing, or is a spare that is not needed) sleeps on an event count of its own. On the same one it
+//! could be woken in place of a worker that looks, and the task would lie there.
+//!
 //! # Invariants
 //!
 //! 1. `waking <= asleep`: they are raised together with that checked, and a worker that leaves `asleep` takes one from each.
 //! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or nobody is asleep, or its producer has not yet come to
 //!    [`tell`](Sleeping::tell).
 //! 3. The last searcher to find something wakes another before it goes to work: producers left tasks to it.
+//! 4. Who sleeps on `events` is counted in `asleep`, and searches when it is woken.
 //!
 //! # Orderings
 //!
@@ -63,12 +67,19 @@ fn waking(state: usize) -> usize {
 /// Where idle workers are counted, and sleep.
 pub(crate) struct Sleeping {
     state: CachePadded<AtomicUsize>,
+    /// Invariant 4.
     events: EventCount,
+    /// Where those sleep who are told by name only.
+    apart: EventCount,
 }
 
 impl Sleeping {
     pub(crate) fn new() -> Self {
-        Self { state: CachePadded::new(AtomicUsize::fresh(0)), events: EventCount::new() }
+        Self {
+            state: CachePadded::new(AtomicUsize::fresh(0)),
+            events: EventCount::new(),
+            apart: EventCount::new(),
+        }
     }
 
     /// Whether some worker has nothing to do. A hint, one load of a word that changes only when a worker goes idle or comes back.
@@ -120,15 +131,18 @@ impl Sleeping {
     /// Sleeps until [`tell_only`](Self::tell_only) names this worker, if `may` says that there is nothing yet: for a worker that does not
     /// look for tasks and is not counted.
     pub(crate) fn sleep_apart(&self, who: usize, may: impl FnOnce() -> bool) {
-        let key = self.events.prepare();
+        let key = self.apart.prepare();
         if may() {
-            self.events.wait_as(key, who, Deadline::NEVER);
+            self.apart.wait_as(key, who, Deadline::NEVER);
         }
     }
 
-    /// There is something for this worker only.
+    /// There is something for this worker only, wherever it sleeps. Says whether it did.
     pub(crate) fn tell_only(&self, who: usize) -> bool {
-        self.events.notify_only(who)
+        let searched = self.events.notify_only(who);
+        // Both, always: a worker that is about to sleep in one of them is let through by a notification that finds nobody.
+        let waited = self.apart.notify_only(who);
+        searched || waited
     }
 
     /// Raises `waking` until those who search and those who come are `ready`, as far as there are sleepers; wakes as many.

@@ -4,8 +4,7 @@ mod common;
 
 use common::{Counting, acquisitions, fill, places, value};
 use stanchion_threadpool::strategy::{
-    Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Order, Own, Random,
-    SingleLock,
+    Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own, Random, SingleLock,
 };
 use stanchion_threadpool::{Link, Plan, Stack, Strategy, Task, Told};
 
@@ -110,7 +109,7 @@ fn nobody_takes_a_lock_to_see_that_there_is_nothing() {
 
 #[test]
 fn queues_keep_their_order() {
-    fn order<S: Strategy, O: Order>(expected: [usize; 4]) {
+    fn order<S: Strategy>(expected: [usize; 4]) {
         let (strategy, places) = (S::new(&Plan::new(1)), places(1));
         let place = &places[0];
         for new in 0..3 {
@@ -122,8 +121,8 @@ fn queues_keep_their_order() {
         assert_eq!(found, expected, "{}", S::NAME);
     }
     fn both<F: Strategy, L: Strategy>() {
-        order::<F, Fifo>([0, 1, 2, 3]);
-        order::<L, Lifo>([2, 1, 0, 3]);
+        order::<F>([0, 1, 2, 3]);
+        order::<L>([2, 1, 0, 3]);
     }
     both::<SingleLock, SingleLock<Counting, Lifo>>();
     both::<MultipleLocks, MultipleLocks<Counting, Lifo>>();

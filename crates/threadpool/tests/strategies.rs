@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
-use common::{drain, fill, places, value};
+use common::{drain, fill, look, places, value};
 use proptest::prelude::{ProptestConfig, any, prop_oneof, proptest};
 use proptest::strategy::Strategy as Generator;
 use stanchion_competitive::RawPolicyMutex;
-use stanchion_spin::{Mcs, TestAndSet, Ticket};
+use stanchion_spin::{TestAndSet, Ticket};
 use stanchion_threadpool::strategy::{
     Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own, Random, SingleLock,
-    TwoChoices,
+    TwoChoices, WorkStealing,
 };
 use stanchion_threadpool::{Place, Plan, Strategy, Task, Told};
 
@@ -101,7 +101,7 @@ fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
             }
             Step::Next(place) => {
                 let ready = strategy.is_ready(&places[place]);
-                let next = strategy.next(&places[place], hands[place].pop(), &mut None);
+                let next = look(&strategy, &places[place], hands[place].pop());
                 assert!(ready || next.is_none(), "it was said to find nothing");
                 match next {
                     Some(task) => {
@@ -135,8 +135,9 @@ fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
         let running: usize = hands.iter().map(Vec::len).sum();
         known.most_in_use = known.most_in_use.max(known.ready() + running);
     }
-    // The most in use, what a threshold and four lists allow, and what idle places hold.
-    let most = known.most_in_use + (PLACES + 1) * plan.threshold.unwrap_or(PLACES).max(2) + PLACES;
+    // The most in use, what a threshold and four lists allow, and what idle places hold. The highest threshold that a strategy chooses for itself is
+    // 64.
+    let most = known.most_in_use + (PLACES + 1) * plan.threshold.unwrap_or(64).max(2) + PLACES;
     assert!(strategy.blocks() <= most, "{} blocks, not {most}", strategy.blocks());
 
     let left: BTreeSet<_> = drain(&strategy, &places).into_iter().collect();
@@ -146,7 +147,7 @@ fn follows<S: Strategy>(steps: &[Step], plan: &Plan) {
 
 /// `PLACES` threads that create and run, and one that only creates: every task is run once, and nobody waits for ever.
 fn runs_each_task_once<S: Strategy>(plan: &Plan) {
-    const EACH: usize = 5_000;
+    const EACH: usize = 2_000;
     const ALL: usize = EACH * (PLACES + 1);
     let strategy = S::new(plan);
     let runs: Vec<AtomicU8> = (0..ALL).map(|_| AtomicU8::new(0)).collect();
@@ -248,9 +249,10 @@ strategies! {
     local_free_list: LocalFreeList;
     local_free_list_lifo: LocalFreeList<TestAndSet, Lifo>;
     idle_queue: IdleQueue;
-    idle_queue_mcs_lifo: IdleQueue<Mcs, Lifo>;
+    idle_queue_lifo: IdleQueue<TestAndSet, Lifo>;
     local_ready_queue: LocalReadyQueue;
     local_ready_queue_random: LocalReadyQueue<TestAndSet, Fifo, Random>;
     local_ready_queue_two_choices_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, TwoChoices>;
     local_ready_queue_own_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, Own>;
+    work_stealing: WorkStealing;
 }

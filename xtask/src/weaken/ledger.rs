@@ -74,6 +74,19 @@ fn parse(text: &str) -> std::result::Result<Survivors, String> {
     }
 }
 
+/// The model that the table names for a mutant.
+pub(crate) fn killer() -> Result<impl Fn(&Mutant) -> Option<String>> {
+    let table = read(TABLE)?;
+    Ok(move |mutant: &Mutant| named(&table, mutant))
+}
+
+fn named(table: &str, mutant: &Mutant) -> Option<String> {
+    let begin = row_begin(mutant);
+    let fate = table.lines().find_map(|line| line.strip_prefix(&begin))?;
+    // A survivor's row has words there.
+    Some(fate.trim_start().strip_prefix('`')?.split_once('`')?.0.to_owned())
+}
+
 /// Compares what happened with the list of survivors and with the table. `whole`: `results` are of all mutants.
 pub(crate) fn check(survivors: &Survivors, results: &[(&Mutant, Outcome)], whole: bool) -> Result {
     let complaints = complaints(survivors, &read(TABLE)?, results, whole);
@@ -105,6 +118,7 @@ fn complaints(
             _ if listed => None,
             Outcome::Survived { models } => Some(format!("none of {models} models fails")),
             Outcome::Unreached => Some("no model reaches it".to_owned()),
+            Outcome::Unnamed => Some(format!("{TABLE} names no model that needs it")),
             Outcome::Undecided { model } => {
                 Some(format!("undecided: {model} ran out of time; a smaller model is wanted"))
             }
@@ -228,6 +242,22 @@ mod tests {
         assert_eq!(of(&Survivors::new(), Outcome::Unreached).len(), 1);
         assert_eq!(of(&Survivors::new(), Outcome::Undecided { model: "m".to_owned() }).len(), 1);
         assert_eq!(of(&listed(), killed()).len(), 1);
+    }
+
+    #[test]
+    fn the_table_names_who_needs_an_ordering() {
+        let one = mutant(CHANGE);
+        let table = |outcome| table(&listed(), &[(&one, outcome)]);
+        let killed_by = |how| Outcome::Killed { model: "clh::two".to_owned(), how };
+        for how in [How::Failed, How::BranchLimit] {
+            assert_eq!(named(&table(killed_by(how)), &one).as_deref(), Some("clh::two"));
+        }
+        let survived = Outcome::Survived { models: 3 };
+        assert_eq!(named(&table(survived), &one), None, "an argument is no model");
+        assert_eq!(named("", &one), None);
+        let results = [(&one, Outcome::Unnamed)];
+        assert_eq!(complaints(&Survivors::new(), "", &results, true).len(), 1);
+        assert!(complaints(&listed(), &table(Outcome::Unnamed), &results, true).is_empty());
     }
 
     #[test]

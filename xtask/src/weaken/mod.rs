@@ -8,6 +8,9 @@
 //! build and some milliseconds a mutant, instead of a build a mutant. Nor are all models run on all mutants: the same
 //! seam notes which sites a model reaches, and only those models can fail.
 //!
+//! CI does not sweep (`--named`): a sweep has written down in WEAKEN.md which model fails for which ordering, and those models must fail again. Only what the table
+//! does not know needs another sweep, and then CI says so.
+//!
 //! What counts: a model that fails, aborts or reaches its limit of branches (the report says which). A model that runs out of time
 //! counts for nothing, since weaker orderings have more executions: the mutant is undecided, and that is a failure.
 
@@ -33,6 +36,9 @@ pub(crate) struct Options {
     /// Name the orderings and end
     #[arg(long)]
     list: bool,
+    /// Run only the models that WEAKEN.md names, and none for the orderings that no model can miss: what CI does
+    #[arg(long, conflicts_with = "update")]
+    named: bool,
     /// Write WEAKEN.md anew from this run, which must then be of all crates
     #[arg(long, conflicts_with = "room")]
     update: bool,
@@ -74,45 +80,47 @@ pub(crate) fn weaken(options: &Options) -> Result {
         return Ok(());
     }
     let whole = !options.changed && options.room.is_none();
-    sweep(&files, &mutants, whole, options.update)
-}
-
-/// What CI runs: all of it. While a sweep takes a minute there is no reason to look only at what changed.
-pub(crate) fn all() -> Result {
-    weaken(&Options { room: None, changed: false, list: false, update: false })
-}
-
-fn sweep(files: &[scope::File], mutants: &[Mutant], whole: bool, update: bool) -> Result {
     let survivors = ledger::survivors()?;
     if mutants.is_empty() {
         println!("no ordering to weaken here");
         return ledger::check(&survivors, &[], whole);
     }
     let begin = Instant::now();
-    let copy = copy::make(files)?;
-    let models = models::build(&copy, mutants)?;
-    println!(
-        "{} models pass as they are ({:.1} s); {} mutants",
-        models.len(),
-        begin.elapsed().as_secs_f64(),
-        mutants.len()
-    );
-    let outcomes = models::sweep(&models, mutants)?;
+    let copy = copy::make(&files)?;
+    let outcomes = if options.named {
+        models::named(&copy, &mutants, ledger::killer()?)?
+    } else {
+        let models = models::build(&copy, &mutants)?;
+        println!(
+            "{} models pass as they are ({:.1} s); {} mutants",
+            models.len(),
+            begin.elapsed().as_secs_f64(),
+            mutants.len()
+        );
+        models::sweep(&models, &mutants)?
+    };
     let results: Vec<_> = mutants.iter().zip(outcomes).collect();
     let count = |wanted: fn(&Outcome) -> bool| {
         results.iter().filter(|(_, outcome)| wanted(outcome)).count()
     };
     println!(
-        "{} killed, {} survived, {} undecided in {:.1} s",
+        "{} killed, {} survived, {} undecided, {} not tried in {:.1} s",
         count(|outcome| matches!(outcome, Outcome::Killed { .. })),
         count(|outcome| matches!(outcome, Outcome::Survived { .. } | Outcome::Unreached)),
         count(|outcome| matches!(outcome, Outcome::Undecided { .. })),
+        count(|outcome| matches!(outcome, Outcome::Unnamed)),
         begin.elapsed().as_secs_f64()
     );
-    if update {
+    if options.update {
         ledger::write(&survivors, &results)?;
     }
     ledger::check(&survivors, &results, whole)
+}
+
+/// What CI runs: each ordering in the model that is known to need it. That those on the list of survivors still survive, which takes all models and most of a
+/// sweep's time, is asked by a sweep.
+pub(crate) fn all() -> Result {
+    weaken(&Options { room: None, changed: false, list: false, named: true, update: false })
 }
 
 /// For `map_err` where a file is not as expected.

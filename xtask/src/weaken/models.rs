@@ -35,6 +35,8 @@ pub(crate) enum Outcome {
     Unreached,
     /// None failed, and this one ran out of time.
     Undecided { model: String },
+    /// Not tried: the table names no model.
+    Unnamed,
 }
 
 /// How a model failed.
@@ -52,8 +54,21 @@ const BRANCH_LIMIT: &str = "Model exceeded maximum number of branches";
 /// The most processor time that a model may take on a mutant, beyond four times what it takes unweakened.
 const TIME: Duration = Duration::from_secs(20);
 
+/// A test that has not been run.
+#[derive(Clone)]
+struct Test {
+    room: String,
+    program: PathBuf,
+    name: String,
+}
+
 /// Builds the models that may reach `mutants`, runs each once unweakened, and notes what it reaches.
 pub(crate) fn build(tree: &Path, mutants: &[Mutant]) -> Result<Vec<Model>> {
+    unweakened_all(&tests(tree, mutants)?)
+}
+
+/// Builds the models that may reach `mutants`.
+fn tests(tree: &Path, mutants: &[Mutant]) -> Result<Vec<Test>> {
     let lowest =
         scope::ROOMS.iter().position(|room| mutants.iter().any(|mutant| mutant.room == *room));
     let rooms = &scope::ROOMS[lowest.unwrap_or(0)..];
@@ -76,19 +91,51 @@ pub(crate) fn build(tree: &Path, mutants: &[Mutant]) -> Result<Vec<Model>> {
             };
             let ignored = named(&ignored);
             let names = named(&all).into_iter().filter(|name| !ignored.contains(name));
-            tests.extend(names.map(|name| ((*room).to_owned(), program.clone(), name)));
+            tests.extend(names.map(|name| Test {
+                room: (*room).to_owned(),
+                program: program.clone(),
+                name,
+            }));
         }
     }
-    let models = in_parallel(tests.len(), |at, worker| {
-        let (room, program, name) = tests[at].clone();
-        unweakened(room, program, name, worker)
-    })?;
+    Ok(tests)
+}
+
+fn unweakened_all(tests: &[Test]) -> Result<Vec<Model>> {
+    let models = in_parallel(tests.len(), |at, worker| unweakened(tests[at].clone(), worker))?;
     if models.is_empty() {
         return Err(Failure::verdict(
             "the twins of these crates have no models: nothing can say whether an ordering is needed",
         ));
     }
     Ok(models)
+}
+
+/// What becomes of each mutant in the model that `killer` names for it, which must pass when nothing is weakened.
+///
+/// Why not all models that reach it: the sweep has done that, and written down who fails. That model failing again is all the proof there is of the ordering.
+pub(crate) fn named(
+    tree: &Path,
+    mutants: &[Mutant],
+    killer: impl Fn(&Mutant) -> Option<String> + Sync,
+) -> Result<Vec<Outcome>> {
+    let names: HashSet<String> = mutants.iter().filter_map(&killer).collect();
+    let mut tests = tests(tree, mutants)?;
+    tests.retain(|test| names.contains(&test.name));
+    let begin = Instant::now();
+    let models = unweakened_all(&tests)?;
+    println!(
+        "{} models are named, and pass as they are ({:.1} s); {} mutants",
+        models.len(),
+        begin.elapsed().as_secs_f64(),
+        mutants.len()
+    );
+    each(mutants, |mutant, worker| {
+        let Some(name) = killer(mutant) else { return Ok(Outcome::Unnamed) };
+        // Programs of different crates may have models of that name.
+        let models: Vec<_> = models.iter().filter(|model| model.name == name).collect();
+        fate(&models, mutant, worker)
+    })
 }
 
 /// The test programs of the twin of `room`.
@@ -106,6 +153,8 @@ fn programs(tree: &Path, room: &str) -> Result<Vec<PathBuf>> {
     command.current_dir(tree).env("CARGO_TARGET_DIR", copy::folder().join("build"));
     // The seams trip lints that the sources themselves do not.
     command.env("CARGO_TERM_QUIET", "true");
+    // Nobody debugs a copy.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0");
     let messages = shell::output(&mut command)?;
     let programs = messages.lines().filter_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
@@ -120,7 +169,8 @@ fn command(program: &Path, name: &str) -> Command {
     command
 }
 
-fn unweakened(room: String, program: PathBuf, name: String, worker: usize) -> Result<Model> {
+fn unweakened(test: Test, worker: usize) -> Result<Model> {
+    let Test { room, program, name } = test;
     let reached = copy::folder().join(format!("reached-{worker}"));
     std::fs::write(&reached, "").map_err(Failure::file(&reached))?;
     let log = copy::folder().join(format!("log-{worker}"));
@@ -144,9 +194,17 @@ fn unweakened(room: String, program: PathBuf, name: String, worker: usize) -> Re
 
 /// Runs every mutant, and says what became of each, in the same order.
 pub(crate) fn sweep(models: &[Model], mutants: &[Mutant]) -> Result<Vec<Outcome>> {
+    each(mutants, |mutant, worker| weakened(models, mutant, worker))
+}
+
+/// `outcome` of every mutant, on every processor, said as soon as it is known.
+fn each(
+    mutants: &[Mutant],
+    outcome: impl Fn(&Mutant, usize) -> Result<Outcome> + Sync,
+) -> Result<Vec<Outcome>> {
     in_parallel(mutants.len(), |at, worker| {
         let mutant = &mutants[at];
-        let outcome = weakened(models, mutant, worker)?;
+        let outcome = outcome(mutant, worker)?;
         let fate = match &outcome {
             Outcome::Killed { model, how: How::Failed } => format!("killed by {model}"),
             Outcome::Killed { model, how: How::BranchLimit } => {
@@ -155,6 +213,7 @@ pub(crate) fn sweep(models: &[Model], mutants: &[Mutant]) -> Result<Vec<Outcome>
             Outcome::Survived { models } => format!("SURVIVED {models} models"),
             Outcome::Unreached => "REACHED by no model".to_owned(),
             Outcome::Undecided { model } => format!("UNDECIDED: {model} ran out of time"),
+            Outcome::Unnamed => "not tried: no model is named".to_owned(),
         };
         println!("{}:{} {}: {fate}", mutant.file, mutant.line, mutant.change);
         Ok(outcome)
@@ -183,9 +242,14 @@ fn weakened(models: &[Model], mutant: &Mutant, worker: usize) -> Result<Outcome>
             model.name.clone(),
         )
     });
+    fate(&reaching, mutant, worker)
+}
+
+/// What becomes of `mutant` in `models`, one after the other until one fails.
+fn fate(models: &[&Model], mutant: &Mutant, worker: usize) -> Result<Outcome> {
     let log = copy::folder().join(format!("log-{worker}"));
     let mut late = None;
-    for model in &reaching {
+    for model in models {
         let mut run = command(&model.program, &model.name);
         run.env(copy::WEAKEN, format!("{}:{}", mutant.site, mutant.weaker));
         let ended = shell::run_limited(&run, TIME + 4 * model.took, &log)?;
@@ -204,7 +268,7 @@ fn weakened(models: &[Model], mutant: &Mutant, worker: usize) -> Result<Outcome>
     }
     Ok(match late {
         Some(model) => Outcome::Undecided { model },
-        None => Outcome::Survived { models: reaching.len() },
+        None => Outcome::Survived { models: models.len() },
     })
 }
 

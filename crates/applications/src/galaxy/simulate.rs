@@ -33,7 +33,8 @@ use lock_api::RawMutex;
 use machine::clock;
 use machine::sync::Arc;
 
-/// Instructions of advancing a star: some 80 operations on numbers with a fraction, a quarter of them in two square roots, and what brings the numbers there.
+/// Instructions of advancing a star: some 80 operations on numbers with a fraction, a quarter of them in two square roots, and what brings the
+/// numbers there.
 const STAR: u64 = 400;
 
 /// What who watches is shown.

@@ -39,11 +39,11 @@ pub struct Options {
     pub rounds: u32,
     /// Nanoseconds for which a disk is carried, the processor being busy with it, without a lock. Of the machine's own time, as `draw_ns`.
     pub work_ns: u64,
-    /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial of contention. A move draws twice in rows, and twice for each
-    /// peg that it passes.
+    /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial of contention. A move draws twice in rows, and
+    /// twice for each peg that it passes.
     pub draw_ns: u64,
-    /// Nanoseconds, by the clock, for which who carries every sixteenth disk past a peg sleeps until a window system has drawn it, holding the lock of the
-    /// column; 0: there is none, and all drawing is computing.
+    /// Nanoseconds, by the clock, for which who carries every sixteenth disk past a peg sleeps until a window system has drawn it, holding the lock
+    /// of the column; 0: there is none, and all drawing is computing.
     pub window_ns: u64,
     /// Whether each thread stays on one processor, which are dealt out in turn. Without it the system may let all of them take turns on one: they
     /// wake each other, and who is woken often runs where its waker did. Then no lock is ever found held.

@@ -41,6 +41,11 @@ pub trait Fork: Sync {
         B: FnOnce() -> RB + Send,
         RA: Send,
         RB: Send;
+
+    /// Calls `work` where forks are cheap, such as on a worker of a pool. Not said otherwise, that is here.
+    fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        work()
+    }
 }
 
 /// One after the other, on the thread of the caller.

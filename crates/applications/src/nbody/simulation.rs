@@ -29,8 +29,9 @@ use machine::clock;
 /// Bodies that are moved, measured or brought to their places at once.
 const GRAIN: usize = 512;
 
-/// Bodies whose forces are computed at once: some 20 µs here.
-const FORCES: usize = 16;
+/// Bodies whose forces are computed at once. One takes microseconds, and a fork that nobody takes costs nanoseconds; sixteen would leave four
+/// processors waiting for each other a quarter of the time (`cargo test -p stanchion-applications-simulated --test nbody -- --nocapture`).
+const FORCES: usize = 1;
 
 /// Instructions of an interaction: some twenty operations on numbers with a fraction, one of them a root and one a division.
 const INTERACTION: u64 = 60;
@@ -105,12 +106,17 @@ impl Simulation {
             steps: 0,
             spent: Spent::default(),
         };
-        simulation.pull(fork);
+        fork.enter(|| simulation.pull(fork));
         Ok(simulation)
     }
 
     /// Lets a step pass. If `fork` panics, bodies have moved and bodies have not: what comes of further steps is worth nothing.
     pub fn step<F: Fork>(&mut self, fork: &F) {
+        fork.enter(|| self.leap(fork));
+        self.steps += 1;
+    }
+
+    fn leap<F: Fork>(&mut self, fork: &F) {
         let dt = self.options.dt;
         each(fork, &mut self.bodies, GRAIN, &|_, Felt { body, pull, .. }| {
             body.speed = add(body.speed, pull.acceleration, 0.5 * dt);
@@ -120,7 +126,6 @@ impl Simulation {
         each(fork, &mut self.bodies, GRAIN, &|_, Felt { body, pull, .. }| {
             body.speed = add(body.speed, pull.acceleration, 0.5 * dt);
         });
-        self.steps += 1;
     }
 
     /// Brings the bodies in order, builds the tree, and computes what each feels.
@@ -219,7 +224,7 @@ impl Simulation {
     /// The energy, as far as the tree knows the potential: [`accuracy`](Self::accuracy) says how far that is.
     #[must_use]
     pub fn energy<F: Fork>(&self, fork: &F) -> Energy {
-        energy(fork, &self.bodies)
+        fork.enter(|| energy(fork, &self.bodies))
     }
 
     /// Of places and speeds of all bodies, bit for bit.
@@ -236,6 +241,10 @@ impl Simulation {
     /// Compares the forces of the moment with those by each body for itself. Takes time that grows with the square of the number of bodies.
     #[must_use]
     pub fn accuracy<F: Fork>(&self, fork: &F) -> Error {
+        fork.enter(|| self.compare(fork))
+    }
+
+    fn compare<F: Fork>(&self, fork: &F) -> Error {
         let soft = self.options.softening * self.options.softening;
         let mut exact: Vec<(Felt, f64)> = self.bodies.iter().map(|felt| (*felt, 0.0)).collect();
         each(fork, &mut exact, FORCES, &|index, (felt, error)| {

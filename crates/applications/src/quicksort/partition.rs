@@ -1,7 +1,7 @@
 //! What one thread does with an interval: cuts it in two around a pivot, or sorts it by insertion.
 //!
-//! The numbers are atomics with `Relaxed` accesses, which cost no more than plain ones. Why not plain ones: a structure that hands an interval out twice, which
-//! is what this program is to find out, would make two threads write them at once.
+//! The numbers are atomics with `Relaxed` accesses, which cost no more than plain ones. Why not plain ones: a structure that hands an interval out
+//! twice, which is what this program is to find out, would make two threads write them at once.
 //!
 //! # Orderings
 //!
@@ -10,7 +10,8 @@
 use crate::mix::mix;
 use machine::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Cuts `part`, of at least two numbers, in two that are not empty, and returns how many numbers the first has: none there is greater than any in the second.
+/// Cuts `part`, of at least two numbers, in two that are not empty, and returns how many numbers the first has: none there is greater than any in the
+/// second.
 ///
 /// Numbers equal to the pivot go to either side, so an array of equal numbers is halved. Source of the scheme: C. A. R. Hoare, *Quicksort*, 1962.
 pub(super) fn split(part: &[AtomicU32], seed: u64) -> usize {

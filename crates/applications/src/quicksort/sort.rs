@@ -68,16 +68,16 @@ pub fn numbers(count: usize, seed: u64) -> Vec<u32> {
 ///
 /// # Panics
 ///
-/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if the pool does. With a pool that loses an interval the run
-/// does not end.
+/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if the pool does. With a pool that loses an interval
+/// the run does not end.
 pub fn run<P: Pool>(options: &Options, pool: P) -> Result<Run, Refused> {
     options.check()?;
     let numbers = numbers(options.numbers, options.seed);
     run_with(options, numbers, pool, &Around::default(), &mut |_| ())
 }
 
-/// [`run`] for `numbers` of the caller, however many the options say, with something [`Around`] the threads, and with somebody to `watch`: told by the
-/// calling thread every 100 ms or so how many numbers are in their places, and once at the end.
+/// [`run`] for `numbers` of the caller, however many the options say, with something [`Around`] the threads, and with somebody to `watch`: told by
+/// the calling thread every 100 ms or so how many numbers are in their places, and once at the end.
 ///
 /// # Errors
 ///

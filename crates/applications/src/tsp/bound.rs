@@ -1,11 +1,12 @@
 //! The least that a tour can still come to.
 //!
-//! Who completes a tour goes from its last city through all that are left and back to city 0. Without the first and the last step that is a path through the cities that
-//! are left, so it is no shorter than their smallest spanning tree; the two steps are no shorter than the shortest of their kind.
+//! Who completes a tour goes from its last city through all that are left and back to city 0. Without the first and the last step that is a path
+//! through the cities that are left, so it is no shorter than their smallest spanning tree; the two steps are no shorter than the shortest of their
+//! kind.
 //!
-//! The tree is often a bad path: at one city many branches meet. So each city gets a potential, which is added to all distances from it. A whole tour goes
-//! through each city once, in and out, so potentials change the length of all tours alike, but not that of trees: those of cities where branches meet
-//! are raised, those of leaves lowered, until the tree is nearly a path (Held and Karp's ascent).
+//! The tree is often a bad path: at one city many branches meet. So each city gets a potential, which is added to all distances from it. A whole tour
+//! goes through each city once, in and out, so potentials change the length of all tours alike, but not that of trees: those of cities where branches
+//! meet are raised, those of leaves lowered, until the tree is nearly a path (Held and Karp's ascent).
 //!
 //! Distances with potentials are whole multiples of 1 / [`SCALE`], so that the bound is the same on every computer.
 //!

@@ -30,8 +30,8 @@ pub struct Options {
     pub head_start: bool,
     /// A tour with at most so many cities left, within [`LEAF`], goes on the stack and is completed by one thread.
     pub leaf: usize,
-    /// Refused is what is estimated to compute more bounds than this, and a search is broken off in which a thread has computed more. One takes about a
-    /// microsecond.
+    /// Refused is what is estimated to compute more bounds than this, and a search is broken off in which a thread has computed more. One takes about
+    /// a microsecond.
     pub limit: u64,
     /// Whether each thread stays on one processor, which are dealt out in turn.
     pub pinned: bool,

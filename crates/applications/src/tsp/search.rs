@@ -13,8 +13,8 @@
 //!
 //! # Orderings
 //!
-//! `best` is `Relaxed` throughout: a thread that reads an old value throws away less than it could. The tours themselves come through the structures, and
-//! the result through the joining of the threads.
+//! `best` is `Relaxed` throughout: a thread that reads an old value throws away less than it could. The tours themselves come through the structures,
+//! and the result through the joining of the threads.
 
 use super::bound::Reduced;
 use super::estimate;
@@ -93,8 +93,8 @@ pub struct Structures<H, S, C> {
 ///
 /// # Panics
 ///
-/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if a structure does. With a heap or a stack that loses a tour the run
-/// does not end.
+/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if a structure does. With a heap or a stack that loses
+/// a tour the run does not end.
 pub fn run<H, S, C>(
     instance: &Instance,
     structures: Structures<H, S, C>,
@@ -108,7 +108,8 @@ where
     run_with(instance, structures, options, &Around::default(), &mut |_| ())
 }
 
-/// [`run`] with something [`Around`] the threads, and with somebody to `watch`: told by the calling thread every 100 ms or so how far the search is, and once at the end.
+/// [`run`] with something [`Around`] the threads, and with somebody to `watch`: told by the calling thread every 100 ms or so how far the search is,
+/// and once at the end.
 ///
 /// # Errors
 ///

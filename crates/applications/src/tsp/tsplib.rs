@@ -14,8 +14,8 @@
 //! EOF                               may be missing
 //! ```
 //!
-//! What comes before a section must be enough to understand it. The file is taken as bytes, not `str`, so that a binary file is refused with its line.
-//! The limits are [`MAX_LINE`] and [`MAX_CITIES`]; a dimension beyond is refused before anything is allocated. Time and memory are linear in
+//! What comes before a section must be enough to understand it. The file is taken as bytes, not `str`, so that a binary file is refused with its
+//! line. The limits are [`MAX_LINE`] and [`MAX_CITIES`]; a dimension beyond is refused before anything is allocated. Time and memory are linear in
 //! the number of distances.
 //!
 //! Source of the format: G. Reinelt, *TSPLIB 95*, Universität Heidelberg, 1995.

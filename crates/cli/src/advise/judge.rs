@@ -3,8 +3,8 @@
 //! A lock's waits are taken to be drawn independently from what was recorded for it; a program's cost is the sum over its locks, each with its own
 //! distribution and its own learning. All costs are given as multiples of what the off-line optimum pays, which knows each wait beforehand.
 //!
-//! Two results are theorems, whatever the waits are: fixed spin costs at most 2 times the optimum, and the best threshold at most e/(e-1) times. They are
-//! checked all the same: a failure would be a mistake of this program.
+//! Two results are theorems, whatever the waits are: fixed spin costs at most 2 times the optimum, and the best threshold at most e/(e-1) times. They
+//! are checked all the same: a failure would be a mistake of this program.
 
 use stanchion_model::competitive::{
     CompetitiveError, Distribution, Offline, Strategy, cost_on_distribution, optimal_offline,

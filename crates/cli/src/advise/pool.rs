@@ -142,8 +142,8 @@ impl Lock {
         reached.map_or(self.longest(), |point| point.0)
     }
 
-    /// How many were spun through and how many blocked, in `bins` of `width` nanoseconds; the last has all longer ones. The waits of a bucket that lies in
-    /// several bins are spread over them evenly.
+    /// How many were spun through and how many blocked, in `bins` of `width` nanoseconds; the last has all longer ones. The waits of a bucket that
+    /// lies in several bins are spread over them evenly.
     pub(crate) fn bins(&self, width: f64, bins: usize) -> [Vec<f64>; 2] {
         let mut counts = vec![[0.0; 2]; bins];
         for recorded in &self.recorded {

@@ -68,8 +68,8 @@ struct Taken {
     moved: Option<[f64; 2]>,
 }
 
-/// Measures this computer's times and the locks, again if the times were others after the locks than before: where the processors of a virtual machine
-/// lie, the host may change at any time.
+/// Measures this computer's times and the locks, again if the times were others after the locks than before: where the processors of a virtual
+/// machine lie, the host may change at any time.
 fn taken(chosen: &[Contender], runs: u32) -> Result<Taken, Error> {
     const TIMES: u32 = 5;
     const HOLDS: f64 = 0.2;

@@ -1,6 +1,7 @@
 //! `stanchion record`: runs a program with the shim of `stanchion-preload` before its locks, and writes what its waits were.
 //!
-//! All processes of the program count in one file, mapped into each. The names in it are paths and offsets; symbols are looked up when the program has ended.
+//! All processes of the program count in one file, mapped into each. The names in it are paths and offsets; symbols are looked up when the program
+//! has ended.
 
 mod cost;
 mod names;

@@ -1,5 +1,5 @@
-//! Every figure and table of results in the five papers: forty, and beside them the fits of a section without a figure, the paper's own circuit
-//! simulator and the study of regret.
+//! Every figure and table of results in the five papers: forty, and beside them the fits of a section without a figure, what a
+//! multiprogramming level costs, a paper's own circuit simulator and the study of regret.
 //!
 //! This is the whole list from the first day. An entry is either run by its own file or says which part of
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
@@ -14,7 +14,7 @@ use super::{all89, klmo91, ms97, regret, regsim};
 const FORTY: usize = 40;
 
 #[cfg(test)]
-const BESIDE: [&str; 3] = ["all89/sec5.1", "regsim", "regret"];
+const BESIDE: [&str; 4] = ["all89/sec5.1", "ms97/levels", "regsim", "regret"];
 
 /// All experiments, in the order of the papers.
 pub(crate) fn catalogue() -> Vec<Experiment> {
@@ -181,9 +181,10 @@ fn ms97_list() -> Vec<Experiment> {
         ms97::fig2::EXPERIMENT,
         ms97::fig3::EXPERIMENT,
         ms97::fig4::EXPERIMENT,
-        ms97::fig5::EXPERIMENT,
-        ms97::fig6::EXPERIMENT,
-        ms97::fig7::EXPERIMENT,
+        ms97::applications::FIG5,
+        ms97::applications::FIG6,
+        ms97::applications::FIG7,
+        ms97::levels::EXPERIMENT,
     ]
 }
 
@@ -238,7 +239,7 @@ mod tests {
     ];
 
     #[test]
-    fn all_forty_are_listed_once_and_three_beside_them() {
+    fn all_forty_are_listed_once_and_four_beside_them() {
         let listed: Vec<&str> = catalogue().iter().map(|experiment| experiment.id).collect();
         let distinct: BTreeSet<&str> = listed.iter().copied().collect();
         assert_eq!(distinct.len(), listed.len(), "an id is listed twice");

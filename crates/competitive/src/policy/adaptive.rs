@@ -23,8 +23,8 @@
 //!
 //! All Relaxed: the words are numbers by themselves, and a waiter that reads an old one spins for an old threshold.
 //!
-//! Source: the walk is Karlin et al. 1991, section 2.5; one spinner at a time is Go's runtime (2024); not counting overtakings is HotSpot's rule, which
-//! does not punish a spin that ended because the owner changed.
+//! Source: the walk is Karlin et al. 1991, section 2.5; one spinner at a time is Go's runtime (2024); not counting overtakings is HotSpot's rule,
+//! which does not punish a spin that ended because the owner changed.
 
 use super::{Contention, Policy, Wait};
 use machine::atomic::{AtomicU32, Ordering};

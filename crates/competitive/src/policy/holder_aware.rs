@@ -4,9 +4,9 @@
 //! ([`machine::presence`]), a waiter whose holder was preempted or has blocked leaves at once, and one whose holder runs has reason to
 //! stay. How long it stays at most, and everything where the kernel does not tell, is [`Adaptive`]'s.
 //!
-//! A thread is seen once it has registered. The first time that a thread waits for a lock with this policy it registers itself, until it ends: some 20 µs,
-//! 8 KiB of locked memory, and for the first one of a process the check described at [`machine::presence::status`], which starts two threads for a moment.
-//! A holder that never waited is not seen, so its waiters do as [`Adaptive`]'s.
+//! A thread is seen once it has registered. The first time that a thread waits for a lock with this policy it registers itself, until it ends: some
+//! 20 µs, 8 KiB of locked memory, and for the first one of a process the check described at [`machine::presence::status`], which starts two threads
+//! for a moment. A holder that never waited is not seen, so its waiters do as [`Adaptive`]'s.
 
 use super::{Adaptive, Contention, Policy, Wait};
 use machine::presence;

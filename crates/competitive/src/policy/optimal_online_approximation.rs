@@ -1,9 +1,11 @@
 //! Optimum on-line, approximated: the threshold that is best for the waits this lock has seen.
 //!
-//! Why not the exact optimum: its distribution is known only after a run. Why a histogram of 16 classes: recomputing the threshold then takes 16 steps.
+//! Why not the exact optimum: its distribution is known only after a run. Why a histogram of 16 classes: recomputing the threshold then takes 16
+//! steps.
 //!
 //! The histogram does not fit a lock of 16 bytes. It lies in a static table, [`TABLE`], of which a lock takes a place at its first
-//! wait and gives it back when it is dropped; a lock that finds the table full spins for C, as [`FixedSpin`](super::FixedSpin) does. A lock in a `static` keeps its place.
+//! wait and gives it back when it is dropped; a lock that finds the table full spins for C, as [`FixedSpin`](super::FixedSpin) does. A lock in a
+//! `static` keeps its place.
 //!
 //! # Invariants
 //!
@@ -12,8 +14,8 @@
 //!
 //! # Orderings
 //!
-//! All Relaxed: the user's lock orders its holders, and a waiter that reads an old threshold spins for it. A place that changes hands may keep a count of
-//! the lock that had it before: one wait more or less, of some thousand.
+//! All Relaxed: the user's lock orders its holders, and a waiter that reads an old threshold spins for it. A place that changes hands may keep a
+//! count of the lock that had it before: one wait more or less, of some thousand.
 //!
 //! Source: Karlin et al. 1991, sections 2.5 and 5: observations rounded up to 64 spins and capped at 1008.
 
@@ -24,8 +26,8 @@ use machine::park;
 
 /// Spins for the threshold that is best for the histogram of this lock's waits, whose classes are `STEP` hundredths of C wide.
 ///
-/// If a lock's waits all come from one distribution, its cost approaches that of [`OptimalOnline`](super::OptimalOnline), which is at most e/(e-1) = 1.58 times the
-/// off-line optimum's. Counts are halved now and then, so that a lock whose waits change is followed.
+/// If a lock's waits all come from one distribution, its cost approaches that of [`OptimalOnline`](super::OptimalOnline), which is at most e/(e-1) =
+/// 1.58 times the off-line optimum's. Counts are halved now and then, so that a lock whose waits change is followed.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::OptimalOnlineApproximation};

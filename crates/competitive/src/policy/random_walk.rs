@@ -1,7 +1,7 @@
 //! Random walk: a threshold that takes one step for each wait, down after a long one, up after a short one.
 //!
-//! Why not the last three samples: one number instead of three, and no sudden moves. Why not always: a lock whose long waits come in a row keeps spinning for as
-//! many waits as there are steps.
+//! Why not the last three samples: one number instead of three, and no sudden moves. Why not always: a lock whose long waits come in a row keeps
+//! spinning for as many waits as there are steps.
 //!
 //! # Orderings
 //!

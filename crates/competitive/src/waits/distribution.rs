@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! Kept by [`Distribution::add`] and [`Distribution::merge`], made by [`Distribution::reconcile`] of counts that were read while others counted, and checked
-//! of counts that come from a file.
+//! Kept by [`Distribution::add`] and [`Distribution::merge`], made by [`Distribution::reconcile`] of counts that were read while others counted, and
+//! checked of counts that come from a file.
 //!
 //! 1. The unit is from 1 to [`MAX_UNIT_NS`](super::MAX_UNIT_NS).
 //! 2. There are at most as many arrivals as waits, and at most as many wake latencies as blocked waits.
@@ -302,7 +302,8 @@ impl Distribution {
         (0..LENGTHS).map(at).filter(|bucket| bucket.spun + bucket.blocked > 0)
     }
 
-    /// Lengths in nanoseconds with the number of waits that they stand for, rising: a bucket by its end, as in section 2.4, the last by the longest wait.
+    /// Lengths in nanoseconds with the number of waits that they stand for, rising: a bucket by its end, as in section 2.4, the last by the longest
+    /// wait.
     ///
     /// ```
     /// use stanchion_competitive::waits::{Distribution, Observation};

@@ -1,7 +1,7 @@
 //! The form of our files: JSON with a name and a version, and one lock on each line, so that what is wrong can be found.
 //!
-//! Why not leave it to `serde`: a recording is measured on one machine and read on another, years later perhaps. A file that was cut, was edited, is of
-//! another kind or of a later version must be told from one that means what it says.
+//! Why not leave it to `serde`: a recording is measured on one machine and read on another, years later perhaps. A file that was cut, was edited, is
+//! of another kind or of a later version must be told from one that means what it says.
 
 use core::fmt;
 use core::str;

@@ -10,8 +10,9 @@ use crate::policy::{Contention, Policy, Wait};
 
 /// Counts the waits of a lock under its name; how they are waited through is left to `P`.
 ///
-/// Nothing happens while the lock is found free. A wait that has ended is counted by the thread that got the lock, into a static table: a few stores. The
-/// lock takes a place there at its first wait. Locks of one name are counted together in a [`snapshot`](super::snapshot), also those that were dropped.
+/// Nothing happens while the lock is found free. A wait that has ended is counted by the thread that got the lock, into a static table: a few stores.
+/// The lock takes a place there at its first wait. Locks of one name are counted together in a [`snapshot`](super::snapshot), also those that were
+/// dropped.
 ///
 /// The lock grows by a pointer, a length and 4 bytes.
 ///
@@ -33,8 +34,8 @@ pub struct Recorder<P = crate::policy::Adaptive> {
 }
 
 impl<P: Policy> Recorder<P> {
-    /// Records under `name`, of which at most [`MAX_NAME`](super::MAX_NAME) bytes are kept; an empty one means [`UNNAMED`](super::UNNAMED). For names made
-    /// while the program runs see [`intern`](super::intern).
+    /// Records under `name`, of which at most [`MAX_NAME`](super::MAX_NAME) bytes are kept; an empty one means [`UNNAMED`](super::UNNAMED). For names
+    /// made while the program runs see [`intern`](super::intern).
     #[must_use]
     pub const fn named(name: &'static str) -> Self {
         Self::named_with(name, P::INIT)
@@ -54,8 +55,8 @@ impl<P> Recorder<P> {
         &self.policy
     }
 
-    /// What was counted for this lock. A lock that had to share a place, because the table was full or 16 others of its name had one each, has all waits of
-    /// its name.
+    /// What was counted for this lock. A lock that had to share a place, because the table was full or 16 others of its name had one each, has all
+    /// waits of its name.
     #[must_use]
     pub fn waits(&self) -> Distribution {
         // Relaxed: the table is static, and its counts are read as they are.

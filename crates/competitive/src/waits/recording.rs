@@ -64,14 +64,14 @@ pub fn snapshot() -> Recording {
 /// Begins anew: nothing is counted yet, buckets are as wide as C is now, and the time starts. Names stay taken.
 ///
 /// For a program that records several runs, one after another, or wants the time to start before the first wait. A wait that is counted meanwhile
-/// may be lost, or counted as if the unit were the old one; and of a lock that counts just then a count may go on from what it was. To be exact, restart
-/// while nobody waits.
+/// may be lost, or counted as if the unit were the old one; and of a lock that counts just then a count may go on from what it was. To be exact,
+/// restart while nobody waits.
 pub fn restart() {
     table::restart(cost::current());
 }
 
-/// [`restart`], with buckets that are as wide as a C of `cost_ns` nanoseconds makes them: for waits that are to be compared with a C measured beforehand.
-/// One outside of the bounds of [`cost`](crate::cost) is taken to be the nearest within.
+/// [`restart`], with buckets that are as wide as a C of `cost_ns` nanoseconds makes them: for waits that are to be compared with a C measured
+/// beforehand. One outside of the bounds of [`cost`](crate::cost) is taken to be the nearest within.
 ///
 /// ```
 /// use stanchion_competitive::waits;

@@ -87,8 +87,8 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// [`FileError`], which names the line and what was expected there, if the text was cut, damaged or edited, is no recording, is of a later version, or if
-    /// its counts do not agree with each other.
+    /// [`FileError`], which names the line and what was expected there, if the text was cut, damaged or edited, is no recording, is of a later
+    /// version, or if its counts do not agree with each other.
     ///
     /// ```
     /// use stanchion_competitive::waits::Recording;

@@ -1,7 +1,7 @@
 //! A table of waits that several processes count in: the contents of a file that each of them has mapped.
 //!
-//! Why not a file from each process at its end: a program ends by `_exit`, by a signal, or by `exec`, and then nobody writes it. What is counted in shared
-//! memory is in the file already. Nor need the files of a hundred processes be added up, each with buckets of its own width.
+//! Why not a file from each process at its end: a program ends by `_exit`, by a signal, or by `exec`, and then nobody writes it. What is counted in
+//! shared memory is in the file already. Nor need the files of a hundred processes be added up, each with buckets of its own width.
 //!
 //! ```text
 //! magic | width of a bucket | processes | processes that locked | waits without a name | 512 × (state | text | counters)
@@ -123,8 +123,8 @@ impl Shared {
     ///
     /// # Safety
     ///
-    /// `length` bytes from `start` on must be readable and writable for `'a`, and all who access them meanwhile, in whichever process, must do so through
-    /// a table like this.
+    /// `length` bytes from `start` on must be readable and writable for `'a`, and all who access them meanwhile, in whichever process, must do so
+    /// through a table like this.
     pub unsafe fn at<'a>(start: *const u8, length: usize) -> Result<&'a Self, Foreign> {
         if length != SIZE {
             return Err(Foreign::Size { found: length });
@@ -154,7 +154,8 @@ impl Shared {
         self.lockers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Finds a name or takes a free place for it; `None` if there is none, or the name is empty or longer than [`MAX_NAME`]. Allocates nothing, takes no lock.
+    /// Finds a name or takes a free place for it; `None` if there is none, or the name is empty or longer than [`MAX_NAME`]. Allocates nothing, takes
+    /// no lock.
     #[must_use]
     pub fn name(&self, text: &[u8]) -> Option<u32> {
         if text.is_empty() || text.len() > MAX_NAME {

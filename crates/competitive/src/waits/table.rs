@@ -274,8 +274,8 @@ impl Text {
     }
 }
 
-/// Keeps a name that is made while the program runs, so that a lock can have it: for the rest of the process, in the table of names. [`OTHERS`] if that is
-/// full. A control character becomes a question mark.
+/// Keeps a name that is made while the program runs, so that a lock can have it: for the rest of the process, in the table of names. [`OTHERS`] if
+/// that is full. A control character becomes a question mark.
 ///
 /// ```
 /// use stanchion_competitive::waits;

@@ -1,7 +1,7 @@
 //! Who is inside a push, so that a queue can be closed behind the last one.
 //!
-//! A queue that is closed and looks empty is at its end only if no push is still on its way: one that was let in before the closing may link its value
-//! later. Why not a lock or one counter for the pushes: every push would write one more line that all others write.
+//! A queue that is closed and looks empty is at its end only if no push is still on its way: one that was let in before the closing may link its
+//! value later. Why not a lock or one counter for the pushes: every push would write one more line that all others write.
 //! Here each thread counts on one of a few lines, and asymmetric barriers order that with the closing, which is rare.
 //!
 //! ```text
@@ -17,8 +17,8 @@
 //!
 //! # Nobody is overlooked
 //!
-//! Either (3) sees CLOSING, and nothing is pushed; or (d), which comes after (b), sees (1), and waits for (5), after which the value is there. A push whose
-//! (6) sees OPEN has its (5) seen by (d); any other tells the pops to look again.
+//! Either (3) sees CLOSING, and nothing is pushed; or (d), which comes after (b), sees (1), and waits for (5), after which the value is there. A push
+//! whose (6) sees OPEN has its (5) seen by (d); any other tells the pops to look again.
 //!
 //! # Orderings
 //!

@@ -15,20 +15,22 @@
 //!                                       6
 //! ```
 //!
-//! An attempt: look at the root; walk down, write the path down, and look at the root again after each node read; write the copies, from the bottom, into
-//! free nodes of one's own; swing the root, if it is still the same. It is: the nodes of the old path are this thread's free nodes now. It is not: the
-//! copies are still free nodes; wait a random while, longer each time, and begin again. Without that wait the method loses to a lock (Herlihy's section 5).
+//! An attempt: look at the root; walk down, write the path down, and look at the root again after each node read; write the copies, from the bottom,
+//! into free nodes of one's own; swing the root, if it is still the same. It is: the nodes of the old path are this thread's free nodes now. It is
+//! not: the copies are still free nodes; wait a random while, longer each time, and begin again. Without that wait the method loses to a lock
+//! (Herlihy's section 5).
 //!
 //! Why nothing is announced, counted or freed late: a node that is read may be in use again, but only after the root has changed. So what was read is
-//! used only if the root, looked at *after* it, is the one that the path began at. That makes a look at each node a load of a word that is in the cache.
-//! What was read in vain is never compared: keys are copied as [`Words`] and turned back when they are known to be whole. Values lie in slots that only the
-//! thread touches which took the entry out.
+//! used only if the root, looked at *after* it, is the one that the path began at. That makes a look at each node a load of a word that is in the
+//! cache. What was read in vain is never compared: keys are copied as [`Words`] and turned back when they are known to be whole. Values lie in slots
+//! that only the thread touches which took the entry out.
 //!
 //! # Invariants
 //!
 //! 1. While the root's word is the same, the nodes that can be reached from it are not written. Each exchange adds one to the tag in it.
 //! 2. A number taken from a node is followed only if the root was the same after it was read; so a walk ends, and stays in the heap's nodes.
-//! 3. An entry's slot is in one node that can be reached from the root. Who takes that node out of the tree by an exchange, without a copy, owns the slot.
+//! 3. An entry's slot is in one node that can be reached from the root. Who takes that node out of the tree by an exchange, without a copy, owns the
+//!    slot.
 //! 4. Everything that may panic, comparing keys and making nodes, happens before the exchange.
 //!
 //! # Orderings
@@ -43,8 +45,8 @@
 //!
 //! # Wrap-around
 //!
-//! A thread that stops between two looks at the root for exactly a multiple of 2^32 operations, and then finds the same node at the root, takes it for the
-//! same root. At ten million operations a second that is seven minutes of standing still, to the operation.
+//! A thread that stops between two looks at the root for exactly a multiple of 2^32 operations, and then finds the same node at the root, takes it
+//! for the same root. At ten million operations a second that is seven minutes of standing still, to the operation.
 //!
 //! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5), 1993, section 6; it is the non-blocking heap of
 //! Michael and Scott 1997, section 4.3.

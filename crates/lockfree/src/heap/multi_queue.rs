@@ -1,8 +1,9 @@
 //! The MultiQueue: several heaps, each under a lock of its own. Push into any, pop the smaller of two.
 //!
 //! Why not one heap: whoever pops the smallest of all must agree with everybody else who does. Here nobody waits for a lock that is held, but goes to
-//! another heap; the price is that what is popped is only *among* the smallest. Programs that search best first usually do not mind, and check what they
-//! pop anyway. It is for many processors: on two, a [`LockedHeap`](super::LockedHeap) is several times faster (`cargo bench -p benches --bench lockfree -- heaps/`).
+//! another heap; the price is that what is popped is only *among* the smallest. Programs that search best first usually do not mind, and check what
+//! they pop anyway. It is for many processors: on two, a [`LockedHeap`](super::LockedHeap) is several times faster (`cargo bench -p benches --bench
+//! lockfree -- heaps/`).
 //!
 //! ```text
 //! push:  any heap whose lock is free
@@ -14,15 +15,15 @@
 //! # How far from the smallest
 //!
 //! The *rank error* of a pop is the number of entries with a smaller key. With *n* heaps and pops one after another it is 5/6 *n* - 1 + 1/(6 *n*)
-//! on average, whatever the number of entries, as long as there are many: 2.4 for four heaps, 5.7 for eight (Walzer and Williams 2025; a test holds this
-//! against it). With operations at the same time, an entry in another thread's hands counts besides.
+//! on average, whatever the number of entries, as long as there are many: 2.4 for four heaps, 5.7 for eight (Walzer and Williams 2025; a test holds
+//! this against it). With operations at the same time, an entry in another thread's hands counts besides.
 //!
 //! # Invariants
 //!
 //! 1. A heap is touched only by the holder of its lock.
 //! 2. `state` is written under the lock, after the heap: twice the number of pushes, and one if the heap has entries.
-//! 3. If each of two looks at all states found every heap empty, and the pushes add up to the same number, then between the two looks all were empty: the
-//!    number of pushes does not get smaller, and a heap without pushes stays empty.
+//! 3. If each of two looks at all states found every heap empty, and the pushes add up to the same number, then between the two looks all were empty:
+//!    the number of pushes does not get smaller, and a heap without pushes stays empty.
 //!
 //! # Orderings
 //!
@@ -57,8 +58,8 @@ const FACTOR: usize = 2;
 /// | cost | one uncontended lock to push, two to pop, if there are many entries; the length of the list of heaps, if there are few |
 /// | memory | n arrays that double when they are full, and do not shrink |
 ///
-/// A pop that finds nothing is exact: at some moment during the call there was nothing, locked heaps included. Pops of one thread may yield a smaller key
-/// after a larger one. A comparison that panics loses nothing but what was to be pushed.
+/// A pop that finds nothing is exact: at some moment during the call there was nothing, locked heaps included. Pops of one thread may yield a smaller
+/// key after a larger one. A comparison that panics loses nothing but what was to be pushed.
 ///
 /// ```
 /// use stanchion_lockfree::heap::MultiQueue;

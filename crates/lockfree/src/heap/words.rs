@@ -1,11 +1,11 @@
 //! Keys that are whole words, so that they can be read while another thread writes them.
 //!
-//! A structure that copies nodes reads keys that may be overwritten at the same moment. For a plain value that is a data race, whatever is done with it
-//! afterwards. So a key is stored as atomic words; they are read one by one, and used only once it is known that nobody wrote meanwhile. What is torn is
-//! never made a key.
+//! A structure that copies nodes reads keys that may be overwritten at the same moment. For a plain value that is a data race, whatever is done with
+//! it afterwards. So a key is stored as atomic words; they are read one by one, and used only once it is known that nobody wrote meanwhile. What is
+//! torn is never made a key.
 //!
-//! Why a conversion and not a marker that says "any bytes will do": it needs no `unsafe`, padding has no say, and a `bool` or a `NonZeroU32` is as good a
-//! key as a number.
+//! Why a conversion and not a marker that says "any bytes will do": it needs no `unsafe`, padding has no say, and a `bool` or a `NonZeroU32` is as
+//! good a key as a number.
 //!
 //! Source: Herlihy 1993, section 4.1, copies blocks that may be recycled meanwhile; what a language must offer for it is Rust RFC 3301.
 

@@ -2,7 +2,8 @@
 //!
 //! Why not free what is not needed any more: a thread that has read a pointer may look at the node much later. Here it then finds a node, if not the
 //! one that it meant, and its compare-exchange fails because the pointer's tag has gone up. So nothing has to be announced, a stopped thread keeps
-//! back two free nodes at most, and nodes are used again at once. The price: the memory stays as large as the structure once was, until it is dropped.
+//! back two free nodes at most, and nodes are used again at once. The price: the memory stays as large as the structure once was, until it is
+//! dropped.
 //!
 //! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address leave, are used up in 1.3 ms at 50 million
 //! operations a second. 32 bits last 86 s, and a thread must stop between two instructions for exactly a multiple of that.
@@ -21,9 +22,9 @@
 //! out, used again and filled before the taker has read its value. So the taker reads the slot, which is an atomic word, before its compare-exchange,
 //! and if that succeeds owns the storage, wherever the node is by then. The node taken out gets that storage for its next value.
 //!
-//! Why [`spares`](super::spares) before the free list: of the five exchanges that a push and a pop of the queue would be otherwise, two are those of the
-//! list. What has been set aside stays enough for what it was set aside for: of a store with a capacity only as many threads keep nodes as there are
-//! more nodes than that, and it has some more for at least [`KEEPERS`] threads.
+//! Why [`spares`](super::spares) before the free list: of the five exchanges that a push and a pop of the queue would be otherwise, two are those of
+//! the list. What has been set aside stays enough for what it was set aside for: of a store with a capacity only as many threads keep nodes as
+//! there are more nodes than that, and it has some more for at least [`KEEPERS`] threads.
 //!
 //! # Invariants
 //!
@@ -31,8 +32,8 @@
 //! 2. Each storage belongs to one owned or linked node, the one whose slot names it, or to the taker of its value; except that a queue's dummy has
 //!    none.
 //! 3. `next` and the top of the free list change their tag with every write, and no tag is ever set back.
-//! 4. A node that is not in use is on the free list or among one thread's spares. There it keeps its `next`, which leads where it led when the node was
-//!    taken out, until it is allocated.
+//! 4. A node that is not in use is on the free list or among one thread's spares. There it keeps its `next`, which leads where it led when the node
+//!    was taken out, until it is allocated.
 //!
 //! # Orderings
 //!
@@ -159,8 +160,8 @@ impl<T> Entry<T> {
 /// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
-/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model none of its threads keeps any, so that all go by the
-/// free list.
+/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model none of its threads keeps any, so that all go by
+/// the free list.
 const KEEPERS: usize = machine::sized(8, 0);
 
 /// It makes shelves for so many threads at most: 8 KiB.

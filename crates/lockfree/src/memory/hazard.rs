@@ -523,7 +523,8 @@ mod tests {
                 let node = operation.protect(0, &link);
                 looking.wait();
                 over.wait();
-                // SAFETY: the node was protected while it was linked; if it has not been used again, its value is the one that was put in, a plain number.
+                // SAFETY: the node was protected while it was linked; if it has not been used again, its value is the one that was put in, a plain
+                // number.
                 assert_eq!(unsafe { operation.take(node) }, 42);
             });
             looking.wait();

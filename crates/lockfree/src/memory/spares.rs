@@ -1,8 +1,8 @@
 //! A few nodes that a thread keeps for its next operation, so that a pop and then a push of one thread exchange nothing on a list that all share.
 //!
-//! Why not take a [desk](super::desks) for each: that is an exchange as well. A shelf is only ever used by the thread of its number, so a mark on it is
-//! enough, set and cleared by plain stores: for the case that the thread is interrupted in between and what interrupts it uses the structure too, as
-//! a handler of signals does. That one finds the mark and does without.
+//! Why not take a [desk](super::desks) for each: that is an exchange as well. A shelf is only ever used by the thread of its number, so a mark on it
+//! is enough, set and cleared by plain stores: for the case that the thread is interrupted in between and what interrupts it uses the structure too,
+//! as a handler of signals may. That one finds the mark and does without.
 //!
 //! Why so few: what lies on a shelf is of no use to others. Two are what an operation can need at most, or give back: a node and a block of
 //! [`HerlihyStack`](crate::stack::HerlihyStack).
@@ -53,8 +53,8 @@ struct Shelf {
     kept: UnsafeCell<Kept>,
 }
 
-/// Nodes, or 0, which is null, where there is none. Why not a count beside them: where a node lies would then hang on the count that was stored last, and the
-/// processor could not guess it.
+/// Nodes, or 0, which is null, where there is none. Why not a count beside them: where a node lies would then hang on the count that was stored last,
+/// and the processor could not guess it.
 struct Kept([u32; KEPT]);
 
 // SAFETY: `kept` is touched by one thread at a time (Invariant 1).

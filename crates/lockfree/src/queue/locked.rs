@@ -1,7 +1,7 @@
 //! A queue under a lock: a ring of values, and whichever lock one likes.
 //!
-//! Why it is here: it is what the others are measured against. Why not a linked list, as in the paper: a ring needs no node for a value and touches one
-//! line less for each operation, so it is the stronger rival.
+//! Why it is here: it is what the others are measured against. Why not a linked list, as in the paper: a ring needs no node for a value and touches
+//! one line less for each operation, so it is the stronger rival.
 //!
 //! # Invariants
 //!

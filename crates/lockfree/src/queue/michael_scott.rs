@@ -1,8 +1,9 @@
 //! Michael and Scott's queue without locks: a list with a dummy node, and a tail that may be one node late.
 //!
-//! A push takes two steps, to link its node behind the last one and to move `tail` to it. A thread may stop between the two; so whoever finds `tail` late
-//! moves it, and nobody waits. Why not fetch-and-add on a ring, which is faster: a thread that stops between claiming a place and filling it makes the
-//! others wait, and to avoid that takes the machinery of [`queue`](super)'s rings. Here every state in between can be finished by anybody in one step.
+//! A push takes two steps, to link its node behind the last one and to move `tail` to it. A thread may stop between the two; so whoever finds `tail`
+//! late moves it, and nobody waits. Why not fetch-and-add on a ring, which is faster: a thread that stops between claiming a place and filling it
+//! makes the others wait, and to avoid that takes the machinery of [`queue`](super)'s rings. Here every state in between can be finished by anybody
+//! in one step.
 //!
 //! ```text
 //! head ──► dummy ──► oldest ──► … ──► newest ◄── tail         or, between the two steps of a push, tail names the one before
@@ -10,8 +11,8 @@
 //!
 //! # Invariants
 //!
-//! 1. From the node that `head` names, `next` leads through all nodes that are linked. A node is linked by the change of the last node's `next`, from null,
-//!    and is behind for good.
+//! 1. From the node that `head` names, `next` leads through all nodes that are linked. A node is linked by the change of the last node's `next`, from
+//!    null, and is behind for good.
 //! 2. `tail` names the last node or the one before it, and never one before `head`'s.
 //! 3. The nodes after `head`'s hold values. The value of a node belongs to the thread that moved `head` to it.
 //! 4. A node is retired by the thread that moved `head` past it, when `tail` has passed it too; so no link of the queue names a retired node.
@@ -27,8 +28,8 @@
 //!
 //! # Why a pop knows that `tail` has passed
 //!
-//! It reads `tail` after `head`. Whoever moved `head` to the node had seen `tail` at it or further (Invariant 2) and released that with `head`; so what is
-//! read is not older, and if it does not name `head`'s node, it is past it, and stays so.
+//! It reads `tail` after `head`. Whoever moved `head` to the node had seen `tail` at it or further (Invariant 2) and released that with `head`; so
+//! what is read is not older, and if it does not name `head`'s node, it is past it, and stays so.
 //!
 //! # Orderings
 //!
@@ -58,12 +59,12 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// | | |
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree): a thread that stops stops nobody, as far as the allocator is where it is asked |
-/// | cost | a push changes two links, a pop one; each is a compare-exchange, and the memory's come on top |
+/// | cost | a push changes two links, a pop one; each is a compare-exchange, and the memory's come on top if it has any |
 /// | order | by the moment of linking; each producer's values stay in order |
 /// | memory | see [`memory`](crate::memory): nodes are used again, and a stopped thread keeps back a bounded number |
 ///
-/// It is not the fastest queue here: all pushes want one line, and all pops another. Take it if a thread may stop at any time and the queue must not have
-/// a bound.
+/// It is not the fastest queue here: all pushes want one line, and all pops another. Take it if a thread may stop at any time and the queue must not
+/// have a bound.
 ///
 /// ```
 /// use stanchion_lockfree::queue::MichaelScottQueue;

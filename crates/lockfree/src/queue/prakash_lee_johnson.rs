@@ -1,9 +1,9 @@
 //! Prakash, Lee and Johnson's queue without locks: each operation first takes a snapshot of both ends.
 //!
-//! What differs from [`MichaelScottQueue`](super::MichaelScottQueue), which came later and is simpler: a push there looks at the tail only, and a pop looks
-//! again at one pointer. Here both operations read `head`, `tail` and what is behind the tail, and look at both ends again. If the snapshot shows a push that
-//! is not finished, the thread finishes it and begins again with another snapshot; else it tries its own step. So pushes read the line that pops write, and
-//! the other way round: that is what it costs. It is here because the 1997 comparison has it.
+//! What differs from [`MichaelScottQueue`](super::MichaelScottQueue), which came later and is simpler: a push there looks at the tail only, and a pop
+//! looks again at one pointer. Here both operations read `head`, `tail` and what is behind the tail, and look at both ends again. If the snapshot
+//! shows a push that is not finished, the thread finishes it and begins again with another snapshot; else it tries its own step. So pushes read the
+//! line that pops write, and the other way round: that is what it costs. It is here because the 1997 comparison has it.
 //!
 //! | snapshot | the queue | a push | a pop |
 //! | --- | --- | --- | --- |
@@ -11,16 +11,16 @@
 //! | nothing behind, `head` and `tail` name the same | is empty | links its node | returns nothing |
 //! | nothing behind, different | has values | links its node | moves `head` |
 //!
-//! The dummy node is Valois's (1994). The 1994 paper has none, and so a protocol of its own for the last value; it is left out here, and with it some of the
-//! paper's cost.
+//! The dummy node is Valois's (1994). The 1994 paper has none, and so a protocol of its own for the last value; it is left out here, and with it some
+//! of the paper's cost.
 //!
 //! # Invariants
 //!
 //! Those of [`MichaelScottQueue`](super::MichaelScottQueue), by the same numbers:
 //!
 //! 1. From the node that `head` names, `next` leads through all nodes that are linked.
-//! 2. `tail` names the last node or the one before it, and never one before `head`'s: `head` is moved only after a snapshot in which `tail` was not behind,
-//!    and named another node.
+//! 2. `tail` names the last node or the one before it, and never one before `head`'s: `head` is moved only after a snapshot in which `tail` was not
+//!    behind, and named another node.
 //! 3. The nodes after `head`'s hold values. The value of a node belongs to the thread that moved `head` to it.
 //! 4. A node is retired by the thread that moved `head` past it, when `tail` has passed it too.
 //!
@@ -32,8 +32,8 @@
 //! | move `tail`, move `head` | Release | the Acquire loads of the snapshot: what was known when they were moved |
 //! | look again at the ends | Relaxed | nobody: they come after the Acquire loads of what has happened to the nodes |
 //!
-//! Source: Prakash, Lee and Johnson, "A nonblocking algorithm for shared queues using compare-and-swap", IEEE Transactions on Computers 43(5), 1994, as
-//! Michael and Scott 1997 describe it, section 4.1.
+//! Source: Prakash, Lee and Johnson, "A nonblocking algorithm for shared queues using compare-and-swap", IEEE Transactions on Computers 43(5), 1994,
+//! as Michael and Scott 1997 describe it, section 4.1.
 
 use core::marker::PhantomData;
 
@@ -181,8 +181,8 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             if self.head.load(Ordering::Relaxed) != head {
                 continue;
             }
-            // SAFETY: announced, and after that `head` was still before it: it had not been retired (Invariant 4); and as `tail` was further than `head`,
-            // it is not null (Invariant 1).
+            // SAFETY: announced, and after that `head` was still before it: it had not been retired (Invariant 4); and as `tail` was further than
+            // `head`, it is not null (Invariant 1).
             let slot = unsafe { operation.slot(next) };
             // Release: pairs with the Acquire of the next one to find this head. Relaxed: read anew.
             if self.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed) {

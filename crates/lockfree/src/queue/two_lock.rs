@@ -1,10 +1,11 @@
 //! Michael and Scott's queue with two locks: pushes exclude pushes, pops exclude pops, and a push does not exclude a pop.
 //!
-//! Why a dummy node: with it `head` and `tail` never name what the other end works on, so neither end looks at the other's word, even when the queue has
-//! one value or none. The one word that both touch is the `next` of the last node. The 1996 text leaves it to the machine; here it is atomic.
+//! Why a dummy node: with it `head` and `tail` never name what the other end works on, so neither end looks at the other's word, even when the queue
+//! has one value or none. The one word that both touch is the `next` of the last node. The 1996 text leaves it to the machine; here it is atomic.
 //!
 //! Why not a free list between the ends: a pop would have to hand its node over by a locked instruction. The nodes that have been popped stay in
-//! the list, before `head`, and a push takes them from there (Vyukov's trick for queues of one producer and one consumer, which each end is to the other).
+//! the list, before `head`, and a push takes them from there (Vyukov's trick for queues of one producer and one consumer, which each end is to the
+//! other).
 //!
 //! ```text
 //! first ──► … ──► dummy ──► oldest ──► … ──► newest

@@ -15,7 +15,8 @@
 //!
 //! The paper's load-linked and store-conditional are here a load and a compare-exchange of a pointer that [`memory`](crate::memory) keeps from coming
 //! back. That also does the work of Herlihy's two check counters: a block that was used again while it was read is one whose pointer is not
-//! `version` any more. A block is a node without a value, whose `next` is the copy of the top; the memory keeps the spare ones.
+//! `version` any more. A block is a node without a value, whose `next` is the copy of the top; the memory keeps a spare one
+//! for each thread, as the methodology has it: the block that a thread's exchange took from `version` is the one for its next operation.
 //!
 //! # Invariants
 //!
@@ -50,7 +51,7 @@ use crate::memory::{Counted, Link, Memory, Operation, Pointer, Store};
 /// | | |
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
-/// | cost of a push and a pop | two compare-exchanges, and two nodes more than [`TreiberStack`](super::TreiberStack) from the memory |
+/// | cost of a push and a pop | two compare-exchanges, and two nodes more than [`TreiberStack`](super::TreiberStack) from what the thread has kept |
 /// | memory | a node for each value, and a block for each thread |
 /// | under contention | who fails stays away for up to 30 µs ([`Backoff`]): without that, the method loses to a lock |
 ///

@@ -270,8 +270,8 @@ fn state(process: libc::pid_t, thread: libc::pid_t) -> io::Result<(bool, Duratio
         .ok_or_else(|| io::Error::other("schedstat of the kernel has another form"))
 }
 
-/// Stops the victim in `operation` on a structure with `filled` values, again and again on a new one, one place after the other, until somebody waits for
-/// it or the operation has ended.
+/// Stops the victim in `operation` on a structure with `filled` values, again and again on a new one, one place after the other, until somebody waits
+/// for it or the operation has ended.
 pub(crate) fn search(
     make: fn() -> Arc<dyn Subject>,
     filled: u64,

@@ -412,6 +412,28 @@ impl AtomicUsize {
     pub fn fetch_and(&self, value: usize, order: Ordering) -> usize {
         self.raw.fetch_and(value as u64, order) as usize
     }
+
+    /// Raises the value to at least this one; returns the value before.
+    pub fn fetch_max(&self, value: usize, order: Ordering) -> usize {
+        self.raw.fetch_max(value as u64, order) as usize
+    }
+
+    /// Replaces the value by what `update` makes of it, unless that is `None`; returns the value before.
+    ///
+    /// # Errors
+    ///
+    /// The value of which `update` made nothing.
+    pub fn fetch_update(
+        &self,
+        success: Ordering,
+        failure: Ordering,
+        mut update: impl FnMut(usize) -> Option<usize>,
+    ) -> Result<usize, usize> {
+        self.raw
+            .fetch_update(success, failure, |value| update(value as usize).map(|new| new as u64))
+            .map(|before| before as usize)
+            .map_err(|before| before as usize)
+    }
 }
 
 impl Default for AtomicUsize {

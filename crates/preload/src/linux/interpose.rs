@@ -1,6 +1,7 @@
 //! The functions that stand before the C library's.
 //!
-//! Each looks what is to be done and has it done. The two by which a program comes to wait first note where they were called from, which only the assembler knows.
+//! Each looks what is to be done and has it done. The two by which a program comes to wait first note where they were called from, which only the
+//! assembler knows.
 
 use core::ffi::c_int;
 

@@ -1,7 +1,7 @@
 //! The mutexes that somebody had to wait for, by address: a table of fixed size, open addressing.
 //!
-//! An unlock looks here whether anybody waits, and if so leaves the time: the paper's `releaseTime`. It finds most mutexes missing at the first look, because nobody
-//! ever waited for them.
+//! An unlock looks here whether anybody waits, and if so leaves the time: the paper's `releaseTime`. It finds most mutexes missing at the first look,
+//! because nobody ever waited for them.
 //!
 //! | `address` | |
 //! | --- | --- |
@@ -9,9 +9,9 @@
 //! | 1 | given up: its mutex was destroyed |
 //! | else | that mutex |
 //!
-//! A mutex may stand twice if two threads met it at once, and a full neighbourhood gives up one that nobody waits for: both cost some release times, nothing else.
-//! Everything here is what a wait is described by, never what it depends on; so all of it is Relaxed, except that `address` is published by a Release store for
-//! the name that was written before.
+//! A mutex may stand twice if two threads met it at once, and a full neighbourhood gives up one that nobody waits for: both cost some release times,
+//! nothing else. Everything here is what a wait is described by, never what it depends on; so all of it is Relaxed, except that `address` is
+//! published by a Release store for the name that was written before.
 
 use core::mem;
 

@@ -7,8 +7,8 @@
 //! C/usr/bin/program+0x1f2b4      called from there
 //! ```
 //!
-//! An offset counts from where the file's beginning is mapped. A static that is zero at first lies behind the file's mappings, in memory without a name: whether it
-//! belongs to the file before it, the file's own header says, which is mapped too.
+//! An offset counts from where the file's beginning is mapped. A static that is zero at first lies behind the file's mappings, in memory without a
+//! name: whether it belongs to the file before it, the file's own header says, which is mapped too.
 
 use core::ops::Range;
 
@@ -134,7 +134,8 @@ impl Module {
             return None;
         }
         let head = self.base as *const libc::Elf64_Ehdr;
-        // SAFETY: the kernel says that a page there can be read; it holds the head of the file that the lock or the caller lies in, which stays mapped.
+        // SAFETY: the kernel says that a page there can be read; it holds the head of the file that the lock or the caller lies in, which stays
+        // mapped.
         let head = unsafe { &*head };
         (head.e_ident[..4] == *b"\x7fELF").then_some(head)
     }

@@ -10,8 +10,8 @@
 //! | wake latency | from that release on, if there is no doubt which it was |
 //! | the release that woke it | if it blocked once: the first after it came, or the one after as many as there were others waiting; if it blocked more often, the last |
 //!
-//! Why not always the last release: while a woken thread gets to its feet others take and release the mutex many times, and the last of these would come out
-//! as its waker. The C library wakes one thread at the first release, and no more until that one has looked.
+//! Why not always the last release: while a woken thread gets to its feet others take and release the mutex many times, and the last of these would
+//! come out as its waker. The C library wakes one thread at the first release, and no more until that one has looked.
 //!
 //! What is not seen: the way back into a mutex from `pthread_cond_wait`, which is within the C library.
 //!

@@ -7,8 +7,8 @@ use crate::machine::{Directory, Machine, Memory, Scheduling};
 ///
 /// The default is what it printed on a virtual machine with two processors of an AMD EPYC (family 25, model 17). Other programs used the processors
 /// meanwhile, so each figure is the lowest of seven runs of the optimized build, and those of lines are of one run. Where the processors of a virtual
-/// machine lie is the host's choice, and changed from minute to minute: in the run that was taken they shared a cache; in the others they did not, and
-/// the fetch took 127 ns and the upgrade 146. A processor that sleeps is dear to wake there.
+/// machine lie is the host's choice, and changed from minute to minute: in the run that was taken they shared a cache; in the others they did not,
+/// and the fetch took 127 ns and the upgrade 146. A processor that sleeps is dear to wake there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// "atomic load".

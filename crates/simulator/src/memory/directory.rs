@@ -13,8 +13,8 @@
 //! | write, exchange | own copy, others too | `upgrade`, or `far_upgrade` over the link | until it arrives |
 //! | write, exchange | shared by others, or nobody's | the longer of `memory` and the upgrade | until it arrives |
 //!
-//! Where lines migrate, a read of a line that its owner has written takes it away from him, and the reader is then its owner, who has not written it. What the owner
-//! writes until the request arrives counts.
+//! Where lines migrate, a read of a line that its owner has written takes it away from him, and the reader is then its owner, who has not written it.
+//! What the owner writes until the request arrives counts.
 //!
 //! # Stores
 //!

@@ -103,8 +103,8 @@ impl Entry {
         invalidated
     }
 
-    /// What `processor` writes while its line leaves for a reader counts as written before that, where written lines migrate: it keeps no copy. Nothing
-    /// if it has none or the line is its own.
+    /// What `processor` writes while its line leaves for a reader counts as written before that, where written lines migrate: it keeps no copy.
+    /// Nothing if it has none or the line is its own.
     pub(crate) fn written_in_leaving(&mut self, processor: usize) {
         if self.state == State::Shared && self.copies.others(processor) > 0 {
             self.copies.remove(processor);

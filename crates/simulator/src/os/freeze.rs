@@ -14,8 +14,8 @@ use crate::state::State;
 use crate::thread::{Status, ThreadId};
 use crate::world::{outside, with};
 
-/// Runs `body`, in which the running thread makes at most `accesses` shared accesses: when it asks the simulator for anything after the last of them it is
-/// frozen. It keeps what it holds and loses its processor; to the others it looks preempted, for good. If `body` ends before, its result comes
+/// Runs `body`, in which the running thread makes at most `accesses` shared accesses: when it asks the simulator for anything after the last of them
+/// it is frozen. It keeps what it holds and loses its processor; to the others it looks preempted, for good. If `body` ends before, its result comes
 /// back, and nothing has happened.
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! Free stacks: a list under a lock, and with it one stack a place.
 //!
-//! Why not lists like those of the control blocks: a stack is a hundred times as large, and a place with T of them would have its cache full of stacks
-//! that nobody uses. One is enough for a place that finishes a task and starts the next.
+//! Why not lists like those of the control blocks: a stack is a hundred times as large, and a place with T of them would have its cache full of
+//! stacks that nobody uses. One is enough for a place that finishes a task and starts the next.
 //!
 //! # Invariants
 //!

@@ -1,14 +1,15 @@
 //! A central ready queue, and a central queue of idle places: instead of places searching for work, work searches for places.
 //!
-//! A place that has nothing to do takes a free block, queues itself and watches a word of its own. Whoever creates a task takes a place out of that queue,
-//! fills the block that it holds, and sets its word. So the block and the lock of the idle place are out of the way between creation and start.
+//! A place that has nothing to do takes a free block, queues itself and watches a word of its own. Whoever creates a task takes a place out of that
+//! queue, fills the block that it holds, and sets its word. So the block and the lock of the idle place are out of the way between creation and
+//! start.
 //!
-//! Why not always: when all places are busy, each creation looks at an empty idle queue, for nothing. And a task that was handed over waits for that one
-//! place, even if it has been stopped meanwhile and another would have come first.
+//! Why not always: when all places are busy, each creation looks at an empty idle queue, for nothing. And a task that was handed over waits for that
+//! one place, even if it has been stopped meanwhile and another would have come first.
 //!
-//! Why one lock around both queues, where there could be two: a place queues itself only if no task is ready, and a task is made ready only if no place is
-//! queued. Under one lock each of these is one step. Under two, a task and a place could each just miss the other, and the place would have to watch the
-//! ready queue beside its own word. Creation and start are one acquisition each, as with two.
+//! Why one lock around both queues, where there could be two: a place queues itself only if no task is ready, and a task is made ready only if no
+//! place is queued. Under one lock each of these is one step. Under two, a task and a place could each just miss the other, and the place would have
+//! to watch the ready queue beside its own word. Creation and start are one acquisition each, as with two.
 //!
 //! Why the place that came last is taken first: it is the most likely not to have gone to sleep.
 //!
@@ -17,14 +18,14 @@
 //! | `state` | meaning | left by |
 //! | --- | --- | --- |
 //! | `AWAY` | not in the idle queue | the place, which queues itself: `WAITING` |
-//! | `WAITING` | in the idle queue, or just taken out by a creator that will set `HANDED` | the place, if it takes itself out: `AWAY`; else that creator |
+//! | `WAITING` | in the idle queue, or just taken out by a creator | the place, if it takes itself out: `AWAY`; else that creator: `HANDED` |
 //! | `HANDED` | its block is a task | the place, which takes it: `AWAY` |
 //!
 //! # Invariants
 //!
 //! 1. Under the lock, one of the two queues is empty.
-//! 2. A place in the idle queue is `WAITING` and has a block in its seat. Whoever takes it out of the queue, a creator or the place itself, has that block
-//!    alone, until a creator sets `HANDED`; then the place has it.
+//! 2. A place in the idle queue is `WAITING` and has a block in its seat. Whoever takes it out of the queue, a creator or the place itself, has that
+//!    block alone, until a creator sets `HANDED`; then the place has it.
 //! 3. `ready` and `idle` are the lengths of the queues whenever nobody holds the lock.
 //!
 //! # Orderings
@@ -68,8 +69,8 @@ const HANDED: u32 = 2;
 /// | without | a look more than [`LocalFreeList`](super::LocalFreeList) at each creation |
 /// | memory | as [`LocalFreeList`](super::LocalFreeList), and a block for each idle place |
 ///
-/// A place is in the idle queue between [`idle`](Strategy::idle) and the next [`next`](Strategy::next) or [`leave`](Strategy::leave), which may wait for
-/// a creator that has taken it out and is filling its block. What was handed to it, nobody else can take.
+/// A place is in the idle queue between [`idle`](Strategy::idle) and the next [`next`](Strategy::next) or [`leave`](Strategy::leave), which may wait
+/// for a creator that has taken it out and is filling its block. What was handed to it, nobody else can take.
 ///
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
@@ -272,9 +273,9 @@ impl<L> Central<L> {
     }
 }
 
-// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, or in a seat from its `create` to the next `next` or `leave` of that
-// place; `leave` makes it ready again. A block in a seat is no task before `HANDED`. A place in the idle queue finds nothing but what it is handed
-// (Invariant 1), and any other nothing but what is in the ready queue.
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, or in a seat from its `create` to the next `next` or `leave` of
+// that place; `leave` makes it ready again. A block in a seat is no task before `HANDED`. A place in the idle queue finds nothing but what it is
+// handed (Invariant 1), and any other nothing but what is in the ready queue.
 unsafe impl<L: Lock, O: Order> Strategy for IdleQueue<L, O> {
     const NAME: &'static str = "idle queue";
 

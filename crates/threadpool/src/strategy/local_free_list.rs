@@ -52,8 +52,8 @@ impl<L: Lock, O: Order> LocalFreeList<L, O> {
     }
 }
 
-// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it; its block is free from then on until it comes back. `is_ready` looks
-// at the length that the last change has left.
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it; its block is free from then on until it comes back. `is_ready`
+// looks at the length that the last change has left.
 unsafe impl<L: Lock, O: Order> Strategy for LocalFreeList<L, O> {
     const NAME: &'static str = "local free lists";
 

@@ -1,8 +1,8 @@
 //! Ready queues for each place, or for several, each with a lock; a place that finds nothing in its own scans the others.
 //!
-//! Why locks, where the free blocks need none: a ready task is scarce. A place must not idle while one waits elsewhere, so others must reach each queue.
-//! Why not: with about as many tasks as places, a place looks into half of the queues before it finds one (section 3.7). A place looks at the length of
-//! a queue before it takes its lock, so scanning disturbs nobody that works.
+//! Why locks, where the free blocks need none: a ready task is scarce. A place must not idle while one waits elsewhere, so others must reach each
+//! queue. Why not: with about as many tasks as places, a place looks into half of the queues before it finds one (section 3.7). A place looks at the
+//! length of a queue before it takes its lock, so scanning disturbs nobody that works.
 //!
 //! # Orderings
 //!
@@ -28,8 +28,8 @@ use crate::control_block::{Stack, Task};
 
 pub use placement::{Own, Placement, Random, TwoChoices};
 
-/// As many ready queues as there are places, or [`Plan::queues`], each under a lock `L` and leaving in the order `O`; a new task goes where `P` says. Free
-/// blocks are in local lists.
+/// As many ready queues as there are places, or [`Plan::queues`], each under a lock `L` and leaving in the order `O`; a new task goes where `P` says.
+/// Free blocks are in local lists.
 ///
 /// | | |
 /// | --- | --- |
@@ -38,8 +38,8 @@ pub use placement::{Own, Placement, Random, TwoChoices};
 /// | memory | as [`LocalFreeList`](super::LocalFreeList) |
 /// | throughput | grows with the places, until the memory system is the limit |
 ///
-/// [`Own`] is the default: a creator uses its own queue, whose line and lock it has. The paper measured [`Random`], so that locality would not matter.
-/// Who has no place has no queue either, and takes the next one each time with [`Own`].
+/// [`Own`] is the default: a creator uses its own queue, whose line and lock it has. The paper measured [`Random`], so that locality would not
+/// matter. Who has no place has no queue either, and takes the next one each time with [`Own`].
 ///
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///
@@ -117,14 +117,14 @@ impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
 
     /// All queues, the place's own first.
     #[inline]
-    fn from_own(&self, place: &Place) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
+    fn own_first(&self, place: &Place) -> impl Iterator<Item = &CachePadded<ReadyQueue<L, O>>> {
         let (before, after) = self.queues.split_at(self.own(place.index()));
         after.iter().chain(before)
     }
 }
 
-// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block is free from then on until it comes back. `is_ready`
-// looks at all lengths, which the last changes have left.
+// SAFETY: a task is in one of the queues from its `create` to the `next` that takes it; its block is free from then on until it comes back.
+// `is_ready` looks at all lengths, which the last changes have left.
 unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, P> {
     const NAME: &'static str = "local ready queues";
 
@@ -162,14 +162,14 @@ unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, 
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
         self.resources.finish(place, finished);
-        let task = self.from_own(place).find_map(|queue| queue.pop())?;
+        let task = self.own_first(place).find_map(|queue| queue.pop())?;
         self.resources.start(place, hand);
         Some(task)
     }
 
     #[inline]
     fn is_ready(&self, place: &Place) -> bool {
-        self.from_own(place).any(|queue| queue.len() > 0)
+        self.own_first(place).any(|queue| queue.len() > 0)
     }
 
     fn len(&self) -> usize {

@@ -1,7 +1,7 @@
 //! A queue of ready tasks under a lock, with a length that can be looked at without it.
 //!
-//! Why the length: an idle place looks at the queue all the time. If it took the lock for that, whoever has something to put in would wait for those who
-//! have nothing to do (section 3.1). Why beside the lock and not on a line of its own: a place that does find something needs both.
+//! Why the length: an idle place looks at the queue all the time. If it took the lock for that, whoever has something to put in would wait for those
+//! who have nothing to do (section 3.1). Why beside the lock and not on a line of its own: a place that does find something needs both.
 //!
 //! # Invariants
 //!
@@ -9,7 +9,8 @@
 //!
 //! # Orderings
 //!
-//! `length` is Relaxed. That it says 0 for a queue that has just got a task is the business of whoever goes to sleep; see [`Strategy`](super::Strategy).
+//! `length` is Relaxed. That it says 0 for a queue that has just got a task is the business of whoever goes to sleep; see
+//! [`Strategy`](super::Strategy).
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 3.1 and 3.5.
 

@@ -40,8 +40,8 @@ use crate::locked::Locked;
 /// | memory | as many blocks as were in use at a time |
 /// | throughput | that of one lock: a second processor adds little, a third nothing |
 ///
-/// The default lock is the one that sleeps when its holder does not run: places are threads, and a thread may be preempted under the lock. The paper's
-/// is [`TestAndSet`](stanchion_spin::TestAndSet), which waits by Ethernet's backoff. `fill` of [`create`](Strategy::create) runs under it.
+/// The default lock is the one that sleeps when its holder does not run: places are threads, and a thread may be preempted under the lock. The
+/// paper's is [`TestAndSet`](stanchion_spin::TestAndSet), which waits by Ethernet's backoff. `fill` of [`create`](Strategy::create) runs under it.
 ///
 /// ```
 /// use stanchion_threadpool::strategy::{Place, Plan, SingleLock, Strategy, Told};
@@ -102,8 +102,8 @@ impl<L> Central<L> {
     }
 }
 
-// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, both under the lock; a block is free from then on until it comes
-// back. `is_ready` looks at the length that the last change has left (Invariant 1).
+// SAFETY: a task is in the ready queue from its `create` to the `next` that takes it, both under the lock; a block is free from then on until it
+// comes back. `is_ready` looks at the length that the last change has left (Invariant 1).
 unsafe impl<L: Lock, O: Order> Strategy for SingleLock<L, O> {
     const NAME: &'static str = "single lock";
 

@@ -36,6 +36,15 @@ pub(crate) fn value(task: &Task) -> usize {
     value
 }
 
+/// Looks for a task until there is none: a strategy may leave one to another place for a few looks.
+pub(crate) fn look(
+    strategy: &impl Strategy,
+    place: &Place,
+    mut finished: Option<Task>,
+) -> Option<Task> {
+    (0..8).find_map(|_| strategy.next(place, finished.take(), &mut None))
+}
+
 /// Takes everything out, each place what it finds, after all have left.
 pub(crate) fn drain(strategy: &impl Strategy, places: &[Place]) -> Vec<usize> {
     let mut values = Vec::new();
@@ -45,7 +54,7 @@ pub(crate) fn drain(strategy: &impl Strategy, places: &[Place]) -> Vec<usize> {
     for place in places {
         // What was handed to it by those who have left after it.
         let mut finished = None;
-        while let Some(task) = strategy.next(place, finished.take(), &mut None) {
+        while let Some(task) = look(strategy, place, finished.take()) {
             values.push(value(&task));
             finished = Some(task);
         }

@@ -6,10 +6,16 @@ use competitive::policy::{
 };
 use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
 use lock_api::{Mutex, RawMutex, RwLock};
-use lockfree::queue::{FaaArrayQueue, LockedRing, NikolaevQueue};
+use lockfree::heap::{HerlihyHeap, LockedHeap, MultiQueue};
+use lockfree::memory::{Counted, Hazard};
+use lockfree::queue::{
+    FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
+    PrakashLeeJohnsonQueue, TwoLockQueue,
+};
+use lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use lockfree::{
-    CompareExchangeCounter, ConcurrentQueue, Counter, FetchAddCounter, LinkedCounter,
-    LockedCounter, ShardedCounter,
+    CompareExchangeCounter, ConcurrentQueue, ConcurrentStack, Counter, FetchAddCounter,
+    LinkedCounter, LockedCounter, PriorityQueue, ShardedCounter,
 };
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
@@ -50,6 +56,27 @@ where
     alike(threads, make, |queue| {
         let _ = queue.try_push(1);
         let _ = queue.pop();
+    })
+}
+
+/// The same on a stack.
+fn stacks<S: ConcurrentStack<Item = u64> + Default + Send + Sync + 'static>(
+    threads: usize,
+) -> Vec<Round> {
+    alike(threads, S::default, |stack| {
+        stack.push(1);
+        let _ = stack.pop();
+    })
+}
+
+/// The same on a heap.
+fn heaps<H>(threads: usize) -> Vec<Round>
+where
+    H: PriorityQueue<Key = u64, Value = u64> + Default + Send + Sync + 'static,
+{
+    alike(threads, H::default, |heap| {
+        heap.push(1, 1);
+        let _ = heap.pop_min();
     })
 }
 
@@ -156,5 +183,20 @@ pub(crate) fn all() -> Vec<Operation> {
             pairs(threads, || NikolaevQueue::with_capacity(1_024))
         },
         "lockfree::FaaArrayQueue push, pop" => |threads| pairs(threads, FaaArrayQueue::new),
+        "lockfree::LockedQueue push, pop" => |threads| pairs(threads, LockedQueue::<u64>::new),
+        "lockfree::TwoLockQueue push, pop" => |threads| pairs(threads, TwoLockQueue::<u64>::new),
+        "lockfree::MichaelScottQueue, hazards push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Hazard>::new),
+        "lockfree::MichaelScottQueue, counts push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Counted>::new),
+        "lockfree::PrakashLeeJohnsonQueue, counts push, pop" => |threads| {
+            pairs(threads, PrakashLeeJohnsonQueue::<u64, Counted>::new)
+        },
+        "lockfree::LockedStack push, pop" => stacks::<LockedStack<u64>>,
+        "lockfree::TreiberStack, hazards push, pop" => stacks::<TreiberStack<u64, Hazard>>,
+        "lockfree::TreiberStack, counts push, pop" => stacks::<TreiberStack<u64, Counted>>,
+        "lockfree::EliminationStack, hazards push, pop" => stacks::<EliminationStack<u64, Hazard>>,
+        "lockfree::HerlihyStack, counts push, pop" => stacks::<HerlihyStack<u64, Counted>>,
+        "lockfree::LockedHeap push, pop" => heaps::<LockedHeap<u64, u64>>,
+        "lockfree::HerlihyHeap push, pop" => heaps::<HerlihyHeap<u64, u64>>,
+        "lockfree::MultiQueue push, pop" => heaps::<MultiQueue<u64, u64>>,
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! How long the paper's backoff delays is not said, but what it does: "after this initial miss, most processors delay locally until some other
 //! processor has acquired the lock, and then miss again" (section 4.4). So its first delay is about one section, and so it is here. The lock's
-//! own first delay, 100 ns of a processor of today, is in proportion 40 µs of the Symmetry: five sections, whose releases a waiter that stays away does not
-//! see. It stands in the table beside the other.
+//! own first delay, 100 ns of a processor of today, is in proportion 40 µs of the Symmetry: five sections, whose releases a waiter that stays away
+//! does not see. It stands in the table beside the other.
 //!
 //! Rule of the verdict, on a machine with one bus: *holds* if with such a backoff the fitted demand of each number of spinners lies within a tenth
 //! of the largest from the line of least squares, and that line rises by 1.5 to 2.5 misses for each spinner; else *differs*.
@@ -42,8 +42,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     },
 };
 
-/// Processors with copies of their own, beside the spinners (the paper's P): enough that the bus is busy, since at moderate loads the model is pessimistic
-/// (section 5.1) and would see no spinner.
+/// Processors with copies of their own, beside the spinners (the paper's P): enough that the bus is busy, since at moderate loads the model is
+/// pessimistic (section 5.1) and would see no spinner.
 const PRIVATE: usize = 12;
 
 /// How waiters spin, and whether backoff begins with one section.

@@ -125,8 +125,8 @@ mod tests {
         assert!(costs("galaxy").is_none());
     }
 
-    /// Table 2 determines the optimum's cost, and C over that is the first column of table 1. The paper's figures agree with each other, but for Hanoi's,
-    /// of which one must be a misprint: 24.4 % blocked instead of 16.5 % would agree.
+    /// Table 2 determines the optimum's cost, and C over that is the first column of table 1. The paper's figures agree with each other, but for
+    /// Hanoi's, of which one must be a misprint: 24.4 % blocked instead of 16.5 % would agree.
     #[test]
     fn table_2_explains_always_block_but_for_hanoi() {
         for (row, offline) in TABLE_1.iter().zip(TABLE_2) {

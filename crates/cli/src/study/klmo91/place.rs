@@ -25,8 +25,8 @@ pub(crate) struct Place {
 const CARRY: u64 = 300;
 const DRAW: u64 = 100;
 
-/// Fitted: with so many, the optimum's share of Regsim's time is about the 9.9 % of the paper's table 2 (`cargo study klmo91/table2 --machine firefly`
-/// prints it). Tables 3 and 4 are fitted to nothing.
+/// Fitted: with so many, the optimum's share of Regsim's time is about the 9.9 % of the paper's table 2 (`cargo study klmo91/table2 --machine
+/// firefly` prints it). Tables 3 and 4 are fitted to nothing.
 const BUCKETS: usize = 8;
 
 impl Place {

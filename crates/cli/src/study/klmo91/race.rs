@@ -1,7 +1,7 @@
 //! A program run with each strategy in turn, and how long it took: tables 3 and 4.
 //!
-//! Rounds are interleaved, so that whatever drifts meets all strategies alike; figures are medians. Always-block takes part twice, under two names: what
-//! separates it from itself is noise, and no difference smaller than that means anything.
+//! Rounds are interleaved, so that whatever drifts meets all strategies alike; figures are medians. Always-block takes part twice, under two names:
+//! what separates it from itself is noise, and no difference smaller than that means anything.
 //!
 //! A strategy that took more than [`HOPELESS`] times as long as always-block runs no more: one that spins for holders that have no processor may
 //! take a hundred times as long, and no further round would tell more.

@@ -4,8 +4,8 @@
 //! recorder is put around a policy that spins for 5.04 C, and its buckets are 0.08 C wide, the paper's 16 spins.
 //!
 //! C is found as the paper's was, by *a simple program that executed context switches as rapidly as it could* (section 5): two threads on one
-//! processor wake each other by turns, and half of a round trip is C. (The mutex itself measures C while it is used; that one follows the load, and one
-//! number is needed here.)
+//! processor wake each other by turns, and half of a round trip is C. (The mutex itself measures C while it is used; that one follows the load, and
+//! one number is needed here.)
 //!
 //! Figures 1 to 4 and tables 1 and 2 are about the same recordings, so each program is recorded once in a study.
 
@@ -151,8 +151,8 @@ fn own(name: &'static str, program: &impl Program, context: &Context) -> Result<
     record(name, program, context).map(|recorded| Ok(Arc::new(recorded)))
 }
 
-/// C in nanoseconds: half of the time in which two threads on one processor wake each other. Where threads cannot be kept on one, what the mutex takes it
-/// to be.
+/// C in nanoseconds: half of the time in which two threads on one processor wake each other. Where threads cannot be kept on one, what the mutex
+/// takes it to be.
 pub(crate) fn switch(context: &Context) -> u64 {
     let first = context.processors.first().ok_or_else(|| "no processor".to_owned());
     let nanos = first.and_then(|&first| round_trip([first, first])).map(|nanos| nanos / 2.0);

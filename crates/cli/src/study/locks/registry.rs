@@ -66,8 +66,8 @@ const fn raw<R: lock_api::RawMutex + Send + Sync + 'static>(
 pub(crate) const FIRST_COME: bool = true;
 pub(crate) const ANY_ORDER: bool = false;
 
-/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass the time as `$wait` says, with `$slots` slots where that
-/// bounds the threads; each made an entry by `$lock`; then `$other`.
+/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass the time as `$wait` says, with `$slots` slots where
+/// that bounds the threads; each made an entry by `$lock`; then `$other`.
 macro_rules! our_locks {
     ($spin:ident, $wait:ty, $slots:literal, $lock:ident $(, $other:expr)* $(,)?) => {
         &[

@@ -1,7 +1,8 @@
 //! What the figures show: elapsed time of every structure, by processors and multiprogramming level, over that of the preemption-safe single lock.
 //!
-//! *Degraded* is by how much a structure's normalised time at the highest level exceeds its normalised time at level 1: what the level costs it beyond what it
-//! costs the lock that all are divided by. *Per granted* divides the elapsed time by the level too: the time for which the processors were ours.
+//! *Degraded* is by how much a structure's normalised time at the highest level exceeds its normalised time at level 1: what the level costs it
+//! beyond what it costs the lock that all are divided by. *Per granted* divides the elapsed time by the level too: the time for which the processors
+//! were ours.
 
 use std::ops::Range;
 

@@ -3,21 +3,22 @@
 //!
 //! ```text
 //! rows, programs ──┬─ real (this computer, its programs stopped by a pseudo-scheduler; peers) ──┐
-//!                  └─ simulated (Challenge) ────────────────────────────────────────────────────┴─▶ grid ─▶ fig1 … fig7
+//!                  └─ simulated (Challenge) ────────────────────────────────────────────────────┴─▶ grid ─▶ fig1 … fig4, applications (fig5 … fig7)
 //! ```
 //!
-//! [`grid`] is what was measured: every structure, every number of processors, every multiprogramming level. The rules by which the figures are judged stand in
-//! their files.
+//! [`levels`] stands beside the figures: what a multiprogramming level costs here, by the processor time that the threads had.
+//!
+//! [`grid`] is what was measured: every structure, every number of processors, every multiprogramming level. The rules by which the figures are
+//! judged stand in their files.
 
+pub(crate) mod applications;
 pub(crate) mod fig1;
 pub(crate) mod fig2;
 pub(crate) mod fig3;
 pub(crate) mod fig4;
-pub(crate) mod fig5;
-pub(crate) mod fig6;
-pub(crate) mod fig7;
 mod grid;
 mod judge;
+pub(crate) mod levels;
 mod peers;
 mod real;
 mod simulated;

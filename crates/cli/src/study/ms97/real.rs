@@ -29,7 +29,7 @@ pub(super) use programs::{OVER_QUEUES, OVER_STACKS, Program, SALESMEN};
 pub(super) use rows::{BASE, COUNTERS, HEAPS, QUEUES, Row, STACKS, Subject};
 
 /// "Every process spends 6 µs (± 10% randomization) spinning in an empty loop after performing every operation."
-const REST: Duration = Duration::from_micros(6);
+pub(super) const REST: Duration = Duration::from_micros(6);
 
 /// Measures `rows`, and `peers` after them, each structure with `entries` in it at first.
 pub(super) fn run(
@@ -192,13 +192,13 @@ fn process(subject: &dyn Subject, turns: u64, rest: Loop, seed: u64) {
 
 /// An empty loop. Counted and not timed: a process that is stopped in it has not computed meanwhile.
 #[derive(Clone, Copy, Debug)]
-struct Loop {
+pub(super) struct Loop {
     turns: u64,
 }
 
 impl Loop {
     /// One that lasts so long on this processor, left alone.
-    fn lasting(time: Duration) -> Self {
+    pub(super) fn lasting(time: Duration) -> Self {
         const TRIED: u64 = 100_000;
         let once = || {
             let begin = Instant::now();
@@ -210,8 +210,13 @@ impl Loop {
         Self { turns: (time.as_secs_f64() / fastest * TRIED as f64) as u64 }
     }
 
+    /// Runs all of it.
+    pub(super) fn whole(self) {
+        self.turn(self.turns);
+    }
+
     /// Runs it, a tenth longer or shorter at most.
-    fn run(self, random: &mut Random) {
+    pub(super) fn run(self, random: &mut Random) {
         self.turn(self.length(random));
     }
 

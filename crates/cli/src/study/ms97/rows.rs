@@ -6,8 +6,9 @@
 //! | [`Kind::Safe`] | under the same lock, whose taker and holder asks not to be preempted |
 //! | [`Kind::NonBlocking`] | without a lock |
 //!
-//! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The paper's had counted pointers; so have the further rows that say so, but
-//! their pool is one list that all threads share, a second word that all of them want. The paper's own rows come first in each list, the others are ours.
+//! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The paper's had counted pointers; so have the further rows
+//! that say so, but their pool is one list that all threads share, a second word that all of them want. The paper's own rows come first in each list,
+//! the others are ours.
 //!
 //! Compiled twice, as a part of `real` and of `simulated`, which say whose structures these are.
 

@@ -1,7 +1,7 @@
 //! The structures in virtual time.
 //!
-//! On the Challenge one processor of the twelve ran the paper's scheduler, so there are eleven; any other machine has all of its own. The other applications of a
-//! multiprogramming level are the simulated scheduler's: each has its turn of a quantum on every processor.
+//! On the Challenge one processor of the twelve ran the paper's scheduler, so there are eleven; any other machine has all of its own. The other
+//! applications of a multiprogramming level are the simulated scheduler's: each has its turn of a quantum on every processor.
 
 #[path = "programs.rs"]
 #[expect(
@@ -108,7 +108,8 @@ fn measure_program(
 
 /// `machine` as the paper's programs had it.
 ///
-/// The paper's backoff was chosen "not to exceed 30 µs". One of this project goes up to 30 µs of the code's clock; so here the code's clock is the machine's.
+/// The paper's backoff was chosen "not to exceed 30 µs". One of this project goes up to 30 µs of the code's clock; so here the code's clock is the
+/// machine's.
 fn placed(machine: &Machine) -> Machine {
     let mut machine = machine.clone();
     if machine.name == "challenge" {

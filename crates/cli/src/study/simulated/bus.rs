@@ -17,9 +17,9 @@ pub(crate) fn miss(machine: &Machine) -> Option<f64> {
     Some(time.as_picos() as f64 / 1e3)
 }
 
-/// How many times longer `processors` that do nothing but sections under one lock take than one does, by the model, for the ways of waiting whose demand
-/// of the bus section 5.1 gives: two misses a section with backoff, all that there is with the exchange. `alone` is what one processor asks for in
-/// each section.
+/// How many times longer `processors` that do nothing but sections under one lock take than one does, by the model, for the ways of waiting whose
+/// demand of the bus section 5.1 gives: two misses a section with backoff, all that there is with the exchange. `alone` is what one processor asks
+/// for in each section.
 pub(crate) fn degraded(
     way: Way,
     alone: Demand,

@@ -16,7 +16,8 @@ pub(crate) struct Pass {
     pub(crate) seed: u64,
 }
 
-/// Runs one round on `machine`, with a new lock of type `R`: nanoseconds from the first start until the last thread is through, divided by the threads.
+/// Runs one round on `machine`, with a new lock of type `R`: nanoseconds from the first start until the last thread is through, divided by the
+/// threads.
 pub(crate) fn run<R: RawMutex + 'static>(machine: &Machine, pass: &Pass) -> Result<f64, Failure> {
     let (turn, threads) = (turn(machine), pass.threads);
     let run = together(&simulation(machine, pass.seed), threads, turn, move || {

@@ -50,8 +50,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Makes the counter one more than `before`, which it was when it was read, and compares it with its last value: what a turn of an empty loop does
-    /// to its own counter, so it takes one turn, and the accesses of memory.
+    /// Makes the counter one more than `before`, which it was when it was read, and compares it with its last value: what a turn of an empty loop
+    /// does to its own counter, so it takes one turn, and the accesses of memory.
     pub(crate) fn count(&self, before: u64, turn: f64) {
         inside::work((COMPUTING * turn) as u64);
         self.counter.write(before + 1);

@@ -1,8 +1,8 @@
 //! The nodes of a heap that is copied, and the places of its values.
 //!
-//! A node is copied whenever its path is; a value must not move, because whoever is late may still look at the copy that it was in. So a value lies in a
-//! *slot*, and what nodes copy is the slot's number. Nodes and slots are numbered alike and made together, but then go their own ways: what a thread has
-//! in stock are pairs of a free node and a free slot, and that is what a chain of the shared stock is made of.
+//! A node is copied whenever its path is; a value must not move, because whoever is late may still look at the copy that it was in. So a value lies
+//! in a *slot*, and what nodes copy is the slot's number. Nodes and slots are numbered alike and made together, but then go their own ways: what a
+//! thread has in stock are pairs of a free node and a free slot, and that is what a chain of the shared stock is made of.
 //!
 //! | word of a node | in the tree | in a chain of free pairs |
 //! | --- | --- | --- |

@@ -1,7 +1,7 @@
 //! Free nodes: on each thread's [desk](crate::memory::desks), and in one stock that all share.
 //!
-//! A desk that has more than two batches of free pairs gives one to the stock, as a chain, and one that runs out takes one: a thread that only pops feeds one
-//! that only pushes, for one shared exchange a batch.
+//! A desk that has more than two batches of free pairs gives one to the stock, as a chain, and one that runs out takes one: a thread that only pops
+//! feeds one that only pushes, for one shared exchange a batch.
 //!
 //! ```text
 //! stock ──► node ──► node ──► node        a chain: one batch

@@ -34,7 +34,8 @@ fn parent(place: usize) -> usize {
 
 /// A heap of one thread in an array.
 ///
-/// Pushing a key that is not among the smallest costs one or two comparisons; popping about 1.5 log2 n. It allocates when it is larger than it ever was.
+/// Pushing a key that is not among the smallest costs one or two comparisons; popping about 1.5 log2 n. It allocates when it is larger than it ever
+/// was.
 ///
 /// ```
 /// use stanchion_lockfree::heap::sequential::{QuaternaryHeap, SequentialHeap};

@@ -33,8 +33,8 @@ const NONE: u32 = u32::MAX;
 
 /// The skew heap of one thread.
 ///
-/// Both operations take amortized O(log n) comparisons; a single one can take n. A node takes 8 bytes besides its entry. It allocates when it is larger
-/// than it ever was, or its path longer.
+/// Both operations take amortized O(log n) comparisons; a single one can take n. A node takes 8 bytes besides its entry. It allocates when it is
+/// larger than it ever was, or its path longer.
 ///
 /// ```
 /// use stanchion_lockfree::heap::sequential::{SequentialHeap, SkewHeap};

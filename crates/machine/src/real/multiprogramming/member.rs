@@ -6,8 +6,8 @@
 //! | it has asked not to be preempted, and has not been lent time in this slice | lends it some: the slice ends later; returns |
 //! | else | stops it: sleeps until the others have had their quanta |
 //!
-//! A thread that was lent time and takes its request back stops itself. In all cases `slice_end` says when the scheduler's thread has to look again; while
-//! the thread is stopped, that is the end of the slice after.
+//! A thread that was lent time and takes its request back stops itself. In all cases `slice_end` says when the scheduler's thread has to look again;
+//! while the thread is stopped, that is the end of the slice after.
 //!
 //! # Invariants
 //!

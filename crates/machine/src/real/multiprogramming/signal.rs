@@ -1,7 +1,7 @@
 //! The signal that interrupts members: which one, its handler, sending it.
 //!
-//! The handler is never taken away again: a signal may be under way when its scheduler ends, and would then end the process. A thread that is no member
-//! returns from it at once.
+//! The handler is never taken away again: a signal may be under way when its scheduler ends, and would then end the process. A thread that is no
+//! member returns from it at once.
 
 use core::ptr;
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -84,8 +84,8 @@ pub(super) fn unblock(signal: i32) {
     unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut()) };
 }
 
-/// Interrupts thread `tid` of this process; says whether the signal was sent. If the thread has ended, the number may be another's of this process, which
-/// is no member, or sees for itself that its slice is not over.
+/// Interrupts thread `tid` of this process; says whether the signal was sent. If the thread has ended, the number may be another's of this process,
+/// which is no member, or sees for itself that its slice is not over.
 pub(super) fn send(signal: i32, tid: i32) -> bool {
     // Relaxed: see `claim`.
     let process = PROCESS.load(Ordering::Relaxed);

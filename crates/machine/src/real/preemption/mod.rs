@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! 1. Only the thread itself touches its [`Asked`], in ordinary code or in a signal handler that interrupts it. So Relaxed accesses and barriers for the
-//!    compiler are enough, everywhere here.
+//! 1. Only the thread itself touches its [`Asked`], in ordinary code or in a signal handler that interrupts it. So Relaxed accesses and barriers for
+//!    the compiler are enough, everywhere here.
 //! 2. `lent` is set by a handler that found a request and let the thread go on, and cleared when the thread has given way.
 
 #[cfg(all(

@@ -5,11 +5,11 @@
 //! | `request` | 1 before the section, 0 after it | 0 when it grants the extension |
 //! | `granted` | never | 1 when it grants it, 0 when it takes it back |
 //!
-//! A thread that finds `granted` after its section gives the processor up by `rseq_slice_yield`; any other system call in an extension does so too, on
-//! entry. The area belongs to the C library, which must have registered more than its first 32 bytes (glibc 2.41).
+//! A thread that finds `granted` after its section gives the processor up by `rseq_slice_yield`; any other system call in an extension does so too,
+//! on entry. The area belongs to the C library, which must have registered more than its first 32 bytes (glibc 2.41).
 //!
-//! This was written without a kernel that has it: the steps are tested on bytes in memory, and where the call that switches it on is refused the first
-//! time, nobody asks again.
+//! This was written without a kernel that has it: the steps are tested on bytes in memory, and where the call that switches it on is refused the
+//! first time, nobody asks again.
 //!
 //! # Invariants
 //!

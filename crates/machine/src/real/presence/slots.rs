@@ -14,8 +14,8 @@
 //!    as long as it likes before it looks there. It then sees an old or another thread's ring, or zeros, and is wrong once, which
 //!    it may be anyway. Hence rings are replaced in one step (`mremap`, `mmap` with `MAP_FIXED`), never unmapped.
 //! 3. A ring that is not in use is replaced by spare pages at once, which gives its locked memory back to the user's account.
-//! 4. A replacement that fails may have unmapped what it was to replace, and the hole is anybody's: `home` is null from then on, never used again. Here
-//!    Invariant 2 ends, for want of memory: a reader that loaded `ring` before the thread's last registration ended, and looks only
+//! 4. A replacement that fails may have unmapped what it was to replace, and the hole is anybody's: `home` is null from then on, never used again.
+//!    Here Invariant 2 ends, for want of memory: a reader that loaded `ring` before the thread's last registration ended, and looks only
 //!    now, may find the hole.
 
 use super::super::switches::{Mapped, View, page_size, wiped};

@@ -1,7 +1,7 @@
 //! A condition variable, for any mutex: a queue of those who wait, first come, first woken.
 //!
-//! Why not a word that each signal changes, and a futex on it: a thread that begins to wait after a signal may then be woken in the place of one that waited before
-//! it. Here a signal takes the first of the queue and wakes that one.
+//! Why not a word that each signal changes, and a futex on it: a thread that begins to wait after a signal may then be woken in the place of one that
+//! waited before it. Here a signal takes the first of the queue and wakes that one.
 //!
 //! | bytes | |
 //! | --- | --- |
@@ -19,18 +19,19 @@
 //!
 //! 1. The queue is touched under its lock only, and its nodes lie on the stacks of threads that do not return before they are out of it.
 //! 2. A node is in the queue until it is `WOKEN`, or its own thread has taken it out.
-//! 3. A thread is counted in `users` as long as it may touch the variable, its wakers too, and `destroy` waits for all to leave: so the variable may be
-//!    destroyed as soon as all have been woken.
+//! 3. A thread is counted in `users` as long as it may touch the variable, its wakers too, and `destroy` waits for all to leave: so the variable may
+//!    be destroyed as soon as all have been woken.
 //! 4. A waker does not touch a node once it is `WOKEN`; it wakes by address.
 //!
-//! In the child of a fork those who waited are no more, and their stacks are used again: the queue is forgotten at the first use there ([`Queue::renew`]).
+//! In the child of a fork those who waited are no more, and their stacks are used again: the queue is forgotten at the first use there
+//! ([`Queue::renew`]).
 //!
 //! A thread that waits here is not woken by `pthread_cancel`.
 //!
 //! # Orderings
 //!
-//! `state` is stored with Release and loaded with Acquire, though the mutex orders what the program wrote. The queue is ordered by its lock. `users` goes down with
-//! Release, which pairs with the Acquire of `destroy`.
+//! `state` is stored with Release and loaded with Acquire, though the mutex orders what the program wrote. The queue is ordered by its lock. `users`
+//! goes down with Release, which pairs with the Acquire of `destroy`.
 
 use core::cell::Cell;
 use core::ffi::c_int;

@@ -7,12 +7,12 @@
 //! | 20 to 23 | spins, elision | |
 //! | 24 to 27 | a list | whether the policy has begun |
 //!
-//! A mutex that has just been made, by `pthread_mutex_init` or by an initializer, is all zeros but for its kind, in both. Replaced are the kinds *normal* (which is
-//! *default*) and *adaptive*, private to the process. Recursive, error-checking, robust, priority-inheriting and shared ones stay the C library's: what they promise
-//! is not ours to give.
+//! A mutex that has just been made, by `pthread_mutex_init` or by an initializer, is all zeros but for its kind, in both. Replaced are the kinds
+//! *normal* (which is *default*) and *adaptive*, private to the process. Recursive, error-checking, robust, priority-inheriting and shared ones stay
+//! the C library's: what they promise is not ours to give.
 //!
-//! Condition variables must be replaced with them, since `pthread_cond_wait` would release the mutex within the C library: [`cond`]. Those shared between
-//! processes stay, known by a bit that the C library sets.
+//! Condition variables must be replaced with them, since `pthread_cond_wait` would release the mutex within the C library: [`cond`]. Those shared
+//! between processes stay, known by a bit that the C library sets.
 //!
 //! Both places in the C library's structures are verified before any lock is replaced ([`layout_is_known`]).
 
@@ -161,7 +161,8 @@ fn shared_of_new(shared: c_int) -> Option<bool> {
     (made | chosen | begun == 0).then_some(found)
 }
 
-/// Does before the program starts what would otherwise be done by the first wait: reads the clock's rate, asks the kernel for its barrier, numbers the first thread.
+/// Does before the program starts what would otherwise be done by the first wait: reads the clock's rate, asks the kernel for its barrier, numbers
+/// the first thread.
 pub(super) fn warm_up() {
     let _ = machine::clock::now();
     let _ = stanchion_competitive::cost::current();

@@ -5,8 +5,8 @@
 //! 1. Bytes 0 to 15 of a mutex that is ours are a [`RawPolicyMutex`]: zeros are a free one, but for its policy.
 //! 2. The policy is looked at by waiters only, and each waiter first sees to it that it has begun ([`begin`]).
 //!
-//! Two waiters may begin the policy at once, and one of them late: then the policy forgets what it had learnt. Waiting for each other could last for ever in the child
-//! of a fork.
+//! Two waiters may begin the policy at once, and one of them late: then the policy forgets what it had learnt. Waiting for each other could last for
+//! ever in the child of a fork.
 
 use core::ffi::c_int;
 use core::mem::{self, ManuallyDrop};

@@ -2,15 +2,15 @@
 //!
 //! With eight processors or as many as there are, the rule of the verdict depends on the caches.
 //!
-//! 1. They write through (Symmetry A), or the machine is none of the paper's: the same as on this computer. *holds* if from the smallest section to the
-//!    largest the relative speed of spinning on reads rises by at least 0.1, and that of spinning on the exchange by less than half as much.
-//! 2. They write back and invalidate (Symmetry B): that a spinner of either kind does harm is all that section 4.6 claims ("much the same effect as with
-//!    write-through"). *holds* if with the smallest section the relative speed of spinning on the exchange and on reads is below 0.75, and backoff's above
-//!    both. That exchanges do even harm is not to be expected here: what the holder writes stays in its cache, so a section that is long enough is hardly
-//!    slowed, whoever uses the bus.
-//! 3. They are updated (Firefly), after section 4.6 ("quiescence will occur faster", and backoff "reduces the bus load due to spinning even further"):
-//!    *holds* if at every size the relative speed of spinning on reads is at least that of spinning on the exchange, less 0.02, and backoff occupies the
-//!    bus for no longer than spinning on reads does.
+//! 1. They write through (Symmetry A), or the machine is none of the paper's: the same as on this computer. *holds* if from the smallest section to
+//!    the largest the relative speed of spinning on reads rises by at least 0.1, and that of spinning on the exchange by less than half as much.
+//! 2. They write back and invalidate (Symmetry B): that a spinner of either kind does harm is all that section 4.6 claims ("much the same effect as
+//!    with write-through"). *holds* if with the smallest section the relative speed of spinning on the exchange and on reads is below 0.75, and
+//!    backoff's above both. That exchanges do even harm is not to be expected here: what the holder writes stays in its cache, so a section that is
+//!    long enough is hardly slowed, whoever uses the bus.
+//! 3. They are updated (Firefly), after section 4.6 ("quiescence will occur faster", and backoff "reduces the bus load due to spinning even
+//!    further"): *holds* if at every size the relative speed of spinning on reads is at least that of spinning on the exchange, less 0.02, and
+//!    backoff occupies the bus for no longer than spinning on reads does.
 //!
 //! Else *differs*.
 

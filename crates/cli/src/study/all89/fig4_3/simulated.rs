@@ -5,7 +5,8 @@
 //! fewer than four processors it is not judged.
 //!
 //! It *differs* on Symmetry B, of which the paper has no figure: there an exchange that fails takes the bus no longer than a read that misses, so
-//! spinning on it is not overtaken by spinning on reads with 20 processors, and the delays of backoff are "inappropriate" (section 4.5), as on Model A.
+//! spinning on it is not overtaken by spinning on reads with 20 processors, and the delays of backoff are "inappropriate" (section 4.5), as on Model
+//! A.
 //!
 //! Rule where copies are updated, after section 4.6 ("quiescence will occur faster" with reads): *holds* if with any number of processors spinning
 //! on reads takes at most 5 % longer than spinning on the exchange; else *differs*.

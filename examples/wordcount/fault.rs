@@ -1,0 +1,34 @@
+//! Why a file or a directory was left out.
+
+use std::io;
+
+/// What stands in the way of a path. The others are counted all the same.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    #[error("not text, left out: byte {0} is 0")]
+    Zero(u64),
+    #[error("not text, left out: no UTF-8 from byte {0} on")]
+    Encoding(u64),
+    #[error("not text, left out: no space within {LONGEST} bytes from byte {0} on")]
+    Spaceless(u64),
+}
+
+/// More bytes than this without a space between them are no text.
+pub(crate) const LONGEST: usize = 1 << 16;
+
+impl Fault {
+    /// Whether the path is as it should be, only no text.
+    pub(crate) fn is_harmless(&self) -> bool {
+        !matches!(self, Self::Unreadable(_))
+    }
+
+    /// The byte of the file that it is about; that it cannot be read comes before all bytes.
+    pub(crate) fn place(&self) -> Option<u64> {
+        match self {
+            Self::Unreadable(_) => None,
+            Self::Zero(byte) | Self::Encoding(byte) | Self::Spaceless(byte) => Some(*byte),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Models of how idle workers sleep: whoever would sleep for ever beside a task is reported as a deadlock.
+//!
+//! The sources here are counts, Relaxed on purpose: the protocol of `SLEEPING.md` must make up for it.
+//!
+//! | model | threads | what would go wrong |
+//! | --- | --- | --- |
+//! | `sleeping_a_task_is_found` | a producer, a worker | it sleeps beside the task |
+//! | `sleeping_a_search_ends_for_an_order` | a producer, a worker with an order | the order is missed |
+//! | `sleeping_two_tasks_bounded` | a producer of two, a worker | the second task is missed |
+//! | `sleeping_a_burst_wakes_both_bounded` | a producer of two, two workers that take one and leave | the second sleeps on |
+//! | `sleeping_one_who_is_told_bounded` | a producer, a worker, one who waits for something else | the wake-up goes to the one whom the task does not concern |
+//! | `sleeping_a_worker_told_by_name_bounded` | a producer, two workers, one told by name to leave | the claim goes with the one who leaves |
+//! | `sleeping_the_last_searcher_wakes_bounded` | a producer of two that tells of one, two workers | the second task lies while a worker sleeps |
+//!
+//! Every model prints `model NAME: N executions`.
+
+#[path = "../../../../crates/threadpool/src/sleeping.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod sleeping;
+
+use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
+use machine::sync::Arc;
+use machine::{Model, thread};
+use sleeping::Sleeping;
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// A place with tasks, and what one of the workers is told.
+struct Pool {
+    ready: AtomicUsize,
+    order: AtomicUsize,
+    sleeping: Sleeping,
+}
+
+impl Pool {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            ready: AtomicUsize::fresh(0),
+            order: AtomicUsize::fresh(0),
+            sleeping: Sleeping::new(),
+        })
+    }
+
+    /// A producer's (a) to (d).
+    fn create(&self) -> usize {
+        let ready = self.ready.fetch_add(1, Relaxed) + 1;
+        self.sleeping.tell(ready)
+    }
+
+    fn take(&self) -> bool {
+        self.ready.fetch_update(Relaxed, Relaxed, |ready| ready.checked_sub(1)).is_ok()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.ready.load(Relaxed) > 0
+    }
+
+    /// A worker that runs one task, however long it takes to come; then it is busy for ever, so that what it leaves is left.
+    fn work(&self, who: usize) {
+        self.sleeping.begin();
+        while !self.take() {
+            self.sleeping.sleep(who, || self.is_ready());
+        }
+        self.sleeping.found();
+    }
+
+    /// A worker that leaves when it is told to, and may run a task before.
+    fn work_until_told(&self, who: usize) {
+        self.sleeping.begin();
+        let told = || self.order.load(Relaxed) != 0;
+        while !told() && !self.take() {
+            self.sleeping.sleep(who, || self.is_ready() || told());
+        }
+        self.sleeping.found();
+    }
+
+    fn tell_only(&self, who: usize) {
+        self.order.store(1, Relaxed);
+        self.sleeping.tell_only(who);
+    }
+
+    /// A worker that waits for one thing and runs nothing.
+    fn wait_apart(&self, who: usize) {
+        while self.order.load(Relaxed) == 0 {
+            self.sleeping.sleep_apart(who, || self.order.load(Relaxed) == 0);
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        !self.sleeping.wanted()
+    }
+}
+
+fn spawn(pool: &Arc<Pool>, body: impl FnOnce(&Pool) + Send + 'static) -> thread::JoinHandle<()> {
+    let pool = pool.clone();
+    thread::spawn(move || body(&pool))
+}
+
+#[test]
+fn sleeping_a_task_is_found() {
+    explore("sleeping_a_task_is_found", Model::new(), || {
+        let pool = Pool::new();
+        let worker = spawn(&pool, |pool| pool.work(0));
+        pool.create();
+        worker.join().unwrap();
+        assert!(pool.is_quiet());
+    });
+}
+
+#[test]
+fn sleeping_a_search_ends_for_an_order() {
+    explore("sleeping_a_search_ends_for_an_order", Model::new(), || {
+        let pool = Pool::new();
+        let worker = spawn(&pool, |pool| pool.work_until_told(3));
+        pool.tell_only(3);
+        worker.join().unwrap();
+        assert!(pool.is_quiet());
+    });
+}
+
+#[test]
+fn sleeping_apart_until_told() {
+    explore("sleeping_apart_until_told", Model::new(), || {
+        let pool = Pool::new();
+        let worker = spawn(&pool, |pool| pool.wait_apart(3));
+        pool.tell_only(3);
+        worker.join().unwrap();
+        assert!(pool.is_quiet());
+    });
+}
+
+#[test]
+fn sleeping_two_tasks_bounded() {
+    explore("sleeping_two_tasks_bounded", Model::new().preemptions(2), || {
+        let pool = Pool::new();
+        let worker = spawn(&pool, |pool| (0..2).for_each(|_| pool.work(0)));
+        for _ in 0..2 {
+            pool.create();
+        }
+        worker.join().unwrap();
+        assert!(pool.is_quiet());
+    });
+}
+
+#[test]
+fn sleeping_a_burst_wakes_both_bounded() {
+    explore("sleeping_a_burst_wakes_both_bounded", Model::new().preemptions(1), || {
+        let pool = Pool::new();
+        let workers = [spawn(&pool, |pool| pool.work(0)), spawn(&pool, |pool| pool.work(1))];
+        for _ in 0..2 {
+            pool.create();
+        }
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        assert!(pool.is_quiet());
+    });
+}
+
+/// Both tasks are made ready before anybody is told, and the producer tells of one: the searcher that finds the first sees to the second.
+#[test]
+fn sleeping_the_last_searcher_wakes_bounded() {
+    explore("sleeping_the_last_searcher_wakes_bounded", Model::new().preemptions(1), || {
+        let pool = Pool::new();
+        let workers = [spawn(&pool, |pool| pool.work(0)), spawn(&pool, |pool| pool.work(1))];
+        pool.ready.fetch_add(2, Relaxed);
+        pool.sleeping.tell(1);
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        assert!(pool.is_quiet());
+    });
+}
+
+#[test]
+fn sleeping_one_who_is_told_bounded() {
+    explore("sleeping_one_who_is_told_bounded", Model::new().preemptions(1), || {
+        let pool = Pool::new();
+        let apart = spawn(&pool, |pool| pool.wait_apart(0));
+        let worker = spawn(&pool, |pool| pool.work(1));
+        pool.create();
+        worker.join().unwrap();
+        pool.tell_only(0);
+        apart.join().unwrap();
+        assert!(pool.is_quiet());
+    });
+}
+
+#[test]
+fn sleeping_a_worker_told_by_name_bounded() {
+    explore("sleeping_a_worker_told_by_name_bounded", Model::new().preemptions(1), || {
+        let pool = Pool::new();
+        let leaves = spawn(&pool, |pool| pool.work_until_told(0));
+        let works = spawn(&pool, |pool| pool.work(1));
+        pool.create();
+        pool.tell_only(0);
+        leaves.join().unwrap();
+        // The one who left may have run the task: then here is another.
+        if pool.ready.load(Relaxed) == 0 {
+            pool.create();
+        }
+        works.join().unwrap();
+    });
+}
