@@ -5,6 +5,7 @@
 //! 1. A stack is with one processor or in the strategy. Its memory is freed when nobody has a strategy in hand any more.
 
 use super::options::{Costs, Path};
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use machine::atomic::{AtomicBool, Ordering};
 use machine::wait::{WaitPolicy, retry_until};
@@ -80,11 +81,9 @@ impl<'a, S: Strategy> Processor<'a, S> {
     pub(super) fn create(&self, argument: usize) {
         self.compute(self.costs.create);
         let _nobody_sleeps = self.strategy.create(Some(&self.place), |task| {
-            let words = task.words().cast::<[usize; FRAME]>();
+            let words = frame(task);
             // SAFETY: the block is the callee's to fill, and has more words than these; so below.
-            machine::write(unsafe {
-                words.cast::<[core::mem::MaybeUninit<usize>; FRAME]>().as_ref()
-            });
+            machine::write(unsafe { words.cast::<[MaybeUninit<usize>; FRAME]>().as_ref() });
             // SAFETY: as above.
             unsafe { words.write([argument; FRAME]) };
         });
@@ -95,17 +94,17 @@ impl<'a, S: Strategy> Processor<'a, S> {
         let task = self.strategy.next(&self.place, self.finished.take(), &mut self.stack)?;
         self.compute(self.costs.start);
         let stack = self.stack.get_or_insert_with(|| self.made.make());
-        let words = task.words().cast::<[usize; FRAME]>();
         // SAFETY: the task is ours, and was filled by `create`.
-        let frame = unsafe { words.read() };
-        machine::read(&frame);
+        let words = unsafe { frame(&task).as_ref() };
+        machine::read(words);
         // SAFETY: the stack is ours (Invariant 1), and its link the first field.
         let memory = unsafe { stack.link().cast::<Memory>().as_ref() };
         memory.frame.with_mut(|to| {
             // SAFETY: as above.
-            unsafe { *to = frame };
+            unsafe { *to = *words };
         });
-        Some(Started { task, argument: frame[FRAME - 1] })
+        let argument = words[FRAME - 1];
+        Some(Started { task, argument })
     }
 
     /// As [`next`](Self::next), waiting for a thread; `None` when `over` is set while there is none.
@@ -156,6 +155,11 @@ impl<'a, S: Strategy> Processor<'a, S> {
         machine::work(path.nanos);
         machine::write(&self.own.0[..path.writes]);
     }
+}
+
+/// Where the words of a thread are that its creator writes.
+fn frame(task: &Task) -> NonNull<[usize; FRAME]> {
+    task.words().cast()
 }
 
 /// A thread that runs.

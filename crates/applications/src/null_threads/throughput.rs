@@ -20,7 +20,6 @@ use stanchion_threadpool::{Place, Plan, Strategy};
 ///
 /// let found = run::<SingleLock, Patient>(&Options { processors: 2, each: 100, ..Options::default() })?;
 /// assert_eq!((found.threads, found.left), (200, 2));
-/// # use stanchion_machine as machine;
 /// # Ok::<(), stanchion_applications::null_threads::Refused>(())
 /// ```
 ///

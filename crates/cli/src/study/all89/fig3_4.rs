@@ -18,7 +18,7 @@ use stanchion_simulator::Machine;
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
-use super::threads::{FREE_LIST, IDLE, PAPER, READY, real, simulated};
+use super::threads::{Curve, FREE_LIST, IDLE, PAPER, READY, real, simulated};
 use crate::units::{nanos, percent, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -43,7 +43,7 @@ const SOME: usize = 3;
 /// Cost by runnable threads, from 1 to twice the processors or a little more, strategy by strategy.
 struct Curves {
     processors: usize,
-    rows: Vec<(&'static str, Vec<(usize, f64)>)>,
+    rows: Vec<Curve>,
 }
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
@@ -122,7 +122,7 @@ impl Curves {
     }
 
     fn picture(&self) -> Picture {
-        let line = |(name, points): &(&'static str, Vec<(usize, f64)>)| {
+        let line = |(name, points): &Curve| {
             Series::new(*name, points.iter().map(|&(number, cost)| (number as f64, cost / 1e3)))
         };
         Picture {

@@ -19,3 +19,6 @@ pub(super) const IDLE: usize = 3;
 pub(super) const READY: usize = 4;
 /// How many are the paper's.
 pub(super) const PAPER: usize = 5;
+
+/// What a strategy's threads cost, by how many are runnable; nanoseconds.
+pub(super) type Curve = (&'static str, Vec<(usize, f64)>);

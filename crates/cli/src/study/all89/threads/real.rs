@@ -17,6 +17,7 @@ use rows::ROWS;
 
 use super::super::super::context::{Context, Stop};
 use super::super::super::locks::sweep::{lower_quartile, sweep};
+use super::Curve;
 use super::grid::{Cell, Grid};
 
 /// How processors wait: for a while by spinning, since others may have taken the processor of whom they wait for.
@@ -57,9 +58,7 @@ pub(in super::super) fn run(context: &Context, user: u64) -> Result<Grid, Stop> 
 }
 
 /// What each number of runnable threads costs, strategy by strategy, in nanoseconds.
-pub(in super::super) fn latencies(
-    context: &Context,
-) -> Result<Vec<(&'static str, Vec<(usize, f64)>)>, Stop> {
+pub(in super::super) fn latencies(context: &Context) -> Result<Vec<Curve>, Stop> {
     let processors = context.processors.len();
     let sweep = Sweep {
         processors,
@@ -95,8 +94,9 @@ fn system(chains: usize, threads: u64) -> f64 {
 
 /// One thread of a chain of so many, and by and by the rest.
 fn link(left: u64, done: mpsc::Sender<()>) {
-    if left > 0 {
-        thread::spawn(move || link(left - 1, done));
+    match left {
+        0 => drop(done),
+        _ => drop(thread::spawn(move || link(left - 1, done))),
     }
 }
 

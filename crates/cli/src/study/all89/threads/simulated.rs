@@ -39,6 +39,7 @@ use super::super::super::simulated::copies::Copies;
 use super::super::super::simulated::program::simulation;
 use super::super::super::simulated::registry::{LOCKS, of_way};
 use super::super::super::simulated::shared::turn;
+use super::Curve;
 use super::grid::{Cell, Grid};
 
 /// Longer in virtual time than any cell.
@@ -143,7 +144,7 @@ pub(in super::super) fn latencies(
     context: &Context,
     place: &Place,
     processors: usize,
-) -> Result<Vec<(&'static str, Vec<(usize, f64)>)>, Stop> {
+) -> Result<Vec<Curve>, Stop> {
     let sweep = Sweep {
         processors,
         // An odd number of creations a round: the creator fetches free blocks by the half list, and so not always at the same number of threads.
