@@ -8,8 +8,8 @@ use examples::strategies::{self, OnPool, OverPool};
 use examples::{at_least_one, bar};
 use indicatif::ProgressBar;
 use stanchion_applications::nbody::{
-    BODIES, Body, DT, Energy, Error, Fork, Options, Refused, SOFTENING, Sequential, Simulation,
-    THETA, plummer,
+    BODIES, Body, DT, Energy, ForceError, Fork, Options, Refused, SOFTENING, Sequential,
+    Simulation, THETA, plummer,
 };
 use stanchion_threadpool::{Strategy, ThreadPool};
 use std::ffi::OsString;
@@ -127,7 +127,7 @@ struct Pooled<'a, 'f> {
 }
 
 impl OverPool for Pooled<'_, '_> {
-    type Outcome = Result<(Course, String, Option<Error>), Stopped>;
+    type Outcome = Result<(Course, String, Option<ForceError>), Stopped>;
 
     fn run<S: Strategy>(mut self, pool: &ThreadPool<S>) -> Self::Outcome {
         let last = self.task.steps;

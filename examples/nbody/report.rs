@@ -1,7 +1,7 @@
 //! What a run looks like on the terminal.
 
 use crate::app::Course;
-use stanchion_applications::nbody::{Body, Error, Options};
+use stanchion_applications::nbody::{Body, ForceError, Options};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) struct Report<'a> {
     /// At least one.
     pub(crate) rows: &'a [Row],
     pub(crate) alone: Option<&'a Course>,
-    pub(crate) error: Option<Error>,
+    pub(crate) error: Option<ForceError>,
     pub(crate) frames: Option<(u64, &'a Path)>,
 }
 

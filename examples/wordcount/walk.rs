@@ -92,7 +92,7 @@ struct Walk<'a> {
     rest: Mutex<Found>,
 }
 
-/// A file in parts.
+/// A file of more than one part, and what its parts have come to so far.
 struct Parts {
     path: PathBuf,
     left: AtomicUsize,
@@ -133,18 +133,22 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A task for each part, or none if it is but one.
+    /// Counts the first part, which most often says whether it is text, and creates a task for each other.
     fn file<'s>(&'s self, scope: &Scope<'s>, path: &Path, length: u64) {
-        let parts = parts(length, self.search.part);
-        let file = Parts {
+        let mut parts = parts(length, self.search.part);
+        let first = parts.next().map_or(Ok(Tally::default()), |part| count(path, part));
+        let sum = match first {
+            Ok(sum) => Tally { files: 1, ..sum },
+            Err(fault) => return self.fault(path, fault),
+        };
+        if parts.len() == 0 {
+            return self.keep(sum);
+        }
+        let file = Arc::new(Parts {
             path: path.to_owned(),
             left: AtomicUsize::new(parts.len()),
-            sum: Mutex::new(Ok(Tally { files: 1, ..Tally::default() })),
-        };
-        if parts.len() == 1 {
-            return parts.for_each(|part| self.part(&file, part));
-        }
-        let file = Arc::new(file);
+            sum: Mutex::new(Ok(sum)),
+        });
         for part in parts {
             let file = Arc::clone(&file);
             scope.spawn(move |_| self.part(&file, part));
@@ -168,13 +172,16 @@ impl Walk<'_> {
             return;
         }
         match std::mem::replace(&mut *file.sum.lock(), Ok(Tally::default())) {
-            Ok(tally) => {
-                // A spare worker has no table of its own.
-                let index = current_thread_index().unwrap_or(0) % self.tables.len();
-                self.tables[index].lock().merge(tally);
-            }
+            Ok(sum) => self.keep(sum),
             Err(fault) => self.fault(&file.path, fault),
         }
+    }
+
+    /// Adds a file to the worker's table.
+    fn keep(&self, sum: Tally) {
+        // A spare worker has no table of its own.
+        let index = current_thread_index().unwrap_or(0) % self.tables.len();
+        self.tables[index].lock().merge(sum);
     }
 
     fn fault(&self, path: &Path, fault: Fault) {

@@ -149,7 +149,8 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// Called by each thread after its last task, with its index.
+    /// Called by each thread after its last task, with its index. It must not ask the pool for anything but tasks: a resize may be waiting for it, with the
+    /// pool's roster in hand.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.exit_handler = Some(Box::new(handler));
         self
@@ -190,11 +191,12 @@ impl ThreadPoolBuilder {
         plan.threshold = self.threshold;
         plan.queues = self.queues;
         let registry = Registry::new(Common::new(seats, behaviour, roster), S::new(&plan));
+        // Dropping it closes it: also if `names` panics.
+        let pool = ThreadPool::of(registry.clone());
         match registry.resize(threads) {
-            (_, Ok(())) => Ok(ThreadPool::of(registry)),
+            (_, Ok(())) => Ok(pool),
             (started, Err(source)) => {
-                registry.close();
-                registry.join_all();
+                pool.shutdown();
                 Err(BuildError::Spawn { started, asked: threads, source })
             }
         }

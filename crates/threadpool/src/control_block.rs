@@ -317,33 +317,6 @@ impl<T: Linked> Chain<T> {
         // SAFETY: out of the chain now.
         Some(unsafe { T::of(first) })
     }
-
-    /// Takes the first `count` out as a chain of their own; all, if there are fewer. Walks over them.
-    pub(crate) fn split_front(&mut self, count: usize) -> Self {
-        if count >= self.length {
-            return core::mem::replace(self, Self::new());
-        }
-        let mut front = Self::new();
-        if count == 0 {
-            return front;
-        }
-        let mut last = self.first;
-        for _ in 1..count {
-            // SAFETY: in the chain, which has more than `count`.
-            last = last.and_then(|link| unsafe { Link::next(link) });
-        }
-        front.first = self.first;
-        front.last = last;
-        front.length = count;
-        if let Some(last) = last {
-            // SAFETY: in the chain; so below.
-            self.first = unsafe { Link::next(last) };
-            // SAFETY: as above.
-            unsafe { Link::lead(last, None) };
-        }
-        self.length -= count;
-        front
-    }
 }
 
 #[cfg(test)]
@@ -384,22 +357,5 @@ mod tests {
         assert_eq!(chain.len(), 3);
         let out: Vec<_> = drained(chain).iter().map(Task::words).collect();
         assert_eq!(out, [at[1], at[0], at[2]]);
-    }
-
-    #[test]
-    fn a_chain_is_split_anywhere() {
-        for count in 0..=5 {
-            let (_blocks, tasks) = tasks(4);
-            let at: Vec<_> = tasks.iter().map(Task::words).collect();
-            let mut chain = Chain::new();
-            tasks.into_iter().for_each(|task| chain.push_back(task));
-            let front = chain.split_front(count);
-            assert_eq!(front.len(), count.min(4));
-            assert_eq!(chain.len(), 4 - count.min(4));
-            assert_eq!(chain.is_empty(), count >= 4);
-            let mut out: Vec<_> = drained(front).iter().map(Task::words).collect();
-            out.extend(drained(chain).iter().map(Task::words));
-            assert_eq!(out, at);
-        }
     }
 }

@@ -21,12 +21,12 @@
 //!
 //! # How often
 //!
-//! At most one ticket that nobody has taken, and by a bucket of time ([`Bucket`]): eight at once, one in 5 µs on average. So what publishing costs is bounded
+//! At most four tickets that nobody has taken, and by a bucket of time ([`Bucket`]): eight at once, one in 5 µs on average. So what publishing costs is bounded
 //! however small the tasks are.
 //!
 //! # Invariants
 //!
-//! 1. `top - bottom <= 4`; the forks from `bottom` to `top` are on the stack below, inner above outer, and not published.
+//! 1. `length = top - bottom <= 4`; the forks from `bottom` to `top` are on the stack below, inner above outer, and not published.
 //! 2. Publishing takes the outermost: if a fork is published, all outside it are.
 //! 3. A fork's frame is not left, by return or panic, before the fork is out of the ring and nobody else runs it.
 //!
@@ -62,13 +62,23 @@ const TAKEN: usize = 1;
 
 const RING: usize = 4;
 
+/// After a fork that was not to be published, so many pass before the clock is asked again.
+const REST: u32 = 7;
+
+/// Tickets of a worker that nobody has taken: at most so many.
+const OFFERS: usize = 4;
+
 /// The forks of a worker that it has kept to itself.
 pub(crate) struct Pending {
+    /// How many there are: `top - bottom`.
+    length: Cell<usize>,
     bottom: Cell<usize>,
-    top: Cell<usize>,
     ring: [Cell<*const Fork>; RING],
-    /// The shared word of the last ticket.
-    last: Cell<Option<NonNull<AtomicUsize>>>,
+    /// The shared words of the last tickets, by their number.
+    tickets: [Cell<Option<NonNull<AtomicUsize>>>; OFFERS],
+    offered: Cell<usize>,
+    /// Forks until publishing is thought of again.
+    rest: Cell<u32>,
     bucket: Bucket,
 }
 
@@ -95,33 +105,37 @@ enum State<B, R> {
 impl Pending {
     pub(crate) fn new() -> Self {
         Self {
+            length: Cell::new(0),
             bottom: Cell::new(0),
-            top: Cell::new(0),
             ring: [const { Cell::new(core::ptr::null()) }; RING],
-            last: Cell::new(None),
+            tickets: [const { Cell::new(None) }; OFFERS],
+            offered: Cell::new(0),
+            rest: Cell::new(0),
             bucket: Bucket::new(),
         }
     }
 
     #[inline]
     fn has_room(&self) -> bool {
-        self.top.get() - self.bottom.get() < RING
+        self.length.get() < RING
     }
 
     #[inline]
     fn push(&self, fork: &Fork) -> usize {
-        let at = self.top.get();
+        let length = self.length.get();
+        let at = self.bottom.get() + length;
         self.ring[at % RING].set(fork);
-        self.top.set(at + 1);
+        self.length.set(length + 1);
         at
     }
 
     /// Takes the newest back, which was the one at `at`. Says whether it was still there.
     #[inline]
     fn pop(&self, at: usize) -> bool {
-        let mine = at >= self.bottom.get();
+        let bottom = self.bottom.get();
+        let mine = at >= bottom;
         if mine {
-            self.top.set(at);
+            self.length.set(at - bottom);
         }
         mine
     }
@@ -146,7 +160,7 @@ impl Worker {
             return self.join_deferred(a, b);
         }
         if self.common().sleeping.wanted() {
-            self.publish();
+            self.offer();
         }
         (a(self), b(self))
     }
@@ -164,7 +178,7 @@ impl Worker {
         };
         let at = self.pending.push(&half.fork);
         if self.common().sleeping.wanted() {
-            self.publish();
+            self.offer();
         }
         // Invariant 3, if `a` unwinds.
         let guard = TakeBack { worker: self, half: &half, at };
@@ -184,36 +198,50 @@ impl Worker {
         (ra, rb)
     }
 
-    /// Offers the oldest fork to the others, if that does not happen too often.
+    /// Somebody is idle: publishes a fork, unless it has been tried just now and there was no reason to.
+    #[inline]
+    fn offer(&self) {
+        let rest = self.pending.rest.get();
+        if rest > 0 {
+            self.pending.rest.set(rest - 1);
+        } else if !self.publish() {
+            self.pending.rest.set(REST);
+        }
+    }
+
+    /// Offers the oldest fork to the others, if that does not happen too often. Says whether it did, or had none.
     #[cold]
     #[inline(never)]
-    fn publish(&self) {
+    fn publish(&self) -> bool {
         let pending = &self.pending;
-        if pending.bottom.get() == pending.top.get() {
-            return;
+        if pending.length.get() == 0 {
+            return true;
         }
-        // SAFETY: blocks live as long as the strategy. Relaxed: a hint; it may be another task's by now.
-        let waits = pending
-            .last
-            .get()
-            .is_some_and(|last| unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE);
+        let last = &pending.tickets[pending.offered.get() % OFFERS];
+        let waits = last.get().is_some_and(|last| {
+            // SAFETY: blocks live as long as the strategy. Relaxed: a hint; it may be another task's by now.
+            unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE
+        });
         if waits || !pending.bucket.take() {
-            return;
+            return false;
         }
         let at = pending.bottom.get();
         pending.bottom.set(at + 1);
+        pending.length.set(pending.length.get() - 1);
+        pending.offered.set(pending.offered.get() + 1);
         let fork = pending.ring[at % RING].get();
         let owner = self.index();
         self.core().create(Some(self.place()), Order::Usual, &mut |task| {
             // Relaxed: the strategy publishes the block.
             task.shared().store(FREE, Ordering::Relaxed);
-            pending.last.set(Some(NonNull::from(task.shared())));
+            last.set(Some(NonNull::from(task.shared())));
             // SAFETY: in the ring, so on the stack below (Invariant 1).
             unsafe { (*fork).ticket.set(Some(task.raw())) };
             // SAFETY: the fork outlives its being taken (Invariant 3), and `B` and `R` are `Send`.
             unsafe { job::fill_raw(task, run_ticket, fork.cast(), owner) };
         });
         self.counters().published.add(1);
+        true
     }
 
     /// Takes a published fork back: true, if nobody had taken it. Else waits until it is done.
@@ -327,8 +355,6 @@ impl<B: FnOnce(&Worker) -> R, R> Drop for TakeBack<'_, B, R> {
 
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pending")
-            .field("forks", &(self.top.get() - self.bottom.get()))
-            .finish_non_exhaustive()
+        f.debug_struct("Pending").field("forks", &self.length.get()).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong when a pool is built or resized.
+//! What can go wrong when a pool is built or resized, and what becomes of a future that is not finished.
 
 use std::io;
 
@@ -65,3 +65,10 @@ pub enum ResizeError {
         source: io::Error,
     },
 }
+
+/// A future will have no output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the future was dropped before it was ready: it was aborted, or its thread pool ended; wait for it before the pool is dropped or shut down"
+)]
+pub struct Cancelled;

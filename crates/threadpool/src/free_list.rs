@@ -146,10 +146,16 @@ impl<L: RawMutex> FreeBlocks<L> {
 
     #[cold]
     fn take_fetching(&self, place: &Place) -> Task {
-        let mut fetched = self.fetch(|pool, half| pool.half(half)).into_chain();
+        let mut fetched = self.take_half();
         let first = fetched.pop_front().expect("half a list has at least one block");
         self.with_place(place, |local| local.current = fetched);
         first
+    }
+
+    /// Half a list of free blocks, for whoever keeps some for those who have no place.
+    #[cold]
+    pub(crate) fn take_half(&self) -> Chain<Task> {
+        self.fetch(|pool, half| pool.half(half)).into_chain()
     }
 
     #[cold]

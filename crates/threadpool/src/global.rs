@@ -28,7 +28,7 @@ pub(crate) fn set(builder: ThreadPoolBuilder) -> Result<(), BuildError> {
 }
 
 #[track_caller]
-fn global() -> &'static ThreadPool {
+pub(crate) fn global() -> &'static ThreadPool {
     match GLOBAL.get() {
         // SAFETY: none needed: a `global!` lives as long as the process on the real machine.
         Some(pool) => pool,

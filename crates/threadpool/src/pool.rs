@@ -9,6 +9,7 @@ use machine::cell::UnsafeCell;
 use crate::builder::ThreadPoolBuilder;
 use crate::deferred::Outcome;
 use crate::error::{BuildError, ResizeError};
+use crate::future::JoinHandle;
 use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Metrics;
@@ -56,7 +57,8 @@ impl<S: Strategy> ThreadPool<S> {
     /// Runs `body` on a worker of this pool and returns what it returns: here, if the calling thread is one. The free functions of this crate use the pool
     /// in it.
     ///
-    /// A worker of another pool that calls this helps its own pool meanwhile, as its [`Wait`](crate::Wait) says.
+    /// A worker of another pool that calls this helps its own pool meanwhile, or, if its [`Wait`](crate::Wait) forbids that, lends its seat to a spare
+    /// thread: the other pool's tasks may come back to the first. Two pools that install into each other deeper than there are spares (32 unless said) deadlock.
     ///
     /// # Panics
     ///
@@ -192,6 +194,32 @@ impl<S: Strategy> ThreadPool<S> {
         });
     }
 
+    /// Polls `future` on workers of this pool until it is ready. Returns a handle, which is a future itself, for any executor, and can be
+    /// [waited for](JoinHandle::join) by a thread. A handle that is dropped lets the future go on: nobody takes its output then.
+    ///
+    /// Its wakers may be used by any thread, at any time. A wake-up puts it behind what is ready on the worker that wakes it; one that wakes itself goes behind what came
+    /// from outside, so that it leaves room for all others. Costs what [`spawn`](Self::spawn) does, one allocation, and another task for each wake-up.
+    ///
+    /// When the pool is closed, its threads finish what is ready, futures too. The last of them drops the futures that wait, and then and later
+    /// whatever is woken: their handles say [`Cancelled`](crate::Cancelled).
+    ///
+    /// ```
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// let six = pool.spawn_future(async { 6 });
+    /// let product = pool.spawn_future(async { six.await.map(|six| six * 7) });
+    /// assert_eq!(product.join(), Ok(Ok(42)));
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn spawn_future<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        crate::future::spawn(self.registry.clone(), future)
+    }
+
     /// Runs `body` once on each thread of the pool, spare ones apart, and returns what they return, by index.
     ///
     /// # Panics
@@ -276,7 +304,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.registry.strategy()
     }
 
-    /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever.
+    /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever; a future that
+    /// waits, when there is nothing else to do, is dropped.
     ///
     /// Called on a worker of this pool, it waits for the other threads.
     pub fn shutdown(self) {
@@ -284,8 +313,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.registry.join_all();
     }
 
-    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, runs the others to the end, and waits until the threads have ended. What is inside of a
-    /// scope or a join runs, because somebody waits for it.
+    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, and all futures that are not being polled, runs the others to the end, and waits until the
+    /// threads have ended. What is inside of a scope or a join runs, because somebody waits for it.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -299,6 +328,8 @@ impl<S: Strategy> ThreadPool<S> {
     /// ```
     pub fn shutdown_now(self) {
         self.registry.common().discard();
+        self.registry.close();
+        self.registry.common().abort_futures();
         self.shutdown();
     }
 }
@@ -362,10 +393,18 @@ impl Owner {
         }
     }
 
-    /// Waits for the latch.
-    pub(crate) fn wait(current: Option<&Worker>, latch: &Latch, own: impl Fn(&Worker) -> bool) {
+    /// Waits for a latch that workers of `core` set. `own` is for one of those.
+    pub(crate) fn wait(
+        core: &dyn Core,
+        current: Option<&Worker>,
+        latch: &Latch,
+        own: impl Fn(&Worker) -> bool,
+    ) {
         match current {
-            Some(worker) => worker.wait_for(latch, || None, own),
+            Some(worker) if worker.belongs_to(core.common()) => {
+                worker.wait_for(latch, || None, own)
+            }
+            Some(worker) => worker.wait_for_another_pool(latch),
             None => latch.wait(),
         }
     }
@@ -434,7 +473,7 @@ fn install_on<R: Send>(
             unsafe { job::fill(task, run) };
         }
     });
-    Owner::wait(current, &visit.latch, |_| false);
+    Owner::wait(core, current, &visit.latch, |_| false);
     // SAFETY: the latch is set: nobody else touches it any more.
     let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });
     match outcome {

@@ -16,8 +16,8 @@
 //! # Invariants
 //!
 //! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
-//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when it finds nothing more. What its tasks
-//!    create until then it finds itself, so nothing that was created before the last worker has gone is left.
+//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when nothing is ready. What its tasks
+//!    create until then it finds itself; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
 
 use std::any::Any;
@@ -29,10 +29,13 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 use machine::bomb::AbortOnUnwind;
+use machine::presence::{self, Presence};
 use machine::{clock, topology, wait};
 use stanchion_competitive::Mutex;
 
 use crate::control_block::Task;
+use crate::ending::Ending;
+use crate::future::Held;
 use crate::job::{self, Fate};
 use crate::metrics::{Counters, Metrics, WorkerMetrics};
 use crate::roster::Roster;
@@ -58,6 +61,9 @@ const LEFT: u32 = 4;
 /// A spare is to take part.
 const SERVE: u32 = 8;
 
+/// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some looks.
+const LAST_LOOKS: u32 = 16;
+
 /// What is meant for one worker only.
 type Mail = Box<dyn FnOnce(&Worker) + Send>;
 
@@ -78,7 +84,25 @@ pub(crate) struct Behaviour {
 pub(crate) struct Seat {
     orders: AtomicU32,
     mail: Mutex<VecDeque<Mail>>,
+    /// By what number the kernel's records of its thread are asked for, and one more; 0 for a seat without a thread, [`UNSEEN`] without records.
+    presence: AtomicUsize,
     pub(crate) counters: Counters,
+    /// Futures that began to wait here.
+    pub(crate) futures: Held,
+}
+
+const UNSEEN: usize = usize::MAX;
+
+impl Seat {
+    /// Whether its thread runs, or would if it had a processor. Yes, if nobody can tell.
+    fn can_run(&self) -> bool {
+        // Relaxed: a hint.
+        match self.presence.load(Ordering::Relaxed) {
+            0 => false,
+            UNSEEN => true,
+            number => presence::of(number - 1) != Presence::Blocked,
+        }
+    }
 }
 
 /// What is shared whatever the strategy.
@@ -93,6 +117,7 @@ pub(crate) struct Common {
     panics: AtomicUsize,
     /// Whether the threads are to end.
     closed: AtomicU32,
+    ending: Ending,
     /// Threads that take part.
     members: AtomicUsize,
     /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster knows.
@@ -149,7 +174,9 @@ impl Common {
             CachePadded::new(Seat {
                 orders: AtomicU32::fresh(0),
                 mail: Mutex::new(VecDeque::new()),
+                presence: AtomicUsize::fresh(0),
                 counters: Counters::new(),
+                futures: Held::new(),
             })
         };
         Self {
@@ -160,6 +187,7 @@ impl Common {
             discards: AtomicU32::fresh(0),
             panics: AtomicUsize::fresh(0),
             closed: AtomicU32::fresh(0),
+            ending: Ending::new(),
             members: AtomicUsize::fresh(0),
             surplus: AtomicU32::fresh(0),
             first_spare: roster.regular,
@@ -303,16 +331,30 @@ impl Common {
         })
     }
 
-    /// Whether a worker that spins may keep one from its processor that has work.
+    /// Whether a worker that spins may keep one from its processor that has work: whether more workers can run than there are processors.
     fn crowded(&self) -> bool {
         let awake = self.active().saturating_sub(self.sleeping.asleep());
+        // Some of those awake may be blocked; the kernel's records tell, where there are any.
         awake > self.processors
+            && self.seats.iter().filter(|seat| seat.can_run()).count() > self.processors
+    }
+
+    /// Whether there may be more workers than processors, so that it matters which of them can run.
+    fn may_be_crowded(&self) -> bool {
+        self.first_spare > self.processors
     }
 
     /// Threads that take part.
     fn active(&self) -> usize {
         // Relaxed: a hint.
         self.members.load(Ordering::Relaxed)
+    }
+
+    /// Aborts the futures that wait, and lets no more begin to wait.
+    pub(crate) fn abort_futures(&self) {
+        for seat in &self.seats {
+            seat.futures.close();
+        }
     }
 
     /// Whether no thread is to begin any more.
@@ -375,7 +417,11 @@ impl<S: Strategy> Registry<S> {
         let place = unsafe { Place::new(seat) };
         // SAFETY: this thread has an `Arc` of the registry.
         let worker = unsafe { Worker::new(core, place) };
-        // Relaxed: a hint.
+        let registration = common.may_be_crowded().then(presence::register).and_then(Result::ok);
+        let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
+        let presence = &common.seat(seat).presence;
+        // Relaxed: hints, here and below.
+        presence.store(number, Ordering::Relaxed);
         common.members.fetch_add(1, Ordering::Relaxed);
         worker.enter(|| {
             if let Some(handler) = &common.behaviour.start_handler {
@@ -384,11 +430,45 @@ impl<S: Strategy> Registry<S> {
             while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
             if let Some(handler) = &common.behaviour.exit_handler {
                 common.contain(|| handler(seat));
+                // Nobody else may be left who would run what it created (Invariant 2).
+                while common.is_closed() && worker.yield_now() {}
             }
         });
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
+        drop(worker);
+        if common.ending.leave() {
+            common.ending.end(|| self.take_out());
+            // Each makes a task, which is taken out at once.
+            common.abort_futures();
+        }
         bomb.defuse();
+    }
+
+    /// Takes out what is ready after the last thread has left, and drops it.
+    #[cold]
+    fn take_out(&self) {
+        let core: &dyn Core = self;
+        // SAFETY: all threads have left their places, and `Ending` lets one in at a time.
+        let place = unsafe { Place::new(0) };
+        // SAFETY: `self` is borrowed for longer.
+        let worker = unsafe { Worker::new(core, place) };
+        let place = worker.place();
+        let mut in_vain = 0;
+        while in_vain < LAST_LOOKS {
+            match self.strategy.next(place, None, &mut None) {
+                Some(task) => {
+                    // SAFETY: out of the strategy, so filled and not run yet.
+                    let block = unsafe { job::run(task, &worker, Fate::Dropped) };
+                    if let Some(block) = block {
+                        self.strategy.release(Some(place), block);
+                    }
+                    in_vain = 0;
+                }
+                None if self.strategy.is_ready(place) => in_vain += 1,
+                None => break,
+            }
+        }
     }
 
     /// Runs tasks until the worker is to end, or is a spare that is not needed.
@@ -409,7 +489,11 @@ impl<S: Strategy> Registry<S> {
             }
             let task = match self.strategy.next(place, finished.take(), &mut None) {
                 Some(task) => task,
-                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                // What is ready may be the only task of a worker that waits for it: it must be taken before the last thief goes.
+                None if common.is_closed()
+                    && common.orders(worker) & LEAVE != 0
+                    && !self.strategy.is_ready(place) =>
+                {
                     break Served::ToTheEnd;
                 }
                 None => {
@@ -471,8 +555,14 @@ impl<S: Strategy> Registry<S> {
         let Some(me) = self.me.upgrade() else {
             return Err(io::Error::other("the pool is being dropped"));
         };
+        self.common.ending.hire();
         // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
-        roster.start(seat, move || unsafe { me.work(seat) })
+        let started = roster.start(seat, move || unsafe { me.work(seat) });
+        if started.is_err() {
+            // The last only if it was the first: then nothing has been created.
+            let _ = self.common.ending.leave();
+        }
+        started
     }
 
     /// Makes the pool `target` members large, and says how large it is. A member that is to go ends its task first.
@@ -554,6 +644,9 @@ impl<S: Strategy> Core for Registry<S> {
         {
             self.common.seat(place.index()).counters.wakeups.add(woken);
         }
+        if place.is_none() {
+            self.common.ending.created(|| self.take_out());
+        }
     }
 
     fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
@@ -595,6 +688,10 @@ impl<S: Strategy> Core for Registry<S> {
             match found {
                 Some(task) => break task,
                 None => {
+                    // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
+                    if let Some(told) = self.strategy.leave(place) {
+                        self.tell(told);
+                    }
                     let slept = common.sleeping.sleep(place.index(), || {
                         !watch() || self.strategy.is_ready(place) || common.has_mail(worker)
                     });
@@ -607,7 +704,8 @@ impl<S: Strategy> Core for Registry<S> {
         {
             self.tell(told);
         }
-        worker.counters().wakeups.add(common.sleeping.found());
+        let woken = common.sleeping.found(|| self.strategy.len() > 0);
+        worker.counters().wakeups.add(woken);
         task
     }
 

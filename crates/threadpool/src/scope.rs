@@ -6,7 +6,7 @@
 //! # Scopes of a pool that runs nothing else while it waits
 //!
 //! Under [`Wait::Isolated`](crate::Wait), `Leapfrog` and `Park` a worker that waits for its scope must run the scope's own tasks, or nobody might. Out of the strategy it
-//! could not pick them. So there the scope has a list of its own, and what is put into the strategy for each is a *voucher*: a task that
+//! could not pick them. The same goes under `Any` for a scope that begins where [`MOST_NESTED`](crate::MOST_NESTED) tasks lie above each other. So there the scope has a list of its own, and what is put into the strategy for each is a *voucher*: a task that
 //! takes one from the list, if there is one left. A voucher may come out after the scope has gone: it shares the list.
 //!
 //! # Invariants
@@ -29,7 +29,7 @@ use crate::latch::Latch;
 use crate::pool::{Owner, Sent, set};
 use crate::registry::{Core, Order, Registry};
 use crate::strategy::Strategy;
-use crate::worker::{Wait, Worker};
+use crate::worker::Worker;
 
 /// What a task of a scope is when it lies in the scope's own list.
 type Own = Box<dyn FnOnce(&Worker) + Send>;
@@ -72,7 +72,8 @@ unsafe impl Sync for Scope<'_> {}
 unsafe impl Send for Scope<'_> {}
 
 impl<'scope> Scope<'scope> {
-    fn new(core: *const dyn Core, wait: Wait) -> Self {
+    /// `lists` its tasks, if who waits for it runs no others.
+    fn new(core: *const dyn Core, lists: bool) -> Self {
         Self {
             core,
             open: AtomicUsize::fresh(1),
@@ -80,7 +81,7 @@ impl<'scope> Scope<'scope> {
             owner: None,
             stranger: None,
             panic: Mutex::new(None),
-            own: (wait != Wait::Any).then(|| Arc::new(Mutex::new(VecDeque::new()))),
+            own: lists.then(|| Arc::new(Mutex::new(VecDeque::new()))),
             borrows: PhantomData,
         }
     }
@@ -181,7 +182,9 @@ impl<'scope> Scope<'scope> {
         let result = panic::catch_unwind(AssertUnwindSafe(|| body(self)));
         // AcqRel: if all have ended already, what they did is seen here.
         if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
-            Owner::wait(current, &self.latch, |worker| {
+            // SAFETY: as in `create`.
+            let core = unsafe { &*self.core };
+            Owner::wait(core, current, &self.latch, |worker| {
                 self.owner.is_some() && self.own.as_ref().is_some_and(|own| run_own(own, worker))
             });
         }
@@ -217,7 +220,7 @@ fn run_own(own: &Mutex<VecDeque<Own>>, worker: &Worker) -> bool {
 
 /// A scope on a worker.
 pub(crate) fn on<'scope, R>(worker: &Worker, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
-    let mut scope = Scope::new(worker.core(), worker.common().wait());
+    let mut scope = Scope::new(worker.core(), !worker.helps());
     scope.owner = Some(worker.index());
     scope.run(Some(worker), body)
 }
@@ -229,7 +232,7 @@ pub(crate) fn from_outside<'scope, S: Strategy, R>(
     body: impl FnOnce(&Scope<'scope>) -> R,
 ) -> R {
     let core: &dyn Core = &*registry;
-    let mut scope = Scope::new(core, Wait::Any);
+    let mut scope = Scope::new(core, false);
     if let Owner::Stranger(core, index) = Owner::visitor(current) {
         scope.stranger = Some((core, index));
     }

@@ -24,7 +24,7 @@
 //! 1. `waking <= asleep`: they are raised together with that checked, and a worker that leaves `asleep` takes one from each.
 //! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or nobody is asleep, or its producer has not yet come to
 //!    [`tell`](Sleeping::tell).
-//! 3. The last searcher to find something wakes another before it goes to work: producers left tasks to it.
+//! 3. The last searcher to find something wakes another before it goes to work, if there is more to do: producers left tasks to it.
 //! 4. Who sleeps on `events` is counted in `asleep`, and searches when it is woken.
 //!
 //! # Orderings
@@ -95,11 +95,19 @@ impl Sleeping {
         self.state.fetch_add(SEARCHING, Ordering::Relaxed);
     }
 
-    /// The calling worker, which was searching, goes to work. Returns how many it woke to search on.
-    pub(crate) fn found(&self) -> usize {
+    /// The calling worker, which was searching, goes to work. If it was the last that searched, and `more` says that there is more to do, it wakes another
+    /// to search on. Returns how many it woke.
+    pub(crate) fn found(&self, more: impl Fn() -> bool) -> usize {
         let now = self.state.fetch_sub(SEARCHING, Ordering::Relaxed) - SEARCHING;
-        // Invariant 3.
-        if searching(now) == 0 && waking(now) == 0 && asleep(now) > 0 { self.wake(1) } else { 0 }
+        if searching(now) > 0 || waking(now) > 0 || asleep(now) == 0 {
+            return 0;
+        }
+        // Invariant 3. If there seems to be nothing more, that must be certain: a producer may have seen this searcher, and its task not be seen yet.
+        let more = more() || {
+            asymmetric::heavy();
+            more()
+        };
+        if more { self.wake(1) } else { 0 }
     }
 
     /// The calling worker, which was searching, sleeps until it is told, unless `look` says that there is something after all. It is searching again

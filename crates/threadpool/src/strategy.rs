@@ -1,7 +1,7 @@
 //! What a way of managing ready work must do; each file of this folder is one.
 //!
-//! The paper's operations on a thread (Table 2.1) are three here: *create*, which takes a free control block, lets the caller fill it and makes it ready;
-//! *start*, which finds a ready one; *finish*, which gives a block back. A processor that finishes looks for another thread at once, and a
+//! The paper's operations on a thread (Table 2.1) are three here: *create*, which takes a free control block, lets the caller fill it and makes it
+//! ready; *start*, which finds a ready one; *finish*, which gives a block back. A processor that finishes looks for another thread at once, and a
 //! strategy with one lock does both under it: therefore [`next`](Strategy::next) is the two in one.
 //!
 //! | strategy | ready threads | free blocks | idle processors |
@@ -62,7 +62,8 @@ impl Place {
     ///
     /// # Safety
     ///
-    /// For each strategy there is one place of a number at a time; what was done with the last one happened before what is done with the next.
+    /// It is used with one strategy, and for that there is one place of a number at a time; what was done with the last one happened before what is
+    /// done with the next. Tasks that it gets go back to the same strategy or nowhere, and are not used any more when that is gone.
     #[must_use]
     pub unsafe fn new(index: usize) -> Self {
         Self { index, one_thread: PhantomData }
@@ -83,7 +84,8 @@ pub struct Plan {
     pub places: usize,
     /// How many places there are at first; [`Strategy::resize`] says when that changes.
     pub active: usize,
-    /// The most free blocks a place keeps for itself, `T` in the paper; `None` for the strategy's own choice (the paper: as many as there are processors).
+    /// The most free blocks a place keeps for itself, `T` in the paper; `None` for the strategy's own choice (the paper: as many as there are
+    /// processors).
     pub threshold: Option<usize>,
     /// How many ready queues there are, for a strategy whose number is free; `None` for one a place.
     pub queues: Option<usize>,
@@ -138,8 +140,8 @@ pub enum Told {
 /// # Safety
 ///
 /// Each task that `create` has filled comes out of `next` exactly once, or is still inside; no other does. A block that comes back through `next` or
-/// `release` is not handed out before. `is_ready` may say yes for nothing, but once all others stand still it must not say no while `next` of that place
-/// would find something: the final look of whoever goes to sleep.
+/// `release` is not handed out before. `is_ready` may say yes for nothing, but once all others stand still it must not say no while `next` of that
+/// place would find something: the final look of whoever goes to sleep.
 pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// Its name, in words that a table can show.
     const NAME: &'static str;
@@ -153,8 +155,8 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
 
     /// Creates a task: takes a free block, has `fill` write it, makes it ready. Says who should be told.
     ///
-    /// `place` is the caller's; `None`, if it is none of those that share the work. `fill` must not unwind, and not use the strategy: it may run under
-    /// a lock.
+    /// `place` is the caller's; `None`, if it is none of those that share the work. `fill` must not unwind, and not use the strategy: it may run
+    /// under a lock.
     fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told;
 
     /// [`create`](Self::create), but the task is to run after those that are ready at this place, where the order is the strategy's to choose.
@@ -162,7 +164,8 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
         self.create(place, fill)
     }
 
-    /// Takes a task that is ready at the place `victim`, if the strategy knows whose task is where: for who waits for that place and has nothing else to do.
+    /// Takes a task that is ready at the place `victim`, if the strategy knows whose task is where: for who waits for that place and has nothing else
+    /// to do.
     fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
         let _ = (place, victim);
         None
@@ -170,8 +173,8 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
 
     /// Gives back the block of a task that has finished, if there is one, and takes a task that is ready.
     ///
-    /// With [`Plan::stacks`], `stack` is the stack that the place has in hand. A strategy that keeps stacks centrally takes that of a finished task away;
-    /// when a task is returned and there is no stack in hand, it puts one there, if it has one.
+    /// With [`Plan::stacks`], `stack` is the stack that the place has in hand. A strategy that keeps stacks centrally takes that of a finished task
+    /// away; when a task is returned and there is no stack in hand, it puts one there, if it has one.
     fn next(
         &self,
         place: &Place,
@@ -195,14 +198,14 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// Whether [`next`](Self::next) may find something for `place`. Takes no lock.
     fn is_ready(&self, place: &Place) -> bool;
 
-    /// The place has found nothing and will ask [`is_ready`](Self::is_ready) until there is something, or sleep until it is told: tasks may be meant for it
-    /// alone from now on, until it calls [`next`](Self::next), or [`leave`](Self::leave) if it stops waiting for another reason.
+    /// The place has found nothing and will ask [`is_ready`](Self::is_ready) until there is something, or sleep until it is told: tasks may be meant
+    /// for it alone from now on, until it calls [`next`](Self::next), or [`leave`](Self::leave) if it stops waiting for another reason.
     fn idle(&self, place: &Place) {
         let _ = place;
     }
 
-    /// Takes what only this place would find, and leaves it to the others: when its thread ends, or stops waiting without looking for a task. Says who
-    /// should be told, if there was something.
+    /// Takes what only this place would find, and leaves it to the others: when its thread ends, or stops waiting without looking for a task. Says
+    /// who should be told, if there was something.
     fn leave(&self, place: &Place) -> Option<Told> {
         let _ = place;
         None

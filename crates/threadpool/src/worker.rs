@@ -12,6 +12,11 @@
 //! | `Isolated` | nothing | does not grow | safe |
 //! | `Park` | nothing, and a spare thread takes its seat | does not grow | safe |
 //!
+//! Why this does not deadlock: a worker waits for tasks that have begun, or that it would run itself. One that has begun before the wait cannot wait, below
+//! or above it on another stack, for one that began later than the wait. Two cases would be exceptions, and are not let to be: a scope whose waiter runs no
+//! other tasks keeps a list of its own ([`helps`](Worker::helps) is asked when it begins), and a worker that waits for another pool, whose
+//! tasks may come back to this one, runs tasks meanwhile or lends its seat.
+//!
 //! # Invariants
 //!
 //! 1. A worker lies on its thread's stack, and [`CURRENT`] points to it while it does.
@@ -236,6 +241,21 @@ impl Worker {
                     self.sleep_until(latch, own);
                 }
             }
+        }
+    }
+
+    /// Whether it runs any task while it waits here and now.
+    pub(crate) fn helps(&self) -> bool {
+        self.common().wait() == Wait::Any && self.nested.get() < MOST_NESTED
+    }
+
+    /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool: if this worker runs nothing meanwhile, it lends its seat.
+    pub(crate) fn wait_for_another_pool(&self, latch: &Latch) {
+        if self.helps() {
+            self.wait_for(latch, || None, |_| false);
+        } else if !latch.is_set() {
+            let _lent = Lent::to(self.core());
+            self.sleep_until(latch, |_| false);
         }
     }
 

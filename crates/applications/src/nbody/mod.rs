@@ -27,6 +27,6 @@ mod tree;
 
 pub use crate::body::{Body, Vector};
 pub use fork::{Fork, Sequential};
-pub use outcome::{BODIES, DT, Energy, Error, Options, Refused, SOFTENING, Spent, THETA};
+pub use outcome::{BODIES, DT, Energy, ForceError, Options, Refused, SOFTENING, Spent, THETA};
 pub use plummer::plummer;
 pub use simulation::Simulation;

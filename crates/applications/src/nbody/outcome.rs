@@ -114,7 +114,7 @@ pub struct Spent {
 
 /// How far the forces by the tree are from those by each body for itself, as a part of the latter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Error {
+pub struct ForceError {
     /// The root of the mean square.
     pub mean: f64,
     /// The largest.

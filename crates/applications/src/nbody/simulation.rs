@@ -6,20 +6,20 @@
 //! | --- | --- | --- |
 //! | bounds | the cube around all bodies | N |
 //! | keys, sort, gather | brings the bodies into the order of Morton, where neighbours are neighbours | N log N |
-//! | tree | [`tree`](super::tree) | N |
-//! | forces | [`force`](super::force): nearly all of the time | N log N, for a given opening angle |
+//! | tree | [`tree`] | N |
+//! | forces | [`force`]: nearly all of the time | N log N, for a given opening angle |
 //!
 //! # Invariants
 //!
 //! 1. Between steps `bodies` and `points` are in the order of Morton of the moment, and `nodes` is the tree of `points`.
 //! 2. A key comes with where its body was in the step before, so that no two are equal and the order depends on the bodies only.
-//! 3. Whatever is added up is added in an order that depends on the bodies only ([`fork`](super::fork), invariant 4 of [`tree`](super::tree)).
+//! 3. Whatever is added up is added in an order that depends on the bodies only ([`fork`](super::fork), invariant 4 of [`tree`]).
 //!
 //! So a step has the same outcome to the last bit whatever pool runs it, on however many threads.
 
 use super::force::{self, Pull};
 use super::fork::{Fork, each, fold, sort};
-use super::outcome::{BODIES, Energy, Error, Options, Refused, Spent};
+use super::outcome::{BODIES, Energy, ForceError, Options, Refused, Spent};
 use super::tree::{self, Cube, Node, Point};
 use crate::body::{Body, Vector, add, dot};
 use crate::mix::mix;
@@ -240,11 +240,11 @@ impl Simulation {
 
     /// Compares the forces of the moment with those by each body for itself. Takes time that grows with the square of the number of bodies.
     #[must_use]
-    pub fn accuracy<F: Fork>(&self, fork: &F) -> Error {
+    pub fn accuracy<F: Fork>(&self, fork: &F) -> ForceError {
         fork.enter(|| self.compare(fork))
     }
 
-    fn compare<F: Fork>(&self, fork: &F) -> Error {
+    fn compare<F: Fork>(&self, fork: &F) -> ForceError {
         let soft = self.options.softening * self.options.softening;
         let mut exact: Vec<(Felt, f64)> = self.bodies.iter().map(|felt| (*felt, 0.0)).collect();
         each(fork, &mut exact, FORCES, &|index, (felt, error)| {
@@ -259,7 +259,7 @@ impl Simulation {
         let (sum, largest) =
             fold(fork, &exact, GRAIN, &|exact| (exact.1, exact.1), &both).unwrap_or_default();
         let exact: Vec<Felt> = exact.into_iter().map(|exact| exact.0).collect();
-        Error {
+        ForceError {
             mean: (sum / exact.len() as f64).sqrt(),
             largest: largest.sqrt(),
             exact: energy(fork, &exact),

@@ -10,7 +10,7 @@
 //! says where it stands.
 //!
 //! Why not the tree of the paper, into which bodies are put one by one: that is one thread's work, or needs locks; and what tree comes of it does not
-//! depend on the order, so that there is nothing to be gained. Why not keep the tree from step to step: it is built in a hundredth of the time that
+//! depend on the order, so that there is nothing to be gained. Why not keep the tree from step to step: it is built in a fiftieth of the time that
 //! the forces take (`cargo run --release -p examples --example nbody` prints both).
 //!
 //! # Invariants
@@ -27,7 +27,7 @@
 use super::fork::Fork;
 use crate::body::{Vector, add, dot};
 
-/// The most bodies of a leaf: the best of 4, 8, 16 and 32.
+/// The most bodies of a leaf. Fewer would make more nodes to walk over, more would make more pulls.
 pub(super) const LEAF: usize = 8;
 
 /// Halvings of the cube that a key tells apart, in each direction.

@@ -160,12 +160,12 @@ impl<T> Entry<T> {
 /// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
-/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model none of its threads keeps any, so that all go by
-/// the free list.
+/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model there are none beside it, so that with a capacity of
+/// 2 all go by the free list.
 const KEEPERS: usize = machine::sized(8, 0);
 
 /// It makes shelves for so many threads at most: 8 KiB.
-const MOST_KEEPERS: usize = machine::sized(62, 0);
+const MOST_KEEPERS: usize = 62;
 
 /// The pool of one structure.
 pub struct CountedStore<T> {
@@ -226,6 +226,17 @@ impl<T> CountedStore<T> {
         // Relaxed: the node is owned.
         entry.slot.store(index, Ordering::Relaxed);
         index
+    }
+
+    /// An owned node whose storage is empty and whose next is null: one that this thread has kept, or [another](Self::owned).
+    #[inline]
+    fn node(&self) -> (Tagged, &Entry<T>) {
+        let index = self.spares.take().unwrap_or_else(|| self.owned());
+        let entry = self.entry(index);
+        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came
+        // has changed, and does not take this null for the end of a queue.
+        entry.next.store(Tagged::NULL, Ordering::Release);
+        (Tagged::new(index, 0), entry)
     }
 
     /// Keeps a node with empty storage for this thread's next operation, or gives it back.
@@ -311,9 +322,9 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
 
     #[inline]
     fn allocate(&self, value: T) -> Tagged {
-        let node = self.allocate_empty();
+        let (node, entry) = self.store.node();
         // Relaxed: the node is owned, and so is its storage.
-        let slot = self.store.entry(node.index()).slot.load(Ordering::Relaxed);
+        let slot = entry.slot.load(Ordering::Relaxed);
         self.store.entry(slot).storage.with_mut(|storage| {
             // SAFETY: the storage belongs to the node (Invariant 2), which this thread owns.
             let storage = unsafe { &mut *storage };
@@ -324,11 +335,7 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
 
     #[inline]
     fn allocate_empty(&self) -> Tagged {
-        let index = self.store.spares.take().unwrap_or_else(|| self.store.owned());
-        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came
-        // has changed, and does not take this null for the end of a queue.
-        self.store.entry(index).next.store(Tagged::NULL, Ordering::Release);
-        Tagged::new(index, 0)
+        self.store.node().0
     }
 
     #[inline]

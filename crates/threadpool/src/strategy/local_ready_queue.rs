@@ -38,8 +38,9 @@ pub use placement::{Own, Placement, Random, TwoChoices};
 /// | memory | as [`LocalFreeList`](super::LocalFreeList) |
 /// | throughput | grows with the places, until the memory system is the limit |
 ///
-/// [`Own`] is the default: a creator uses its own queue, whose line and lock it has. The paper measured [`Random`], so that locality would not
-/// matter. Who has no place has no queue either, and takes the next one each time with [`Own`].
+/// [`Own`] is the default: a creator uses its own queue, whose line and lock it has. On the simulated machine `modern` with 8 processors a task then
+/// costs 13 ns, with [`Random`] 223 ns (`cargo xtask costs "create, next"`): 2.6 lines move instead of 0.02. The paper measured [`Random`], so that
+/// locality would not matter. Who has no place has no queue either, and takes the next one each time with [`Own`].
 ///
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
 ///

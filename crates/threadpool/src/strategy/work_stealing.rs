@@ -103,11 +103,25 @@ struct Own {
 // SAFETY: `own` is touched by the thread that has the place (Invariant 2); the rest is atomic, or has its lock.
 unsafe impl Sync for Local {}
 
+/// Where tasks come in from threads that have no place.
 struct Outside {
-    queue: Locked<TestAndSet, Chain<Task>>,
+    queue: Locked<TestAndSet, Entrance>,
     ready: AtomicUsize,
     /// Places that share it.
     active: AtomicUsize,
+}
+
+/// What is under the lock of [`Outside`]: the block of a task is taken under the same lock as it is put in.
+struct Entrance {
+    ready: VecDeque<Task>,
+    free: Chain<Task>,
+}
+
+/// Tasks on their way from one queue to another, oldest first. Why not a chain: its links lie in lines that another processor has.
+struct Batch {
+    tasks: [Option<Task>; BATCH],
+    first: usize,
+    end: usize,
 }
 
 impl WorkStealing {
@@ -116,31 +130,49 @@ impl WorkStealing {
         &self.places[place.index()]
     }
 
+    #[inline]
     fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
-        let task = self.resources.blocks.take(place);
+        let Some(place) = place else { return self.create_outside(fill) };
+        let task = self.resources.blocks.take(Some(place));
         fill(&task);
-        let ready =
-            match place {
-                Some(place) => {
-                    let local = self.local(place);
-                    if !local.own.began.get() {
-                        self.begin(place);
-                    }
-                    // SAFETY: this thread has the place, and no section comes here again.
-                    unsafe {
-                        local.enter(|queue| {
-                            if last { queue.push_front(task) } else { queue.push_back(task) }
-                        })
-                    }
-                }
-                None => self.outside.queue.with(|queue| {
-                    queue.push_back(task);
-                    // Relaxed: see the head of the file.
-                    self.outside.ready.store(queue.len(), Ordering::Relaxed);
-                    queue.len()
-                }),
-            };
+        let local = self.local(place);
+        if !local.own.began.get() {
+            self.begin(place);
+        }
+        // SAFETY: this thread has the place, and no section comes here again.
+        let ready = unsafe {
+            local.enter(|queue| if last { queue.push_front(task) } else { queue.push_back(task) })
+        };
         Told::Anyone(ready)
+    }
+
+    /// Creates a task for whoever comes first.
+    fn create_outside(&self, fill: impl FnOnce(&Task)) -> Told {
+        let mut fill = Some(fill);
+        let mut fetched = Chain::new();
+        loop {
+            let ready = self.outside.queue.with(|entrance| {
+                // Most often nobody else has fetched some meanwhile, and this is all that there is.
+                if entrance.free.is_empty() {
+                    core::mem::swap(&mut entrance.free, &mut fetched);
+                }
+                while let Some(block) = fetched.pop_front() {
+                    entrance.free.push_front(block);
+                }
+                let task = entrance.free.pop_front()?;
+                if let Some(fill) = fill.take() {
+                    fill(&task);
+                }
+                entrance.ready.push_back(task);
+                // Relaxed: see the head of the file.
+                self.outside.ready.store(entrance.ready.len(), Ordering::Relaxed);
+                Some(entrance.ready.len())
+            });
+            match ready {
+                Some(ready) => return Told::Anyone(ready),
+                None => fetched = self.resources.blocks.take_half(),
+            }
+        }
     }
 
     /// The place is used for the first time.
@@ -157,12 +189,13 @@ impl WorkStealing {
         if self.outside.ready.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let mut share = self.outside.queue.with(|queue| {
+        let mut share = self.outside.queue.with(|entrance| {
             // Relaxed: a hint.
             let active = self.outside.active.load(Ordering::Relaxed);
-            let share = queue.split_front((queue.len() / active + 1).min(BATCH));
+            let ready = &mut entrance.ready;
+            let share = Batch::take(ready, ready.len() / active + 1);
             // Relaxed: as above.
-            self.outside.ready.store(queue.len(), Ordering::Relaxed);
+            self.outside.ready.store(ready.len(), Ordering::Relaxed);
             share
         });
         let first = share.pop_front();
@@ -171,7 +204,7 @@ impl WorkStealing {
     }
 
     /// Puts what was taken elsewhere behind the place's own, the oldest to be run first.
-    fn keep(&self, place: &Place, mut taken: Chain<Task>) {
+    fn keep(&self, place: &Place, mut taken: Batch) {
         if taken.is_empty() {
             return;
         }
@@ -213,10 +246,7 @@ impl WorkStealing {
             return None;
         }
         let taken = victim.queue.steal(|queue| {
-            let mut taken = Chain::new();
-            for task in queue.drain(..queue.len().div_ceil(2).min(BATCH)) {
-                taken.push_back(task);
-            }
+            let taken = Batch::take(queue, queue.len().div_ceil(2));
             // Relaxed: as above.
             victim.ready.store(queue.len(), Ordering::Relaxed);
             taken
@@ -270,6 +300,29 @@ impl Local {
     }
 }
 
+impl Batch {
+    /// Takes the first `count` out of the queue, or as many as there are, or as there may be.
+    fn take(queue: &mut VecDeque<Task>, count: usize) -> Self {
+        let mut tasks = [const { None }; BATCH];
+        let mut end = 0;
+        for task in queue.drain(..count.min(BATCH).min(queue.len())) {
+            tasks[end] = Some(task);
+            end += 1;
+        }
+        Self { tasks, first: 0, end }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first == self.end
+    }
+
+    fn pop_front(&mut self) -> Option<Task> {
+        let task = self.tasks.get_mut(self.first)?.take()?;
+        self.first += 1;
+        Some(task)
+    }
+}
+
 impl Own {
     /// The next of a row of pseudo-random numbers (Marsaglia's xorshift).
     fn random(&self) -> u32 {
@@ -301,7 +354,7 @@ unsafe impl Strategy for WorkStealing {
         Self {
             places: (0..plan.places).map(|index| CachePadded::new(Local::new(index))).collect(),
             outside: CachePadded::new(Outside {
-                queue: Locked::new(Chain::new()),
+                queue: Locked::new(Entrance { ready: VecDeque::new(), free: Chain::new() }),
                 ready: AtomicUsize::fresh(0),
                 active: AtomicUsize::fresh(plan.active.max(1)),
             }),

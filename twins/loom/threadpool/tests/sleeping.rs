@@ -63,7 +63,7 @@ impl Pool {
         while !self.take() {
             self.sleeping.sleep(who, || self.is_ready());
         }
-        self.sleeping.found();
+        self.sleeping.found(|| self.is_ready());
     }
 
     /// A worker that leaves when it is told to, and may run a task before.
@@ -73,7 +73,7 @@ impl Pool {
         while !told() && !self.take() {
             self.sleeping.sleep(who, || self.is_ready() || told());
         }
-        self.sleeping.found();
+        self.sleeping.found(|| self.is_ready());
     }
 
     fn tell_only(&self, who: usize) {
@@ -172,7 +172,7 @@ fn sleeping_the_last_searcher_wakes_bounded() {
 
 #[test]
 fn sleeping_one_who_is_told_bounded() {
-    explore("sleeping_one_who_is_told_bounded", Model::new().preemptions(1), || {
+    explore("sleeping_one_who_is_told_bounded", Model::new().preemptions(2), || {
         let pool = Pool::new();
         let apart = spawn(&pool, |pool| pool.wait_apart(0));
         let worker = spawn(&pool, |pool| pool.work(1));

@@ -5,6 +5,7 @@
 //! | `a_creator_meets_a_starter` | 2 | each |
 //! | `two_create` | 2: then one place starts both | each |
 //! | `two_start` | 2: and one task is ready | each |
+//! | `two_start_of_three` | 2: and three tasks are ready at one place | each |
 //! | `two_create_and_one_starts_bounded` | 3 | each |
 //! | `blocks_go_through_the_pool` | 2: one finishes more than it may keep, the other creates | local free lists |
 //! | `two_need_a_slab` | 2: both find no block at all | local free lists |
@@ -27,7 +28,7 @@ use machine::{Model, thread};
 use stanchion_competitive::EventCount;
 use stanchion_threadpool_loom::strategy::{
     Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own, Random, SingleLock,
-    TwoChoices,
+    TwoChoices, WorkStealing,
 };
 use stanchion_threadpool_loom::{Place, Plan, Strategy, Task, Told};
 
@@ -121,6 +122,18 @@ fn two_start<S: Strategy>() {
     let others = other.join().unwrap();
     assert!(mine.is_some() != others.is_some(), "it was ready all the time");
     account(&*strategy, &[mine, others], &[1]);
+}
+
+fn two_start_of_three<S: Strategy>() {
+    let strategy = warm::<S>();
+    for new in 1..=3 {
+        let _ = strategy.create(Some(&place(0)), fill(new));
+    }
+    let other = beside(&strategy, |strategy| start(strategy, &place(1)));
+    let mine = start(&*strategy, &place(0));
+    let others = other.join().unwrap();
+    assert!(mine.is_some(), "more tasks were ready here than anybody could take");
+    account(&*strategy, &[mine, others], &[1, 2, 3]);
 }
 
 fn two_create_and_one_starts<S: Strategy>() {
@@ -287,7 +300,7 @@ macro_rules! each {
     ($($module:ident: $strategy:ty;)*) => {$(
         models! {
             $module: $strategy;
-            a_creator_meets_a_starter, two_create, two_start;
+            a_creator_meets_a_starter, two_create, two_start, two_start_of_three;
             two_create_and_one_starts as two_create_and_one_starts_bounded
         }
     )*};
@@ -301,6 +314,7 @@ each! {
     local_ready_queue: LocalReadyQueue<Lock>;
     local_ready_queue_random: LocalReadyQueue<Lock, Fifo, Random>;
     local_ready_queue_two_choices: LocalReadyQueue<Lock, Lifo, TwoChoices>;
+    work_stealing: WorkStealing;
 }
 
 models! { free_blocks: LocalFreeList<Lock>; blocks_go_through_the_pool; two_need_a_slab as two_need_a_slab_bounded }

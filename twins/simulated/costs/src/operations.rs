@@ -1,5 +1,7 @@
 //! The operations, in the order of the crates and of their docs. A new lock, policy or structure gets a line here.
 
+use core::cell::Cell;
+
 use competitive::policy::{
     Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
     OptimalOnlineApproximation, RandomWalk, Randomized,
@@ -10,7 +12,7 @@ use lockfree::heap::{HerlihyHeap, LockedHeap, MultiQueue};
 use lockfree::memory::{Counted, Hazard};
 use lockfree::queue::{
     FaaArrayQueue, LockedQueue, LockedRing, MichaelScottQueue, NikolaevQueue,
-    PrakashLeeJohnsonQueue, TwoLockQueue,
+    PrakashLeeJohnsonQueue,
 };
 use lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
 use lockfree::{
@@ -20,8 +22,15 @@ use lockfree::{
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::Deadline;
 use machine::park;
+use machine::sync::Arc;
 use spin::contention::{Ethernet, Exchange, Polling, Read};
 use spin::{Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs};
+
+use threadpool::strategy::{
+    Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock,
+    WorkStealing,
+};
+use threadpool::{Place, Plan, Strategy};
 
 use crate::operation::{Operation, Round, alike};
 
@@ -82,6 +91,23 @@ where
 
 fn tries<R: RawMutex + Send + Sync + 'static>(threads: usize) -> Vec<Round> {
     alike(threads, || Mutex::<R, ()>::new(()), |mutex| drop(mutex.try_lock()))
+}
+
+/// The life of a task: a place creates one, finishes the one before, and starts what it finds.
+fn tasks<S: Strategy>(threads: usize) -> Vec<Round> {
+    let strategy = Arc::new(S::new(&Plan::new(threads)));
+    let round = |index| {
+        let strategy = strategy.clone();
+        let running = Cell::new(None);
+        let round = move || {
+            // SAFETY: rounds with this number are one thread's, and this is the only place of it for this strategy.
+            let place = unsafe { Place::new(index) };
+            let _ = strategy.create(Some(&place), |_| {});
+            running.set(strategy.next(&place, running.take(), &mut None));
+        };
+        Box::new(round) as Round
+    };
+    (0..threads).map(round).collect()
 }
 
 macro_rules! operations {
@@ -184,7 +210,6 @@ pub(crate) fn all() -> Vec<Operation> {
         },
         "lockfree::FaaArrayQueue push, pop" => |threads| pairs(threads, FaaArrayQueue::new),
         "lockfree::LockedQueue push, pop" => |threads| pairs(threads, LockedQueue::<u64>::new),
-        "lockfree::TwoLockQueue push, pop" => |threads| pairs(threads, TwoLockQueue::<u64>::new),
         "lockfree::MichaelScottQueue, hazards push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Hazard>::new),
         "lockfree::MichaelScottQueue, counts push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Counted>::new),
         "lockfree::PrakashLeeJohnsonQueue, counts push, pop" => |threads| {
@@ -198,5 +223,12 @@ pub(crate) fn all() -> Vec<Operation> {
         "lockfree::LockedHeap push, pop" => heaps::<LockedHeap<u64, u64>>,
         "lockfree::HerlihyHeap push, pop" => heaps::<HerlihyHeap<u64, u64>>,
         "lockfree::MultiQueue push, pop" => heaps::<MultiQueue<u64, u64>>,
+        "threadpool::SingleLock create, next" => tasks::<SingleLock>,
+        "threadpool::MultipleLocks create, next" => tasks::<MultipleLocks>,
+        "threadpool::LocalFreeList create, next" => tasks::<LocalFreeList>,
+        "threadpool::IdleQueue create, next" => tasks::<IdleQueue>,
+        "threadpool::LocalReadyQueue create, next" => tasks::<LocalReadyQueue>,
+        "LocalReadyQueue<Random> create, next" => tasks::<LocalReadyQueue<RawPolicyMutex, Fifo, Random>>,
+        "threadpool::WorkStealing create, next" => tasks::<WorkStealing>,
     }
 }

@@ -1,0 +1,171 @@
+//! One workload, all contestants in turn, round after round.
+
+use std::collections::BTreeMap;
+
+/// What one run of a workload came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) ns: f64,
+    pub(crate) p99: f64,
+    pub(crate) cpu: f64,
+}
+
+/// A pool that does the workload.
+pub(crate) struct Contestant {
+    pub(crate) name: &'static str,
+    /// One of those that ours are compared with.
+    pub(crate) peer: bool,
+    /// Does so many items with so many threads.
+    pub(crate) run: fn(usize, usize) -> Figures,
+}
+
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
+    pub(crate) items: usize,
+    pub(crate) threads: &'static [usize],
+    pub(crate) contestants: Vec<Contestant>,
+}
+
+impl Workload {
+    pub(crate) fn ours(mut self, name: &'static str, run: fn(usize, usize) -> Figures) -> Self {
+        self.contestants.push(Contestant { name, peer: false, run });
+        self
+    }
+
+    pub(crate) fn peer(mut self, name: &'static str, run: fn(usize, usize) -> Figures) -> Self {
+        self.contestants.push(Contestant { name, peer: true, run });
+        self
+    }
+}
+
+/// What is asked for at the command line.
+pub(crate) struct Options {
+    filters: Vec<String>,
+    rounds: usize,
+    scale: usize,
+}
+
+impl Options {
+    pub(crate) fn from_arguments(
+        mut arguments: impl Iterator<Item = String>,
+    ) -> Result<Self, String> {
+        let mut options = Self { filters: Vec::new(), rounds: 5, scale: 100 };
+        while let Some(argument) = arguments.next() {
+            let mut number = || {
+                let value = arguments.next().unwrap_or_default();
+                value.parse::<usize>().ok().filter(|&number| number > 0).ok_or_else(|| {
+                    format!("{argument} {value}: wants a whole number from 1; try {argument} 20")
+                })
+            };
+            match argument.as_str() {
+                // Said by cargo.
+                "--bench" => {}
+                // Said by `cargo test --benches`: only whether everything runs.
+                "--test" => {
+                    options.rounds = 1;
+                    options.scale = 1;
+                }
+                "--rounds" => options.rounds = number()?,
+                "--scale" => options.scale = number()?,
+                option if option.starts_with('-') => {
+                    return Err(format!(
+                        "{option}: no such option; there are --rounds N and --scale PERCENT"
+                    ));
+                }
+                _ => options.filters.push(argument),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, workload: &str, contestant: &str, cell: &str) -> bool {
+        let name = format!("{workload}/{contestant}/{cell}");
+        self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter.as_str()))
+    }
+}
+
+/// How one of ours did in one cell, against the best peer there.
+pub(crate) struct Regret {
+    contestant: &'static str,
+    regret: f64,
+}
+
+/// Runs all cells of a workload and prints them as they come.
+pub(crate) fn run(workload: &Workload, options: &Options, regrets: &mut Vec<Regret>) {
+    let items = (workload.items * options.scale / 100).max(1);
+    for &threads in workload.threads {
+        let s = if threads == 1 { "" } else { "s" };
+        let cell = format!("{threads} thread{s}");
+        let running: Vec<&Contestant> = workload
+            .contestants
+            .iter()
+            .filter(|contestant| options.wants(workload.name, contestant.name, &cell))
+            .collect();
+        if running.is_empty() {
+            continue;
+        }
+        let mut rounds = vec![Vec::new(); running.len()];
+        for round in 0..options.rounds {
+            for place in 0..running.len() {
+                let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
+                rounds[which].push((running[which].run)(threads, items));
+            }
+        }
+        let rows: Vec<(&Contestant, Figures)> =
+            running.into_iter().zip(rounds.iter().map(|rounds| medians(rounds))).collect();
+        print(workload, &cell, &rows, regrets);
+    }
+}
+
+/// The median of each figure.
+fn medians(rounds: &[Figures]) -> Figures {
+    let of = |figure: fn(&Figures) -> f64| {
+        let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
+        figures.sort_by(f64::total_cmp);
+        figures[figures.len() / 2]
+    };
+    Figures { ns: of(|run| run.ns), p99: of(|run| run.p99), cpu: of(|run| run.cpu) }
+}
+
+fn print(
+    workload: &Workload,
+    cell: &str,
+    rows: &[(&Contestant, Figures)],
+    regrets: &mut Vec<Regret>,
+) {
+    let peers = rows.iter().filter(|(contestant, _)| contestant.peer);
+    let best = peers.map(|(_, figures)| figures.ns).min_by(f64::total_cmp);
+    println!("\n{}, {cell}", workload.name);
+    println!("{:<34} {:>11} {:>11} {:>11} {:>8}", "", "ns/item", "p99", "CPU", "regret");
+    for (contestant, figures) in rows {
+        let regret = best.map(|best| figures.ns / best);
+        let shown = regret.map_or_else(|| "-".to_owned(), |regret| format!("{regret:.2}"));
+        let mark = if contestant.peer { " (peer)" } else { "" };
+        let p99 = if figures.p99 > 0.0 { format!("{:.0}", figures.p99) } else { "-".to_owned() };
+        println!(
+            "{:<34} {:>11.1} {p99:>11} {:>11.1} {shown:>8}",
+            format!("{}{mark}", contestant.name),
+            figures.ns,
+            figures.cpu,
+        );
+        if let Some(regret) = regret
+            && !contestant.peer
+        {
+            regrets.push(Regret { contestant: contestant.name, regret });
+        }
+    }
+}
+
+/// The worst regret of each of ours.
+pub(crate) fn conclude(regrets: &[Regret]) {
+    let mut worst = BTreeMap::new();
+    for Regret { contestant, regret } in regrets {
+        let entry: &mut (f64, usize) = worst.entry(contestant).or_default();
+        entry.0 = entry.0.max(*regret);
+        entry.1 += 1;
+    }
+    println!("\nworst regret against the best peer of each cell");
+    for (contestant, (regret, cells)) in worst {
+        println!("{contestant:<34} {regret:>8.2} in {cells} cells");
+    }
+}

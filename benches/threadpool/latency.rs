@@ -1,0 +1,146 @@
+//! How long a task waits that finds the pool asleep.
+
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use machine::clock::now;
+use stanchion_threadpool::strategy::{IdleQueue, SingleLock, WorkStealing};
+
+use crate::contest::{Figures, Workload};
+use crate::pools::{ours, processor_time, rayon, tokio};
+
+/// Runs so many items, one after the other, each of which says how long it took; with `idle` between them.
+fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) -> Figures {
+    let items = items.max(3);
+    for _ in 0..3 {
+        item();
+        thread::sleep(idle);
+    }
+    let cpu = processor_time();
+    let mut nanos: Vec<u64> = (0..items)
+        .map(|_| {
+            let nanos = item();
+            thread::sleep(idle);
+            nanos
+        })
+        .collect();
+    let cpu = processor_time() - cpu;
+    nanos.sort_unstable();
+    Figures {
+        ns: nanos[items / 2] as f64,
+        p99: nanos[items * 99 / 100] as f64,
+        cpu: cpu.as_secs_f64() * 1e9 / items as f64,
+    }
+}
+
+/// From the call that creates a task to its first instruction. The caller sleeps meanwhile, as somebody would who waits for it.
+fn first(items: usize, idle: Duration, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Figures {
+    static STARTED: AtomicU64 = AtomicU64::new(0);
+    latencies(items, idle, || {
+        STARTED.store(0, Relaxed);
+        let waiting = thread::current();
+        let begin = now();
+        spawn(Box::new(move || {
+            STARTED.store(now().nanos_since(begin).max(1), Release);
+            waiting.unpark();
+        }));
+        while STARTED.load(Acquire) == 0 {
+            thread::park();
+        }
+        STARTED.load(Relaxed)
+    })
+}
+
+/// The first task of a pool that has been idle for so many microseconds.
+pub(crate) fn first_after(micros: u64) -> Workload {
+    macro_rules! after {
+        ($idle:expr, $name:expr, $items:expr) => {
+            Workload { name: $name, items: $items, threads: &[2], contestants: Vec::new() }
+                .ours("work stealing", |threads, items| {
+                    let pool = ours::<WorkStealing>(threads);
+                    first(items, $idle, |task| pool.spawn(task))
+                })
+                .ours("idle queue", |threads, items| {
+                    let pool = ours::<IdleQueue>(threads);
+                    first(items, $idle, |task| pool.spawn(task))
+                })
+                .ours("single lock", |threads, items| {
+                    let pool = ours::<SingleLock>(threads);
+                    first(items, $idle, |task| pool.spawn(task))
+                })
+                .peer("rayon", |threads, items| {
+                    let pool = rayon(threads);
+                    first(items, $idle, |task| pool.spawn(task))
+                })
+                .peer("tokio", |threads, items| {
+                    let runtime = tokio(threads);
+                    first(items, $idle, |task| {
+                        runtime.spawn(async move { task() });
+                    })
+                })
+                .peer("threadpool", |threads, items| {
+                    let pool = peer_threadpool::ThreadPool::new(threads);
+                    first(items, $idle, |task| pool.execute(task))
+                })
+        };
+    }
+    match micros {
+        100 => after!(Duration::from_micros(100), "first task after 100 us", 1_000),
+        _ => after!(Duration::from_millis(10), "first task after 10 ms", 100),
+    }
+}
+
+/// So many tasks at once on a pool of as many threads: from the first call until all have started, each on a thread of its own, as each waits for the
+/// others.
+fn all_started(threads: usize, items: usize, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Figures {
+    latencies(items, Duration::from_millis(1), || {
+        // Leaked: the last task may still look at it.
+        let started: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
+        let done: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
+        let waiting = thread::current();
+        let begin = now();
+        for _ in 0..threads {
+            let waiting = waiting.clone();
+            spawn(Box::new(move || {
+                if started.fetch_add(1, AcqRel) + 1 == threads {
+                    done.store(now().nanos_since(begin).max(1), Release);
+                    waiting.unpark();
+                }
+                let patience = Instant::now();
+                while started.load(Acquire) < threads
+                    && patience.elapsed() < Duration::from_secs(10)
+                {
+                    thread::yield_now();
+                }
+            }));
+        }
+        while done.load(Acquire) == 0 {
+            thread::park();
+        }
+        done.load(Relaxed)
+    })
+}
+
+pub(crate) fn burst() -> Workload {
+    Workload { name: "burst, all started", items: 300, threads: &[2, 8], contestants: Vec::new() }
+        .ours("work stealing", |threads, items| {
+            let pool = ours::<WorkStealing>(threads);
+            all_started(threads, items, |task| pool.spawn(task))
+        })
+        .ours("idle queue", |threads, items| {
+            let pool = ours::<IdleQueue>(threads);
+            all_started(threads, items, |task| pool.spawn(task))
+        })
+        .peer("rayon", |threads, items| {
+            let pool = rayon(threads);
+            all_started(threads, items, |task| pool.spawn(task))
+        })
+        .peer("threadpool", |threads, items| {
+            let pool = peer_threadpool::ThreadPool::new(threads);
+            all_started(threads, items, |task| pool.execute(task))
+        })
+}

@@ -1,0 +1,51 @@
+//! `stanchion-threadpool` and its peers: `cargo bench -p benches --bench threadpool`.
+//!
+//! A *workload* is a number of items, done by a pool of so many threads: a fork, a task. In each round every contestant does it once, on a pool of its own
+//! that has done it once before; the next round goes in the other order. Figures are medians of the rounds.
+//!
+//! | column | meaning |
+//! | --- | --- |
+//! | `ns/item` | the time of the run by the items; for latencies the median of the items |
+//! | `p99` | of the items of a latency |
+//! | `CPU` | processor time of the process by the items, in ns |
+//! | `regret` | `ns/item` by that of the best peer in the same cell: below 1 we win |
+//!
+//! ```text
+//! cargo bench -p benches --bench threadpool -- [FILTER]... [--rounds N] [--scale PERCENT]
+//! ```
+//!
+//! A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or `2 threads`. `--scale 10` does a tenth of the items.
+
+mod contest;
+mod joins;
+mod latency;
+mod load;
+mod pools;
+mod tasks;
+
+use contest::{Options, run};
+
+fn main() {
+    let options = match Options::from_arguments(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(refusal) => {
+            eprintln!("{refusal}");
+            std::process::exit(2);
+        }
+    };
+    let mut regrets = Vec::new();
+    for workload in [
+        joins::tree(),
+        joins::fib(),
+        tasks::null(),
+        tasks::outside(),
+        latency::first_after(100),
+        latency::first_after(10_000),
+        latency::burst(),
+        load::crowded(),
+        load::idle(),
+    ] {
+        run(&workload, &options, &mut regrets);
+    }
+    contest::conclude(&regrets);
+}

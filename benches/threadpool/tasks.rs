@@ -1,0 +1,204 @@
+//! What a task costs that nobody waits for: created by a task (the paper's null threads), and from outside.
+
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicIsize, AtomicUsize,
+    Ordering::{AcqRel, Relaxed},
+};
+use std::thread::Thread;
+
+use stanchion_threadpool::strategy::{
+    IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, Strategy, WorkStealing,
+};
+
+use crate::contest::{Figures, Workload};
+use crate::pools::{forte, ours, per_item, rayon, tokio};
+
+/// Threads of tasks that create each other, and who waits for their end.
+struct Chains {
+    /// How many tasks are to be created, by each of the chains.
+    each: usize,
+    running: AtomicUsize,
+    waiting: Thread,
+}
+
+impl Chains {
+    fn new(chains: usize, items: usize) -> &'static Self {
+        // It is used until the last task has ended, which is after the wait for it has.
+        Box::leak(Box::new(Self {
+            each: items / chains,
+            running: AtomicUsize::new(chains),
+            waiting: std::thread::current(),
+        }))
+    }
+
+    fn end(&self) {
+        if self.running.fetch_sub(1, AcqRel) == 1 {
+            self.waiting.unpark();
+        }
+    }
+
+    fn wait(&self) {
+        while self.running.load(Relaxed) > 0 {
+            std::thread::park();
+        }
+    }
+}
+
+/// Each initial task creates one and ends; that creates one and ends.
+fn null_on(threads: usize, items: usize, begin: impl Fn(&'static Chains)) -> Figures {
+    let run = |items| {
+        let chains = Chains::new(threads, items);
+        for _ in 0..threads {
+            begin(chains);
+        }
+        chains.wait();
+    };
+    run(items / 10 + threads);
+    per_item(items, || run(items))
+}
+
+fn null_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
+    fn task(chains: &'static Chains, left: usize) {
+        if left == 0 {
+            chains.end();
+        } else {
+            stanchion_threadpool::spawn(move || task(chains, left - 1));
+        }
+    }
+    let pool = ours::<S>(threads);
+    null_on(threads, items, |chains| pool.spawn(move || task(chains, chains.each)))
+}
+
+fn null_rayon(threads: usize, items: usize) -> Figures {
+    fn task(chains: &'static Chains, left: usize) {
+        if left == 0 {
+            chains.end();
+        } else {
+            rayon::spawn(move || task(chains, left - 1));
+        }
+    }
+    let pool = rayon(threads);
+    null_on(threads, items, |chains| pool.spawn(move || task(chains, chains.each)))
+}
+
+fn null_tokio(threads: usize, items: usize) -> Figures {
+    // A future that names its own type needs to be told that it is one.
+    fn task(chains: &'static Chains, left: usize) -> impl Future<Output = ()> + Send {
+        async move {
+            if left == 0 {
+                chains.end();
+            } else {
+                tokio::spawn(boxed(chains, left - 1));
+            }
+        }
+    }
+    fn boxed(
+        chains: &'static Chains,
+        left: usize,
+    ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(task(chains, left))
+    }
+    let runtime = tokio(threads);
+    null_on(threads, items, |chains| {
+        runtime.spawn(boxed(chains, chains.each));
+    })
+}
+
+fn null_forte(threads: usize, items: usize) -> Figures {
+    fn task(worker: &forte::Worker, chains: &'static Chains, left: usize) {
+        if left == 0 {
+            chains.end();
+        } else {
+            worker.spawn(move |worker| task(worker, chains, left - 1));
+        }
+    }
+    let pool = forte(threads);
+    null_on(threads, items, |chains| {
+        pool.spawn(move |worker| task(worker, chains, chains.each));
+    })
+}
+
+pub(crate) fn null() -> Workload {
+    Workload { name: "null tasks", items: 1_000_000, threads: &[1, 2, 64], contestants: Vec::new() }
+        .ours("single lock", null_ours::<SingleLock>)
+        .ours("multiple locks", null_ours::<MultipleLocks>)
+        .ours("local free list", null_ours::<LocalFreeList>)
+        .ours("idle queue", null_ours::<IdleQueue>)
+        .ours("local ready queues", null_ours::<LocalReadyQueue>)
+        .ours("work stealing", null_ours::<WorkStealing>)
+        .peer("rayon", null_rayon)
+        .peer("tokio", null_tokio)
+        .peer("forte", null_forte)
+}
+
+/// Tasks that only count, from one thread that is none of the pool's.
+fn outside_on(items: usize, spawn: impl Fn(Tally)) -> Figures {
+    let run = |items: usize| {
+        let shared = Arc::new((AtomicIsize::new(items as isize), std::thread::current()));
+        for _ in 0..items {
+            spawn(Tally(Arc::as_ptr(&shared)));
+        }
+        while shared.0.load(Relaxed) > 0 {
+            std::thread::park();
+        }
+        // The last task may still look at it.
+        std::mem::forget(shared);
+    };
+    run(items / 10);
+    per_item(items, || run(items))
+}
+
+/// One task's part of the count.
+struct Tally(*const (AtomicIsize, Thread));
+
+// SAFETY: what it points to is shared, and lives for ever.
+unsafe impl Send for Tally {}
+
+impl Tally {
+    fn count(self) {
+        // SAFETY: never dropped.
+        let shared = unsafe { &*self.0 };
+        if shared.0.fetch_sub(1, AcqRel) == 1 {
+            shared.1.unpark();
+        }
+    }
+}
+
+fn outside_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
+    let pool = ours::<S>(threads);
+    outside_on(items, |tally| pool.spawn(move || tally.count()))
+}
+
+pub(crate) fn outside() -> Workload {
+    Workload {
+        name: "tasks from outside",
+        items: 1_000_000,
+        threads: &[2],
+        contestants: Vec::new(),
+    }
+    .ours("single lock", outside_ours::<SingleLock>)
+    .ours("multiple locks", outside_ours::<MultipleLocks>)
+    .ours("local free list", outside_ours::<LocalFreeList>)
+    .ours("idle queue", outside_ours::<IdleQueue>)
+    .ours("local ready queues", outside_ours::<LocalReadyQueue>)
+    .ours("work stealing", outside_ours::<WorkStealing>)
+    .peer("rayon", |threads, items| {
+        let pool = rayon(threads);
+        outside_on(items, |tally| pool.spawn(move || tally.count()))
+    })
+    .peer("tokio", |threads, items| {
+        let runtime = tokio(threads);
+        outside_on(items, |tally| {
+            runtime.spawn(async move { tally.count() });
+        })
+    })
+    .peer("threadpool", |threads, items| {
+        let pool = peer_threadpool::ThreadPool::new(threads);
+        outside_on(items, |tally| pool.execute(move || tally.count()))
+    })
+    .peer("forte", |threads, items| {
+        let pool = forte(threads);
+        outside_on(items, |tally| pool.spawn(move |_| tally.count()))
+    })
+}

@@ -1,0 +1,319 @@
+//! A future on a pool: one allocation with its state, itself, and then its output.
+//!
+//! It is owned by its handle, its wakers, the task that will run it, and, once it has waited, by its seat (`held.rs`). So the future lives until it is done, whoever
+//! forgets it, and is done when the pool has ended at the latest.
+//!
+//! # Invariants
+//!
+//! 1. `Stage::Future` is not moved: it is dropped where it is.
+//! 2. Nothing that runs here unwinds: what others wrote is called inside of `catch_unwind`.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::ptr;
+use core::task::{Context, Poll, Waker};
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::task::Wake;
+
+use super::held::Abort;
+use super::shared::{Finished, Shared};
+use crate::job::{self, Fate};
+use crate::latch::Latch;
+use crate::pool::{Owner, set};
+use crate::registry::{Core, Order};
+use crate::worker::Worker;
+
+/// Why there is no output.
+pub(super) enum Failure {
+    Cancelled,
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// How whoever waits for a future is told.
+pub(super) enum Listener {
+    Waker(Waker),
+    /// A thread that waits for the latch, which is alive until it is set.
+    Latch(*const Latch, Owner),
+}
+
+// SAFETY: a latch is set from any thread, once, while its owner waits.
+unsafe impl Send for Listener {}
+
+struct Body<F: Future> {
+    stage: Stage<F>,
+    /// The seat that holds it, and the number there.
+    held: Option<(usize, usize)>,
+}
+
+enum Stage<F: Future> {
+    /// Invariant 1.
+    Future(F),
+    Done(Result<F::Output, Failure>),
+    Gone,
+}
+
+pub(super) struct Task<F: Future> {
+    core: Arc<dyn Core>,
+    shared: Shared<Body<F>, Listener>,
+}
+
+/// A task as its handle sees it, which knows the type of the output only.
+pub(super) trait Handled<T>: Abort {
+    fn is_done(&self) -> bool;
+
+    /// As [`Shared::listen`].
+    ///
+    /// # Safety
+    ///
+    /// The caller has the handle; a latch is waited for, if this returns true.
+    unsafe fn listen(&self, listener: Listener) -> bool;
+
+    /// Takes the output.
+    ///
+    /// # Safety
+    ///
+    /// It is done; the caller has the handle, and calls this once.
+    unsafe fn take(&self) -> Result<T, Failure>;
+
+    /// As [`Shared::detach`]; drops the output, if it is there.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the handle, has not taken the output, and gives the handle up.
+    unsafe fn detach(&self);
+
+    fn core(&self) -> &dyn Core;
+}
+
+impl<F> Task<F>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    /// Makes a task of a future, and puts it among the ready ones.
+    pub(super) fn spawn(core: Arc<dyn Core>, future: F) -> Arc<Self> {
+        let body = Body { stage: Stage::Future(future), held: None };
+        let task = Arc::new(Self { core, shared: Shared::new(body) });
+        task.clone().schedule(Order::Usual);
+        task
+    }
+
+    /// Creates the task of the pool that runs this.
+    fn schedule(self: Arc<Self>, order: Order) {
+        Worker::with_current(|current| {
+            match current.filter(|worker| worker.belongs_to(self.core.common())) {
+                // SAFETY: it borrows nothing, and is `Send`.
+                Some(worker) => unsafe { worker.create(order, move |w, fate| self.run(w, fate)) },
+                None => {
+                    // The other may run and be gone before `create` returns.
+                    let owner = self.clone();
+                    self.schedule_outside(&*owner.core, order);
+                }
+            }
+        });
+    }
+
+    /// Creates it where those do who are no workers.
+    fn schedule_outside(self: Arc<Self>, core: &dyn Core, order: Order) {
+        let mut task = Some(self);
+        core.create(None, order, &mut |block| {
+            if let Some(task) = task.take() {
+                // SAFETY: it borrows nothing, and is `Send`.
+                unsafe { job::fill(block, move |w, fate| task.run(w, fate)) };
+            }
+        });
+    }
+
+    /// What the task of the pool does.
+    fn run(self: Arc<Self>, worker: &Worker, fate: Fate) {
+        // SAFETY: this is the task that was owed: each `true` of `wake`, `abort` and `pause`, and `new`, is followed by one `schedule`.
+        let goes_on = unsafe { self.shared.begin() };
+        if !goes_on || fate == Fate::Dropped {
+            return self.finish(worker, Err(Failure::Cancelled));
+        }
+        let waker = Waker::from(self.clone());
+        match panic::catch_unwind(AssertUnwindSafe(|| self.poll(&waker))) {
+            Ok(Poll::Ready(output)) => self.finish(worker, Ok(output)),
+            Err(payload) => self.finish(worker, Err(Failure::Panicked(payload))),
+            Ok(Poll::Pending) if !self.hold(worker) => {
+                self.finish(worker, Err(Failure::Cancelled));
+            }
+            Ok(Poll::Pending) => {
+                // SAFETY: this runs it, and is through with it.
+                if unsafe { self.shared.pause() } {
+                    // It has a long way: in the worker's own queue it could come back for ever before another's task.
+                    self.schedule_outside(worker.core(), Order::Last);
+                }
+            }
+        }
+    }
+
+    fn poll(&self, waker: &Waker) -> Poll<F::Output> {
+        let poll = |body: *mut Body<F>| {
+            // SAFETY: this runs it, so the body is its own.
+            let Stage::Future(future) = (unsafe { &mut (*body).stage }) else {
+                unreachable!("a future that is not done is there");
+            };
+            // SAFETY: Invariant 1.
+            let future = unsafe { Pin::new_unchecked(future) };
+            future.poll(&mut Context::from_waker(waker))
+        };
+        // SAFETY: as above.
+        unsafe { self.shared.body(poll) }
+    }
+
+    /// Has the worker's seat hold it, if none does yet. False, if the pool holds nothing any more.
+    fn hold(self: &Arc<Self>, worker: &Worker) -> bool {
+        // SAFETY: called by who runs it; so below.
+        if unsafe { self.shared.body(|body| (*body).held.is_some()) } {
+            return true;
+        }
+        let held = worker.common().seat(worker.index()).futures.hold(self.clone());
+        let place = held.map(|number| (worker.index(), number));
+        // SAFETY: as above.
+        unsafe { self.shared.body(|body| (*body).held = place) };
+        held.is_some()
+    }
+
+    /// Drops the future, leaves `outcome` in its place, and tells whoever waits.
+    fn finish(self: Arc<Self>, worker: &Worker, outcome: Result<F::Output, Failure>) {
+        let common = worker.common();
+        let drop_it = |body: *mut Body<F>| {
+            // SAFETY: called by who runs it, so the body is its own; so below.
+            let stage = unsafe { &raw mut (*body).stage };
+            let dropped = panic::catch_unwind(AssertUnwindSafe(|| {
+                // SAFETY: it is not used again: it is overwritten.
+                unsafe { ptr::drop_in_place(stage) };
+            }));
+            // SAFETY: what was there is gone, also if its drop has unwound.
+            unsafe { ptr::write(stage, Stage::Gone) };
+            dropped
+        };
+        // SAFETY: as above.
+        let dropped = unsafe { self.shared.body(drop_it) };
+        let outcome = match (outcome, dropped) {
+            (outcome, Ok(())) => outcome,
+            (Ok(output), Err(payload)) => {
+                common.contain(|| drop(output));
+                Err(Failure::Panicked(payload))
+            }
+            (Err(failure), Err(payload)) => {
+                common.panicked(payload);
+                Err(failure)
+            }
+        };
+        let leave = |body: *mut Body<F>| {
+            // SAFETY: as above.
+            let body = unsafe { &mut *body };
+            body.stage = Stage::Done(outcome);
+            body.held.take()
+        };
+        // SAFETY: as above.
+        let held = unsafe { self.shared.body(leave) };
+        if let Some((seat, number)) = held {
+            common.seat(seat).futures.release(number);
+        }
+        // SAFETY: this runs it; the body is touched only where it is said to be detached.
+        match unsafe { self.shared.finish() } {
+            Finished::Unheard => {}
+            Finished::Heard(Listener::Waker(waker)) => common.contain(|| waker.wake()),
+            Finished::Heard(Listener::Latch(latch, owner)) => {
+                // SAFETY: its owner waits for it, and it is told once.
+                unsafe { set(latch, owner, worker) };
+            }
+            // SAFETY: Invariant 3 of the shared word: the output is ours.
+            Finished::Detached => unsafe { self.discard() },
+        }
+    }
+
+    /// Drops the output. What it panicked with concerns nobody who waits.
+    ///
+    /// # Safety
+    ///
+    /// It is done, and the output is the caller's.
+    unsafe fn discard(&self) {
+        let common = self.core.common();
+        // SAFETY: the caller's promise.
+        match unsafe { self.take() } {
+            Ok(output) => common.contain(|| drop(output)),
+            Err(Failure::Panicked(payload)) => common.panicked(payload),
+            Err(Failure::Cancelled) => {}
+        }
+    }
+}
+
+impl<F> Wake for Task<F>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn wake(self: Arc<Self>) {
+        if self.shared.wake() {
+            self.schedule(Order::Last);
+        }
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.shared.wake() {
+            self.clone().schedule(Order::Last);
+        }
+    }
+}
+
+impl<F> Abort for Task<F>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn abort(self: Arc<Self>) {
+        if self.shared.abort() {
+            self.schedule(Order::Last);
+        }
+    }
+}
+
+impl<F> Handled<F::Output> for Task<F>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn is_done(&self) -> bool {
+        self.shared.is_done()
+    }
+
+    unsafe fn listen(&self, listener: Listener) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.shared.listen(listener) }
+    }
+
+    unsafe fn take(&self) -> Result<F::Output, Failure> {
+        let take = |body: *mut Body<F>| {
+            // SAFETY: it is done, and the output is the caller's.
+            let stage = unsafe { &mut (*body).stage };
+            let Stage::Done(outcome) = stage else {
+                unreachable!("what is done has one outcome");
+            };
+            // SAFETY: it is overwritten, so it is read once. The whole stage is as large as the future, which need not be copied.
+            let outcome = unsafe { ptr::read(outcome) };
+            // SAFETY: nothing that is to be dropped is there any more.
+            unsafe { ptr::write(stage, Stage::Gone) };
+            outcome
+        };
+        // SAFETY: as above.
+        unsafe { self.shared.body(take) }
+    }
+
+    unsafe fn detach(&self) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.shared.detach() } {
+            // SAFETY: Invariant 3 of the shared word: the output is ours.
+            unsafe { self.discard() };
+        }
+    }
+
+    fn core(&self) -> &dyn Core {
+        &*self.core
+    }
+}

@@ -1,0 +1,229 @@
+//! Who waits for whom: what must not deadlock, and how deep the stack may become.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+
+use stanchion_threadpool::strategy::{SingleLock, Strategy, WorkStealing};
+use stanchion_threadpool::{
+    MOST_NESTED, Scope, ThreadPool, ThreadPoolBuilder, Wait, blocking, join, scope, spawn,
+};
+
+const WAITS: [Wait; 4] = [Wait::Any, Wait::Leapfrog, Wait::Isolated, Wait::Park];
+
+fn pool<S: Strategy>(threads: usize, wait: Wait) -> ThreadPool<S> {
+    ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .wait(wait)
+        .idle_spin(Duration::from_micros(1))
+        .build()
+        .unwrap()
+}
+
+/// Work that takes long enough for others to take its parts.
+fn sum(n: u64) -> u64 {
+    if n < 2 {
+        std::thread::yield_now();
+        return n;
+    }
+    let (a, b) = join(|| sum(n / 2), || sum(n - n / 2));
+    a + b
+}
+
+/// rayon#592: a task holds a mutex while it waits for a fork, and another task that wants the mutex runs on top of it.
+fn mutex_across_join<S: Strategy>(wait: Wait) {
+    let pool = pool::<S>(3, wait);
+    let total = Mutex::new(0);
+    pool.scope(|s| {
+        for _ in 0..40 {
+            s.spawn(|_| {
+                let mut total = total.lock().unwrap();
+                *total += sum(64);
+            });
+        }
+    });
+    assert_eq!(total.into_inner().unwrap(), 40 * 64);
+    pool.shutdown();
+}
+
+#[test]
+fn rayon_592_a_mutex_may_be_held_across_join_when_isolated() {
+    for wait in [Wait::Isolated, Wait::Park] {
+        mutex_across_join::<WorkStealing>(wait);
+        mutex_across_join::<SingleLock>(wait);
+    }
+}
+
+thread_local! {
+    static ABOVE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Runs `body` one task deeper, and notes how deep that is.
+fn deeper(deepest: &AtomicUsize, body: impl FnOnce()) {
+    let above = ABOVE.get() + 1;
+    ABOVE.set(above);
+    deepest.fetch_max(above, SeqCst);
+    body();
+    ABOVE.set(above - 1);
+}
+
+/// rayon#854: each task that waits runs another one on top of itself, which waits as well: the stack is as deep as there are tasks.
+#[test]
+fn rayon_854_tasks_above_each_other_are_bounded() {
+    for wait in WAITS {
+        let pool = pool::<WorkStealing>(2, wait);
+        let deepest = AtomicUsize::new(0);
+        pool.scope(|s| {
+            for _ in 0..5_000 {
+                s.spawn(|_| {
+                    deeper(&deepest, || {
+                        scope(|s| s.spawn(|_| deeper(&deepest, || assert_eq!(sum(4), 4))));
+                    });
+                });
+            }
+        });
+        // Each of the nested ones may have begun one more task of its own scope.
+        let most = match wait {
+            Wait::Any => MOST_NESTED + 2,
+            Wait::Leapfrog | Wait::Isolated | Wait::Park => 2,
+        };
+        // What waits for the outermost scope is no task that counts itself.
+        assert!(
+            deepest.load(SeqCst) <= most,
+            "{wait:?}: {} above each other",
+            deepest.load(SeqCst)
+        );
+        pool.shutdown();
+    }
+}
+
+fn descend<'s>(scope_: &Scope<'s>, levels: usize, reached: &'s AtomicUsize) {
+    scope_.spawn(move |_| {
+        reached.fetch_add(1, SeqCst);
+        if levels > 0 {
+            scope(|s| descend(s, levels - 1, reached));
+        }
+    });
+}
+
+/// A program that nests deeper than a worker helps: each wait must still find its own task.
+#[test]
+fn scopes_nest_deeper_than_a_worker_helps() {
+    for wait in WAITS {
+        for threads in [1, 3] {
+            let pool = pool::<WorkStealing>(threads, wait);
+            let reached = AtomicUsize::new(0);
+            pool.scope(|s| descend(s, 3 * MOST_NESTED, &reached));
+            assert_eq!(reached.into_inner(), 3 * MOST_NESTED + 1, "{wait:?}, {threads}");
+            pool.shutdown();
+        }
+    }
+}
+
+fn to_and_fro(here: &ThreadPool, there: &ThreadPool, levels: usize) -> usize {
+    if levels == 0 { 0 } else { 1 + there.install(|| to_and_fro(there, here, levels - 1)) }
+}
+
+#[test]
+fn two_pools_install_into_each_other() {
+    for wait in WAITS {
+        let (one, two) = (pool(1, wait), pool(1, wait));
+        assert_eq!(one.install(|| to_and_fro(&one, &two, 20)), 20, "{wait:?}");
+        two.shutdown();
+        one.shutdown();
+    }
+}
+
+#[test]
+fn a_worker_waits_in_the_scope_and_the_broadcast_of_another_pool() {
+    for wait in WAITS {
+        let (one, two) = (pool::<WorkStealing>(1, wait), pool::<WorkStealing>(2, wait));
+        let total = AtomicUsize::new(0);
+        one.install(|| {
+            two.in_place_scope(|s| {
+                for _ in 0..10 {
+                    s.spawn(|_| {
+                        total.fetch_add(one.install(|| 1), SeqCst);
+                    });
+                }
+            });
+            let indices = two.broadcast(|worker| {
+                let index = worker.index();
+                one.install(move || index)
+            });
+            assert_eq!(indices, [0, 1]);
+        });
+        assert_eq!(total.into_inner(), 10);
+        two.shutdown();
+        one.shutdown();
+    }
+}
+
+/// bevy#6941: a burst of k tasks must start k workers without one waking the next only when it has run its own.
+#[test]
+fn bevy_6941_a_burst_reaches_all_workers() {
+    for wait in WAITS {
+        let pool = pool::<WorkStealing>(4, wait);
+        for _ in 0..100 {
+            // Each task waits for all others: fewer than four workers would wait for ever.
+            let barrier = Arc::new(Barrier::new(5));
+            for _ in 0..4 {
+                let barrier = barrier.clone();
+                pool.spawn(move || drop(barrier.wait()));
+            }
+            barrier.wait();
+        }
+        pool.shutdown();
+    }
+}
+
+/// The same from a worker, which becomes one of the four.
+#[test]
+fn a_burst_from_a_worker_reaches_all_workers() {
+    let pool = pool::<WorkStealing>(4, Wait::Any);
+    for _ in 0..100 {
+        pool.install(|| {
+            let barrier = Arc::new(Barrier::new(4));
+            for _ in 0..3 {
+                let barrier = barrier.clone();
+                spawn(move || drop(barrier.wait()));
+            }
+            barrier.wait();
+        });
+    }
+    pool.shutdown();
+}
+
+/// A spare that is not needed sleeps longer than the worker does: the wake-up for a task must not go to the spare.
+#[test]
+fn a_wake_up_is_not_taken_by_a_spare_that_is_not_needed() {
+    for wait in WAITS {
+        let pool = pool::<WorkStealing>(1, wait);
+        pool.install(|| blocking(|| ()));
+        for _ in 0..50 {
+            assert_eq!(pool.install(|| 1), 1);
+            // Until all are asleep, as they are most of the time.
+            while pool.metrics().asleep == 0 {
+                std::thread::yield_now();
+            }
+        }
+        pool.shutdown();
+    }
+}
+
+#[test]
+fn blocked_workers_are_replaced_and_the_spares_go_again() {
+    let pool = pool::<WorkStealing>(2, Wait::Any);
+    for _ in 0..20 {
+        let barrier = Barrier::new(8);
+        pool.scope(|s| {
+            for _ in 0..8 {
+                s.spawn(|_| drop(blocking(|| barrier.wait())));
+            }
+        });
+        assert_eq!(pool.broadcast(|_| ()).len(), 2);
+    }
+    assert_eq!(pool.metrics().lent, 0);
+    pool.shutdown();
+}

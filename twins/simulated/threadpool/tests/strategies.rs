@@ -1,0 +1,122 @@
+//! The strategies on simulated machines: the paper's null threads on its own computer, and every task run once where threads outnumber processors.
+
+use machine::sync::Arc;
+use machine::thread;
+use machine::wait::{Patient, Spin, WaitPolicy, retry_until};
+use stanchion_competitive::RawPolicyMutex;
+use stanchion_simulator::{Arena, Machine, Simulation, Time, machines};
+use stanchion_spin::{TestAndSet, contention::Ethernet};
+use stanchion_threadpool_simulated::strategy::{
+    Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock, TwoChoices,
+};
+use stanchion_threadpool_simulated::{Place, Plan, Strategy, Task};
+
+/// Addresses must not depend on this process.
+#[global_allocator]
+static ARENA: Arena = Arena;
+
+/// The paper's lock: Ethernet's backoff, and threads that have a processor each.
+type Paper = TestAndSet<Ethernet, Spin>;
+
+/// The next task, however long it takes.
+fn next<S: Strategy, W: WaitPolicy>(
+    strategy: &S,
+    place: &Place,
+    mut finished: Option<Task>,
+) -> Option<Task> {
+    loop {
+        let task = strategy.next(place, finished.take(), &mut None);
+        if task.is_some() {
+            return task;
+        }
+        strategy.idle(place);
+        retry_until(|| strategy.is_ready(place).then_some(()), &mut W::start());
+    }
+}
+
+/// Each of so many places begins with one task; each task creates one and finishes. Every place runs `each`.
+fn scene<S: Strategy, W: WaitPolicy>(places: usize, each: usize) {
+    let strategy = Arc::new(S::new(&Plan::new(places)));
+    strategy.label();
+    let threads: Vec<_> = (0..places)
+        .map(|index| {
+            let strategy = strategy.clone();
+            thread::spawn(move || {
+                // SAFETY: the only one of this number for this strategy.
+                let place = unsafe { Place::new(index) };
+                let _ = strategy.create(Some(&place), |_| {});
+                let mut task = None;
+                for _ in 0..each {
+                    task = next::<S, W>(&strategy, &place, task);
+                    let _ = strategy.create(Some(&place), |_| {});
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("a place"));
+    assert_eq!(strategy.len(), places, "as many as there were at first");
+}
+
+fn simulated(machine: &Machine, body: impl FnOnce() + 'static) -> Time {
+    let run = Simulation::new(machine.clone()).seed(1).run(body);
+    run.unwrap_or_else(|failure| panic!("{}: {failure}", machine.name)).statistics.elapsed
+}
+
+/// Microseconds from task to task on the Symmetry, without what it takes to start the places.
+fn null_threads<S: Strategy>(places: usize) -> f64 {
+    let machine = machines::symmetry_a(20);
+    let time = |each| simulated(&machine, move || scene::<S, Spin>(places, each)).as_nanos();
+    let each = 720 / places;
+    (time(2 * each) - time(each)) as f64 / 1_000.0 / (places * each) as f64
+}
+
+/// What section 3.6 says of figures 3.1 and 3.2. The simulated machine charges for what is shared, not for the instructions in between, so the central
+/// queues do not part as they do in the paper where few processors share them.
+#[test]
+fn null_threads_on_the_papers_computer() {
+    println!("places  single multiple    local     idle   random (microseconds a task)");
+    let row = |places| {
+        let row = [
+            null_threads::<SingleLock<Paper>>(places),
+            null_threads::<MultipleLocks<Paper>>(places),
+            null_threads::<LocalFreeList<Paper>>(places),
+            null_threads::<IdleQueue<Paper>>(places),
+            null_threads::<LocalReadyQueue<Paper, Fifo, Random>>(places),
+        ];
+        println!("{places:6} {}", row.map(|micros| format!("{micros:7.2}")).join("  "));
+        row
+    };
+    let [single, multiple, local, idle, random] = row(1);
+    assert!(
+        multiple > 1.5 * single,
+        "locking each structure separately results in a much higher latency"
+    );
+    assert!(local < multiple && idle < multiple, "not locking what is local is crucial");
+    assert!(local < idle, "even the check for idle processors increases the cost");
+    assert!(random < multiple);
+
+    let [central @ .., random] = row(18);
+    for central in central {
+        assert!(central > 5.0 * random, "only local ready queues support high rates of creation");
+        assert!(central > 0.8 * single, "a central queue's rate does not grow with the processors");
+    }
+}
+
+/// More places than processors, slices that end in the middle of everything, and a lock that sleeps: nobody waits for ever, and two runs are the same.
+#[test]
+fn places_outnumber_processors() {
+    fn run<S: Strategy>() {
+        for seed in 0..4 {
+            let mut machine = machines::modern(2);
+            machine.scheduling.quantum = Time::nanos(4_000 + 1_237 * seed);
+            let time = || simulated(&machine, || scene::<S, Patient>(5, 40));
+            assert_eq!(time(), time());
+        }
+    }
+    run::<SingleLock>();
+    run::<MultipleLocks>();
+    run::<LocalFreeList>();
+    run::<IdleQueue>();
+    run::<LocalReadyQueue>();
+    run::<LocalReadyQueue<RawPolicyMutex, Fifo, TwoChoices>>();
+}
