@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use machine::topology;
 
+use crate::common::{Behaviour, Common, IndexHandler, PanicHandler};
 use crate::error::BuildError;
 use crate::pool::ThreadPool;
-use crate::registry::{Behaviour, Common, IndexHandler, PanicHandler, Registry};
+use crate::registry::Registry;
 use crate::roster::Roster;
 use crate::sleeping::MOST_WORKERS;
 use crate::strategy::{Plan, Strategy};

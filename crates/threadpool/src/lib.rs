@@ -4,6 +4,8 @@ mod biased;
 mod blocking;
 mod broadcast;
 mod builder;
+mod closing;
+mod common;
 mod control_block;
 mod deferred;
 mod ending;

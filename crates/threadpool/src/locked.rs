@@ -17,9 +17,20 @@ impl<L: RawMutex, T> Locked<L, T> {
     pub(crate) fn with<R>(&self, section: impl FnOnce(&mut T) -> R) -> R {
         let held = self.0.lock();
         held.with_mut(|value| {
-            // SAFETY: the lock is held until the closure has returned, and `with` is the only way here.
+            // SAFETY: the lock is held until the closure has returned, and there is no way here without it.
             let value = unsafe { &mut *value };
             section(value)
         })
+    }
+
+    /// What `section` makes of the value, if nobody has the lock.
+    #[inline]
+    pub(crate) fn try_with<R>(&self, section: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let held = self.0.try_lock()?;
+        Some(held.with_mut(|value| {
+            // SAFETY: as in `with`.
+            let value = unsafe { &mut *value };
+            section(value)
+        }))
     }
 }

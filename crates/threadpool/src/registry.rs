@@ -1,6 +1,6 @@
 //! What the threads of a pool share, and the loop that each of them runs.
 //!
-//! [`Common`] is what is the same for every strategy; [`Registry`] adds the strategy, and is seen through [`Core`] by whoever does not know its type:
+//! [`Registry`] adds the strategy to what is [`Common`] to all pools, and is seen through [`Core`] by whoever does not know its type:
 //! the free functions, scopes, workers that wait.
 //!
 //! # A worker's life
@@ -16,32 +16,24 @@
 //! # Invariants
 //!
 //! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
-//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when nothing is ready. What its tasks
-//!    create until then it finds itself; what others create while the last one goes, and later, see `ending.rs`.
+//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when all have nothing to do
+//!    (see `closing.rs`). So all that tasks create is run; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
 
-use std::any::Any;
-use std::collections::VecDeque;
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
+use machine::atomic::Ordering;
 use machine::bomb::AbortOnUnwind;
-use machine::presence::{self, Presence};
-use machine::{clock, topology, wait};
-use stanchion_competitive::Mutex;
+use machine::{asymmetric, presence, topology};
 
+use crate::common::{Common, LEAVE, SERVE, UNSEEN};
 use crate::control_block::Task;
-use crate::ending::Ending;
-use crate::future::Held;
 use crate::job::{self, Fate};
-use crate::metrics::{Counters, Metrics, WorkerMetrics};
+use crate::metrics::{Metrics, WorkerMetrics};
 use crate::roster::Roster;
-use crate::sleeping::Sleeping;
 use crate::strategy::{Place, Strategy, Told};
-use crate::worker::{Wait, Worker};
+use crate::worker::Worker;
 
 /// Where among the ready tasks of its place a new one goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,79 +44,8 @@ pub(crate) enum Order {
     Last,
 }
 
-/// There is mail for this worker.
-const MAIL: u32 = 1;
-/// It is to end.
-const LEAVE: u32 = 2;
-/// It ends: nobody can take `LEAVE` back any more.
-const LEFT: u32 = 4;
-/// A spare is to take part.
-const SERVE: u32 = 8;
-
 /// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some looks.
 const LAST_LOOKS: u32 = 16;
-
-/// What is meant for one worker only.
-type Mail = Box<dyn FnOnce(&Worker) + Send>;
-
-pub(crate) type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
-pub(crate) type IndexHandler = dyn Fn(usize) + Send + Sync;
-
-/// How a pool behaves, apart from its strategy and its threads.
-pub(crate) struct Behaviour {
-    pub(crate) wait: Wait,
-    pub(crate) idle_spin_ns: u64,
-    pub(crate) pinned: bool,
-    pub(crate) panic_handler: Option<Box<PanicHandler>>,
-    pub(crate) start_handler: Option<Box<IndexHandler>>,
-    pub(crate) exit_handler: Option<Box<IndexHandler>>,
-}
-
-/// What belongs to one worker and is seen by others.
-pub(crate) struct Seat {
-    orders: AtomicU32,
-    mail: Mutex<VecDeque<Mail>>,
-    /// By what number the kernel's records of its thread are asked for, and one more; 0 for a seat without a thread, [`UNSEEN`] without records.
-    presence: AtomicUsize,
-    pub(crate) counters: Counters,
-    /// Futures that began to wait here.
-    pub(crate) futures: Held,
-}
-
-const UNSEEN: usize = usize::MAX;
-
-impl Seat {
-    /// Whether its thread runs, or would if it had a processor. Yes, if nobody can tell.
-    fn can_run(&self) -> bool {
-        // Relaxed: a hint.
-        match self.presence.load(Ordering::Relaxed) {
-            0 => false,
-            UNSEEN => true,
-            number => presence::of(number - 1) != Presence::Blocked,
-        }
-    }
-}
-
-/// What is shared whatever the strategy.
-pub(crate) struct Common {
-    pub(crate) sleeping: Sleeping,
-    seats: Box<[CachePadded<Seat>]>,
-    behaviour: Behaviour,
-    /// Processors that the process may use, asked for once.
-    processors: usize,
-    /// How tasks that have not begun end: a [`Fate`].
-    discards: AtomicU32,
-    panics: AtomicUsize,
-    /// Whether the threads are to end.
-    closed: AtomicU32,
-    ending: Ending,
-    /// Threads that take part.
-    members: AtomicUsize,
-    /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster knows.
-    surplus: AtomicU32,
-    first_spare: usize,
-    pub(crate) roster: Mutex<Roster>,
-}
 
 /// A registry to whoever does not know its strategy.
 pub(crate) trait Core: Send + Sync {
@@ -166,216 +87,6 @@ pub(crate) struct Registry<S> {
     strategy: S,
     /// Itself, for the threads that it starts.
     me: std::sync::Weak<Self>,
-}
-
-impl Common {
-    pub(crate) fn new(seats: usize, behaviour: Behaviour, roster: Roster) -> Self {
-        let seat = || {
-            CachePadded::new(Seat {
-                orders: AtomicU32::fresh(0),
-                mail: Mutex::new(VecDeque::new()),
-                presence: AtomicUsize::fresh(0),
-                counters: Counters::new(),
-                futures: Held::new(),
-            })
-        };
-        Self {
-            sleeping: Sleeping::new(),
-            seats: core::iter::repeat_with(seat).take(seats).collect(),
-            behaviour,
-            processors: topology::parallelism(),
-            discards: AtomicU32::fresh(0),
-            panics: AtomicUsize::fresh(0),
-            closed: AtomicU32::fresh(0),
-            ending: Ending::new(),
-            members: AtomicUsize::fresh(0),
-            surplus: AtomicU32::fresh(0),
-            first_spare: roster.regular,
-            roster: Mutex::new(roster),
-        }
-    }
-
-    pub(crate) fn wait(&self) -> Wait {
-        self.behaviour.wait
-    }
-
-    pub(crate) fn seat(&self, index: usize) -> &Seat {
-        &self.seats[index]
-    }
-
-    pub(crate) fn seats(&self) -> usize {
-        self.seats.len()
-    }
-
-    /// What becomes of a task that has not begun.
-    pub(crate) fn fate(&self) -> Fate {
-        // Relaxed: nothing is published with it.
-        if self.discards.load(Ordering::Relaxed) == 0 { Fate::Run } else { Fate::Dropped }
-    }
-
-    /// From now on tasks that have not begun are dropped.
-    pub(crate) fn discard(&self) {
-        // Relaxed: as above.
-        self.discards.store(1, Ordering::Relaxed);
-    }
-
-    /// Somebody's task or handler panicked, and nobody waits for it.
-    pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
-        // Relaxed: statistics.
-        self.panics.fetch_add(1, Ordering::Relaxed);
-        let handled =
-            panic::catch_unwind(AssertUnwindSafe(|| match &self.behaviour.panic_handler {
-                Some(handler) => handler(payload),
-                None => drop(payload),
-            }));
-        if let Err(second) = handled {
-            // Relaxed: statistics.
-            self.panics.fetch_add(1, Ordering::Relaxed);
-            // Its drop may panic as well; there is nobody left to tell.
-            core::mem::forget(second);
-        }
-    }
-
-    /// Runs `body`, whose panic concerns nobody who waits.
-    pub(crate) fn contain(&self, body: impl FnOnce()) {
-        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(body)) {
-            self.panicked(payload);
-        }
-    }
-
-    /// Puts `mail` into the seat's box and tells its worker.
-    pub(crate) fn send(&self, seat: usize, mail: Mail) {
-        self.seat(seat).mail.lock().push_back(mail);
-        self.order(seat, MAIL);
-    }
-
-    /// Tells the seat's worker to end.
-    pub(crate) fn dismiss(&self, seat: usize) {
-        self.order(seat, LEAVE);
-    }
-
-    /// Takes back that the seat's worker is to end. False, if it ends already.
-    pub(crate) fn retain(&self, seat: usize) -> bool {
-        // Relaxed: the roster's lock is held, and `may_leave` decides by the word alone.
-        let retained =
-            self.seat(seat).orders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |orders| {
-                (orders & LEFT == 0).then_some(orders & !LEAVE)
-            });
-        retained.is_ok()
-    }
-
-    /// Whether the worker, which has seen that it is to end, does.
-    fn may_leave(&self, worker: &Worker) -> bool {
-        // Relaxed: as in `retain`.
-        let left = self.seat(worker.index()).orders.fetch_update(
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-            |orders| (orders & LEAVE != 0).then_some(orders | LEFT),
-        );
-        left.is_ok()
-    }
-
-    /// Clears what the last thread of this seat was told, for the next. The roster's lock is held.
-    pub(crate) fn reset(&self, seat: usize) {
-        // Relaxed: the last thread has ended, and the next is not started. Mail stays: it is for the seat.
-        self.seat(seat).orders.fetch_and(MAIL, Ordering::Relaxed);
-    }
-
-    fn order(&self, seat: usize, order: u32) {
-        // Release: pairs with the Acquire of `orders`.
-        self.seat(seat).orders.fetch_or(order, Ordering::Release);
-        self.sleeping.tell_only(seat);
-    }
-
-    fn orders(&self, worker: &Worker) -> u32 {
-        // Acquire: pairs with the Release of `order`.
-        self.seat(worker.index()).orders.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn has_mail(&self, worker: &Worker) -> bool {
-        self.orders(worker) & MAIL != 0
-    }
-
-    /// Runs what is meant for this worker only.
-    #[inline]
-    pub(crate) fn run_mail(&self, worker: &Worker) {
-        if self.has_mail(worker) {
-            self.run_mail_now(worker);
-        }
-    }
-
-    #[cold]
-    fn run_mail_now(&self, worker: &Worker) {
-        let seat = self.seat(worker.index());
-        // Before the box is emptied, so that what comes later is not forgotten. Relaxed: the box has a lock.
-        seat.orders.fetch_and(!MAIL, Ordering::Relaxed);
-        loop {
-            let mail = seat.mail.lock().pop_front();
-            match mail {
-                Some(mail) => mail(worker),
-                None => break,
-            }
-        }
-    }
-
-    /// Spins until `done`, for as long as it is worth to spin.
-    pub(crate) fn spin_until(&self, done: impl Fn() -> bool) -> bool {
-        self.spin(|| done().then_some(())).is_some()
-    }
-
-    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps: not at all, if more workers are awake than there are processors.
-    fn spin<R>(&self, attempt: impl FnMut() -> Option<R>) -> Option<R> {
-        let begin = clock::now();
-        wait::retry_for(attempt, 50..1_000, || {
-            !self.crowded() && clock::now().nanos_since(begin) < self.behaviour.idle_spin_ns
-        })
-    }
-
-    /// Whether a worker that spins may keep one from its processor that has work: whether more workers can run than there are processors.
-    fn crowded(&self) -> bool {
-        let awake = self.active().saturating_sub(self.sleeping.asleep());
-        // Some of those awake may be blocked; the kernel's records tell, where there are any.
-        awake > self.processors
-            && self.seats.iter().filter(|seat| seat.can_run()).count() > self.processors
-    }
-
-    /// Whether there may be more workers than processors, so that it matters which of them can run.
-    fn may_be_crowded(&self) -> bool {
-        self.first_spare > self.processors
-    }
-
-    /// Threads that take part.
-    fn active(&self) -> usize {
-        // Relaxed: a hint.
-        self.members.load(Ordering::Relaxed)
-    }
-
-    /// Aborts the futures that wait, and lets no more begin to wait.
-    pub(crate) fn abort_futures(&self) {
-        for seat in &self.seats {
-            seat.futures.close();
-        }
-    }
-
-    /// Whether no thread is to begin any more.
-    pub(crate) fn is_closed(&self) -> bool {
-        // Acquire: pairs with the Release of `close`.
-        self.closed.load(Ordering::Acquire) != 0
-    }
-
-    /// Says how many spares are too many. The roster's lock is held.
-    fn note_surplus(&self, roster: &Roster) {
-        let surplus = roster.serving.saturating_sub(roster.leases);
-        // Relaxed: a hint.
-        self.surplus.store(surplus as u32, Ordering::Relaxed);
-    }
-
-    /// Whether the worker is a spare, and one too many.
-    #[inline]
-    fn is_surplus(&self, worker: &Worker) -> bool {
-        // Relaxed: a hint; `rest` asks again under the roster's lock.
-        worker.index() >= self.first_spare && self.surplus.load(Ordering::Relaxed) > 0
-    }
 }
 
 impl<S: Strategy> Registry<S> {
@@ -481,6 +192,7 @@ impl<S: Strategy> Registry<S> {
             if orders != 0 {
                 common.run_mail(worker);
                 if orders & LEAVE != 0 && !common.is_closed() && common.may_leave(worker) {
+                    self.release();
                     break Served::ToTheEnd;
                 }
             }
@@ -489,12 +201,11 @@ impl<S: Strategy> Registry<S> {
             }
             let task = match self.strategy.next(place, finished.take(), &mut None) {
                 Some(task) => task,
-                // What is ready may be the only task of a worker that waits for it: it must be taken before the last thief goes.
-                None if common.is_closed()
-                    && common.orders(worker) & LEAVE != 0
-                    && !self.strategy.is_ready(place) =>
-                {
-                    break Served::ToTheEnd;
+                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                    if self.is_over(worker) {
+                        break Served::ToTheEnd;
+                    }
+                    continue;
                 }
                 None => {
                     let stop = || common.orders(worker) & !SERVE != 0 || common.is_surplus(worker);
@@ -517,6 +228,49 @@ impl<S: Strategy> Registry<S> {
         served
     }
 
+    /// A worker of a closed pool has found nothing: it waits until there is something, or all is over. Says which.
+    fn is_over(&self, worker: &Worker) -> bool {
+        let (common, place) = (&self.common, worker.place());
+        common.closing.rest();
+        common.sleeping.begin();
+        let more = || self.strategy.is_ready(place) || common.has_mail(worker);
+        let changed = || more() || common.closing.may_be_over();
+        let over = loop {
+            // Both, in this order: what was made ready before all rested is seen.
+            let over = common.closing.may_be_over();
+            if more() {
+                break false;
+            }
+            if over {
+                break true;
+            }
+            if !common.spin_until(changed) {
+                common.sleeping.sleep(place.index(), changed);
+            }
+        };
+        if over {
+            self.declare_over();
+        } else {
+            common.closing.go_on();
+        }
+        common.sleeping.found(|| self.strategy.len() > 0);
+        over
+    }
+
+    fn declare_over(&self) {
+        self.common.closing.declare();
+        self.common.sleeping.tell_all();
+    }
+
+    /// The calling worker does not take part any more. If the pool is closed it may have been the last that was busy.
+    fn release(&self) {
+        self.common.closing.release();
+        asymmetric::light();
+        if self.common.is_closed() {
+            self.common.sleeping.tell_all();
+        }
+    }
+
     /// Whether a spare that serves is one too many; it does not serve any more then.
     fn retires(&self) -> bool {
         let mut roster = self.common.roster.lock();
@@ -534,6 +288,7 @@ impl<S: Strategy> Registry<S> {
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
         common.roster.lock().idle_spares.push_back(worker.index());
+        self.release();
         let orders = loop {
             let orders = common.orders(worker);
             if orders & (SERVE | LEAVE) != 0 {
@@ -556,11 +311,13 @@ impl<S: Strategy> Registry<S> {
             return Err(io::Error::other("the pool is being dropped"));
         };
         self.common.ending.hire();
+        self.common.closing.enlist();
+        // Also if its name cannot be had, because that panics.
+        let unhired = Unhired(self);
         // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
         let started = roster.start(seat, move || unsafe { me.work(seat) });
-        if started.is_err() {
-            // The last only if it was the first: then nothing has been created.
-            let _ = self.common.ending.leave();
+        if started.is_ok() {
+            core::mem::forget(unhired);
         }
         started
     }
@@ -607,6 +364,16 @@ impl<S: Strategy> Registry<S> {
 
     /// Waits until all threads have ended, apart from the calling one.
     pub(crate) fn join_all(&self) {
+        let is_worker = Worker::with_current(|current| {
+            let mine = current.filter(|worker| worker.belongs_to(&self.common));
+            if let Some(worker) = mine {
+                self.common.closing.rest();
+                if self.common.closing.may_be_over() && !self.strategy.is_ready(worker.place()) {
+                    self.declare_over();
+                }
+            }
+            mine.is_some()
+        });
         for seat in 0..self.common.seats() {
             let itself = Worker::with_current(|current| {
                 current
@@ -617,6 +384,20 @@ impl<S: Strategy> Registry<S> {
                 let _ = handle.join();
             }
         }
+        if is_worker {
+            self.common.closing.go_on();
+        }
+    }
+}
+
+/// A thread was hired, and did not start.
+struct Unhired<'r, S: Strategy>(&'r Registry<S>);
+
+impl<S: Strategy> Drop for Unhired<'_, S> {
+    fn drop(&mut self) {
+        self.0.release();
+        // The last only if it was the first: then nothing has been created.
+        let _ = self.0.common.ending.leave();
     }
 }
 
@@ -717,6 +498,7 @@ impl<S: Strategy> Core for Registry<S> {
         }
         if roster.serving <= roster.leases {
             if let Some(seat) = roster.idle_spares.pop_front() {
+                common.closing.enlist();
                 common.order(seat, SERVE);
             } else {
                 let seat = roster.regular + roster.spares;

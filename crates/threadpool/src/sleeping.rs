@@ -153,6 +153,11 @@ impl Sleeping {
         searched || waited
     }
 
+    /// Something concerns all who search.
+    pub(crate) fn tell_all(&self) {
+        self.events.notify_all();
+    }
+
     /// Raises `waking` until those who search and those who come are `ready`, as far as there are sleepers; wakes as many.
     #[cold]
     #[inline(never)]

@@ -15,6 +15,7 @@
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
 
+mod central_else_local;
 mod idle_queue;
 mod local_free_list;
 mod local_ready_queue;
@@ -32,6 +33,7 @@ use lock_api::RawMutex;
 
 use crate::control_block::{Stack, Task};
 
+pub use central_else_local::CentralElseLocal;
 pub use idle_queue::IdleQueue;
 pub use local_free_list::LocalFreeList;
 pub use local_ready_queue::{LocalReadyQueue, Own, Placement, Random, TwoChoices};

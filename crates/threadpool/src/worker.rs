@@ -29,12 +29,13 @@ use core::marker::PhantomData;
 use machine::clock::{self, Ticks};
 
 use crate::blocking::Lent;
+use crate::common::Common;
 use crate::control_block::Task;
 use crate::deferred::Pending;
 use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Counters;
-use crate::registry::{Common, Core, Order};
+use crate::registry::{Core, Order};
 use crate::strategy::Place;
 
 /// How many tasks a worker that waits may run one inside the other, before it waits without running any.

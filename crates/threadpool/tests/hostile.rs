@@ -221,6 +221,20 @@ fn a_task_that_does_not_end_holds_up_its_own_pool_only() {
     ends.join().unwrap();
 }
 
+/// A worker waits, without saying so, for a task in its own queue. The others must take it before they end.
+#[test]
+fn shutdown_does_not_strand_a_task_behind_a_worker_that_blocks() {
+    for _ in 0..50 {
+        let pool = pool(2);
+        pool.spawn(|| {
+            let (send, receive) = mpsc::channel();
+            spawn(move || send.send(()).unwrap());
+            receive.recv().unwrap();
+        });
+        pool.shutdown();
+    }
+}
+
 /// tokio#6596: a task that a worker has created just before it blocks lies in a place that others do not look at.
 #[test]
 fn tokio_6596_a_task_is_not_stranded_when_its_worker_blocks() {

@@ -14,8 +14,8 @@ use proptest::strategy::Strategy as Generator;
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_spin::{TestAndSet, Ticket};
 use stanchion_threadpool::strategy::{
-    Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own, Random, SingleLock,
-    TwoChoices, WorkStealing,
+    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own,
+    Random, SingleLock, TwoChoices, WorkStealing,
 };
 use stanchion_threadpool::{Place, Plan, Strategy, Task, Told};
 
@@ -254,5 +254,7 @@ strategies! {
     local_ready_queue_random: LocalReadyQueue<TestAndSet, Fifo, Random>;
     local_ready_queue_two_choices_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, TwoChoices>;
     local_ready_queue_own_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, Own>;
+    central_else_local: CentralElseLocal;
+    central_else_local_lifo: CentralElseLocal<TestAndSet, Lifo>;
     work_stealing: WorkStealing;
 }

@@ -45,6 +45,24 @@ impl<L: RawMutex, O: Order> ReadyQueue<L, O> {
         })
     }
 
+    /// Puts a task in, unless somebody has the lock; says how many there are then.
+    #[inline]
+    pub(super) fn try_push(&self, task: Task, last: bool) -> Result<usize, Task> {
+        let mut task = Some(task);
+        let length = self.tasks.try_with(|tasks| {
+            if let Some(task) = task.take() {
+                put::<O>(tasks, task, last);
+            }
+            // Relaxed: a hint, written under the lock.
+            self.length.store(tasks.len(), Ordering::Relaxed);
+            tasks.len()
+        });
+        match task {
+            None => Ok(length.unwrap_or(1)),
+            Some(task) => Err(task),
+        }
+    }
+
     /// Takes the next, if there is one.
     #[inline]
     pub(super) fn pop(&self) -> Option<Task> {

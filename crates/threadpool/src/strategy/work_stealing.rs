@@ -58,7 +58,7 @@ const THRESHOLD: usize = 64;
 /// | locked instructions in a task's life | none, if it runs where it was created |
 /// | a theft | about a microsecond, for at most 32 tasks; the victim's processor is interrupted where [`machine::asymmetric`] is free, else the owner fences |
 /// | order | own tasks newest first; [`create_last`](Strategy::create_last) after them, oldest first; from outside oldest first |
-/// | memory | as many blocks as were in use at a time, and at most 64 for each place |
+/// | memory | as many blocks as were in use at a time, and at most 65 for each place |
 ///
 /// ```
 /// use stanchion_threadpool::strategy::{Place, Plan, Strategy, WorkStealing};
@@ -95,6 +95,8 @@ struct Local {
 /// What only the place itself uses (Invariant 2).
 struct Own {
     began: Cell<bool>,
+    /// The block of the last task that finished: the next one gets it while it is warm.
+    warm: Cell<Option<Task>>,
     random: Cell<u32>,
     turns: Cell<u32>,
     in_vain: Cell<u32>,
@@ -133,9 +135,9 @@ impl WorkStealing {
     #[inline]
     fn create_at(&self, place: Option<&Place>, last: bool, fill: impl FnOnce(&Task)) -> Told {
         let Some(place) = place else { return self.create_outside(fill) };
-        let task = self.resources.blocks.take(Some(place));
-        fill(&task);
         let local = self.local(place);
+        let task = local.own.warm.take().unwrap_or_else(|| self.resources.blocks.take(Some(place)));
+        fill(&task);
         if !local.own.began.get() {
             self.begin(place);
         }
@@ -274,6 +276,7 @@ impl Local {
             failed: Count::new(),
             own: Own {
                 began: Cell::new(false),
+                warm: Cell::new(None),
                 random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
                 turns: Cell::new(0),
                 in_vain: Cell::new(0),
@@ -379,8 +382,10 @@ unsafe impl Strategy for WorkStealing {
         finished: Option<Task>,
         hand: &mut Option<Stack>,
     ) -> Option<Task> {
-        self.resources.finish(place, finished);
         let local = self.local(place);
+        if finished.is_some() {
+            self.resources.finish(place, local.own.warm.replace(finished));
+        }
         if !local.own.began.get() {
             self.begin(place);
         }

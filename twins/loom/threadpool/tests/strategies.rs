@@ -27,8 +27,8 @@ use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_competitive::EventCount;
 use stanchion_threadpool_loom::strategy::{
-    Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own, Random, SingleLock,
-    TwoChoices, WorkStealing,
+    CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own,
+    Random, SingleLock, TwoChoices, WorkStealing,
 };
 use stanchion_threadpool_loom::{Place, Plan, Strategy, Task, Told};
 
@@ -314,6 +314,7 @@ each! {
     local_ready_queue: LocalReadyQueue<Lock>;
     local_ready_queue_random: LocalReadyQueue<Lock, Fifo, Random>;
     local_ready_queue_two_choices: LocalReadyQueue<Lock, Lifo, TwoChoices>;
+    central_else_local: CentralElseLocal<Lock>;
     work_stealing: WorkStealing;
 }
 

@@ -27,8 +27,8 @@ use spin::contention::{Ethernet, Exchange, Polling, Read};
 use spin::{Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs};
 
 use threadpool::strategy::{
-    Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock,
-    WorkStealing,
+    CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random,
+    SingleLock, WorkStealing,
 };
 use threadpool::{Place, Plan, Strategy};
 
@@ -229,6 +229,7 @@ pub(crate) fn all() -> Vec<Operation> {
         "threadpool::IdleQueue create, next" => tasks::<IdleQueue>,
         "threadpool::LocalReadyQueue create, next" => tasks::<LocalReadyQueue>,
         "LocalReadyQueue<Random> create, next" => tasks::<LocalReadyQueue<RawPolicyMutex, Fifo, Random>>,
+        "threadpool::CentralElseLocal create, next" => tasks::<CentralElseLocal>,
         "threadpool::WorkStealing create, next" => tasks::<WorkStealing>,
     }
 }

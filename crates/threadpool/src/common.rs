@@ -1,0 +1,316 @@
+//! What is the same in every pool, whatever its strategy: seats, orders, behaviour, and how long an idle worker spins.
+//!
+//! # Orders
+//!
+//! Others tell a worker something by a bit in its seat's word, which it looks at between two tasks, while it searches, and while it waits.
+//!
+//! | order | given by | until |
+//! | --- | --- | --- |
+//! | mail | a broadcast | the worker empties its box |
+//! | leave | a pool that becomes smaller, or is closed | the thread has ended; or the pool becomes larger again before the worker has seen it |
+//! | left | the worker itself: it has seen `leave`, which cannot be taken back any more | the seat's next thread is started |
+//! | serve | who lends a spare | the spare has seen it |
+//!
+//! # Orderings
+//!
+//! An order is given with Release and seen with Acquire. Whoever gives it tells the worker afterwards, so that its last look before it sleeps sees it.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{self, AssertUnwindSafe};
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
+use machine::presence::{self, Presence};
+use machine::{clock, topology, wait};
+use stanchion_competitive::Mutex;
+
+use crate::closing::Closing;
+use crate::ending::Ending;
+use crate::future::Held;
+use crate::job::Fate;
+use crate::metrics::Counters;
+use crate::roster::Roster;
+use crate::sleeping::Sleeping;
+use crate::worker::{Wait, Worker};
+
+/// There is mail for this worker.
+pub(crate) const MAIL: u32 = 1;
+/// It is to end.
+pub(crate) const LEAVE: u32 = 2;
+/// It ends: nobody can take `LEAVE` back any more.
+pub(crate) const LEFT: u32 = 4;
+/// A spare is to take part.
+pub(crate) const SERVE: u32 = 8;
+/// What is meant for one worker only.
+pub(crate) type Mail = Box<dyn FnOnce(&Worker) + Send>;
+
+pub(crate) type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
+pub(crate) type IndexHandler = dyn Fn(usize) + Send + Sync;
+
+/// How a pool behaves, apart from its strategy and its threads.
+pub(crate) struct Behaviour {
+    pub(crate) wait: Wait,
+    pub(crate) idle_spin_ns: u64,
+    pub(crate) pinned: bool,
+    pub(crate) panic_handler: Option<Box<PanicHandler>>,
+    pub(crate) start_handler: Option<Box<IndexHandler>>,
+    pub(crate) exit_handler: Option<Box<IndexHandler>>,
+}
+
+/// What belongs to one worker and is seen by others.
+pub(crate) struct Seat {
+    pub(crate) orders: AtomicU32,
+    mail: Mutex<VecDeque<Mail>>,
+    /// By what number the kernel's records of its thread are asked for, and one more; 0 for a seat without a thread, [`UNSEEN`] without records.
+    pub(crate) presence: AtomicUsize,
+    pub(crate) counters: Counters,
+    /// Futures that began to wait here.
+    pub(crate) futures: Held,
+}
+
+pub(crate) const UNSEEN: usize = usize::MAX;
+
+impl Seat {
+    /// Whether its thread runs, or would if it had a processor. Yes, if nobody can tell.
+    fn can_run(&self) -> bool {
+        // Relaxed: a hint.
+        match self.presence.load(Ordering::Relaxed) {
+            0 => false,
+            UNSEEN => true,
+            number => presence::of(number - 1) != Presence::Blocked,
+        }
+    }
+}
+
+/// What is shared whatever the strategy.
+pub(crate) struct Common {
+    pub(crate) sleeping: Sleeping,
+    seats: Box<[CachePadded<Seat>]>,
+    pub(crate) behaviour: Behaviour,
+    /// Processors that the process may use, asked for once.
+    pub(crate) processors: usize,
+    /// How tasks that have not begun end: a [`Fate`].
+    discards: AtomicU32,
+    pub(crate) panics: AtomicUsize,
+    /// Whether the threads are to end.
+    pub(crate) closed: AtomicU32,
+    pub(crate) closing: Closing,
+    pub(crate) ending: Ending,
+    /// Threads that take part.
+    pub(crate) members: AtomicUsize,
+    /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster knows.
+    pub(crate) surplus: AtomicU32,
+    pub(crate) first_spare: usize,
+    pub(crate) roster: Mutex<Roster>,
+}
+impl Common {
+    pub(crate) fn new(seats: usize, behaviour: Behaviour, roster: Roster) -> Self {
+        let seat = || {
+            CachePadded::new(Seat {
+                orders: AtomicU32::fresh(0),
+                mail: Mutex::new(VecDeque::new()),
+                presence: AtomicUsize::fresh(0),
+                counters: Counters::new(),
+                futures: Held::new(),
+            })
+        };
+        Self {
+            sleeping: Sleeping::new(),
+            seats: core::iter::repeat_with(seat).take(seats).collect(),
+            behaviour,
+            processors: topology::parallelism(),
+            discards: AtomicU32::fresh(0),
+            panics: AtomicUsize::fresh(0),
+            closed: AtomicU32::fresh(0),
+            closing: Closing::new(),
+            ending: Ending::new(),
+            members: AtomicUsize::fresh(0),
+            surplus: AtomicU32::fresh(0),
+            first_spare: roster.regular,
+            roster: Mutex::new(roster),
+        }
+    }
+
+    pub(crate) fn wait(&self) -> Wait {
+        self.behaviour.wait
+    }
+
+    pub(crate) fn seat(&self, index: usize) -> &Seat {
+        &self.seats[index]
+    }
+
+    pub(crate) fn seats(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// What becomes of a task that has not begun.
+    pub(crate) fn fate(&self) -> Fate {
+        // Relaxed: nothing is published with it.
+        if self.discards.load(Ordering::Relaxed) == 0 { Fate::Run } else { Fate::Dropped }
+    }
+
+    /// From now on tasks that have not begun are dropped.
+    pub(crate) fn discard(&self) {
+        // Relaxed: as above.
+        self.discards.store(1, Ordering::Relaxed);
+    }
+
+    /// Somebody's task or handler panicked, and nobody waits for it.
+    pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
+        // Relaxed: statistics.
+        self.panics.fetch_add(1, Ordering::Relaxed);
+        let handled =
+            panic::catch_unwind(AssertUnwindSafe(|| match &self.behaviour.panic_handler {
+                Some(handler) => handler(payload),
+                None => drop(payload),
+            }));
+        if let Err(second) = handled {
+            // Relaxed: statistics.
+            self.panics.fetch_add(1, Ordering::Relaxed);
+            // Its drop may panic as well; there is nobody left to tell.
+            core::mem::forget(second);
+        }
+    }
+
+    /// Runs `body`, whose panic concerns nobody who waits.
+    pub(crate) fn contain(&self, body: impl FnOnce()) {
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(body)) {
+            self.panicked(payload);
+        }
+    }
+
+    /// Puts `mail` into the seat's box and tells its worker.
+    pub(crate) fn send(&self, seat: usize, mail: Mail) {
+        self.seat(seat).mail.lock().push_back(mail);
+        self.order(seat, MAIL);
+    }
+
+    /// Tells the seat's worker to end.
+    pub(crate) fn dismiss(&self, seat: usize) {
+        self.order(seat, LEAVE);
+    }
+
+    /// Takes back that the seat's worker is to end. False, if it ends already.
+    pub(crate) fn retain(&self, seat: usize) -> bool {
+        // Relaxed: the roster's lock is held, and `may_leave` decides by the word alone.
+        let retained =
+            self.seat(seat).orders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |orders| {
+                (orders & LEFT == 0).then_some(orders & !LEAVE)
+            });
+        retained.is_ok()
+    }
+
+    /// Whether the worker, which has seen that it is to end, does.
+    pub(crate) fn may_leave(&self, worker: &Worker) -> bool {
+        // Relaxed: as in `retain`.
+        let left = self.seat(worker.index()).orders.fetch_update(
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+            |orders| (orders & LEAVE != 0).then_some(orders | LEFT),
+        );
+        left.is_ok()
+    }
+
+    /// Clears what the last thread of this seat was told, for the next. The roster's lock is held.
+    pub(crate) fn reset(&self, seat: usize) {
+        // Relaxed: the last thread has ended, and the next is not started. Mail stays: it is for the seat.
+        self.seat(seat).orders.fetch_and(MAIL, Ordering::Relaxed);
+    }
+
+    pub(crate) fn order(&self, seat: usize, order: u32) {
+        // Release: pairs with the Acquire of `orders`.
+        self.seat(seat).orders.fetch_or(order, Ordering::Release);
+        self.sleeping.tell_only(seat);
+    }
+
+    pub(crate) fn orders(&self, worker: &Worker) -> u32 {
+        // Acquire: pairs with the Release of `order`.
+        self.seat(worker.index()).orders.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn has_mail(&self, worker: &Worker) -> bool {
+        self.orders(worker) & MAIL != 0
+    }
+
+    /// Runs what is meant for this worker only.
+    #[inline]
+    pub(crate) fn run_mail(&self, worker: &Worker) {
+        if self.has_mail(worker) {
+            self.run_mail_now(worker);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn run_mail_now(&self, worker: &Worker) {
+        let seat = self.seat(worker.index());
+        // Before the box is emptied, so that what comes later is not forgotten. Relaxed: the box has a lock.
+        seat.orders.fetch_and(!MAIL, Ordering::Relaxed);
+        loop {
+            let mail = seat.mail.lock().pop_front();
+            match mail {
+                Some(mail) => mail(worker),
+                None => break,
+            }
+        }
+    }
+
+    /// Spins until `done`, for as long as it is worth to spin.
+    pub(crate) fn spin_until(&self, done: impl Fn() -> bool) -> bool {
+        self.spin(|| done().then_some(())).is_some()
+    }
+
+    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps: not at all, if more workers are awake than there are processors.
+    pub(crate) fn spin<R>(&self, attempt: impl FnMut() -> Option<R>) -> Option<R> {
+        let begin = clock::now();
+        wait::retry_for(attempt, 50..1_000, || {
+            !self.crowded() && clock::now().nanos_since(begin) < self.behaviour.idle_spin_ns
+        })
+    }
+
+    /// Whether a worker that spins may keep one from its processor that has work: whether more workers can run than there are processors.
+    pub(crate) fn crowded(&self) -> bool {
+        let awake = self.active().saturating_sub(self.sleeping.asleep());
+        // Some of those awake may be blocked; the kernel's records tell, where there are any.
+        awake > self.processors
+            && self.seats.iter().filter(|seat| seat.can_run()).count() > self.processors
+    }
+
+    /// Whether there may be more workers than processors, so that it matters which of them can run.
+    pub(crate) fn may_be_crowded(&self) -> bool {
+        self.first_spare > self.processors
+    }
+
+    /// Threads that take part.
+    pub(crate) fn active(&self) -> usize {
+        // Relaxed: a hint.
+        self.members.load(Ordering::Relaxed)
+    }
+
+    /// Aborts the futures that wait, and lets no more begin to wait.
+    pub(crate) fn abort_futures(&self) {
+        for seat in &self.seats {
+            seat.futures.close();
+        }
+    }
+
+    /// Whether no thread is to begin any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release of `close`.
+        self.closed.load(Ordering::Acquire) != 0
+    }
+
+    /// Says how many spares are too many. The roster's lock is held.
+    pub(crate) fn note_surplus(&self, roster: &Roster) {
+        let surplus = roster.serving.saturating_sub(roster.leases);
+        // Relaxed: a hint.
+        self.surplus.store(surplus as u32, Ordering::Relaxed);
+    }
+
+    /// Whether the worker is a spare, and one too many.
+    #[inline]
+    pub(crate) fn is_surplus(&self, worker: &Worker) -> bool {
+        // Relaxed: a hint; `rest` asks again under the roster's lock.
+        worker.index() >= self.first_spare && self.surplus.load(Ordering::Relaxed) > 0
+    }
+}
