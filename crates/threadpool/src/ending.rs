@@ -32,8 +32,9 @@
 //!
 //! # Orderings
 //!
-//! `leave`, AcqRel: the last thread has what the others did at their places. `ended`, Release, and Acquire in (c): so has who sees it. `rounds`, AcqRel: who takes
-//! out sees what was made ready by those who asked, and has the place after the one before.
+//! `leave`, AcqRel: the last thread has what the others did at their places. `ended`, Release, and Acquire in (c): so has who sees it. `rounds`: who takes out
+//! sees what was made ready by those who asked (their Release, its Acquire), and has the place after the one before (that one's Release when it sets 0). `light` would not do:
+//! it orders nothing but against `heavy`.
 
 use machine::asymmetric;
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
@@ -84,16 +85,18 @@ impl Ending {
         }
     }
 
+    /// Takes out what is ready, or leaves it to who is at it.
     #[cold]
-    fn drain(&self, mut take_out: impl FnMut()) {
-        // AcqRel: see the head of the file; so below.
+    pub(crate) fn drain(&self, mut take_out: impl FnMut()) {
+        // AcqRel: see the head of the file.
         if self.rounds.fetch_add(1, Ordering::AcqRel) > 0 {
             return;
         }
         let mut asked = 1;
         loop {
             take_out();
-            match self.rounds.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Acquire) {
+            // Release: the place goes to whoever is next. Acquire: what they made ready is seen who asked meanwhile.
+            match self.rounds.compare_exchange(asked, 0, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(now) => asked = now,
             }

@@ -75,6 +75,7 @@ impl<T> JoinHandle<T> {
     /// Waits for the output. On a worker, of this pool or another, it waits as its pool's [`Wait`](crate::Wait) says; any other thread sleeps.
     ///
     /// On a worker, prefer to await: a pool all of whose workers wait in here under [`Wait::Isolated`](crate::Wait) polls nothing any more.
+    /// And a pool that shuts down waits for a worker that waits in here, also if nobody will ever wake what it waits for.
     ///
     /// # Errors
     ///

@@ -147,7 +147,7 @@ impl<S: Strategy> Registry<S> {
         });
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
-        drop(worker);
+        // From here on the worker, and with it the place, is not used.
         if common.ending.leave() {
             common.ending.end(|| self.take_out());
             // Each makes a task, which is taken out at once.

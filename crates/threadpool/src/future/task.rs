@@ -166,14 +166,18 @@ where
 
     /// Has the worker's seat hold it, if none does yet. False, if the pool holds nothing any more.
     fn hold(self: &Arc<Self>, worker: &Worker) -> bool {
-        // SAFETY: called by who runs it; so below.
-        if unsafe { self.shared.body(|body| (*body).held.is_some()) } {
+        // SAFETY: called by who runs it, so the body is its own; so below.
+        let is_held = |body: *mut Body<F>| unsafe { (*body).held.is_some() };
+        // SAFETY: as above.
+        if unsafe { self.shared.body(is_held) } {
             return true;
         }
         let held = worker.common().seat(worker.index()).futures.hold(self.clone());
         let place = held.map(|number| (worker.index(), number));
         // SAFETY: as above.
-        unsafe { self.shared.body(|body| (*body).held = place) };
+        let note = |body: *mut Body<F>| unsafe { (*body).held = place };
+        // SAFETY: as above.
+        unsafe { self.shared.body(note) };
         held.is_some()
     }
 

@@ -1,0 +1,374 @@
+//! Models of a future's word, and of how a pool ends beside a wake-up.
+//!
+//! What is polled here looks at Relaxed counts: the word must make up for it. Whoever owes the future a task runs it at once, so each wake-up that must not be lost ends in
+//! a poll, on some thread; loom's cells report two that touch the future at the same time.
+//!
+//! | model | threads | what would go wrong |
+//! | --- | --- | --- |
+//! | `future_a_wake_meets_a_poll` | the poller, a waker | the wake-up is lost, or the poll after it does not see what it was for; two polls at a time |
+//! | `future_a_wake_meets_the_end` | the poller, a waker | a future that is done is run again |
+//! | `future_two_wakes_bounded` | the poller, two wakers | as the first; the second waker finds the bit set |
+//! | `future_an_abort_meets_a_poll` | the poller, one who aborts | it is polled for ever, or is done twice |
+//! | `future_a_join_meets_the_end` | the poller, the handle | the handle waits for ever, or takes an output that is not there |
+//! | `future_a_look_meets_the_end` | the poller, the handle | the handle sees that it is done, but not the output |
+//! | `future_a_join_changes_its_waiter` | the poller, the handle | the first listener is told instead of the second; the cell is touched by both |
+//! | `future_a_detach_meets_the_end` | the poller, the handle | the output is dropped twice, or never |
+//! | `ending_a_task_meets_the_last_thread` | the last thread, one from outside | the task is left |
+//! | `ending_two_tasks_bounded` | the last thread, two from outside | two take out at a time; the second's task is left |
+//! | `ending_who_is_at_it_sees_what_others_made` | two who take out | the one who is at it does not see the other's task |
+//! | `ending_the_threads_leave_bounded` | two threads of the pool, one from outside | the last does not have what the other did at its place |
+//! | `ending_what_is_dropped_creates` | the last thread, one from outside | taking out goes on inside of itself, or stops too soon |
+
+#[path = "../../../../crates/threadpool/src/ending.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod ending;
+#[path = "../../../../crates/threadpool/src/future/shared.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod shared;
+
+use ending::Ending;
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use machine::sync::Arc;
+use machine::wait::{Patient, WaitPolicy, wait_until};
+use machine::{Model, thread};
+use shared::{Finished, Shared};
+
+use Ordering::{Acquire, Relaxed, Release};
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+fn beside<T: Send + Sync + 'static>(
+    what: &Arc<T>,
+    body: impl FnOnce(&T) + Send + 'static,
+) -> thread::JoinHandle<()> {
+    let what = what.clone();
+    thread::spawn(move || body(&what))
+}
+
+/// What the future is, and then its output.
+#[derive(Debug, PartialEq, Eq)]
+enum Body {
+    Polled(u32),
+    Ready,
+    Cancelled,
+    Taken,
+}
+
+/// A future that is ready when `wanted` events have come.
+struct Task {
+    shared: Shared<Body, usize>,
+    events: AtomicU32,
+    wanted: u32,
+    told: [AtomicU32; 2],
+    dropped: AtomicU32,
+}
+
+impl Task {
+    fn new(wanted: u32) -> Arc<Self> {
+        Arc::new(Self {
+            shared: Shared::new(Body::Polled(0)),
+            events: AtomicU32::fresh(0),
+            wanted,
+            told: [AtomicU32::fresh(0), AtomicU32::fresh(0)],
+            dropped: AtomicU32::fresh(0),
+        })
+    }
+
+    /// The task that is owed to the future: polls it until nobody owes it one, or it is done.
+    fn run(&self) {
+        loop {
+            // SAFETY: this is the task.
+            let goes_on = unsafe { self.shared.begin() };
+            let ready = self.events.load(Relaxed) >= self.wanted;
+            let poll = |body: *mut Body| {
+                // SAFETY: this runs it.
+                let body = unsafe { &mut *body };
+                let Body::Polled(polls) = body else { panic!("{body:?} was polled again") };
+                match (goes_on, ready) {
+                    (false, _) => *body = Body::Cancelled,
+                    (true, true) => *body = Body::Ready,
+                    (true, false) => *polls += 1,
+                }
+                !goes_on || ready
+            };
+            // SAFETY: this runs it.
+            if unsafe { self.shared.body(poll) } {
+                return self.finish();
+            }
+            // SAFETY: this runs it.
+            if !unsafe { self.shared.pause() } {
+                return;
+            }
+        }
+    }
+
+    fn finish(&self) {
+        // SAFETY: this runs it.
+        match unsafe { self.shared.finish() } {
+            Finished::Unheard => {}
+            Finished::Heard(listener) => self.told[listener].store(1, Release),
+            Finished::Detached => self.discard(),
+        }
+    }
+
+    /// Takes the output.
+    fn take(&self) -> Body {
+        // SAFETY: it is done, and the caller has the handle.
+        let take = |body: *mut Body| unsafe { body.replace(Body::Taken) };
+        // SAFETY: as above.
+        unsafe { self.shared.body(take) }
+    }
+
+    fn discard(&self) {
+        assert_eq!(self.take(), Body::Ready);
+        self.dropped.fetch_add(1, Relaxed);
+    }
+
+    fn event(&self) {
+        self.events.fetch_add(1, Relaxed);
+        if self.shared.wake() {
+            self.run();
+        }
+    }
+
+    /// The handle waits with this listener, and takes the output.
+    fn join(&self, listener: usize) -> Body {
+        // SAFETY: the caller has the handle.
+        if unsafe { self.shared.listen(listener) } {
+            wait_until(&self.told[listener], Acquire, |told| told == 1, &mut <Patient>::start());
+        }
+        self.take()
+    }
+}
+
+#[test]
+fn future_a_wake_meets_a_poll() {
+    explore("future_a_wake_meets_a_poll", Model::new(), || {
+        let task = Task::new(1);
+        let waker = beside(&task, Task::event);
+        task.run();
+        waker.join().unwrap();
+        assert!(task.shared.is_done());
+        assert_eq!(task.take(), Body::Ready);
+    });
+}
+
+#[test]
+fn future_a_wake_meets_the_end() {
+    explore("future_a_wake_meets_the_end", Model::new(), || {
+        let task = Task::new(0);
+        let waker = beside(&task, |task| (0..2).for_each(|_| task.event()));
+        task.run();
+        waker.join().unwrap();
+        assert!(!task.shared.wake());
+        assert_eq!(task.take(), Body::Ready);
+    });
+}
+
+#[test]
+fn future_two_wakes_bounded() {
+    explore("future_two_wakes_bounded", Model::new().preemptions(3), || {
+        let task = Task::new(2);
+        let wakers = [beside(&task, Task::event), beside(&task, Task::event)];
+        task.run();
+        wakers.into_iter().for_each(|waker| waker.join().unwrap());
+        assert!(task.shared.is_done());
+        assert_eq!(task.take(), Body::Ready);
+    });
+}
+
+#[test]
+fn future_an_abort_meets_a_poll() {
+    explore("future_an_abort_meets_a_poll", Model::new(), || {
+        let task = Task::new(1);
+        let aborter = beside(&task, |task| {
+            if task.shared.abort() {
+                task.run();
+            }
+        });
+        task.run();
+        aborter.join().unwrap();
+        assert!(task.shared.is_done());
+        assert_eq!(task.take(), Body::Cancelled);
+    });
+}
+
+#[test]
+fn future_a_join_meets_the_end() {
+    explore("future_a_join_meets_the_end", Model::new(), || {
+        let task = Task::new(0);
+        let runner = beside(&task, Task::run);
+        assert_eq!(task.join(0), Body::Ready);
+        runner.join().unwrap();
+    });
+}
+
+#[test]
+fn future_a_look_meets_the_end() {
+    explore("future_a_look_meets_the_end", Model::new(), || {
+        let task = Task::new(0);
+        let runner = beside(&task, Task::run);
+        let output = if task.shared.is_done() { task.take() } else { task.join(0) };
+        assert_eq!(output, Body::Ready);
+        runner.join().unwrap();
+    });
+}
+
+#[test]
+fn future_a_join_changes_its_waiter() {
+    explore("future_a_join_changes_its_waiter", Model::new(), || {
+        let task = Task::new(0);
+        let runner = beside(&task, Task::run);
+        // SAFETY: this is the handle.
+        if unsafe { task.shared.listen(0) } {
+            assert_eq!(task.join(1), Body::Ready);
+        } else {
+            assert_eq!(task.take(), Body::Ready);
+        }
+        runner.join().unwrap();
+        let told = task.told.each_ref().map(|told| told.load(Relaxed));
+        assert_ne!(told, [1, 1], "one is told at most");
+    });
+}
+
+#[test]
+fn future_a_detach_meets_the_end() {
+    explore("future_a_detach_meets_the_end", Model::new(), || {
+        let task = Task::new(0);
+        let runner = beside(&task, Task::run);
+        // SAFETY: this is the handle.
+        let listens = unsafe { task.shared.listen(0) };
+        // SAFETY: as above; it is not used again.
+        if unsafe { task.shared.detach() } {
+            task.discard();
+        }
+        runner.join().unwrap();
+        assert_eq!(task.dropped.load(Relaxed), 1);
+        assert!(listens || task.told[0].load(Relaxed) == 0);
+    });
+}
+
+/// A pool of which only the queue's length and what belongs to the first place are left.
+struct Pool {
+    ending: Ending,
+    ready: AtomicU32,
+    /// What the place has; taken out tasks are counted here.
+    place: UnsafeCell<u32>,
+    /// How many tasks create another when they are dropped.
+    creates: AtomicU32,
+}
+
+// SAFETY: the place is used by who may take out; the models check that.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    fn new(threads: u32, creates: u32) -> Arc<Self> {
+        let ending = Ending::new();
+        (0..threads).for_each(|_| ending.hire());
+        Arc::new(Self {
+            ending,
+            ready: AtomicU32::fresh(0),
+            place: UnsafeCell::new(0),
+            creates: AtomicU32::fresh(creates),
+        })
+    }
+
+    /// Somebody from outside.
+    fn create(&self) {
+        self.ready.fetch_add(1, Relaxed);
+        self.ending.created(|| self.take_out());
+    }
+
+    fn take_out(&self) {
+        while self.ready.fetch_update(Relaxed, Relaxed, |ready| ready.checked_sub(1)).is_ok() {
+            // SAFETY: `Ending` lets one in at a time.
+            self.place.with_mut(|place| unsafe { *place += 1 });
+            let creates = self.creates.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+            if creates.is_ok() {
+                self.create();
+            }
+        }
+    }
+
+    /// A thread of the pool has used its place, and leaves.
+    fn leave(&self) {
+        if self.ending.leave() {
+            self.ending.end(|| self.take_out());
+        }
+    }
+
+    fn is_empty(&self, taken: u32) {
+        assert_eq!(self.ready.load(Relaxed), 0, "a task is left");
+        // SAFETY: all others have ended.
+        assert_eq!(self.place.with(|place| unsafe { *place }), taken);
+    }
+}
+
+#[test]
+fn ending_a_task_meets_the_last_thread() {
+    explore("ending_a_task_meets_the_last_thread", Model::new(), || {
+        let pool = Pool::new(1, 0);
+        let waker = beside(&pool, Pool::create);
+        pool.leave();
+        waker.join().unwrap();
+        pool.is_empty(1);
+    });
+}
+
+#[test]
+fn ending_two_tasks_bounded() {
+    explore("ending_two_tasks_bounded", Model::new().preemptions(2), || {
+        let pool = Pool::new(1, 0);
+        let wakers = [beside(&pool, Pool::create), beside(&pool, Pool::create)];
+        pool.leave();
+        wakers.into_iter().for_each(|waker| waker.join().unwrap());
+        pool.is_empty(2);
+    });
+}
+
+#[test]
+fn ending_who_is_at_it_sees_what_others_made() {
+    explore("ending_who_is_at_it_sees_what_others_made", Model::new(), || {
+        let pool = Pool::new(0, 0);
+        // Without the fences that `light` and `heavy` are in a model.
+        let create = |pool: &Pool| {
+            pool.ready.fetch_add(1, Relaxed);
+            pool.ending.drain(|| pool.take_out());
+        };
+        let other = beside(&pool, create);
+        create(&pool);
+        other.join().unwrap();
+        pool.is_empty(2);
+    });
+}
+
+#[test]
+fn ending_the_threads_leave_bounded() {
+    explore("ending_the_threads_leave_bounded", Model::new().preemptions(3), || {
+        let pool = Pool::new(2, 0);
+        let waker = beside(&pool, Pool::create);
+        let other = beside(&pool, |pool| {
+            // SAFETY: this thread has the place, until it leaves.
+            pool.place.with_mut(|place| unsafe { *place += 1 });
+            pool.leave();
+        });
+        pool.leave();
+        other.join().unwrap();
+        waker.join().unwrap();
+        pool.is_empty(2);
+    });
+}
+
+#[test]
+fn ending_what_is_dropped_creates() {
+    explore("ending_what_is_dropped_creates", Model::new(), || {
+        let pool = Pool::new(1, 1);
+        let waker = beside(&pool, Pool::create);
+        pool.leave();
+        waker.join().unwrap();
+        pool.is_empty(2);
+    });
+}
