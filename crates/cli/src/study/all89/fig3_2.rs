@@ -11,7 +11,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Comparison, Outcome, Verdict};
 use super::threads::grid::Grid;
-use super::threads::{READY, SINGLE, real, simulated};
+use super::threads::{HYBRID, READY, SINGLE, real, simulated};
 use crate::units::{percent, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -61,6 +61,16 @@ fn outcome(grid: &Grid) -> Outcome {
         "rising",
         grid.thousands(READY, all),
     ));
+    if grid.rows() > HYBRID {
+        comparisons.push(Comparison::new(
+            format!(
+                "{}: its rate over that of local ready queues, all processors",
+                grid.name(HYBRID)
+            ),
+            "not measured; complexity \"may outweigh any benefits\"",
+            significant(grid.rate(HYBRID, all) / grid.rate(READY, all)),
+        ));
+    }
     Outcome {
         comparisons,
         pictures: vec![grid.picture(
