@@ -48,6 +48,7 @@ pub(in super::super) fn run(context: &Context, user: u64) -> Result<Grid, Stop> 
             each,
             user_ns: user,
             threshold: Some(super::THRESHOLD),
+            queues: None,
             copies: false,
             costs,
             seed,

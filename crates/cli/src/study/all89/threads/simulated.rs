@@ -110,6 +110,23 @@ pub(in super::super) fn run(context: &Context, place: &Place, user: f64) -> Resu
     Ok(Grid::new(ROWS.iter().map(|row| row.name).collect(), counts, measured))
 }
 
+/// Nanoseconds for a null thread on all processors with so many local ready queues, from one to one for each processor (section 3.5: "there is a tradeoff
+/// between latency and throughput in choosing the number of queues").
+pub(in super::super) fn queues(
+    context: &Context,
+    place: &Place,
+) -> Result<Vec<(usize, Cell)>, Stop> {
+    let counts = counts(context, place);
+    let processors = counts.last().copied().unwrap_or(1);
+    let each = threads(context) / processors as u64;
+    let measured = cells(context, &place.machine, &counts, |&queues| {
+        let options = options(context, place, processors, each, 0.0);
+        let options = Options { queues: Some(queues), ..options };
+        measure(place, &ROWS[super::READY], &options).map(|(cell, _)| cell)
+    })?;
+    Ok(counts.into_iter().zip(measured).collect())
+}
+
 /// Numbers of processors, as many at most as the program takes.
 fn counts(context: &Context, place: &Place) -> Vec<usize> {
     context.within(place.machine.processors.min(MAX_THREADS))
@@ -126,6 +143,7 @@ fn options(context: &Context, place: &Place, processors: usize, each: u64, user:
         each,
         user_ns: place.nanos(user),
         threshold: Some(super::THRESHOLD),
+        queues: None,
         copies: false,
         costs: place.costs(),
         seed: context.seed,
