@@ -95,7 +95,7 @@ impl<T> JoinHandle<T> {
             let latch = Latch::new();
             // SAFETY: this is the handle, and the latch is waited for.
             if unsafe { task.listen(Listener::Latch(&raw const latch, owner)) } {
-                Owner::wait(task.core(), current, &latch, |_| false);
+                Owner::wait(task.core(), current, &latch, None);
             }
         });
         self.take()

@@ -14,7 +14,7 @@ use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Metrics;
 use crate::registry::{Core, Order, Registry};
-use crate::scope::Scope;
+use crate::scope::{List, Scope};
 use crate::strategy::{Strategy, WorkStealing};
 use crate::worker::Worker;
 
@@ -398,7 +398,7 @@ impl Owner {
         core: &dyn Core,
         current: Option<&Worker>,
         latch: &Latch,
-        own: impl Fn(&Worker) -> bool,
+        own: Option<&List>,
     ) {
         match current {
             Some(worker) if worker.belongs_to(core.common()) => {
@@ -473,7 +473,7 @@ fn install_on<R: Send>(
             unsafe { job::fill(task, run) };
         }
     });
-    Owner::wait(core, current, &visit.latch, |_| false);
+    Owner::wait(core, current, &visit.latch, None);
     // SAFETY: the latch is set: nobody else touches it any more.
     let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });
     match outcome {
