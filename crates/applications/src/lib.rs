@@ -8,6 +8,7 @@ pub mod hanoi;
 mod mix;
 mod named;
 pub mod nbody;
+pub mod null_threads;
 pub mod outstanding;
 mod pace;
 pub mod quicksort;

@@ -39,7 +39,7 @@ fn list_names_all_and_runs_nothing() {
         assert!(listed.contains(id), "{id} is missing:\n{listed}");
     }
     assert!(listed.contains("44 experiments"), "{listed}");
-    assert!(listed.contains("not built yet: needs stanchion-threadpool"), "{listed}");
+    assert!(listed.contains("not built yet: needs stanchion-gang"), "{listed}");
     assert!(!Path::new(&out).exists());
 
     let some = text(&stanchion(&["study", "--list", "fig4.?"]).stdout);
@@ -121,7 +121,16 @@ fn one_experiment_from_end_to_end() {
     let place = Place::new("end-to-end");
     let (out, copy) = (place.path("out"), place.path("copy.json"));
     let done = stanchion(&[
-        "study", "fig3.5", "fig3.1", "--quick", "--seed", "7", "--out", &out, "--json", &copy,
+        "study",
+        "fig3.5",
+        "sa92/table4",
+        "--quick",
+        "--seed",
+        "7",
+        "--out",
+        &out,
+        "--json",
+        &copy,
     ]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let said = text(&done.stdout);
@@ -133,12 +142,12 @@ fn one_experiment_from_end_to_end() {
     assert_eq!(results["complete"], true);
     assert_eq!((&results["seed"], &results["quick"]), (&Value::from(7), &Value::from(true)));
     assert!(!results["machine"]["processors"].as_array().unwrap().is_empty());
-    let [waiting, ran] = &results["experiments"].as_array().unwrap()[..] else {
+    let [ran, waiting] = &results["experiments"].as_array().unwrap()[..] else {
         panic!("two were chosen: {results}");
     };
-    assert_eq!(waiting["id"], "all89/fig3.1");
+    assert_eq!(waiting["id"], "sa92/table4");
     assert_eq!(waiting["verdict"]["is"], "not_run");
-    assert!(waiting["verdict"]["because"].as_str().unwrap().contains("stanchion-threadpool"));
+    assert!(waiting["verdict"]["because"].as_str().unwrap().contains("stanchion-activations"));
     assert_eq!(waiting["seconds"], Value::Null);
     assert_eq!(ran["verdict"]["is"], "holds");
     let series = ran["pictures"][0]["series"].as_array().unwrap();

@@ -56,7 +56,7 @@ where
             registry.common().send(seat, call);
         }
         drop(roster);
-        Owner::wait(&*registry, current, &calls.latch, |_| false);
+        Owner::wait(&*registry, current, &calls.latch, None);
         let outcomes = calls.outcomes.into_iter().map(UnsafeCell::into_inner);
         let mut results = Vec::with_capacity(members);
         for outcome in outcomes {

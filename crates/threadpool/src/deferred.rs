@@ -261,7 +261,7 @@ impl Worker {
             return true;
         }
         let thief = before - TAKEN - 1;
-        self.wait_for(&fork.latch, || Some(thief), |_| false);
+        self.wait_for(&fork.latch, || Some(thief), None);
         // The thief was first, so this is the second to come.
         self.core().release(self.place(), ManuallyDrop::into_inner(task));
         false

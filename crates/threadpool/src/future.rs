@@ -1,7 +1,7 @@
 //! Futures on a pool: each wake-up is a task that polls.
 //!
-//! Why not a pool of their own: programs that compute and wait would have two, which fight for the processors. Why no reactor and no timers: they are the business of
-//! others, who only need a waker. Why `join` beside `await`: whoever has called for a value on a plain thread is no executor.
+//! Why not a pool of their own: programs that compute and wait would have two, which fight for the processors. Why no reactor and no timers: they are
+//! the business of others, who only need a waker. Why `join` beside `await`: whoever has called for a value on a plain thread is no executor.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -43,8 +43,8 @@ use task::{Failure, Handled, Listener, Task};
 /// Dropping it, as tokio's, does not stop the future. It goes on, its output is dropped, and if it panics the pool's
 /// [panic handler](crate::ThreadPoolBuilder::panic_handler) gets the payload. [`abort`](Self::abort) stops it.
 ///
-/// Awaited, it gives what the future returned, or [`Cancelled`]. If the future panicked, so does whoever awaits, with the same payload. It must not be polled again
-/// afterwards.
+/// Awaited, it gives what the future returned, or [`Cancelled`]. If the future panicked, so does whoever awaits, with the same payload. It must not
+/// be polled again afterwards.
 ///
 /// ```
 /// use stanchion_threadpool::{Cancelled, ThreadPool};
@@ -57,6 +57,14 @@ use task::{Failure, Handled, Listener, Task};
 /// waits.abort();
 /// assert_eq!(waits.join(), Err(Cancelled));
 /// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+///
+/// The future and its output go from worker to worker, so both must be `Send`:
+///
+/// ```compile_fail,E0277
+/// # use stanchion_threadpool::ThreadPool;
+/// let pool = ThreadPool::new(2).unwrap();
+/// let counted = pool.spawn_future(async { std::rc::Rc::new(1) });
 /// ```
 #[must_use = "a handle that is dropped lets its future go on, and its output be lost: say so by `detach`"]
 pub struct JoinHandle<T> {
@@ -95,7 +103,7 @@ impl<T> JoinHandle<T> {
             let latch = Latch::new();
             // SAFETY: this is the handle, and the latch is waited for.
             if unsafe { task.listen(Listener::Latch(&raw const latch, owner)) } {
-                Owner::wait(task.core(), current, &latch, |_| false);
+                Owner::wait(task.core(), current, &latch, None);
             }
         });
         self.take()

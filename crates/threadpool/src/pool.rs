@@ -14,7 +14,7 @@ use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Metrics;
 use crate::registry::{Core, Order, Registry};
-use crate::scope::Scope;
+use crate::scope::{List, Scope};
 use crate::strategy::{Strategy, WorkStealing};
 use crate::worker::Worker;
 
@@ -197,8 +197,9 @@ impl<S: Strategy> ThreadPool<S> {
     /// Polls `future` on workers of this pool until it is ready. Returns a handle, which is a future itself, for any executor, and can be
     /// [waited for](JoinHandle::join) by a thread. A handle that is dropped lets the future go on: nobody takes its output then.
     ///
-    /// Its wakers may be used by any thread, at any time. A wake-up puts it behind what is ready on the worker that wakes it; one that wakes itself goes behind what came
-    /// from outside, so that it leaves room for all others. Costs what [`spawn`](Self::spawn) does, one allocation, and another task for each wake-up.
+    /// Its wakers may be used by any thread, at any time. A wake-up puts it behind what is ready on the worker that wakes it; one that wakes itself
+    /// goes behind what came from outside, so that it leaves room for all others. Costs what [`spawn`](Self::spawn) does, one allocation, and another
+    /// task for each wake-up.
     ///
     /// When the pool is closed, its threads finish what is ready, futures too. The last of them drops the futures that wait, and then and later
     /// whatever is woken: their handles say [`Cancelled`](crate::Cancelled).
@@ -304,8 +305,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.registry.strategy()
     }
 
-    /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever; a future that
-    /// waits, when there is nothing else to do, is dropped.
+    /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever;
+    /// a future that waits, when there is nothing else to do, is dropped.
     ///
     /// Called on a worker of this pool, it waits for the other threads.
     pub fn shutdown(self) {
@@ -313,8 +314,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.registry.join_all();
     }
 
-    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, and all futures that are not being polled, runs the others to the end, and waits until the
-    /// threads have ended. What is inside of a scope or a join runs, because somebody waits for it.
+    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, and all futures that are not being polled, runs the others to the end, and
+    /// waits until the threads have ended. What is inside of a scope or a join runs, because somebody waits for it.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -398,7 +399,7 @@ impl Owner {
         core: &dyn Core,
         current: Option<&Worker>,
         latch: &Latch,
-        own: impl Fn(&Worker) -> bool,
+        own: Option<&List>,
     ) {
         match current {
             Some(worker) if worker.belongs_to(core.common()) => {
@@ -473,7 +474,7 @@ fn install_on<R: Send>(
             unsafe { job::fill(task, run) };
         }
     });
-    Owner::wait(core, current, &visit.latch, |_| false);
+    Owner::wait(core, current, &visit.latch, None);
     // SAFETY: the latch is set: nobody else touches it any more.
     let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });
     match outcome {

@@ -7,7 +7,8 @@
 //!
 //! Under [`Wait::Isolated`](crate::Wait), `Leapfrog` and `Park` a worker that waits for its scope must run the scope's own tasks, or nobody might. Out of the strategy it
 //! could not pick them. The same goes under `Any` for a scope that begins where [`MOST_NESTED`](crate::MOST_NESTED) tasks lie above each other. So there the scope has a list of its own, and what is put into the strategy for each is a *voucher*: a task that
-//! takes one from the list, if there is one left. A voucher may come out after the scope has gone: it shares the list.
+//! takes one from the list, if there is one left. A voucher may come out after the scope has gone: it shares the list. Who puts a task into the
+//! list tells the one who waits: there may be no other left to run it, if a task blocks or the pool becomes smaller.
 //!
 //! # Invariants
 //!
@@ -61,7 +62,7 @@ pub struct Scope<'scope> {
     owner: Option<usize>,
     stranger: Option<(Arc<dyn Core>, usize)>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    own: Option<Arc<Mutex<VecDeque<Own>>>>,
+    own: Option<Arc<List>>,
     /// Invariant in the lifetime: neither shorter nor longer.
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -81,7 +82,7 @@ impl<'scope> Scope<'scope> {
             owner: None,
             stranger: None,
             panic: Mutex::new(None),
-            own: lists.then(|| Arc::new(Mutex::new(VecDeque::new()))),
+            own: lists.then(|| Arc::new(List(Mutex::new(VecDeque::new())))),
             borrows: PhantomData,
         }
     }
@@ -118,11 +119,15 @@ impl<'scope> Scope<'scope> {
                 let run: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(run);
                 // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
                 let run: Own = unsafe { core::mem::transmute(run) };
-                own.lock().push_back(run);
+                own.0.lock().push_back(run);
                 let own = own.clone();
                 self.create(order, move |worker: &Worker, _: Fate| {
-                    run_own(&own, worker);
+                    own.run_one(worker);
                 });
+                if let Some(owner) = self.owner {
+                    // SAFETY: the pool lives longer than its scopes.
+                    unsafe { &*self.core }.common().sleeping.tell_only(owner);
+                }
             }
         }
     }
@@ -184,9 +189,7 @@ impl<'scope> Scope<'scope> {
         if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
             // SAFETY: as in `create`.
             let core = unsafe { &*self.core };
-            Owner::wait(core, current, &self.latch, |worker| {
-                self.owner.is_some() && self.own.as_ref().is_some_and(|own| run_own(own, worker))
-            });
+            Owner::wait(core, current, &self.latch, self.own.as_deref());
         }
         let panicked = self.panic.lock().take();
         match (result, panicked) {
@@ -206,15 +209,22 @@ fn ptr(scope: &Scope<'_>) -> *const Scope<'static> {
     (&raw const *scope).cast()
 }
 
-/// Runs a task of the list, if there is one.
-fn run_own(own: &Mutex<VecDeque<Own>>, worker: &Worker) -> bool {
-    let task = own.lock().pop_front();
-    match task {
-        Some(task) => {
+/// The tasks of a scope whose waiter runs no others.
+pub(crate) struct List(Mutex<VecDeque<Own>>);
+
+impl List {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
+    /// Runs a task, if there is one that nobody has begun.
+    pub(crate) fn run_one(&self, worker: &Worker) -> bool {
+        let task = self.0.lock().pop_front();
+        let found = task.is_some();
+        if let Some(task) = task {
             task(worker);
-            true
         }
-        None => false,
+        found
     }
 }
 

@@ -36,6 +36,7 @@ use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Counters;
 use crate::registry::{Core, Order};
+use crate::scope::List;
 use crate::strategy::Place;
 
 /// How many tasks a worker that waits may run one inside the other, before it waits without running any.
@@ -228,12 +229,12 @@ impl Worker {
 
     /// Waits until the latch is set, as the pool's [`Wait`] says. `thief` says whose queue holds parts of what is waited for, if that is known.
     ///
-    /// `own` runs a task of the scope that is waited for, if there is one that nobody has begun, for workers that run nothing else.
+    /// `own` has the tasks of the scope that is waited for, for workers that run nothing else.
     pub(crate) fn wait_for(
         &self,
         latch: &Latch,
         thief: impl Fn() -> Option<usize>,
-        own: impl Fn(&Self) -> bool,
+        own: Option<&List>,
     ) {
         let nested = self.nested.get();
         match self.common().wait() {
@@ -242,10 +243,7 @@ impl Worker {
                 self.help_until(latch);
                 self.nested.set(nested);
             }
-            Wait::Leapfrog => self.sleep_until(latch, |worker| {
-                if own(worker) {
-                    return true;
-                }
+            Wait::Leapfrog => self.sleep_until(latch, own, |worker| {
                 let task = thief().and_then(|thief| worker.core().next_of(&worker.place, thief));
                 let found = task.is_some();
                 if let Some(task) = task {
@@ -253,12 +251,12 @@ impl Worker {
                 }
                 found
             }),
-            Wait::Any | Wait::Isolated => self.sleep_until(latch, own),
+            Wait::Any | Wait::Isolated => self.sleep_until(latch, own, |_| false),
             Wait::Park => {
-                while own(self) {}
+                while own.is_some_and(|own| own.run_one(self)) {}
                 if !latch.is_set() {
                     let _lent = Lent::to(self.core());
-                    self.sleep_until(latch, own);
+                    self.sleep_until(latch, own, |_| false);
                 }
             }
         }
@@ -272,10 +270,10 @@ impl Worker {
     /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool: if this worker runs nothing meanwhile, it lends its seat.
     pub(crate) fn wait_for_another_pool(&self, latch: &Latch) {
         if self.helps() {
-            self.wait_for(latch, || None, |_| false);
+            self.wait_for(latch, || None, None);
         } else if !latch.is_set() {
             let _lent = Lent::to(self.core());
-            self.sleep_until(latch, |_| false);
+            self.sleep_until(latch, None, |_| false);
         }
     }
 
@@ -291,16 +289,15 @@ impl Worker {
         }
     }
 
-    /// Runs only what `own` finds until the latch is set.
-    fn sleep_until(&self, latch: &Latch, own: impl Fn(&Self) -> bool) {
+    /// Runs only what `own` has and what `steal` runs until the latch is set.
+    fn sleep_until(&self, latch: &Latch, own: Option<&List>, steal: impl Fn(&Self) -> bool) {
+        let common = self.common();
+        let called = || common.has_mail(self) || own.is_some_and(|own| !own.is_empty());
         while !latch.is_set() {
-            self.common().run_mail(self);
-            if !own(self) {
-                let common = self.common();
-                common.spin_until(|| latch.is_set() || common.has_mail(self));
-                common
-                    .sleeping
-                    .sleep_apart(self.index(), || latch.watch() && !common.has_mail(self));
+            common.run_mail(self);
+            if !own.is_some_and(|own| own.run_one(self)) && !steal(self) {
+                common.spin_until(|| latch.is_set() || called());
+                common.sleeping.sleep_apart(self.index(), || latch.watch() && !called());
             }
         }
     }

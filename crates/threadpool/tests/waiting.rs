@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 use stanchion_threadpool::strategy::{SingleLock, Strategy, WorkStealing};
@@ -207,6 +207,26 @@ fn a_wake_up_is_not_taken_by_a_spare_that_is_not_needed() {
             while pool.metrics().asleep == 0 {
                 std::thread::yield_now();
             }
+        }
+        pool.shutdown();
+    }
+}
+
+/// A task of a scope waits, without saying so, for another that it has just created; the only worker left is the one that waits for the scope.
+#[test]
+fn who_waits_for_a_scope_is_told_of_its_new_tasks() {
+    for wait in WAITS {
+        let pool = pool::<WorkStealing>(2, wait);
+        for _ in 0..200 {
+            pool.scope(|s| {
+                s.spawn(|s| {
+                    let (send, receive) = mpsc::channel();
+                    // Time for the one who waits to fall asleep.
+                    std::thread::sleep(Duration::from_micros(20));
+                    s.spawn(move |_| send.send(()).unwrap());
+                    receive.recv().unwrap();
+                });
+            });
         }
         pool.shutdown();
     }

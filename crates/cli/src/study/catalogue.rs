@@ -4,8 +4,8 @@
 //! This is the whole list from the first day. An entry is either run by its own file or says which part of
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
-use super::experiment::Paper::{self, All89, Fr92, Sa92};
-use super::experiment::Part::{self, Activations, Applications, Gang, Threadpool};
+use super::experiment::Paper::{self, Fr92, Sa92};
+use super::experiment::Part::{self, Activations, Applications, Gang};
 use super::experiment::{Bodies, Experiment};
 use super::{all89, klmo91, ms97, regret, regsim};
 
@@ -41,54 +41,18 @@ const fn waits(
 }
 
 fn all89_list() -> Vec<Experiment> {
-    let on = All89;
     vec![
         all89::table3_1::EXPERIMENT,
-        waits(
-            "all89/fig3.1",
-            on,
-            "Elapsed time of 1,000,000 null threads, five strategies",
-            "On one processor multiple locks are slower than a single lock, a local free list \
-             is faster than multiple locks, an idle queue slower than a local free \
-             list.",
-            &[Threadpool],
-        ),
-        waits(
-            "all89/fig3.2",
-            on,
-            "The same as threads per second",
-            "Only local ready queues keep rising; a central ready queue stops at a few \
-             concurrent operations; local ready queues level off when the bus is \
-             full.",
-            &[Threadpool],
-        ),
-        waits(
-            "all89/fig3.3",
-            on,
-            "Rate with user work, mean 300 µs",
-            "Differences appear only as processors are added.",
-            &[Threadpool],
-        ),
-        waits(
-            "all89/fig3.4",
-            on,
-            "Thread cost against runnable threads, 18 processors",
-            "An idle queue is fastest while processors idle and slower once threads outnumber \
-             them; local ready queues spike near 18.",
-            &[Threadpool],
-        ),
+        all89::fig3_1::EXPERIMENT,
+        all89::fig3_2::EXPERIMENT,
+        all89::fig3_3::EXPERIMENT,
+        all89::fig3_4::EXPERIMENT,
         all89::fig3_5::EXPERIMENT,
         all89::fig4_1::EXPERIMENT,
         all89::fig4_2::EXPERIMENT,
         all89::fig4_3::EXPERIMENT,
         all89::sec5_1::EXPERIMENT,
-        waits(
-            "all89/fig5.1",
-            on,
-            "Queueing model against measurement",
-            "Within 5 % except the central ready queue at 18 processors.",
-            &[Threadpool],
-        ),
+        all89::fig5_1::EXPERIMENT,
         all89::fig5_2::EXPERIMENT,
         all89::fig5_3::EXPERIMENT,
         all89::fig5_4::EXPERIMENT,

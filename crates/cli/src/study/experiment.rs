@@ -196,7 +196,6 @@ pub(crate) enum Part {
     Activations,
     Applications,
     Gang,
-    Threadpool,
 }
 
 impl Part {
@@ -205,7 +204,6 @@ impl Part {
             Self::Activations => "stanchion-activations (user-level threads)",
             Self::Applications => "the paper's application in stanchion-applications",
             Self::Gang => "stanchion-gang (threads that run together)",
-            Self::Threadpool => "stanchion-threadpool (five ways to manage ready threads)",
         }
     }
 }

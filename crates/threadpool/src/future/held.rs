@@ -1,7 +1,7 @@
 //! The futures of a seat that have waited and are not done, so that the pool can abort them when it ends.
 //!
-//! Why not all futures: most that are spawned for their parallelism are ready at their first poll, and never come here. Why a list for each seat: a lock that
-//! nobody else wants. Why not links in the futures: an index is checked.
+//! Why not all futures: most that are spawned for their parallelism are ready at their first poll, and never come here. Why a list for each seat: a
+//! lock that nobody else wants. Why not links in the futures: an index is checked.
 //!
 //! # Invariants
 //!

@@ -1,7 +1,7 @@
 //! One word that says who may touch a future, its output, and what tells whoever waits for it.
 //!
-//! Wakers set a bit and leave; only the one who wakes an idle future must put it among the ready tasks. Why not a lock: a waker may run in a signal of
-//! another program's reactor, or inside the poll that it wakes. Why not a count of wake-ups: one poll answers all that came before it.
+//! Wakers set a bit and leave; only the one who wakes an idle future must put it among the ready tasks. Why not a lock: a waker may run in a signal
+//! of another program's reactor, or inside the poll that it wakes. Why not a count of wake-ups: one poll answers all that came before it.
 //!
 //! ```text
 //!            wake: the one who set `woken`         begin
@@ -39,7 +39,8 @@
 //! | `finish`: Release | `listen`, `detach`, `is_done`: Acquire, for the output |
 //! | `listen`: Release | `finish`: Acquire, for the listener |
 //!
-//! Source: the bits are those of async-task and tokio, whose wakers, when they find the bit set, exchange (the first) or only look (the second); this exchanges.
+//! Source: the bits are those of async-task and tokio, whose wakers, when they find the bit set, exchange (the first) or only look (the second); this
+//! exchanges.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;

@@ -1,7 +1,7 @@
 //! A future on a pool: one allocation with its state, itself, and then its output.
 //!
-//! It is owned by its handle, its wakers, the task that will run it, and, once it has waited, by its seat (`held.rs`). So the future lives until it is done, whoever
-//! forgets it, and is done when the pool has ended at the latest.
+//! It is owned by its handle, its wakers, the task that will run it, and, once it has waited, by its seat (`held.rs`). So the future lives until it
+//! is done, whoever forgets it, and is done when the pool has ended at the latest.
 //!
 //! # Invariants
 //!

@@ -1,7 +1,7 @@
 //! Models of a future's word, and of how a pool ends beside a wake-up.
 //!
-//! What is polled here looks at Relaxed counts: the word must make up for it. Whoever owes the future a task runs it at once, so each wake-up that must not be lost ends in
-//! a poll, on some thread; loom's cells report two that touch the future at the same time.
+//! What is polled here looks at Relaxed counts: the word must make up for it. Whoever owes the future a task runs it at once, so each wake-up that
+//! must not be lost ends in a poll, on some thread; loom's cells report two that touch the future at the same time.
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |

@@ -1,5 +1,5 @@
-//! Futures on the simulated machines: wake-ups at any time, before, while and after the pool ends. Nobody waits for ever (that is reported), every future is dropped
-//! once, and what was awaited inside of the pool is there.
+//! Futures on the simulated machines: wake-ups at any time, before, while and after the pool ends. Nobody waits for ever (that is reported), every
+//! future is dropped once, and what was awaited inside of the pool is there.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

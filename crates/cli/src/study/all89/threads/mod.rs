@@ -1,0 +1,30 @@
+//! Ready threads under the strategies of section 3: what figures 3.1 to 3.4 and 5.1 measure.
+//!
+//! ```text
+//! rows ──┬─ real (this computer; std's threads beside) ──────────┐
+//!        └─ simulated (Symmetry A; demands for the model) ───────┴─▶ grid ─▶ fig3_1, fig3_2, fig3_3, fig5_1; fig3_4
+//! ```
+//!
+//! The program is `null_threads` of the applications, once for each machine. The rules by which the figures are judged stand in their files.
+
+pub(super) mod grid;
+pub(super) mod real;
+pub(super) mod simulated;
+
+/// The rows, the same on every machine: the paper's five first.
+pub(super) const SINGLE: usize = 0;
+pub(super) const MULTIPLE: usize = 1;
+pub(super) const FREE_LIST: usize = 2;
+pub(super) const IDLE: usize = 3;
+pub(super) const READY: usize = 4;
+/// How many are the paper's.
+pub(super) const PAPER: usize = 5;
+/// The sixth, ours, and a hybrid of which the paper speaks.
+pub(super) const HYBRID: usize = 6;
+
+/// The most free blocks that a processor keeps for itself, `T`. Section 3.3: "we can set the threshold T to be equal to P", which was 20; here it is that
+/// whatever the number of processors that take part, so that this alone is what differs.
+const THRESHOLD: usize = 20;
+
+/// What a strategy's threads cost, by how many are runnable; nanoseconds.
+pub(super) type Curve = (&'static str, Vec<(usize, f64)>);
