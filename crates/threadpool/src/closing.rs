@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | runs a task, or is about to take one | not counted |
 //! | has found nothing, and sleeps until something is ready or all is over | counted |
+//! | is a spare that is not needed, and sleeps until it is or all is over | neither in `resting` nor in `serving` |
 //! | waits in `shutdown`, called by one of the pool's own tasks, for the others | counted: it creates nothing meanwhile |
 //!
 //! # Invariants
@@ -62,9 +63,15 @@ impl Closing {
 
     /// Whether all is over, or would be if nothing is ready.
     pub(crate) fn may_be_over(&self) -> bool {
-        // Acquire: pairs with the Release below, and those of the exchanges.
-        self.over.load(Ordering::Acquire) != 0
+        // Acquire: pairs with the Release of the exchanges.
+        self.is_over()
             || self.resting.load(Ordering::Acquire) == self.serving.load(Ordering::Acquire)
+    }
+
+    /// Whether that was declared.
+    pub(crate) fn is_over(&self) -> bool {
+        // Acquire: pairs with the Release below.
+        self.over.load(Ordering::Acquire) != 0
     }
 
     /// All is over (Invariant 3).

@@ -254,8 +254,6 @@ impl<S: Strategy> ThreadPool<S> {
 
     /// Lets the pool grow or shrink to so many threads. One that is to go ends its task first; its ready tasks go to the others.
     ///
-    /// Must not be called by a task that a thread waits for which is going away at that moment, in its exit handler.
-    ///
     /// # Errors
     ///
     /// [`ResizeError`], if there would be none, or more than it was built for, or the system refuses.

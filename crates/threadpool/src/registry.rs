@@ -15,7 +15,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
+//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it under that lock when
+//!    it is through, after its exit handler: nobody has to wait for it.
 //! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when all have nothing to do
 //!    (see `closing.rs`). So all that tasks create is run; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
@@ -72,10 +73,10 @@ pub(crate) trait Core: Send + Sync {
         watch: &dyn Fn() -> bool,
     ) -> Option<Task>;
 
-    /// Has a spare thread take part until [`take_back`](Self::take_back). False, if there is none to be had.
-    fn lend(&self) -> bool;
+    /// Has a spare thread take part until [`take_back`](Self::take_back), as soon as there is one to be had.
+    fn lend(&self);
 
-    /// A thread for which a spare was lent works again.
+    /// A thread for which a spare was to be lent works again.
     fn take_back(&self);
 
     fn metrics(&self) -> Metrics;
@@ -135,22 +136,28 @@ impl<S: Strategy> Registry<S> {
         let registration = common.may_be_crowded().then(presence::register).and_then(Result::ok);
         let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
         let presence = &common.seat(seat).presence;
-        // Relaxed: hints, here and below.
-        presence.store(number, Ordering::Relaxed);
-        common.members.fetch_add(1, Ordering::Relaxed);
-        worker.enter(|| {
-            if let Some(handler) = &common.behaviour.start_handler {
-                common.contain(|| handler(seat));
+        loop {
+            // Relaxed: hints, here and below.
+            presence.store(number, Ordering::Relaxed);
+            common.members.fetch_add(1, Ordering::Relaxed);
+            worker.enter(|| {
+                if let Some(handler) = &common.behaviour.start_handler {
+                    common.contain(|| handler(seat));
+                }
+                while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
+                if let Some(handler) = &common.behaviour.exit_handler {
+                    common.contain(|| handler(seat));
+                    // Nobody else may be left who would run what it created (Invariant 2).
+                    while common.is_closed() && worker.yield_now() {}
+                }
+            });
+            // Relaxed: hints.
+            common.members.fetch_sub(1, Ordering::Relaxed);
+            presence.store(0, Ordering::Relaxed);
+            if !self.begins_again(&worker) {
+                break;
             }
-            while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
-            if let Some(handler) = &common.behaviour.exit_handler {
-                common.contain(|| handler(seat));
-                // Nobody else may be left who would run what it created (Invariant 2).
-                while common.is_closed() && worker.yield_now() {}
-            }
-        });
-        // Relaxed: a hint.
-        common.members.fetch_sub(1, Ordering::Relaxed);
+        }
         // From here on the worker, and with it the place, is not used.
         if common.ending.leave() {
             common.ending.end(|| self.take_out());
@@ -158,6 +165,34 @@ impl<S: Strategy> Registry<S> {
             common.abort_futures();
         }
         bomb.defuse();
+    }
+
+    /// A thread has done its last task. Whether its seat is a member's again, so that it goes on; otherwise the seat is free from here on, and if
+    /// the pool is closed, nobody's.
+    fn begins_again(&self, worker: &Worker) -> bool {
+        let (common, seat) = (&self.common, worker.index());
+        let mut roster = common.roster.lock();
+        if roster.closed {
+            let again = core::mem::take(&mut roster.again[seat]);
+            if again {
+                common.reset(seat);
+                common.dismiss(seat);
+            }
+            return again;
+        }
+        let stays = seat < roster.target;
+        if stays || common.has_mail(worker) {
+            common.reset(seat);
+            if !stays {
+                common.dismiss(seat);
+            }
+            common.closing.enlist();
+            return true;
+        }
+        let handle = roster.handles[seat].take();
+        // The one before that has ended long ago: it had nothing left to do when this one was started.
+        let _before = core::mem::replace(&mut roster.past[seat], handle);
+        false
     }
 
     /// Takes out what is ready after the last thread has left, and drops it.
@@ -200,7 +235,7 @@ impl<S: Strategy> Registry<S> {
                     break Served::ToTheEnd;
                 }
             }
-            if common.is_surplus(worker) && self.retires() {
+            if common.is_surplus(worker) && self.retires(worker) {
                 break Served::Surplus;
             }
             let task = match self.strategy.next(place, finished.take(), &mut None) {
@@ -263,7 +298,8 @@ impl<S: Strategy> Registry<S> {
 
     fn declare_over(&self) {
         self.common.closing.declare();
-        self.common.sleeping.tell_all();
+        // Spares that are not needed as well.
+        self.common.sleeping.tell_all_everywhere();
     }
 
     /// The calling worker does not take part any more. If the pool is closed it may have been the last that was busy.
@@ -275,51 +311,52 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// Whether a spare that serves is one too many; it does not serve any more then.
-    fn retires(&self) -> bool {
+    /// Whether a spare that serves is one too many; it does not serve any more then, and may be told at once to do so again.
+    fn retires(&self, worker: &Worker) -> bool {
         let mut roster = self.common.roster.lock();
         let retires = roster.serving > roster.leases;
         if retires {
             roster.serving -= 1;
+            roster.idle_spares.push_back(worker.index());
             self.common.note_surplus(&roster);
         }
         retires
     }
 
-    /// A spare sleeps until it is to serve again. False, if it is to end.
+    /// A spare, which [retires](Self::retires), sleeps until it is to serve again. False, if it is to end: that is when all is over, because a task of a
+    /// closed pool may block as well.
     fn rest(&self, worker: &Worker) -> bool {
         let common = &self.common;
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
-        common.roster.lock().idle_spares.push_back(worker.index());
         self.release();
-        let orders = loop {
-            let orders = common.orders(worker);
-            if orders & (SERVE | LEAVE) != 0 {
-                break orders;
-            }
-            common.run_mail(worker);
-            common.sleeping.sleep_apart(worker.index(), || common.orders(worker) == 0);
-        };
+        let serves = || common.orders(worker) & SERVE != 0;
+        let stays = || !serves() && !common.closing.is_over();
+        while stays() {
+            common.sleeping.sleep_apart(worker.index(), stays);
+        }
+        let serves = serves();
         // Relaxed: given under the roster's lock, once for each time it lay idle.
         common.seat(worker.index()).orders.fetch_and(!SERVE, Ordering::Relaxed);
         // Relaxed: a hint.
         common.members.fetch_add(1, Ordering::Relaxed);
-        orders & SERVE != 0
+        serves
     }
 
     /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
-    fn hire(&self, roster: &mut Roster, seat: usize) -> io::Result<()> {
+    fn hire(&self, roster: &mut Roster, seat: usize, name: Option<String>) -> io::Result<()> {
         self.common.reset(seat);
+        if roster.closed {
+            self.common.dismiss(seat);
+        }
         let Some(me) = self.me.upgrade() else {
             return Err(io::Error::other("the pool is being dropped"));
         };
         self.common.ending.hire();
         self.common.closing.enlist();
-        // Also if its name cannot be had, because that panics.
         let unhired = Unhired(self);
         // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
-        let started = roster.start(seat, move || unsafe { me.work(seat) });
+        let started = roster.start(seat, name, move || unsafe { me.work(seat) });
         if started.is_ok() {
             core::mem::forget(unhired);
         }
@@ -328,17 +365,23 @@ impl<S: Strategy> Registry<S> {
 
     /// Makes the pool `target` members large, and says how large it is. A member that is to go ends its task first.
     pub(crate) fn resize(&self, target: usize) -> (usize, io::Result<()>) {
+        let mut named: Option<(usize, io::Result<Option<String>>)> = None;
         let mut roster = self.common.roster.lock();
         let mut hired = Ok(());
         while roster.target < target && !roster.closed {
             let seat = roster.target;
-            let stays = roster.handles[seat].is_some() && self.common.retain(seat);
-            if !stays {
-                // The last thread of this seat, if there was one, is past its last task.
-                if let Some(handle) = roster.handles[seat].take() {
-                    let _ = handle.join();
-                }
-                hired = self.hire(&mut roster, seat);
+            if roster.handles[seat].is_some() {
+                // If it has left already it begins again (Invariant 4 of the roster).
+                let _ = self.common.retain(seat);
+            } else {
+                let Some((_, name)) = named.take_if(|(whose, _)| *whose == seat) else {
+                    // What another resize does meanwhile is seen afterwards.
+                    drop(roster);
+                    named = Some((seat, self.common.name(seat)));
+                    roster = self.common.roster.lock();
+                    continue;
+                };
+                hired = name.and_then(|name| self.hire(&mut roster, seat, name));
                 if hired.is_err() {
                     break;
                 }
@@ -357,6 +400,13 @@ impl<S: Strategy> Registry<S> {
     pub(crate) fn close(&self) {
         let mut roster = self.common.roster.lock();
         roster.closed = true;
+        // Who has left, and was wanted again before this, takes part: two tasks may need as many threads.
+        for seat in 0..roster.handles.len() {
+            if roster.handles[seat].is_some() && self.common.is_wanted_again(&roster, seat) {
+                self.common.closing.enlist();
+                roster.again[seat] = true;
+            }
+        }
         // Release: pairs with the Acquire of `is_closed`.
         self.common.closed.store(1, Ordering::Release);
         for seat in 0..self.common.seats() {
@@ -383,9 +433,13 @@ impl<S: Strategy> Registry<S> {
                 current
                     .is_some_and(|worker| worker.belongs_to(&self.common) && worker.index() == seat)
             });
-            let handle = if itself { None } else { self.common.roster.lock().handles[seat].take() };
-            if let Some(handle) = handle {
-                let _ = handle.join();
+            let (handle, past) = {
+                let mut roster = self.common.roster.lock();
+                let handle = if itself { None } else { roster.handles[seat].take() };
+                (handle, roster.past[seat].take())
+            };
+            for thread in [past, handle].into_iter().flatten() {
+                let _ = thread.join();
             }
         }
         if is_worker {
@@ -504,28 +558,34 @@ impl<S: Strategy> Core for Registry<S> {
         task
     }
 
-    fn lend(&self) -> bool {
+    fn lend(&self) {
         let common = &self.common;
+        let mut named: Option<(usize, io::Result<Option<String>>)> = None;
         let mut roster = common.roster.lock();
-        if roster.closed {
-            return false;
-        }
-        if roster.serving <= roster.leases {
+        roster.leases += 1;
+        while roster.serving < roster.leases {
             if let Some(seat) = roster.idle_spares.pop_front() {
                 common.closing.enlist();
                 common.order(seat, SERVE);
             } else {
                 let seat = roster.regular + roster.spares;
-                if seat == common.seats() || self.hire(&mut roster, seat).is_err() {
-                    return false;
+                if seat == common.seats() {
+                    break;
+                }
+                let Some((_, name)) = named.take_if(|(whose, _)| *whose == seat) else {
+                    drop(roster);
+                    named = Some((seat, common.name(seat)));
+                    roster = common.roster.lock();
+                    continue;
+                };
+                if name.and_then(|name| self.hire(&mut roster, seat, name)).is_err() {
+                    break;
                 }
                 roster.spares += 1;
             }
             roster.serving += 1;
         }
-        roster.leases += 1;
         common.note_surplus(&roster);
-        true
     }
 
     fn take_back(&self) {
@@ -542,7 +602,7 @@ impl<S: Strategy> Core for Registry<S> {
         let common = &self.common;
         let (workers, lent) = {
             let roster = common.roster.lock();
-            (roster.regular + roster.spares, roster.leases)
+            (roster.regular + roster.spares, roster.serving.min(roster.leases))
         };
         let worker = |seat| {
             let (steals, failed_steals) = self.strategy.steals(seat);

@@ -202,6 +202,12 @@ impl Sleeping {
         self.events.notify_all();
     }
 
+    /// Something concerns all who sleep, wherever.
+    pub(crate) fn tell_all_everywhere(&self) {
+        self.events.notify_all();
+        self.apart.notify_all();
+    }
+
     /// Raises `waking` until those who search and those who come are `ready`, as far as there are sleepers; wakes as many.
     #[cold]
     #[inline(never)]

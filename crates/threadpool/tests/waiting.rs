@@ -247,3 +247,71 @@ fn blocked_workers_are_replaced_and_the_spares_go_again() {
     assert_eq!(pool.metrics().lent, 0);
     pool.shutdown();
 }
+
+/// A task of a closed pool blocks until another one, behind it, has run. There is one worker, so that only a spare can run that.
+#[test]
+fn a_task_of_a_closed_pool_gets_a_spare() {
+    for round in 0..300 {
+        let pool = pool::<WorkStealing>(1, WAITS[round % 4]);
+        if round % 2 == 0 {
+            // The spare exists already, and sleeps.
+            pool.install(|| blocking(|| ()));
+        }
+        let (send, receive) = mpsc::channel();
+        pool.spawn(move || assert_eq!(blocking(|| receive.recv()), Ok(7)));
+        pool.spawn(move || send.send(7).unwrap());
+        pool.shutdown();
+    }
+}
+
+/// The only spare is asked for again and again, at whatever it is meanwhile: about to stop, or asleep.
+#[test]
+fn the_only_spare_is_never_out_of_reach() {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(1)
+        .max_threads(1)
+        .spare_threads(1)
+        .idle_spin(Duration::from_micros(1))
+        .build::<WorkStealing>()
+        .unwrap();
+    pool.install(|| {
+        for _ in 0..5_000 {
+            let (send, receive) = mpsc::channel();
+            spawn(move || send.send(()).unwrap());
+            blocking(|| receive.recv()).unwrap();
+        }
+    });
+    pool.shutdown();
+}
+
+/// Two tasks block, and there is one spare. When the first comes back, its spare serves the second.
+#[test]
+fn a_spare_that_comes_free_serves_who_got_none() {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .max_threads(2)
+        .spare_threads(1)
+        .build::<WorkStealing>()
+        .unwrap();
+    for _ in 0..50 {
+        let (release, first) = mpsc::channel::<()>();
+        let (send, second) = mpsc::channel::<()>();
+        let both = Arc::new(Barrier::new(3));
+        let here = both.clone();
+        pool.spawn(move || {
+            here.wait();
+            blocking(|| first.recv()).unwrap();
+            // It blocks on, but does not say so: what it has lent is free.
+            send.send(()).unwrap();
+        });
+        let here = both.clone();
+        pool.spawn(move || {
+            here.wait();
+            blocking(|| second.recv()).unwrap();
+        });
+        both.wait();
+        pool.spawn(move || release.send(()).unwrap());
+        assert_eq!(pool.install(|| 1), 1);
+    }
+    pool.shutdown();
+}
