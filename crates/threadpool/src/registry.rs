@@ -114,6 +114,16 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
+    /// The strategy's next task; tells whoever should know of those that were moved on the way.
+    #[inline]
+    fn take_next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
+        let task = self.strategy.next(place, finished, &mut None);
+        if let Some(told) = self.strategy.moved(place) {
+            self.tell(told);
+        }
+        task
+    }
+
     /// The thread of `seat`, from its first instruction to its last.
     ///
     /// # Safety
@@ -238,7 +248,7 @@ impl<S: Strategy> Registry<S> {
             if common.is_surplus(worker) && self.retires(worker) {
                 break Served::Surplus;
             }
-            let task = match self.strategy.next(place, finished.take(), &mut None) {
+            let task = match self.take_next(place, finished.take()) {
                 Some(task) => task,
                 None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
                     if self.is_over(worker) {
@@ -494,7 +504,7 @@ impl<S: Strategy> Core for Registry<S> {
     }
 
     fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
-        self.strategy.next(place, finished, &mut None)
+        self.take_next(place, finished)
     }
 
     fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
@@ -523,7 +533,7 @@ impl<S: Strategy> Core for Registry<S> {
                 if !self.strategy.is_ready(place) {
                     return None;
                 }
-                let task = self.strategy.next(place, None, &mut None);
+                let task = self.take_next(place, None);
                 if task.is_none() {
                     self.strategy.idle(place);
                 }

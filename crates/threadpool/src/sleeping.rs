@@ -112,6 +112,8 @@ impl Sleeping {
     /// The calling worker, which was searching, goes to work. If it was the last that searched, and `more` says that there is more to do, it wakes another
     /// to search on. Returns how many it woke.
     pub(crate) fn found(&self, more: impl Fn() -> bool) -> usize {
+        // What the caller has moved is seen by whoever searches on.
+        asymmetric::light();
         let now = self.state.fetch_sub(SEARCHING, Ordering::Relaxed) - SEARCHING;
         if searching(now) > 0 || waking(now) > 0 || asleep(now) == 0 {
             return 0;

@@ -203,6 +203,13 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// Whether [`next`](Self::next) may find something for `place`. Takes no lock.
     fn is_ready(&self, place: &Place) -> bool;
 
+    /// Who should be told after the last [`next`](Self::next) of this place, because it has moved ready tasks to where others may have looked before.
+    #[inline]
+    fn moved(&self, place: &Place) -> Option<Told> {
+        let _ = place;
+        None
+    }
+
     /// [`is_ready`](Self::is_ready), apart from tasks of which [`Told::Lone`] was said.
     fn has_backlog(&self, place: &Place) -> bool {
         self.is_ready(place)
