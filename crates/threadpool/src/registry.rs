@@ -200,8 +200,11 @@ impl<S: Strategy> Registry<S> {
                 break Served::Surplus;
             }
             let task = match self.strategy.next(place, finished.take(), &mut None) {
-                Some(task) => task,
-                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                Some(task) => {
+                    self.took(place);
+                    task
+                }
+                None if common.is_closed() => {
                     if self.is_over(worker) {
                         break Served::ToTheEnd;
                     }
@@ -257,6 +260,15 @@ impl<S: Strategy> Registry<S> {
         over
     }
 
+    /// A worker has taken a task without a search.
+    #[inline]
+    fn took(&self, place: &Place) {
+        let woken = self.common.sleeping.took(|| self.strategy.is_ready(place));
+        if woken > 0 {
+            self.common.seat(place.index()).counters.wakeups.add(woken);
+        }
+    }
+
     fn declare_over(&self) {
         self.common.closing.declare();
         self.common.sleeping.tell_all();
@@ -289,19 +301,22 @@ impl<S: Strategy> Registry<S> {
         common.members.fetch_sub(1, Ordering::Relaxed);
         common.roster.lock().idle_spares.push_back(worker.index());
         self.release();
-        let orders = loop {
-            let orders = common.orders(worker);
-            if orders & (SERVE | LEAVE) != 0 {
-                break orders;
+        let serves = loop {
+            let serves = common.orders(worker) & SERVE != 0;
+            if serves || common.closing.is_over() {
+                break serves;
             }
             common.run_mail(worker);
-            common.sleeping.sleep_apart(worker.index(), || common.orders(worker) == 0);
+            // Not `LEAVE`: until all is over a task may block, and want a spare.
+            common.sleeping.sleep_apart(worker.index(), || {
+                common.orders(worker) & !LEAVE == 0 && !common.closing.is_over()
+            });
         };
         // Relaxed: given under the roster's lock, once for each time it lay idle.
         common.seat(worker.index()).orders.fetch_and(!SERVE, Ordering::Relaxed);
         // Relaxed: a hint.
         common.members.fetch_add(1, Ordering::Relaxed);
-        orders & SERVE != 0
+        serves
     }
 
     /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
@@ -364,16 +379,18 @@ impl<S: Strategy> Registry<S> {
 
     /// Waits until all threads have ended, apart from the calling one.
     pub(crate) fn join_all(&self) {
-        let is_worker = Worker::with_current(|current| {
+        let mine = Worker::with_current(|current| {
             let mine = current.filter(|worker| worker.belongs_to(&self.common));
-            if let Some(worker) = mine {
-                self.common.closing.rest();
-                if self.common.closing.may_be_over() && !self.strategy.is_ready(worker.place()) {
-                    self.declare_over();
-                }
-            }
-            mine.is_some()
+            mine.map(|worker| self.strategy.is_ready(worker.place()))
         });
+        // Somebody runs what is ready, if the pool has no other thread.
+        let lent = mine == Some(true) && self.lend();
+        if let Some(ready) = mine {
+            self.common.closing.rest();
+            if !ready && self.common.closing.may_be_over() {
+                self.declare_over();
+            }
+        }
         for seat in 0..self.common.seats() {
             let itself = Worker::with_current(|current| {
                 current
@@ -384,7 +401,10 @@ impl<S: Strategy> Registry<S> {
                 let _ = handle.join();
             }
         }
-        if is_worker {
+        if lent {
+            self.take_back();
+        }
+        if mine.is_some() {
             self.common.closing.go_on();
         }
     }
@@ -431,7 +451,11 @@ impl<S: Strategy> Core for Registry<S> {
     }
 
     fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
-        self.strategy.next(place, finished, &mut None)
+        let task = self.strategy.next(place, finished, &mut None);
+        if task.is_some() {
+            self.took(place);
+        }
+        task
     }
 
     fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
@@ -493,9 +517,6 @@ impl<S: Strategy> Core for Registry<S> {
     fn lend(&self) -> bool {
         let common = &self.common;
         let mut roster = common.roster.lock();
-        if roster.closed {
-            return false;
-        }
         if roster.serving <= roster.leases {
             if let Some(seat) = roster.idle_spares.pop_front() {
                 common.closing.enlist();

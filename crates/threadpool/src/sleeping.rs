@@ -98,6 +98,8 @@ impl Sleeping {
     /// The calling worker, which was searching, goes to work. If it was the last that searched, and `more` says that there is more to do, it wakes another
     /// to search on. Returns how many it woke.
     pub(crate) fn found(&self, more: impl Fn() -> bool) -> usize {
+        // What was moved to this worker's queue is seen by whoever goes to sleep after this.
+        asymmetric::light();
         let now = self.state.fetch_sub(SEARCHING, Ordering::Relaxed) - SEARCHING;
         if searching(now) > 0 || waking(now) > 0 || asleep(now) == 0 {
             return 0;
@@ -108,6 +110,18 @@ impl Sleeping {
             more()
         };
         if more { self.wake(1) } else { 0 }
+    }
+
+    /// The calling worker has taken a task without a search, perhaps from another queue and with others, which nobody could see meanwhile. If `more` says that
+    /// there are some, and nobody searches, it wakes one who slept through that. Returns how many it woke.
+    #[inline]
+    pub(crate) fn took(&self, more: impl FnOnce() -> bool) -> usize {
+        asymmetric::light();
+        let state = self.state.load(Ordering::Relaxed);
+        if asleep(state) <= waking(state) || searching(state) + waking(state) > 0 || !more() {
+            return 0;
+        }
+        self.wake(1)
     }
 
     /// The calling worker, which was searching, sleeps until it is told, unless `look` says that there is something after all. It is searching again
@@ -153,9 +167,10 @@ impl Sleeping {
         searched || waited
     }
 
-    /// Something concerns all who search.
+    /// Something concerns all.
     pub(crate) fn tell_all(&self) {
         self.events.notify_all();
+        self.apart.notify_all();
     }
 
     /// Raises `waking` until those who search and those who come are `ready`, as far as there are sleepers; wakes as many.

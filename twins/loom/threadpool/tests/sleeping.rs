@@ -11,6 +11,7 @@
 //! | `sleeping_one_who_is_told_bounded` | a producer, a worker, one who waits for something else | the wake-up goes to the one whom the task does not concern |
 //! | `sleeping_a_worker_told_by_name_bounded` | a producer, two workers, one told by name to leave | the claim goes with the one who leaves |
 //! | `sleeping_the_last_searcher_wakes_bounded` | a producer of two that tells of one, two workers | the second task lies while a worker sleeps |
+//! | `sleeping_a_task_that_moves_bounded` | who moves two tasks from one queue to another and runs one, a worker | it slept while both were in nobody's queue |
 //!
 //! Every model prints `model NAME: N executions`.
 
@@ -198,5 +199,30 @@ fn sleeping_a_worker_told_by_name_bounded() {
             pool.create();
         }
         works.join().unwrap();
+    });
+}
+
+/// The tasks are ready from the start: whoever creates them has told before the worker searched. One thread takes both, keeps one and is busy for ever.
+#[test]
+fn sleeping_a_task_that_moves_bounded() {
+    explore("sleeping_a_task_that_moves_bounded", Model::new().preemptions(3), || {
+        let pool = Pool::new();
+        pool.ready.fetch_add(2, Relaxed);
+        let kept = Arc::new(AtomicUsize::fresh(0));
+        let worker = {
+            let (pool, kept) = (pool.clone(), kept.clone());
+            let is_ready = move |pool: &Pool| pool.is_ready() || kept.load(Relaxed) > 0;
+            thread::spawn(move || {
+                pool.sleeping.begin();
+                while !is_ready(&pool) {
+                    pool.sleeping.sleep(0, || is_ready(&pool));
+                }
+                pool.sleeping.found(|| false);
+            })
+        };
+        pool.ready.fetch_sub(2, Relaxed);
+        kept.store(1, Relaxed);
+        pool.sleeping.took(|| true);
+        worker.join().unwrap();
     });
 }
