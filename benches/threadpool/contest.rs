@@ -1,6 +1,7 @@
 //! One workload, all contestants in turn, round after round.
 
 use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
 
 /// What one run of a workload came to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,13 +109,45 @@ pub(crate) fn run(workload: &Workload, options: &Options, regrets: &mut Vec<Regr
         for round in 0..options.rounds {
             for place in 0..running.len() {
                 let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
-                rounds[which].push((running[which].run)(threads, items));
+                rounds[which].push(apart(workload, running[which], threads, items));
             }
         }
         let rows: Vec<(&Contestant, Figures)> =
             running.into_iter().zip(rounds.iter().map(|rounds| medians(rounds))).collect();
         print(workload, &cell, &rows, regrets);
     }
+}
+
+/// What a child process is told: the workload, the contestant, how many threads and items.
+const CHILD: &str = "STANCHION_BENCH_CHILD";
+
+/// One run in a process of its own, where no other pool has left threads behind.
+fn apart(workload: &Workload, contestant: &Contestant, threads: usize, items: usize) -> Figures {
+    let told = format!("{}|{}|{threads}|{items}", workload.name, contestant.name);
+    let program = std::env::current_exe().expect("the path of this program");
+    let output = Command::new(program).env(CHILD, &told).stderr(Stdio::inherit()).output();
+    let output = output.expect("this program, run once more");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let figures: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    match figures[..] {
+        [ns, p99, cpu] if output.status.success() => Figures { ns, p99, cpu },
+        _ => panic!("the run {told} ended with {} and said {text:?}", output.status),
+    }
+}
+
+/// Does the run that this process was started for, if it was started for one.
+pub(crate) fn is_child(workloads: &[Workload]) -> bool {
+    let Ok(told) = std::env::var(CHILD) else { return false };
+    let parts: Vec<&str> = told.split('|').collect();
+    let [workload, contestant, threads, items] = parts[..] else { panic!("{CHILD}={told}") };
+    let workload = workloads.iter().find(|known| known.name == workload);
+    let contestants = workload.into_iter().flat_map(|workload| &workload.contestants);
+    let run = contestants.filter(|known| known.name == contestant).map(|known| known.run).next();
+    let number = |word: &str| word.parse().expect("a number");
+    let run = run.expect("a workload and a contestant of this program");
+    let Figures { ns, p99, cpu } = run(number(threads), number(items));
+    println!("{ns} {p99} {cpu}");
+    true
 }
 
 /// The median of each figure.

@@ -60,8 +60,8 @@ fn number(items: usize) -> u32 {
 macro_rules! programs {
     ($sum:ident, $fib:ident, |$with:ident: $type:ty, $a:ident, $b:ident| $join:expr) => {
         fn $sum($with: $type, node: &Node) -> u64 {
-            let $a = |$with: $type| node.left.as_deref().map_or(0, |half| $sum($with, half));
-            let $b = |$with: $type| node.right.as_deref().map_or(0, |half| $sum($with, half));
+            let $a = move |$with: $type| node.left.as_deref().map_or(0, |half| $sum($with, half));
+            let $b = move |$with: $type| node.right.as_deref().map_or(0, |half| $sum($with, half));
             let (left, right) = $join;
             node.value + left + right
         }
@@ -70,8 +70,8 @@ macro_rules! programs {
             if n < 2 {
                 return n.into();
             }
-            let $a = |$with: $type| $fib($with, n - 1);
-            let $b = |$with: $type| $fib($with, n - 2);
+            let $a = move |$with: $type| $fib($with, n - 1);
+            let $b = move |$with: $type| $fib($with, n - 2);
             let (a, b) = $join;
             a + b
         }

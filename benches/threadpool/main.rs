@@ -1,7 +1,7 @@
 //! `stanchion-threadpool` and its peers: `cargo bench -p benches --bench threadpool`.
 //!
-//! A *workload* is a number of items, done by a pool of so many threads: a fork, a task. In each round every contestant does it once, on a pool of its own
-//! that has done it once before; the next round goes in the other order. Figures are medians of the rounds.
+//! A *workload* is a number of items, done by a pool of so many threads: a fork, a task. In each round every contestant does it once, in a process of its
+//! own, on a pool that has done it once before; the next round goes in the other order. Figures are medians of the rounds.
 //!
 //! | column | meaning |
 //! | --- | --- |
@@ -26,15 +26,7 @@ mod tasks;
 use contest::{Options, run};
 
 fn main() {
-    let options = match Options::from_arguments(std::env::args().skip(1)) {
-        Ok(options) => options,
-        Err(refusal) => {
-            eprintln!("{refusal}");
-            std::process::exit(2);
-        }
-    };
-    let mut regrets = Vec::new();
-    for workload in [
+    let workloads = [
         joins::tree(),
         joins::fib(),
         tasks::null(),
@@ -44,8 +36,20 @@ fn main() {
         latency::burst(),
         load::crowded(),
         load::idle(),
-    ] {
-        run(&workload, &options, &mut regrets);
+    ];
+    if contest::is_child(&workloads) {
+        return;
+    }
+    let options = match Options::from_arguments(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(refusal) => {
+            eprintln!("{refusal}");
+            std::process::exit(2);
+        }
+    };
+    let mut regrets = Vec::new();
+    for workload in &workloads {
+        run(workload, &options, &mut regrets);
     }
     contest::conclude(&regrets);
 }

@@ -34,15 +34,14 @@ pub(crate) fn chili(threads: usize) -> (chili::ThreadPool, Option<Pinned>) {
     (chili::ThreadPool::with_config(config), pinned)
 }
 
-/// A pool of forte's with so many threads of its own: they are static, and one for each size is never resized, because to shrink one has been seen to hang.
-/// Its threads sleep while others are measured.
+/// A pool of forte's with so many threads of its own. They are static, and this process needs one; to shrink one has been seen to hang.
 pub(crate) fn forte(threads: usize) -> &'static forte::ThreadPool {
-    static POOLS: [forte::ThreadPool; 65] = [const { forte::ThreadPool::new() }; 65];
-    static BEGUN: [Once; 65] = [const { Once::new() }; 65];
-    BEGUN[threads].call_once(|| {
-        POOLS[threads].resize_to(threads);
+    static POOL: forte::ThreadPool = forte::ThreadPool::new();
+    static BEGUN: Once = Once::new();
+    BEGUN.call_once(|| {
+        POOL.resize_to(threads);
     });
-    &POOLS[threads]
+    &POOL
 }
 
 /// Time and processor time of `body`, by the items.

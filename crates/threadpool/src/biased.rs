@@ -103,6 +103,12 @@ impl<T> Biased<T> {
         }
     }
 
+    /// Whether the owner is inside. A hint.
+    pub(crate) fn is_owned(&self) -> bool {
+        // Relaxed: out of date when it is returned.
+        self.owner.load(Ordering::Relaxed) == INSIDE
+    }
+
     /// What `section` makes of the value, for whoever is not the owner; `None`, if another one is there, or the owner is inside and does not come out.
     /// `section` must not unwind.
     ///

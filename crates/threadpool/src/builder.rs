@@ -190,7 +190,8 @@ impl ThreadPoolBuilder {
         let mut plan = Plan::new(seats);
         plan.active = threads;
         plan.threshold = self.threshold;
-        plan.queues = self.queues;
+        // Spare threads have none of their own.
+        plan.queues = self.queues.or(Some(regular));
         let registry = Registry::new(Common::new(seats, behaviour, roster), S::new(&plan));
         // Dropping it closes it: also if `names` panics.
         let pool = ThreadPool::of(registry.clone());

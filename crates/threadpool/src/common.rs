@@ -276,6 +276,17 @@ impl Common {
             && self.seats.iter().filter(|seat| seat.can_run()).count() > self.processors
     }
 
+    /// Whether some worker has something to do.
+    pub(crate) fn others_work(&self) -> bool {
+        self.active() > self.sleeping.idle()
+    }
+
+    /// Whether there is anybody for whom forks should be published.
+    #[inline]
+    pub(crate) fn has_others(&self) -> bool {
+        self.active() > 1
+    }
+
     /// Whether there may be more workers than processors, so that it matters which of them can run.
     pub(crate) fn may_be_crowded(&self) -> bool {
         self.first_spare > self.processors

@@ -1,8 +1,8 @@
 //! Deferred tasks: the second halves of forks, kept to oneself until somebody wants work.
 //!
 //! Almost every fork of a fine-grained program is taken back by the worker that made it. So a fork should cost nothing until another worker is idle: the
-//! second half stays on the stack of the fork, with a pointer to it in a ring of four that only the worker sees. When the worker sees that somebody is
-//! idle, at its next fork, it publishes the oldest, which is the largest: it creates a *ticket*, a task like any other, for whoever takes it from the strategy.
+//! second half stays on the stack of the fork, with a pointer to it in a ring of four that only the worker sees. At a fork the worker publishes the
+//! oldest, which is the largest, if nothing of its lies ready, or if somebody is idle: it creates a *ticket*, a task like any other, for whoever takes it.
 //!
 //! Why not push every second half where thieves can take it: the pop needs a fence, 6 ns. Why a ring of four and not a list of all: a fork that
 //! finds four older ones waiting calls its halves one after the other, for 1 ns. Why publish by demand and not by a timer (a heartbeat): a timer is a
@@ -177,7 +177,7 @@ impl Worker {
             state: UnsafeCell::new(State::Waits(ManuallyDrop::new(b))),
         };
         let at = self.pending.push(&half.fork);
-        if self.common().sleeping.wanted() {
+        if self.common().has_others() {
             self.offer();
         }
         // Invariant 3, if `a` unwinds.
@@ -217,21 +217,24 @@ impl Worker {
         if pending.length.get() == 0 {
             return true;
         }
-        let last = &pending.tickets[pending.offered.get() % OFFERS];
-        let waits = last.get().is_some_and(|last| {
+        // One lies ready at all times, for whoever becomes idle while a half runs that does not fork; more, if somebody is.
+        let offers = if self.common().sleeping.wanted() { OFFERS } else { 1 };
+        let first = pending.offered.get().wrapping_sub(offers) % OFFERS;
+        let waits = pending.tickets[first].get().is_some_and(|ticket| {
             // SAFETY: blocks live as long as the strategy. Relaxed: a hint; it may be another task's by now.
-            unsafe { last.as_ref() }.load(Ordering::Relaxed) == FREE
+            unsafe { ticket.as_ref() }.load(Ordering::Relaxed) == FREE
         });
+        let last = &pending.tickets[pending.offered.get() % OFFERS];
         if waits || !pending.bucket.take() {
             return false;
         }
         let at = pending.bottom.get();
         pending.bottom.set(at + 1);
         pending.length.set(pending.length.get() - 1);
-        pending.offered.set(pending.offered.get() + 1);
+        pending.offered.set(pending.offered.get().wrapping_add(1));
         let fork = pending.ring[at % RING].get();
         let owner = self.index();
-        self.core().create(Some(self.place()), Order::Usual, &mut |task| {
+        self.core().create(Some(self.place()), Order::Offer, &mut |task| {
             // Relaxed: the strategy publishes the block.
             task.shared().store(FREE, Ordering::Relaxed);
             last.set(Some(NonNull::from(task.shared())));

@@ -299,12 +299,6 @@ impl<S: Strategy> ThreadPool<S> {
         self.core().metrics()
     }
 
-    /// The pool's strategy, to look at.
-    #[must_use]
-    pub fn strategy(&self) -> &S {
-        self.registry.strategy()
-    }
-
     /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever;
     /// a future that waits, when there is nothing else to do, is dropped.
     ///

@@ -32,6 +32,7 @@ use crate::control_block::Task;
 use crate::job::{self, Fate};
 use crate::metrics::{Metrics, WorkerMetrics};
 use crate::roster::Roster;
+use crate::sleeping::Looks;
 use crate::strategy::{Place, Strategy, Told};
 use crate::worker::Worker;
 
@@ -42,6 +43,8 @@ pub(crate) enum Order {
     Usual,
     /// Behind what is ready.
     Last,
+    /// Wherever the strategy puts it; it is for others to run.
+    Offer,
 }
 
 /// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some looks.
@@ -105,8 +108,19 @@ impl<S: Strategy> Registry<S> {
     fn tell(&self, told: Told) -> usize {
         match told {
             Told::Anyone(ready) => self.common.sleeping.tell(ready),
+            Told::Lone => self.common.sleeping.tell_lone(),
             Told::Place(place) => usize::from(self.common.sleeping.tell_only(place)),
         }
+    }
+
+    /// The strategy's next task; tells whoever should know of those that were moved on the way.
+    #[inline]
+    fn take_next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
+        let task = self.strategy.next(place, finished, &mut None);
+        if let Some(told) = self.strategy.moved(place) {
+            self.tell(told);
+        }
+        task
     }
 
     /// The thread of `seat`, from its first instruction to its last.
@@ -199,11 +213,8 @@ impl<S: Strategy> Registry<S> {
             if common.is_surplus(worker) && self.retires() {
                 break Served::Surplus;
             }
-            let task = match self.strategy.next(place, finished.take(), &mut None) {
-                Some(task) => {
-                    self.took(place);
-                    task
-                }
+            let task = match self.take_next(place, finished.take()) {
+                Some(task) => task,
                 None if common.is_closed() => {
                     if self.is_over(worker) {
                         break Served::ToTheEnd;
@@ -248,7 +259,7 @@ impl<S: Strategy> Registry<S> {
                 break true;
             }
             if !common.spin_until(changed) {
-                common.sleeping.sleep(place.index(), changed);
+                common.sleeping.sleep(place.index(), None, |_| changed());
             }
         };
         if over {
@@ -258,15 +269,6 @@ impl<S: Strategy> Registry<S> {
         }
         common.sleeping.found(|| self.strategy.len() > 0);
         over
-    }
-
-    /// A worker has taken a task without a search.
-    #[inline]
-    fn took(&self, place: &Place) {
-        let woken = self.common.sleeping.took(|| self.strategy.is_ready(place));
-        if woken > 0 {
-            self.common.seat(place.index()).counters.wakeups.add(woken);
-        }
     }
 
     fn declare_over(&self) {
@@ -438,6 +440,11 @@ impl<S: Strategy> Core for Registry<S> {
         let told = match order {
             Order::Usual => self.strategy.create(place, fill),
             Order::Last => self.strategy.create_last(place, fill),
+            // Its creator does something else first, unlike that of a task that it has spawned.
+            Order::Offer => match self.strategy.create(place, fill) {
+                Told::Lone => Told::Anyone(1),
+                told => told,
+            },
         };
         let woken = self.tell(told);
         if woken > 0
@@ -451,11 +458,7 @@ impl<S: Strategy> Core for Registry<S> {
     }
 
     fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
-        let task = self.strategy.next(place, finished, &mut None);
-        if task.is_some() {
-            self.took(place);
-        }
-        task
+        self.take_next(place, finished)
     }
 
     fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
@@ -484,33 +487,38 @@ impl<S: Strategy> Core for Registry<S> {
                 if !self.strategy.is_ready(place) {
                     return None;
                 }
-                let task = self.strategy.next(place, None, &mut None);
+                let task = self.take_next(place, None);
                 if task.is_none() {
                     self.strategy.idle(place);
                 }
                 task.map(Some)
             });
-            match found {
-                Some(task) => break task,
-                None => {
-                    // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
-                    if let Some(told) = self.strategy.leave(place) {
-                        self.tell(told);
-                    }
-                    let slept = common.sleeping.sleep(place.index(), || {
-                        !watch() || self.strategy.is_ready(place) || common.has_mail(worker)
-                    });
-                    worker.counters().parks.add(usize::from(slept));
+            if let Some(task) = found {
+                break task;
+            }
+            // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
+            if let Some(told) = self.strategy.leave(place) {
+                self.tell(told);
+            }
+            let doze = common.others_work().then(|| worker.doze()).flatten();
+            let slept = common.sleeping.sleep(place.index(), doze, |looks| {
+                let ready = match looks {
+                    Looks::AtAll => self.strategy.is_ready(place),
+                    Looks::PastLone => self.strategy.has_backlog(place),
+                };
+                ready || !watch() || common.has_mail(worker)
+            });
+            worker.counters().parks.add(usize::from(slept));
+        };
+        match task {
+            Some(_) => worker.wake(),
+            None => {
+                if let Some(told) = self.strategy.leave(place) {
+                    self.tell(told);
                 }
             }
-        };
-        if task.is_none()
-            && let Some(told) = self.strategy.leave(place)
-        {
-            self.tell(told);
         }
-        let woken = common.sleeping.found(|| self.strategy.len() > 0);
-        worker.counters().wakeups.add(woken);
+        worker.counters().wakeups.add(common.sleeping.found(|| self.strategy.len() > 0));
         task
     }
 

@@ -4,7 +4,7 @@
 //! each. So a producer first asks whether somebody is awake and searching, who will find the task. Three numbers in one word answer that.
 //!
 //! ```text
-//! state    | waking | asleep | searching |      16 bits each where words have 64, else 8
+//! state    | dozing | waking | asleep | searching |      16 bits each where words have 64, else 8
 //!
 //!   busy --begin--> searching --sleep--> asleep --(wait returns)--> searching --found--> busy
 //!                                          ^ waking: a producer has claimed one of them, who has not come yet
@@ -15,9 +15,17 @@
 //! | a worker that found nothing and looks on | searching |
 //! | one that sleeps, is about to, or was woken and has not run yet | asleep |
 //! | those asleep for whom a wake-up is on its way | waking |
+//! | one of those asleep who comes back by itself after a while | dozing |
 //!
 //! A worker that does not look for tasks (it waits for one thing, or is a spare that is not needed) sleeps on an event count of its own. On the same one it
 //! could be woken in place of a worker that looks, and the task would lie there.
+//!
+//! # Dozing
+//!
+//! A task that is alone in its creator's queue is most likely what the creator runs next: a worker that is woken for it comes in vain, again and again
+//! where tasks create tasks one after the other. It is not to lie there for long either, if its creator goes on for long. So a worker that has searched in
+//! vain while others work *dozes*: it looks again after a time that doubles from 100 µs to 10 ms. Meanwhile nobody is woken for such a task. When
+//! nobody works any more there is nothing to doze for.
 //!
 //! # Invariants
 //!
@@ -35,6 +43,7 @@
 //! Source: the searchers are tokio's, the event count Vyukov's; the count of those who are on their way is what lets a burst of k tasks wake k.
 
 use core::fmt;
+use core::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use machine::asymmetric;
@@ -47,6 +56,7 @@ const ONE: usize = 1;
 const SEARCHING: usize = ONE;
 const ASLEEP: usize = ONE << BITS;
 const WAKING: usize = ONE << (2 * BITS);
+const DOZING: usize = ONE << (3 * BITS);
 const FIELD: usize = (ONE << BITS) - 1;
 
 /// The most workers that can be counted.
@@ -62,6 +72,10 @@ fn asleep(state: usize) -> usize {
 
 fn waking(state: usize) -> usize {
     (state >> (2 * BITS)) & FIELD
+}
+
+fn dozing(state: usize) -> usize {
+    (state >> (3 * BITS)) & FIELD
 }
 
 /// Where idle workers are counted, and sleep.
@@ -98,7 +112,7 @@ impl Sleeping {
     /// The calling worker, which was searching, goes to work. If it was the last that searched, and `more` says that there is more to do, it wakes another
     /// to search on. Returns how many it woke.
     pub(crate) fn found(&self, more: impl Fn() -> bool) -> usize {
-        // What was moved to this worker's queue is seen by whoever goes to sleep after this.
+        // What the caller has moved is seen by whoever searches on.
         asymmetric::light();
         let now = self.state.fetch_sub(SEARCHING, Ordering::Relaxed) - SEARCHING;
         if searching(now) > 0 || waking(now) > 0 || asleep(now) == 0 {
@@ -112,28 +126,35 @@ impl Sleeping {
         if more { self.wake(1) } else { 0 }
     }
 
-    /// The calling worker has taken a task without a search, perhaps from another queue and with others, which nobody could see meanwhile. If `more` says that
-    /// there are some, and nobody searches, it wakes one who slept through that. Returns how many it woke.
-    #[inline]
-    pub(crate) fn took(&self, more: impl FnOnce() -> bool) -> usize {
-        asymmetric::light();
-        let state = self.state.load(Ordering::Relaxed);
-        if asleep(state) <= waking(state) || searching(state) + waking(state) > 0 || !more() {
-            return 0;
-        }
-        self.wake(1)
-    }
-
     /// The calling worker, which was searching, sleeps until it is told, unless `look` says that there is something after all. It is searching again
     /// afterwards. Says whether it slept.
-    pub(crate) fn sleep(&self, who: usize, look: impl FnOnce() -> bool) -> bool {
-        self.state.fetch_add(ASLEEP - SEARCHING, Ordering::Relaxed);
-        let back = Back(self);
+    ///
+    /// With `doze` it also comes back after so many nanoseconds, unless another one dozes. Then `look` is told so, and need not mind a task that is alone
+    /// in its creator's queue.
+    pub(crate) fn sleep(
+        &self,
+        who: usize,
+        doze: Option<u64>,
+        look: impl FnOnce(Looks) -> bool,
+    ) -> bool {
+        let mut added = ASLEEP;
+        let mut looks = Looks::AtAll;
+        let _ = self.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
+            let dozes = doze.is_some() && dozing(state) == 0;
+            added = if dozes { ASLEEP + DOZING } else { ASLEEP };
+            looks = if doze.is_some() { Looks::PastLone } else { Looks::AtAll };
+            Some(state - SEARCHING + added)
+        });
+        let back = Back { sleeping: self, added };
         let key = self.events.prepare();
         // Somebody on the way may be me: who raised `waking` before this look may not find me in the queue of sleepers.
-        let slept = waking(self.state.load(Ordering::Relaxed)) == 0 && !look();
+        let slept = waking(self.state.load(Ordering::Relaxed)) == 0 && !look(looks);
         if slept {
-            self.events.wait_as(key, who, Deadline::NEVER);
+            let deadline = match doze {
+                Some(nanos) if added != ASLEEP => Deadline::after(Duration::from_nanos(nanos)),
+                _ => Deadline::NEVER,
+            };
+            self.events.wait_as(key, who, deadline);
         }
         drop(back);
         slept
@@ -148,6 +169,17 @@ impl Sleeping {
             return 0;
         }
         self.wake(ready)
+    }
+
+    /// [`tell`](Self::tell) of one task that its creator will most likely run next: nobody is woken while somebody dozes.
+    #[inline]
+    pub(crate) fn tell_lone(&self) -> usize {
+        asymmetric::light();
+        let state = self.state.load(Ordering::Relaxed);
+        if asleep(state) <= waking(state) || searching(state) + waking(state) + dozing(state) > 0 {
+            return 0;
+        }
+        self.wake(1)
     }
 
     /// Sleeps until [`tell_only`](Self::tell_only) names this worker, if `may` says that there is nothing yet: for a worker that does not
@@ -200,15 +232,29 @@ impl Sleeping {
     }
 }
 
+/// At what a worker looks before it sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// At all that is ready.
+    AtAll,
+    /// Not at tasks that are alone in their creators' queues: somebody dozes.
+    PastLone,
+}
+
 /// Takes a worker from `asleep` to `searching`, also if its last look unwinds.
-struct Back<'s>(&'s Sleeping);
+struct Back<'s> {
+    sleeping: &'s Sleeping,
+    /// As what it was counted.
+    added: usize,
+}
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        let _ = self.0.state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
+        let state = &self.sleeping.state;
+        let _ = state.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |state| {
             // Invariant 1.
             let waking = if waking(state) > 0 { WAKING } else { 0 };
-            Some(state - ASLEEP - waking + SEARCHING)
+            Some(state - self.added - waking + SEARCHING)
         });
     }
 }
@@ -220,6 +266,7 @@ impl fmt::Debug for Sleeping {
             .field("searching", &searching(state))
             .field("asleep", &asleep(state))
             .field("waking", &waking(state))
+            .field("dozing", &dozing(state))
             .finish()
     }
 }

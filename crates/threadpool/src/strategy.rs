@@ -133,6 +133,9 @@ impl Plan {
 pub enum Told {
     /// Any idle places: so many tasks are ready where the last one was put, at least 1. If nobody is idle nobody is missed.
     Anyone(usize),
+    /// Any idle place, but nobody need be woken at once who searched in vain just now: the task is the only one that the creating place has, which
+    /// will most likely run it next.
+    Lone,
     /// This place and no other: the task is for it alone.
     Place(usize),
 }
@@ -199,6 +202,18 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
 
     /// Whether [`next`](Self::next) may find something for `place`. Takes no lock.
     fn is_ready(&self, place: &Place) -> bool;
+
+    /// Who should be told after the last [`next`](Self::next) of this place, because it has moved ready tasks to where others may have looked before.
+    #[inline]
+    fn moved(&self, place: &Place) -> Option<Told> {
+        let _ = place;
+        None
+    }
+
+    /// [`is_ready`](Self::is_ready), apart from tasks of which [`Told::Lone`] was said.
+    fn has_backlog(&self, place: &Place) -> bool {
+        self.is_ready(place)
+    }
 
     /// The place has found nothing and will ask [`is_ready`](Self::is_ready) until there is something, or sleep until it is told: tasks may be meant
     /// for it alone from now on, until it calls [`next`](Self::next), or [`leave`](Self::leave) if it stops waiting for another reason.

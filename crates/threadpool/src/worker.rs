@@ -42,6 +42,10 @@ use crate::strategy::Place;
 /// How many tasks a worker that waits may run one inside the other, before it waits without running any.
 pub const MOST_NESTED: usize = 64;
 
+/// How long a worker dozes at first, and at most (see `sleeping.rs`).
+const DOZE_NS: u64 = 100_000;
+const MOST_DOZE_NS: u64 = 10_000_000;
+
 machine::thread_local! {
     /// The worker that the thread is, if it is one (Invariant 1).
     static CURRENT: Cell<*const Worker> = Cell::new(core::ptr::null());
@@ -99,6 +103,8 @@ pub struct Worker {
     core: *const dyn Core,
     place: Place,
     nested: Cell<usize>,
+    /// How often it has searched in vain since it found something.
+    in_vain: Cell<u32>,
     /// Neither `Send` nor `Sync`.
     one_thread: PhantomData<*const ()>,
 }
@@ -116,6 +122,7 @@ impl Worker {
             core,
             place,
             nested: Cell::new(0),
+            in_vain: Cell::new(0),
             one_thread: PhantomData,
         }
     }
@@ -217,6 +224,18 @@ impl Worker {
         if let Some(block) = unsafe { job::run(task, self, self.common().fate()) } {
             self.core().release(&self.place, block);
         }
+    }
+
+    /// It has searched in vain, and others work: for how many nanoseconds it dozes. Not the first time.
+    pub(crate) fn doze(&self) -> Option<u64> {
+        let in_vain = self.in_vain.get();
+        self.in_vain.set(in_vain.saturating_add(1));
+        (in_vain > 0).then(|| (DOZE_NS << (in_vain - 1).min(16)).min(MOST_DOZE_NS))
+    }
+
+    /// It has found something.
+    pub(crate) fn wake(&self) {
+        self.in_vain.set(0);
     }
 
     /// Waits until the latch is set, as the pool's [`Wait`] says. `thief` says whose queue holds parts of what is waited for, if that is known.

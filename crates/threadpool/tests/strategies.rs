@@ -63,6 +63,7 @@ impl Known {
                 assert!(ready >= 1, "there is one at least where the last one was put");
                 self.ready.extend(tasks);
             }
+            Told::Lone => self.ready.extend(tasks),
             Told::Place(place) => self.handed.entry(place).or_default().extend(tasks),
         }
     }

@@ -40,6 +40,8 @@ pub struct Sweep {
     pub rounds: u32,
     /// Nanoseconds between two events, in which all come to rest.
     pub settle_ns: u64,
+    /// The most free blocks that a processor keeps for itself; `None` for the strategy's own choice.
+    pub threshold: Option<usize>,
     /// What is computed outside the strategy.
     pub costs: Costs,
     /// Of which thread finishes next.
@@ -73,12 +75,19 @@ pub struct Latency {
 pub fn latency<S: Strategy, W: WaitPolicy>(sweep: &Sweep) -> Result<Vec<Latency>, Refused> {
     let Sweep { processors, most, rounds, .. } = *sweep;
     check(processors, 2, &sweep.costs)?;
+    if sweep.threshold == Some(0) {
+        return Err(Refused::NoThreshold);
+    }
     if most < 2 || rounds == 0 {
         return Err(Refused::NothingMeasured { most, rounds });
     }
     let table = Arc::new(Table {
         sweep: *sweep,
-        strategy: S::new(&Plan { stacks: true, ..Plan::new(processors) }),
+        strategy: S::new(&Plan {
+            stacks: true,
+            threshold: sweep.threshold,
+            ..Plan::new(processors)
+        }),
         seats: (0..processors).map(|_| Seat::default()).collect(),
         over: AtomicBool::new(false),
     });
@@ -272,8 +281,15 @@ mod tests {
         IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, WorkStealing,
     };
 
-    const SWEEP: Sweep =
-        Sweep { processors: 3, most: 8, rounds: 5, settle_ns: 20_000, costs: NO_COSTS, seed: 1 };
+    const SWEEP: Sweep = Sweep {
+        processors: 3,
+        most: 8,
+        rounds: 5,
+        settle_ns: 20_000,
+        threshold: None,
+        costs: NO_COSTS,
+        seed: 1,
+    };
     const NO_COSTS: Costs = {
         let nothing = crate::null_threads::Path { nanos: 0, writes: 0 };
         Costs { create: nothing, start: nothing, finish: nothing, look_ns: 0 }
@@ -309,6 +325,7 @@ mod tests {
             |sweep: Sweep| latency::<SingleLock, Patient>(&sweep).unwrap_err().to_string();
         assert_eq!(refused(Sweep { processors: 1, ..SWEEP }), "processors = 1: give 2 to 64");
         assert!(refused(Sweep { most: 1, ..SWEEP }).contains("give at least 2 runnable"));
+        assert!(refused(Sweep { threshold: Some(0), ..SWEEP }).contains("give 1 or more"));
         assert!(refused(Sweep { rounds: 0, ..SWEEP }).contains("1 round"));
     }
 }

@@ -39,6 +39,10 @@ pub struct Options {
     pub each: u64,
     /// What a thread computes: nanoseconds of the machine, uniform from 0 to twice this mean.
     pub user_ns: u64,
+    /// The most free blocks that a processor keeps for itself, `T` in the paper; `None` for the strategy's own choice.
+    pub threshold: Option<usize>,
+    /// How many ready queues there are, at most one for each processor, where the strategy has several; `None` for the strategy's own choice.
+    pub queues: Option<usize>,
     /// Whether each processor has a strategy of its own, so that nobody meets anybody but on the bus: section 5.1 of the paper finds bus demands in that way.
     pub copies: bool,
     /// What is computed outside the strategy.
@@ -53,6 +57,8 @@ impl Default for Options {
             processors: 1,
             each: 10_000,
             user_ns: 0,
+            threshold: None,
+            queues: None,
             copies: false,
             costs: Costs::default(),
             seed: 1,
@@ -64,6 +70,13 @@ impl Options {
     pub(super) fn check(&self) -> Result<(), Refused> {
         if self.each == 0 {
             return Err(Refused::NoThreads);
+        }
+        if self.threshold == Some(0) {
+            return Err(Refused::NoThreshold);
+        }
+        let most = if self.copies { 1 } else { self.processors };
+        if let Some(queues) = self.queues.filter(|queues| !(1..=most).contains(queues)) {
+            return Err(Refused::Queues { queues, most });
         }
         check(self.processors, 1, &self.costs)
     }
@@ -96,6 +109,17 @@ pub enum Refused {
     /// Nothing to execute.
     #[error("each = 0: a processor that executes no thread measures nothing; give 1 or more")]
     NoThreads,
+    /// No room for a free block.
+    #[error("threshold = 0: a processor keeps at least 1 free block; give 1 or more, or None")]
+    NoThreshold,
+    /// Too few ready queues or too many.
+    #[error("queues = {queues}: give 1 to {most}, or None")]
+    Queues {
+        /// What was given.
+        queues: usize,
+        /// The most that there can be.
+        most: usize,
+    },
     /// A path writes too much.
     #[error("the path {path} has {writes} writes: give at most {}", Path::MOST_WRITES)]
     Writes {

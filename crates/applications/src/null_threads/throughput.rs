@@ -34,7 +34,8 @@ pub fn run<S: Strategy, W: WaitPolicy>(options: &Options) -> Result<Run, Refused
     options.check()?;
     let processors = options.processors;
     let (strategies, places) = if options.copies { (processors, 1) } else { (1, processors) };
-    let plan = Plan { stacks: true, ..Plan::new(places) };
+    let Options { threshold, queues, .. } = *options;
+    let plan = Plan { stacks: true, threshold, queues, ..Plan::new(places) };
     let table = Arc::new(Table {
         options: *options,
         strategies: (0..strategies).map(|_| S::new(&plan)).collect(),
@@ -214,6 +215,11 @@ mod tests {
         assert_eq!(refused(Options { processors: 0, ..default }), "processors = 0: give 1 to 64");
         assert!(refused(Options { processors: 65, ..default }).contains("give 1 to 64"));
         assert!(refused(Options { each: 0, ..default }).contains("give 1 or more"));
+        assert!(refused(Options { threshold: Some(0), ..default }).contains("give 1 or more"));
+        assert_eq!(
+            refused(Options { queues: Some(3), processors: 2, ..default }),
+            "queues = 3: give 1 to 2, or None"
+        );
         let start = Path { nanos: 1, writes: 17 };
         let costs = Costs { start, ..Costs::default() };
         assert_eq!(

@@ -45,8 +45,9 @@ const BATCH: usize = 32;
 /// How often a place looks for others' tasks in vain before it takes the only one that another has.
 const PASSES: u32 = 4;
 
-/// A place looks first at what came from outside once in so many tasks, so that this is not forgotten while places create for themselves.
-const OUTSIDE_FIRST: u32 = 61;
+/// Once in so many tasks a place looks first at what came from outside, and half-way between at the oldest of its own, so that neither is forgotten while
+/// tasks create tasks.
+const TURNS: u32 = 64;
 
 /// Free blocks that a place keeps, unless the plan says otherwise.
 const THRESHOLD: usize = 64;
@@ -57,7 +58,7 @@ const THRESHOLD: usize = 64;
 /// | --- | --- |
 /// | locked instructions in a task's life | none, if it runs where it was created |
 /// | a theft | about a microsecond, for at most 32 tasks; the victim's processor is interrupted where [`machine::asymmetric`] is free, else the owner fences |
-/// | order | own tasks newest first; [`create_last`](Strategy::create_last) after them, oldest first; from outside oldest first |
+/// | order | own tasks newest first, but each 64th time the oldest; [`create_last`](Strategy::create_last) after them, oldest first; from outside oldest first |
 /// | memory | as many blocks as were in use at a time, and at most 65 for each place |
 ///
 /// ```
@@ -100,6 +101,8 @@ struct Own {
     random: Cell<u32>,
     turns: Cell<u32>,
     in_vain: Cell<u32>,
+    /// So many tasks came into the queue from elsewhere, and nobody has been told yet.
+    moved: Cell<usize>,
 }
 
 // SAFETY: `own` is touched by the thread that has the place (Invariant 2); the rest is atomic, or has its lock.
@@ -145,7 +148,7 @@ impl WorkStealing {
         let ready = unsafe {
             local.enter(|queue| if last { queue.push_front(task) } else { queue.push_back(task) })
         };
-        Told::Anyone(ready)
+        if ready == 1 { Told::Lone } else { Told::Anyone(ready) }
     }
 
     /// Creates a task for whoever comes first.
@@ -185,8 +188,8 @@ impl WorkStealing {
         self.used.fetch_max(place.index() + 1, Ordering::Relaxed);
     }
 
-    /// Takes a share of what came from outside; all but the first goes into the place's own queue.
-    fn take_outside(&self, place: &Place) -> Option<Task> {
+    /// Takes a share of what came from outside, at most `most`; all but the first goes into the place's own queue.
+    fn take_outside(&self, place: &Place, most: usize) -> Option<Task> {
         // Relaxed: see the head of the file.
         if self.outside.ready.load(Ordering::Relaxed) == 0 {
             return None;
@@ -195,7 +198,7 @@ impl WorkStealing {
             // Relaxed: a hint.
             let active = self.outside.active.load(Ordering::Relaxed);
             let ready = &mut entrance.ready;
-            let share = Batch::take(ready, ready.len() / active + 1);
+            let share = Batch::take(ready, ready.len().div_ceil(active).min(most));
             // Relaxed: as above.
             self.outside.ready.store(ready.len(), Ordering::Relaxed);
             share
@@ -212,13 +215,14 @@ impl WorkStealing {
         }
         let local = self.local(place);
         // SAFETY: this thread has the place, and no section comes here again.
-        unsafe {
+        let ready = unsafe {
             local.enter(|queue| {
                 while let Some(task) = taken.pop_front() {
                     queue.push_front(task);
                 }
-            });
-        }
+            })
+        };
+        local.own.moved.set(ready);
     }
 
     /// Takes half of what another place has.
@@ -280,6 +284,7 @@ impl Local {
                 random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
                 turns: Cell::new(0),
                 in_vain: Cell::new(0),
+                moved: Cell::new(0),
             },
         }
     }
@@ -337,12 +342,12 @@ impl Own {
         word
     }
 
-    /// Whether it is the turn of what came from outside.
+    /// Counts a task: 0, if it is the turn of what came from outside, [`TURNS`] / 2 if it is that of the oldest.
     #[inline]
-    fn outside_first(&self) -> bool {
-        let turn = self.turns.get() + 1;
-        self.turns.set(if turn == OUTSIDE_FIRST { 0 } else { turn });
-        turn == OUTSIDE_FIRST
+    fn turn(&self) -> u32 {
+        let turn = (self.turns.get() + 1) % TURNS;
+        self.turns.set(turn);
+        turn
     }
 }
 
@@ -389,17 +394,25 @@ unsafe impl Strategy for WorkStealing {
         if !local.own.began.get() {
             self.begin(place);
         }
-        let outside = local.own.outside_first().then(|| self.take_outside(place)).flatten();
+        let turn = local.own.turn();
+        let outside = if turn == 0 { self.take_outside(place, 1) } else { None };
         let task = outside.or_else(|| {
             let mut task = None;
             // Relaxed: the place's own, to which thieves do not add.
             if local.ready.load(Ordering::Relaxed) > 0 {
+                let oldest = turn == TURNS / 2;
                 // SAFETY: this thread has the place, and no section comes here again.
-                unsafe { local.enter(|queue| task = queue.pop_back()) };
+                unsafe {
+                    local.enter(|queue| {
+                        task = if oldest { queue.pop_front() } else { queue.pop_back() };
+                    });
+                }
+                local.own.in_vain.set(0);
             }
             task
         });
-        let task = task.or_else(|| self.take_outside(place)).or_else(|| self.steal(place))?;
+        let task =
+            task.or_else(|| self.take_outside(place, BATCH)).or_else(|| self.steal(place))?;
         self.resources.start(place, hand);
         Some(task)
     }
@@ -413,6 +426,31 @@ unsafe impl Strategy for WorkStealing {
         let used = self.used.load(Ordering::Relaxed);
         self.outside.ready.load(Ordering::Relaxed) > 0
             || self.places[..used].iter().any(|place| place.ready.load(Ordering::Relaxed) > 0)
+    }
+
+    fn has_backlog(&self, place: &Place) -> bool {
+        // Relaxed: see the head of the file; so below.
+        let used = self.used.load(Ordering::Relaxed);
+        self.outside.ready.load(Ordering::Relaxed) > 0
+            || (0..used).any(|index| {
+                let local = &self.places[index];
+                let ready = local.ready.load(Ordering::Relaxed);
+                // Who is inside of his queue for long has lost his processor; a thief must come back later.
+                if index == place.index() {
+                    ready > 0
+                } else {
+                    ready > 1 && !local.queue.is_owned()
+                }
+            })
+    }
+
+    fn moved(&self, place: &Place) -> Option<Told> {
+        let moved = &self.local(place).own.moved;
+        let ready = moved.get();
+        (ready > 0).then(|| {
+            moved.set(0);
+            Told::Anyone(ready)
+        })
     }
 
     fn resize(&self, active: usize) {

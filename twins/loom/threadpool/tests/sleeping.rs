@@ -11,7 +11,7 @@
 //! | `sleeping_one_who_is_told_bounded` | a producer, a worker, one who waits for something else | the wake-up goes to the one whom the task does not concern |
 //! | `sleeping_a_worker_told_by_name_bounded` | a producer, two workers, one told by name to leave | the claim goes with the one who leaves |
 //! | `sleeping_the_last_searcher_wakes_bounded` | a producer of two that tells of one, two workers | the second task lies while a worker sleeps |
-//! | `sleeping_a_task_that_moves_bounded` | who moves two tasks from one queue to another and runs one, a worker | it slept while both were in nobody's queue |
+//! | `sleeping_a_task_that_moves` | who moves two tasks from one queue to another and runs one, a worker | it slept while both were in nobody's queue |
 //!
 //! Every model prints `model NAME: N executions`.
 
@@ -62,7 +62,7 @@ impl Pool {
     fn work(&self, who: usize) {
         self.sleeping.begin();
         while !self.take() {
-            self.sleeping.sleep(who, || self.is_ready());
+            self.sleeping.sleep(who, None, |_| self.is_ready());
         }
         self.sleeping.found(|| self.is_ready());
     }
@@ -72,7 +72,7 @@ impl Pool {
         self.sleeping.begin();
         let told = || self.order.load(Relaxed) != 0;
         while !told() && !self.take() {
-            self.sleeping.sleep(who, || self.is_ready() || told());
+            self.sleeping.sleep(who, None, |_| self.is_ready() || told());
         }
         self.sleeping.found(|| self.is_ready());
     }
@@ -204,8 +204,8 @@ fn sleeping_a_worker_told_by_name_bounded() {
 
 /// The tasks are ready from the start: whoever creates them has told before the worker searched. One thread takes both, keeps one and is busy for ever.
 #[test]
-fn sleeping_a_task_that_moves_bounded() {
-    explore("sleeping_a_task_that_moves_bounded", Model::new().preemptions(3), || {
+fn sleeping_a_task_that_moves() {
+    explore("sleeping_a_task_that_moves", Model::new(), || {
         let pool = Pool::new();
         pool.ready.fetch_add(2, Relaxed);
         let kept = Arc::new(AtomicUsize::fresh(0));
@@ -222,7 +222,7 @@ fn sleeping_a_task_that_moves_bounded() {
         };
         pool.ready.fetch_sub(2, Relaxed);
         kept.store(1, Relaxed);
-        pool.sleeping.took(|| true);
+        pool.sleeping.tell(1);
         worker.join().unwrap();
     });
 }

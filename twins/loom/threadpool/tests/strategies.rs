@@ -207,6 +207,7 @@ fn an_idle_place_is_told<S: Strategy>() {
     };
     match strategy.create(Some(&place(0)), fill(1)) {
         Told::Anyone(ready) => assert_eq!(ready, 1),
+        Told::Lone => {}
         Told::Place(index) => assert_eq!(index, 1),
     }
     events.notify_one();
@@ -230,7 +231,7 @@ fn a_creator_meets_a_place_that_looks() {
     let found = other.join().unwrap();
     match told {
         Told::Place(index) => assert_eq!((index, found), (1, Some(1)), "it was handed over before"),
-        Told::Anyone(_) => {}
+        Told::Anyone(_) | Told::Lone => {}
     }
     account(&*strategy, &[found], &[1]);
 }
@@ -243,6 +244,7 @@ fn a_creator_meets_a_place_that_leaves() {
     match told {
         Told::Place(index) => assert_eq!((index, left), (1, Some(Told::Anyone(1)))),
         Told::Anyone(ready) => assert_eq!((ready, left), (1, None)),
+        Told::Lone => assert_eq!(left, None),
     }
     assert_eq!(start(&*strategy, &place(2)), Some(1), "nobody's in particular any more");
     account(&*strategy, &[], &[]);

@@ -78,8 +78,15 @@ fn copies_meet_on_the_bus_only() {
 
 #[test]
 fn an_idle_queue_starts_threads_soonest_while_processors_idle() {
-    const SWEEP: Sweep =
-        Sweep { processors: 6, most: 10, rounds: 2, settle_ns: 2_000, costs: COSTS, seed: 1 };
+    const SWEEP: Sweep = Sweep {
+        processors: 6,
+        most: 10,
+        rounds: 2,
+        settle_ns: 2_000,
+        threshold: None,
+        costs: COSTS,
+        seed: 1,
+    };
     fn found<S: Strategy>() -> Vec<Latency> {
         let body = || latency::<S, Spin>(&SWEEP).unwrap();
         let once =

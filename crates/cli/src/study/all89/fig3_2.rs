@@ -9,10 +9,10 @@ use stanchion_simulator::Machine;
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
-use super::super::outcome::{Comparison, Outcome, Verdict};
-use super::threads::grid::Grid;
-use super::threads::{READY, SINGLE, real, simulated};
-use crate::units::{percent, significant};
+use super::super::outcome::{Comparison, Outcome, Table, Verdict};
+use super::threads::grid::{Cell, Grid};
+use super::threads::{HYBRID, READY, SINGLE, real, simulated};
+use crate::units::{nanos, percent, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig3.2",
@@ -42,7 +42,9 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
 fn run_simulated(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     let place = simulated::Place::of(machine);
     let grid = simulated::run(context, &place, 0.0)?;
-    Ok(Outcome { notes: simulated::notes(context, &place), ..outcome(&grid) })
+    let mut outcome = outcome(&grid);
+    outcome.tables.push(queues(&simulated::queues(context, &place)?, grid.processors()));
+    Ok(Outcome { notes: simulated::notes(context, &place), ..outcome })
 }
 
 fn outcome(grid: &Grid) -> Outcome {
@@ -61,6 +63,16 @@ fn outcome(grid: &Grid) -> Outcome {
         "rising",
         grid.thousands(READY, all),
     ));
+    if grid.rows() > HYBRID {
+        comparisons.push(Comparison::new(
+            format!(
+                "{}: its rate over that of local ready queues, all processors",
+                grid.name(HYBRID)
+            ),
+            "not measured; complexity \"may outweigh any benefits\"",
+            significant(grid.rate(HYBRID, all) / grid.rate(READY, all)),
+        ));
+    }
     Outcome {
         comparisons,
         pictures: vec![grid.picture(
@@ -70,6 +82,19 @@ fn outcome(grid: &Grid) -> Outcome {
         )],
         tables: grid.tables(),
         ..Outcome::new(verdict(grid))
+    }
+}
+
+/// What fewer ready queues than processors bring.
+fn queues(measured: &[(usize, Cell)], processors: usize) -> Table {
+    let row = |&(queues, cell): &(usize, Cell)| {
+        let bus = cell.bus.map_or_else(|| "–".to_owned(), percent);
+        vec![queues.to_string(), nanos(cell.pace), bus]
+    };
+    Table {
+        title: format!("Local ready queues shared by several of {processors} processors"),
+        columns: ["queues", "time for a thread", "bus occupied"].map(str::to_owned).into(),
+        rows: measured.iter().map(row).collect(),
     }
 }
 

@@ -100,9 +100,15 @@ impl Grid {
             title: title.into(),
             shape: Shape::Lines,
             x: Axis::linear("processors"),
-            y: Axis::linear(y),
+            y: if self.is_wide() { Axis::log(y) } else { Axis::linear(y) },
             series: (0..self.rows()).map(line).collect(),
         }
+    }
+
+    /// Whether some cells are so far from others that only a logarithmic axis shows all.
+    fn is_wide(&self) -> bool {
+        let paces = self.cells.iter().map(|cell| cell.pace);
+        paces.clone().fold(0.0, f64::max) > 100.0 * paces.fold(f64::INFINITY, f64::min)
     }
 
     /// One row for each strategy, one column for each number of processors.

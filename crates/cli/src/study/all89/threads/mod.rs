@@ -19,6 +19,12 @@ pub(super) const IDLE: usize = 3;
 pub(super) const READY: usize = 4;
 /// How many are the paper's.
 pub(super) const PAPER: usize = 5;
+/// The sixth, ours, and a hybrid of which the paper speaks.
+pub(super) const HYBRID: usize = 6;
+
+/// The most free blocks that a processor keeps for itself, `T`. Section 3.3: "we can set the threshold T to be equal to P", which was 20; here it is that
+/// whatever the number of processors that take part, so that this alone is what differs.
+const THRESHOLD: usize = 20;
 
 /// What a strategy's threads cost, by how many are runnable; nanoseconds.
 pub(super) type Curve = (&'static str, Vec<(usize, f64)>);

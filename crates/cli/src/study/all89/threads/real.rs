@@ -10,9 +10,9 @@ use stanchion_threadpool as threadpool;
 
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use applications::null_threads::{Costs, Options, Refused, Sweep};
+use applications::null_threads::{Costs, Options, Sweep};
 use rows::ROWS;
 
 use super::super::super::context::{Context, Stop};
@@ -23,8 +23,9 @@ use super::grid::{Cell, Grid};
 /// How processors wait: for a while by spinning, since others may have taken the processor of whom they wait for.
 type Wait = Patient;
 
-/// A thread of the system for each null thread: a row of figures without user work.
-pub(in super::super) const STD: &str = "std::thread";
+/// Rows of figures without user work: our pool, whose tasks are the threads, and a thread of the system for each.
+const POOL: &str = "ThreadPool";
+const STD: &str = "std::thread";
 
 /// Measures all strategies; a thread computes for `user` nanoseconds on average, which std's threads cannot be told.
 pub(in super::super) fn run(context: &Context, user: u64) -> Result<Grid, Stop> {
@@ -32,28 +33,41 @@ pub(in super::super) fn run(context: &Context, user: u64) -> Result<Grid, Stop> 
     let threads = context.pick(200_000, 1_000_000);
     let system_threads = context.pick(2_000, 20_000);
     let repeats = context.pick(5, 9);
-    let rows = ROWS.len() + usize::from(user == 0);
+    let others: &[&'static str] = if user == 0 { &[POOL, STD] } else { &[] };
+    let rows = ROWS.len() + others.len();
     context.plan(rows * counts.len() * repeats);
-    let measure = |row: usize, processors: usize| -> Result<f64, Refused> {
+    let measure = |row: usize, processors: usize| -> Result<f64, String> {
+        if row == ROWS.len() {
+            return pool(processors, threads).map_err(|error| error.to_string());
+        }
         let Some(row) = ROWS.get(row) else { return Ok(system(processors, system_threads)) };
         let each = (threads / processors as u64).max(1);
         let (costs, seed) = (Costs::default(), context.seed);
-        let options = Options { processors, each, user_ns: user, copies: false, costs, seed };
-        let run = (row.run)(&options)?;
+        let options = Options {
+            processors,
+            each,
+            user_ns: user,
+            threshold: Some(super::THRESHOLD),
+            queues: None,
+            copies: false,
+            costs,
+            seed,
+        };
+        let run = (row.run)(&options).map_err(|refused| refused.to_string())?;
         assert_eq!(run.left, processors, "{} lost a thread, or has one twice", row.name);
         Ok(run.elapsed.as_nanos() as f64 / run.threads as f64)
     };
     // What disturbs a cell makes it slower.
-    let quiet = |repeats: Vec<Result<f64, Refused>>| {
+    let quiet = |repeats: Vec<Result<f64, String>>| {
         repeats.into_iter().collect::<Result<Vec<f64>, _>>().map(lower_quartile)
     };
     let measured = sweep(context, rows, &counts, repeats, measure, quiet)?;
-    let cell = |pace: Result<f64, Refused>| match pace {
+    let cell = |pace: Result<f64, String>| match pace {
         Ok(pace) => Ok(Cell { pace, bus: None }),
-        Err(refused) => Err(Stop::Failed(refused.to_string())),
+        Err(why) => Err(Stop::Failed(why)),
     };
     let measured = measured.into_iter().flatten().map(cell).collect::<Result<_, _>>()?;
-    let names = ROWS.iter().map(|row| row.name).chain([STD]).take(rows);
+    let names = ROWS.iter().map(|row| row.name).chain(others.iter().copied());
     Ok(Grid::new(names.collect(), counts, measured))
 }
 
@@ -64,6 +78,7 @@ pub(in super::super) fn latencies(context: &Context) -> Result<Vec<Curve>, Stop>
         processors,
         most: 2 * processors + 2,
         rounds: context.pick(500, 5_000),
+        threshold: Some(super::THRESHOLD),
         settle_ns: 5_000,
         costs: Costs::default(),
         seed: context.seed,
@@ -77,19 +92,38 @@ pub(in super::super) fn latencies(context: &Context) -> Result<Vec<Curve>, Stop>
     ROWS.iter().map(one).collect()
 }
 
+/// The same test with the tasks of a pool: each spawns the next and ends; nanoseconds for a task.
+fn pool(chains: usize, threads: u64) -> Result<f64, threadpool::BuildError> {
+    fn link(left: u64, done: mpsc::Sender<()>) {
+        match left {
+            0 => drop(done),
+            _ => threadpool::spawn(move || link(left - 1, done)),
+        }
+    }
+    let pool = threadpool::ThreadPool::new(chains)?;
+    let each = (threads / chains as u64).max(1);
+    Ok(time(each * chains as u64, |done| {
+        for _ in 0..chains {
+            let done = done.clone();
+            pool.spawn(move || link(each - 1, done));
+        }
+    }))
+}
+
 /// The same test with threads of the system: chains in which each thread starts the next and ends; nanoseconds for a thread.
 fn system(chains: usize, threads: u64) -> f64 {
     let each = (threads / chains as u64).max(1);
+    time(each * chains as u64, |done| (0..chains).for_each(|_| link(each, done.clone())))
+}
+
+/// Nanoseconds for each of `threads`, from the start until all senders are gone.
+fn time(threads: u64, start: impl FnOnce(mpsc::Sender<()>)) -> f64 {
     let (done, ended) = mpsc::channel();
     let began = Instant::now();
-    for _ in 0..chains {
-        link(each, done.clone());
-    }
-    drop(done);
-    // All have ended when the last sender is gone.
+    start(done);
+    // Nobody sends: it ends when the last sender is dropped.
     while ended.recv().is_ok() {}
-    let elapsed: Duration = began.elapsed();
-    elapsed.as_nanos() as f64 / (each * chains as u64) as f64
+    began.elapsed().as_nanos() as f64 / threads as f64
 }
 
 /// One thread of a chain of so many, and by and by the rest.
@@ -110,7 +144,8 @@ pub(in super::super) fn notes(context: &Context) -> Vec<String> {
             context.pick(2_000, 20_000),
             context.pick(5, 9),
         ),
-        "All locks are the paper's: test-and-set with backoff. A thread pool of today would choose another, since here the holder of a lock may lose its processor.".to_owned(),
+        "The tasks of ThreadPool and the threads of the system spawn one another in as many chains as there are processors; the others are the strategies alone, without what a pool adds: \
+         closures, panics, waking. All locks are the paper's: test-and-set with backoff. A thread pool of today would choose another, since here the holder of a lock may lose its processor.".to_owned(),
     ]
 }
 
@@ -122,5 +157,6 @@ mod tests {
     fn chains_of_threads_end() {
         assert!(system(2, 10) > 0.0);
         assert!(system(3, 1) > 0.0, "at least one thread a chain");
+        assert!(pool(2, 10).unwrap() > 0.0);
     }
 }

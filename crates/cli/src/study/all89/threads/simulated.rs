@@ -28,7 +28,7 @@ use stanchion_model::contention::{ContentionError, Demand, fit_bus_demand, fit_s
 use stanchion_simulator::{Failure, Machine, Run, Time, inside, machines};
 use stanchion_spin::backoff::SLOT_NS;
 
-use applications::null_threads::{Costs, Latency, Options, Path, Sweep};
+use applications::null_threads::{Costs, Latency, MAX_THREADS, Options, Path, Sweep};
 use rows::{Lock, Make, ROWS, Row};
 use threadpool::strategy::{Fifo, LocalFreeList, LocalReadyQueue, Random};
 
@@ -98,15 +98,43 @@ impl Place {
 
 /// Measures all strategies; a thread computes for `user` nanoseconds of the Symmetry on average.
 pub(in super::super) fn run(context: &Context, place: &Place, user: f64) -> Result<Grid, Stop> {
-    let counts = context.within(place.machine.processors);
-    let each = context.pick(500, 5_000);
+    let counts = counts(context, place);
+    let threads = threads(context);
     let settings = Grid::settings(ROWS.len(), &counts);
     context.plan(settings.len());
     let measured = cells(context, &place.machine, &settings, |&(row, processors)| {
+        let each = threads / processors as u64;
         let options = options(context, place, processors, each, user);
         measure(place, &ROWS[row], &options).map(|(cell, _)| cell)
     })?;
     Ok(Grid::new(ROWS.iter().map(|row| row.name).collect(), counts, measured))
+}
+
+/// Nanoseconds for a null thread on all processors with so many local ready queues, from one to one for each processor (section 3.5: "there is a tradeoff
+/// between latency and throughput in choosing the number of queues").
+pub(in super::super) fn queues(
+    context: &Context,
+    place: &Place,
+) -> Result<Vec<(usize, Cell)>, Stop> {
+    let counts = counts(context, place);
+    let processors = counts.last().copied().unwrap_or(1);
+    let each = threads(context) / processors as u64;
+    let measured = cells(context, &place.machine, &counts, |&queues| {
+        let options = options(context, place, processors, each, 0.0);
+        let options = Options { queues: Some(queues), ..options };
+        measure(place, &ROWS[super::READY], &options).map(|(cell, _)| cell)
+    })?;
+    Ok(counts.into_iter().zip(measured).collect())
+}
+
+/// Numbers of processors, as many at most as the program takes.
+fn counts(context: &Context, place: &Place) -> Vec<usize> {
+    context.within(place.machine.processors.min(MAX_THREADS))
+}
+
+/// How many threads a cell executes, all processors together.
+fn threads(context: &Context) -> u64 {
+    context.pick(20_000, 200_000)
 }
 
 fn options(context: &Context, place: &Place, processors: usize, each: u64, user: f64) -> Options {
@@ -114,6 +142,8 @@ fn options(context: &Context, place: &Place, processors: usize, each: u64, user:
         processors,
         each,
         user_ns: place.nanos(user),
+        threshold: Some(super::THRESHOLD),
+        queues: None,
         copies: false,
         costs: place.costs(),
         seed: context.seed,
@@ -149,8 +179,9 @@ pub(in super::super) fn latencies(
         processors,
         // An odd number of creations a round: the creator fetches free blocks by the half list, and so not always at the same number of threads.
         most: 2 * processors + 2,
-        rounds: context.pick(9, 90),
+        rounds: context.pick(10, 100),
         // Of the code's clock.
+        threshold: Some(super::THRESHOLD),
         settle_ns: (SETTLE_NS * place.speed / place.machine.scale).round() as u64,
         costs: place.costs(),
         seed: context.seed,
@@ -192,7 +223,7 @@ pub(in super::super) const VISITS: f64 = 2.0;
 /// the times, once for everything and once for the sections alone.
 pub(in super::super) fn demands(context: &Context, place: &Place) -> Result<[Demands; 2], Stop> {
     static ROWS: [Row; 2] = MODELLED;
-    let counts = context.within(place.machine.processors);
+    let counts = counts(context, place);
     let each = context.pick(300, 2_000);
     let settings = Grid::settings(ROWS.len(), &counts);
     let measured = cells(context, &place.machine, &settings, |&(row, processors)| {
@@ -295,9 +326,9 @@ pub(in super::super) fn notes(context: &Context, place: &Place) -> Vec<String> {
     let instructions: f64 = PATHS.iter().map(|(instructions, _)| instructions).sum();
     vec![
         format!(
-            "Each processor executes {} threads, in virtual time. Memory and bus are simulated, and so is all that a strategy reads and writes; what thread management computes beside is declared: \
+            "{} threads a cell in virtual time, scaled to a million. Memory and bus are simulated, and so is all that a strategy reads and writes; what thread management computes beside is declared: \
              {instructions} instructions of {} ns, of which each fifth writes to the own call stack. The paper's path has \"on the order of 100 instructions\".",
-            context.pick(500, 5_000),
+            crate::units::grouped(threads(context)),
             crate::units::significant(INSTRUCTION_NS),
         ),
         format!(
