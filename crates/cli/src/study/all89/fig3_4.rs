@@ -7,8 +7,9 @@
 //! Rule of the verdict, by means over such numbers: *holds* if
 //!
 //! 1. while processors idle (few to nearly all), an idle queue costs least of all five, and beyond more than local free lists alone;
-//! 2. local ready queues have a spike: their *scan*, what they cost beyond local free lists, which have the same blocks and one ready queue, is at least a twentieth of the
-//!    cost with one runnable thread less than processors and with as many, and with half as many and with twice as many less than half of that;
+//! 2. local ready queues have a spike: their *scan*, what they cost beyond local free lists, which have the same blocks and one ready queue, is at
+//!    least a twentieth of the cost with one runnable thread less than processors and with as many, and less than half of that with half as many
+//!    and with twice as many;
 //! 3. with a central queue (local free lists) few runnable threads cost more than nearly all do, since idle processors rush for each;
 //!
 //! else *differs*. *not judged* with fewer than eight processors.
