@@ -13,6 +13,7 @@
 //! | `sleeping_a_lone_task_is_found` | a producer that says that its task is alone, a worker | it sleeps beside the task |
 //! | `sleeping_who_dozes_is_told_bounded` | a producer of one that is alone and one more, a worker that dozes | the second does not wake it |
 //! | `sleeping_the_last_searcher_wakes_bounded` | a producer of two that tells of one, two workers | the second task lies while a worker sleeps |
+//! | `sleeping_a_task_that_moves` | who moves two tasks from one queue to another and runs one, a worker | it slept while both were in nobody's queue |
 //!
 //! Every model prints `model NAME: N executions`.
 
@@ -241,5 +242,30 @@ fn sleeping_a_worker_told_by_name_bounded() {
             pool.create();
         }
         works.join().unwrap();
+    });
+}
+
+/// The tasks are ready from the start: whoever creates them has told before the worker searched. One thread takes both, keeps one and is busy for ever.
+#[test]
+fn sleeping_a_task_that_moves() {
+    explore("sleeping_a_task_that_moves", Model::new(), || {
+        let pool = Pool::new();
+        pool.ready.fetch_add(2, Relaxed);
+        let kept = Arc::new(AtomicUsize::fresh(0));
+        let worker = {
+            let (pool, kept) = (pool.clone(), kept.clone());
+            let is_ready = move |pool: &Pool| pool.is_ready() || kept.load(Relaxed) > 0;
+            thread::spawn(move || {
+                pool.sleeping.begin();
+                while !is_ready(&pool) {
+                    pool.sleeping.sleep(0, || is_ready(&pool));
+                }
+                pool.sleeping.found(|| false);
+            })
+        };
+        pool.ready.fetch_sub(2, Relaxed);
+        kept.store(1, Relaxed);
+        pool.sleeping.tell(1);
+        worker.join().unwrap();
     });
 }
