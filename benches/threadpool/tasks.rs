@@ -83,25 +83,22 @@ fn null_rayon(threads: usize, items: usize) -> Figures {
 }
 
 fn null_tokio(threads: usize, items: usize) -> Figures {
-    // A future that names its own type needs to be told that it is one.
-    fn task(chains: &'static Chains, left: usize) -> impl Future<Output = ()> + Send {
-        async move {
-            if left == 0 {
-                chains.end();
-            } else {
-                tokio::spawn(boxed(chains, left - 1));
-            }
-        }
-    }
-    fn boxed(
+    // A future that creates one of its own type must be boxed.
+    fn task(
         chains: &'static Chains,
         left: usize,
     ) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(task(chains, left))
+        Box::pin(async move {
+            if left == 0 {
+                chains.end();
+            } else {
+                tokio::spawn(task(chains, left - 1));
+            }
+        })
     }
     let runtime = tokio(threads);
     null_on(threads, items, |chains| {
-        runtime.spawn(boxed(chains, chains.each));
+        runtime.spawn(task(chains, chains.each));
     })
 }
 

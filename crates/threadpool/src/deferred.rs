@@ -304,8 +304,10 @@ where
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| body(worker)));
         // SAFETY: the owner looks after the latch is set.
         half.state.with_mut(|state| unsafe { *state = State::Done(outcome) });
-        // SAFETY: alive until it is set, which is the last access.
-        unsafe { Latch::set(&raw const (*fork).latch) }
+        // SAFETY: alive until it is set.
+        let latch = unsafe { &raw const (*fork).latch };
+        // SAFETY: as above; this is the last access.
+        unsafe { Latch::set(latch) }
     }
 
     /// # Safety

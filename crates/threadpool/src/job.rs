@@ -13,8 +13,6 @@
 //! 1. A filled block is run once. `run` moves the closure out first, so the block may be used again as soon as it returns it.
 //! 2. Nothing unwinds out of `run`: whatever is written here catches panics.
 
-use core::mem::MaybeUninit;
-
 use crate::control_block::{Task, WORDS};
 use crate::worker::Worker;
 
@@ -129,7 +127,7 @@ unsafe fn run_boxed<F: FnOnce(&Worker, Fate)>(
 #[inline]
 pub(crate) unsafe fn run(task: Task, worker: &Worker, fate: Fate) -> Option<Task> {
     // SAFETY: the first word of a filled block.
-    let run = unsafe { task.words().cast::<MaybeUninit<Run>>().read().assume_init() };
+    let run = unsafe { task.words().cast::<Run>().read() };
     // SAFETY: the caller's promise.
     unsafe { run(task, worker, fate) }
 }

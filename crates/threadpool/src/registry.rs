@@ -215,7 +215,7 @@ impl<S: Strategy> Registry<S> {
             }
             let task = match self.take_next(place, finished.take()) {
                 Some(task) => task,
-                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                None if common.is_closed() => {
                     if self.is_over(worker) {
                         break Served::ToTheEnd;
                     }
@@ -303,19 +303,22 @@ impl<S: Strategy> Registry<S> {
         common.members.fetch_sub(1, Ordering::Relaxed);
         common.roster.lock().idle_spares.push_back(worker.index());
         self.release();
-        let orders = loop {
-            let orders = common.orders(worker);
-            if orders & (SERVE | LEAVE) != 0 {
-                break orders;
+        let serves = loop {
+            let serves = common.orders(worker) & SERVE != 0;
+            if serves || common.closing.is_over() {
+                break serves;
             }
             common.run_mail(worker);
-            common.sleeping.sleep_apart(worker.index(), || common.orders(worker) == 0);
+            // Not `LEAVE`: until all is over a task may block, and want a spare.
+            common.sleeping.sleep_apart(worker.index(), || {
+                common.orders(worker) & !LEAVE == 0 && !common.closing.is_over()
+            });
         };
         // Relaxed: given under the roster's lock, once for each time it lay idle.
         common.seat(worker.index()).orders.fetch_and(!SERVE, Ordering::Relaxed);
         // Relaxed: a hint.
         common.members.fetch_add(1, Ordering::Relaxed);
-        orders & SERVE != 0
+        serves
     }
 
     /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
@@ -378,16 +381,18 @@ impl<S: Strategy> Registry<S> {
 
     /// Waits until all threads have ended, apart from the calling one.
     pub(crate) fn join_all(&self) {
-        let is_worker = Worker::with_current(|current| {
+        let mine = Worker::with_current(|current| {
             let mine = current.filter(|worker| worker.belongs_to(&self.common));
-            if let Some(worker) = mine {
-                self.common.closing.rest();
-                if self.common.closing.may_be_over() && !self.strategy.is_ready(worker.place()) {
-                    self.declare_over();
-                }
-            }
-            mine.is_some()
+            mine.map(|worker| self.strategy.is_ready(worker.place()))
         });
+        // Somebody runs what is ready, if the pool has no other thread.
+        let lent = mine == Some(true) && self.lend();
+        if let Some(ready) = mine {
+            self.common.closing.rest();
+            if !ready && self.common.closing.may_be_over() {
+                self.declare_over();
+            }
+        }
         for seat in 0..self.common.seats() {
             let itself = Worker::with_current(|current| {
                 current
@@ -398,7 +403,10 @@ impl<S: Strategy> Registry<S> {
                 let _ = handle.join();
             }
         }
-        if is_worker {
+        if lent {
+            self.take_back();
+        }
+        if mine.is_some() {
             self.common.closing.go_on();
         }
     }
@@ -517,9 +525,6 @@ impl<S: Strategy> Core for Registry<S> {
     fn lend(&self) -> bool {
         let common = &self.common;
         let mut roster = common.roster.lock();
-        if roster.closed {
-            return false;
-        }
         if roster.serving <= roster.leases {
             if let Some(seat) = roster.idle_spares.pop_front() {
                 common.closing.enlist();

@@ -199,9 +199,10 @@ impl Sleeping {
         searched || waited
     }
 
-    /// Something concerns all who search.
+    /// Something concerns all.
     pub(crate) fn tell_all(&self) {
         self.events.notify_all();
+        self.apart.notify_all();
     }
 
     /// Raises `waking` until those who search and those who come are `ready`, as far as there are sleepers; wakes as many.

@@ -424,3 +424,25 @@ fn rayon_992_a_broadcast_reaches_a_worker_that_falls_asleep() {
     }
     pool.shutdown();
 }
+
+/// A task that blocks gets its spare also from a pool that has been closed.
+#[test]
+fn a_task_that_blocks_while_the_pool_ends_gets_a_spare() {
+    for had_one in [false, true] {
+        let pool = pool(1);
+        if had_one {
+            pool.install(|| stanchion_threadpool::blocking(|| ()));
+        }
+        let (closing, closed) = mpsc::channel::<()>();
+        let (send, receive) = mpsc::channel();
+        pool.spawn(move || {
+            closed.recv().unwrap_err();
+            // Until the pool has been closed, most likely.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            stanchion_threadpool::blocking(|| receive.recv().unwrap());
+        });
+        pool.spawn(move || send.send(()).unwrap());
+        drop(closing);
+        pool.shutdown();
+    }
+}

@@ -170,7 +170,9 @@ fn bevy_6941_a_burst_reaches_all_workers() {
             let barrier = Arc::new(Barrier::new(5));
             for _ in 0..4 {
                 let barrier = barrier.clone();
-                pool.spawn(move || drop(barrier.wait()));
+                pool.spawn(move || {
+                    barrier.wait();
+                });
             }
             barrier.wait();
         }
@@ -187,7 +189,9 @@ fn a_burst_from_a_worker_reaches_all_workers() {
             let barrier = Arc::new(Barrier::new(4));
             for _ in 0..3 {
                 let barrier = barrier.clone();
-                spawn(move || drop(barrier.wait()));
+                spawn(move || {
+                    barrier.wait();
+                });
             }
             barrier.wait();
         });
@@ -239,7 +243,9 @@ fn blocked_workers_are_replaced_and_the_spares_go_again() {
         let barrier = Barrier::new(8);
         pool.scope(|s| {
             for _ in 0..8 {
-                s.spawn(|_| drop(blocking(|| barrier.wait())));
+                s.spawn(|_| {
+                    blocking(|| barrier.wait());
+                });
             }
         });
         assert_eq!(pool.broadcast(|_| ()).len(), 2);
