@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | runs a task, or is about to take one | not counted |
 //! | has found nothing, and sleeps until something is ready or all is over | counted |
-//! | is a spare that is not needed, and sleeps until it is or all is over | neither in `resting` nor in `serving` |
+//! | is a spare that is not needed: it sleeps until it is, or all is over | neither resting nor serving |
 //! | waits in `shutdown`, called by one of the pool's own tasks, for the others | counted: it creates nothing meanwhile |
 //!
 //! # Invariants
@@ -61,22 +61,22 @@ impl Closing {
         self.resting.fetch_sub(1, Ordering::AcqRel);
     }
 
+    /// Whether all is over.
+    pub(crate) fn is_over(&self) -> bool {
+        // Acquire: pairs with the Release of `declare`.
+        self.over.load(Ordering::Acquire) != 0
+    }
+
     /// Whether all is over, or would be if nothing is ready.
     pub(crate) fn may_be_over(&self) -> bool {
-        // Acquire: pairs with the Release of the exchanges.
+        // Acquire: pairs with the exchanges.
         self.is_over()
             || self.resting.load(Ordering::Acquire) == self.serving.load(Ordering::Acquire)
     }
 
-    /// Whether that was declared.
-    pub(crate) fn is_over(&self) -> bool {
-        // Acquire: pairs with the Release below.
-        self.over.load(Ordering::Acquire) != 0
-    }
-
     /// All is over (Invariant 3).
     pub(crate) fn declare(&self) {
-        // Release: pairs with the Acquire above.
+        // Release: pairs with the Acquire of `is_over`.
         self.over.store(1, Ordering::Release);
     }
 }

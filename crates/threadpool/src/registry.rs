@@ -222,7 +222,7 @@ impl<S: Strategy> Registry<S> {
             }
             let task = match self.take_next(place, finished.take()) {
                 Some(task) => task,
-                None if common.is_closed() && common.orders(worker) & LEAVE != 0 => {
+                None if common.is_closed() => {
                     if self.is_over(worker) {
                         break Served::ToTheEnd;
                     }
@@ -281,7 +281,7 @@ impl<S: Strategy> Registry<S> {
     fn declare_over(&self) {
         self.common.closing.declare();
         // Spares that are not needed as well.
-        self.common.sleeping.tell_all_everywhere();
+        self.common.sleeping.tell_all();
     }
 
     /// The calling worker does not take part any more. If the pool is closed it may have been the last that was busy.

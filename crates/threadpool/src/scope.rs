@@ -54,6 +54,25 @@ type Own = Box<dyn FnOnce(&Worker) + Send>;
 /// assert_eq!(lengths, (8, 9));
 /// # Ok::<(), stanchion_threadpool::BuildError>(())
 /// ```
+///
+/// What a task borrows must outlive the scope, not just its body:
+///
+/// ```compile_fail,E0597
+/// let pool = stanchion_threadpool::ThreadPool::new(2).unwrap();
+/// pool.scope(|s| {
+///     let text = String::from("gone when the body ends");
+///     let borrowed = &text;
+///     s.spawn(move |_| assert!(!borrowed.is_empty()));
+/// });
+/// ```
+///
+/// And the scope itself is not to be had outside:
+///
+/// ```compile_fail,E0521
+/// let pool = stanchion_threadpool::ThreadPool::new(2).unwrap();
+/// let mut kept = None;
+/// pool.in_place_scope(|s| kept = Some(s));
+/// ```
 pub struct Scope<'scope> {
     core: *const dyn Core,
     open: AtomicUsize,

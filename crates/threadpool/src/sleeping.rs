@@ -199,13 +199,8 @@ impl Sleeping {
         searched || waited
     }
 
-    /// Something concerns all who search.
+    /// Something concerns all.
     pub(crate) fn tell_all(&self) {
-        self.events.notify_all();
-    }
-
-    /// Something concerns all who sleep, wherever.
-    pub(crate) fn tell_all_everywhere(&self) {
         self.events.notify_all();
         self.apart.notify_all();
     }

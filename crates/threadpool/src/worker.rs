@@ -86,6 +86,17 @@ pub enum Wait {
 /// assert_eq!(pool.install_with(|worker| fib(worker, 20)), 6_765);
 /// # Ok::<(), stanchion_threadpool::BuildError>(())
 /// ```
+///
+/// It stays on its thread:
+///
+/// ```compile_fail,E0277
+/// let pool = stanchion_threadpool::ThreadPool::new(2).unwrap();
+/// pool.install_with(|worker| {
+///     std::thread::scope(|threads| {
+///         threads.spawn(|| worker.index());
+///     });
+/// });
+/// ```
 pub struct Worker {
     pub(crate) pending: Pending,
     common: *const Common,

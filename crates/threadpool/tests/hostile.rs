@@ -549,3 +549,25 @@ fn a_thread_that_was_asked_for_again_serves_a_closed_pool() {
         pool.shutdown();
     }
 }
+
+/// A task that blocks gets its spare also from a pool that has been closed.
+#[test]
+fn a_task_that_blocks_while_the_pool_ends_gets_a_spare() {
+    for had_one in [false, true] {
+        let pool = pool(1);
+        if had_one {
+            pool.install(|| stanchion_threadpool::blocking(|| ()));
+        }
+        let (closing, closed) = mpsc::channel::<()>();
+        let (send, receive) = mpsc::channel();
+        pool.spawn(move || {
+            closed.recv().unwrap_err();
+            // Until the pool has been closed, most likely.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            stanchion_threadpool::blocking(|| receive.recv().unwrap());
+        });
+        pool.spawn(move || send.send(()).unwrap());
+        drop(closing);
+        pool.shutdown();
+    }
+}

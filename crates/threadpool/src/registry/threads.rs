@@ -127,16 +127,21 @@ impl<S: Strategy> Registry<S> {
 
     /// Waits until all threads have ended, apart from the calling one.
     pub(crate) fn join_all(&self) {
-        let is_worker = Worker::with_current(|current| {
+        let mine = Worker::with_current(|current| {
             let mine = current.filter(|worker| worker.belongs_to(&self.common));
-            if let Some(worker) = mine {
-                self.common.closing.rest();
-                if self.common.closing.may_be_over() && !self.strategy.is_ready(worker.place()) {
-                    self.declare_over();
-                }
-            }
-            mine.is_some()
+            mine.map(|worker| self.strategy.is_ready(worker.place()))
         });
+        // Somebody runs what is ready, if the pool has no other thread.
+        let lent = mine == Some(true);
+        if lent {
+            self.lend_spare();
+        }
+        if let Some(ready) = mine {
+            self.common.closing.rest();
+            if !ready && self.common.closing.may_be_over() {
+                self.declare_over();
+            }
+        }
         for seat in 0..self.common.seats() {
             let itself = Worker::with_current(|current| {
                 current
@@ -151,7 +156,11 @@ impl<S: Strategy> Registry<S> {
                 let _ = thread.join();
             }
         }
-        if is_worker {
+        if lent {
+            // The lease alone: all spares have ended.
+            self.common.roster.lock().leases -= 1;
+        }
+        if mine.is_some() {
             self.common.closing.go_on();
         }
     }

@@ -10,6 +10,7 @@
 //! | tasks from several threads outside, with pauses in which the pool falls asleep | a lost wake-up |
 //! | the pool grows and shrinks meanwhile | a task stays in the queue of a thread that has gone |
 //! | tasks block, and spares work for them | a wake-up goes to a spare; a spare that is not needed keeps a task |
+//! | a burst of as many tasks as workers, which wait for each other | a worker sleeps on beside a task |
 //! | broadcasts to workers that fall asleep | an order is missed in the last look |
 //! | two pools whose tasks wait for each other | nobody runs what is waited for |
 //! | shut down while tasks create tasks | a thread goes too early, or never |
@@ -19,6 +20,7 @@
 use machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
 use machine::sync::Arc;
 use machine::thread;
+use machine::wait::{Patient, WaitPolicy, wait_until};
 use stanchion_simulator::{Arena, Machine, Simulation, Time, machines};
 use stanchion_threadpool_simulated::strategy::{
     IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, Strategy, WorkStealing,
@@ -34,7 +36,7 @@ static ARENA: Arena = Arena;
 const WAITS: [Wait; 4] = [Wait::Any, Wait::Leapfrog, Wait::Isolated, Wait::Park];
 
 /// Seeds of each scene, strategy and [`Wait`].
-const SEEDS: u64 = 30;
+const SEEDS: u64 = 60;
 
 fn machine(seed: u64) -> Machine {
     let mut machine = machines::modern(1 + seed as usize % 4);
@@ -179,15 +181,36 @@ fn blocks<S: Strategy>(wait: Wait) {
                 s.spawn(move |_| {
                     blocking(|| {
                         met.fetch_add(1, Relaxed);
-                        let mut policy =
-                            <machine::wait::Patient as machine::wait::WaitPolicy>::start();
-                        machine::wait::wait_until(met, Relaxed, |met| met == 4, &mut policy);
+                        let mut policy = <Patient as WaitPolicy>::start();
+                        wait_until(met, Relaxed, |met| met == 4, &mut policy);
                     });
                 });
             }
         });
         compute(60_000);
         assert_eq!(pool.install(|| 1), 1);
+    }
+    pool.shutdown();
+}
+
+/// As many tasks as there are workers, each of which waits for all others, without telling the pool.
+fn bursts<S: Strategy>(wait: Wait) {
+    let pool = pool::<S>(4, wait);
+    for round in 0..6 {
+        let met = Arc::new(AtomicU32::fresh(0));
+        for _ in 0..4 {
+            let met = met.clone();
+            pool.spawn(move || {
+                met.fetch_add(1, Relaxed);
+                let mut policy = <Patient as WaitPolicy>::start();
+                wait_until(&*met, Relaxed, |met| met >= 4, &mut policy);
+                met.fetch_add(1, Relaxed);
+            });
+            compute(1 + 900 * round);
+        }
+        let mut policy = <Patient as WaitPolicy>::start();
+        wait_until(&*met, Relaxed, |met| met == 8, &mut policy);
+        compute(40_000);
     }
     pool.shutdown();
 }
@@ -258,6 +281,8 @@ macro_rules! under_each {
             fn resizes() { on_machines("resizes", super::resizes::<$name>); }
             #[test]
             fn blocks() { on_machines("blocks", super::blocks::<$name>); }
+            #[test]
+            fn bursts() { on_machines("bursts", super::bursts::<$name>); }
             #[test]
             fn broadcasts() { on_machines("broadcasts", super::broadcasts::<$name>); }
             #[test]

@@ -1,0 +1,185 @@
+//! Pools where the system sets limits: no memory for more threads, one processor, no time to waste. Each runs in a process of its own, which is this
+//! program again.
+#![cfg(target_os = "linux")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use stanchion_threadpool::strategy::WorkStealing;
+use stanchion_threadpool::{BuildError, ResizeError, ThreadPool, ThreadPoolBuilder, join};
+
+/// In the child: says which test it is.
+const CHILD: &str = "STANCHION_LIMITS_CHILD";
+
+/// Runs `body` in a process that runs nothing else.
+fn alone(name: &str, body: fn()) {
+    if std::env::var_os(CHILD).is_some() {
+        return body();
+    }
+    let program = std::env::current_exe().expect("a program has a path");
+    let output = Command::new(program)
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(CHILD, name)
+        .output()
+        .expect("this program runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{}\n{said}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn fib(n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("Linux has it").count()
+}
+
+/// Lets the process have `more` bytes of address space than it has now.
+fn limit_memory(more: u64) {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages: u64 =
+        pages.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is alive.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) }, 0);
+    limit.rlim_cur = pages * 4_096 + more;
+    // SAFETY: `limit` is alive.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+}
+
+/// A builder whose threads want 32 MiB of address space each.
+fn builder() -> ThreadPoolBuilder {
+    ThreadPoolBuilder::new().stack_size(32 << 20)
+}
+
+#[test]
+fn a_pool_that_cannot_have_all_its_threads_has_none() {
+    alone("a_pool_that_cannot_have_all_its_threads_has_none", || {
+        let before = threads();
+        limit_memory(512 << 20);
+        let error = builder().num_threads(64).build::<WorkStealing>().unwrap_err();
+        match &error {
+            BuildError::Spawn { started, asked: 64, .. } => assert!((1..64).contains(started)),
+            other => panic!("{other}"),
+        }
+        assert!(error.to_string().contains("ask for fewer"), "{error}");
+        assert_eq!(threads(), before, "those that had been started have ended");
+        let pool = builder().num_threads(2).build::<WorkStealing>().unwrap();
+        assert_eq!(pool.install(|| fib(12)), 144);
+        pool.shutdown();
+    });
+}
+
+#[test]
+fn a_pool_that_cannot_grow_any_more_says_how_far_it_came() {
+    alone("a_pool_that_cannot_grow_any_more_says_how_far_it_came", || {
+        let pool = builder().num_threads(1).max_threads(64).build::<WorkStealing>().unwrap();
+        limit_memory(512 << 20);
+        match pool.set_num_threads(64).unwrap_err() {
+            ResizeError::Spawn { started, asked: 64, .. } => {
+                assert_eq!(pool.current_num_threads(), started);
+                assert_eq!(pool.broadcast(|_| ()).len(), started);
+            }
+            other => panic!("{other}"),
+        }
+        assert_eq!(pool.install(|| fib(12)), 144);
+        pool.set_num_threads(1).unwrap();
+        assert_eq!(pool.install(|| fib(12)), 144);
+        pool.shutdown();
+    });
+}
+
+/// A task says that it blocks, and no spare can be had: it blocks, and the pool does with one less.
+#[test]
+fn a_spare_that_cannot_be_had_is_done_without() {
+    alone("a_spare_that_cannot_be_had_is_done_without", || {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(2)
+            .spare_threads(0)
+            .build::<WorkStealing>()
+            .unwrap();
+        let (send, receive) = std::sync::mpsc::channel();
+        pool.spawn(move || {
+            stanchion_threadpool::blocking(|| send.send(()).unwrap());
+        });
+        receive.recv().unwrap();
+        assert_eq!(pool.metrics().lent, 0);
+        pool.shutdown();
+    });
+}
+
+#[test]
+fn four_workers_share_one_processor() {
+    alone("four_workers_share_one_processor", || {
+        let first = core_affinity::get_core_ids().expect("the process may run somewhere")[0];
+        assert!(core_affinity::set_for_current(first));
+        assert_eq!(std::thread::available_parallelism().unwrap().get(), 1);
+        assert_eq!(ThreadPool::new(0).unwrap().current_num_threads(), 1);
+        let pool = ThreadPool::new(4).unwrap();
+        assert_eq!(pool.install(|| fib(18)), 2_584);
+        for _ in 0..50 {
+            let barrier = Arc::new(Barrier::new(5));
+            for _ in 0..4 {
+                let barrier = barrier.clone();
+                pool.spawn(move || drop(barrier.wait()));
+            }
+            barrier.wait();
+        }
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            pool.scope(|s| (0..10).for_each(|n| s.spawn(move |_| assert!(n < 9))));
+        }));
+        assert!(caught.is_err());
+        pool.shutdown();
+    });
+}
+
+/// Processor time of the whole process.
+fn used() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is alive.
+    let got = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    assert_eq!(got, 0);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// rayon#642: an idle pool uses the processor. The bound is of processor time, so it does not depend on how long the machine takes.
+#[test]
+fn rayon_642_an_idle_pool_uses_no_processor_time() {
+    alone("rayon_642_an_idle_pool_uses_no_processor_time", || {
+        let pool = ThreadPool::new(8).unwrap();
+        assert_eq!(pool.install(|| fib(15)), 610);
+        while pool.metrics().asleep < 8 {
+            std::thread::yield_now();
+        }
+        let before = used();
+        std::thread::sleep(Duration::from_secs(2));
+        let used = used() - before;
+        assert!(used < Duration::from_millis(1), "an idle pool used {used:?} in 2 s");
+        pool.shutdown();
+    });
+}
+
+#[test]
+fn four_threads_a_processor_do_the_work_of_one() {
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let pool = ThreadPool::new(4 * processors).unwrap();
+    let threads: Vec<_> = (0..4 * processors)
+        .map(|_| {
+            let pool = &pool;
+            move || assert_eq!(pool.install(|| fib(16)), 987)
+        })
+        .collect();
+    std::thread::scope(|scope| threads.into_iter().for_each(|body| drop(scope.spawn(body))));
+    pool.shutdown();
+}
