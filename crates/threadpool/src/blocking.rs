@@ -19,6 +19,11 @@ impl<'c> Lent<'c> {
     pub(crate) fn to(core: &'c dyn Core) -> Self {
         Self(core.lend().then_some(core))
     }
+
+    /// Whether there was one.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 impl Drop for Lent<'_> {
