@@ -78,7 +78,7 @@ fn rayon_854_tasks_above_each_other_are_bounded() {
         let pool = pool::<WorkStealing>(2, wait);
         let deepest = AtomicUsize::new(0);
         pool.scope(|s| {
-            for _ in 0..5_000 {
+            for _ in 0..1_000 {
                 s.spawn(|_| {
                     deeper(&deepest, || {
                         scope(|s| s.spawn(|_| deeper(&deepest, || assert_eq!(sum(4), 4))));

@@ -10,6 +10,8 @@
 //! | `sleeping_a_burst_wakes_both_bounded` | a producer of two, two workers that take one and leave | the second sleeps on |
 //! | `sleeping_one_who_is_told_bounded` | a producer, a worker, one who waits for something else | the wake-up goes to the one whom the task does not concern |
 //! | `sleeping_a_worker_told_by_name_bounded` | a producer, two workers, one told by name to leave | the claim goes with the one who leaves |
+//! | `sleeping_a_lone_task_is_found` | a producer that says that its task is alone, a worker | it sleeps beside the task |
+//! | `sleeping_who_dozes_is_told_bounded` | a producer of one that is alone and one more, a worker that dozes | the second does not wake it |
 //! | `sleeping_the_last_searcher_wakes_bounded` | a producer of two that tells of one, two workers | the second task lies while a worker sleeps |
 //! | `sleeping_a_task_that_moves` | who moves two tasks from one queue to another and runs one, a worker | it slept while both were in nobody's queue |
 //!
@@ -22,7 +24,7 @@ mod sleeping;
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use machine::sync::Arc;
 use machine::{Model, thread};
-use sleeping::Sleeping;
+use sleeping::{Looks, Sleeping};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -67,6 +69,24 @@ impl Pool {
         self.sleeping.found(|| self.is_ready());
     }
 
+    /// [`create`](Self::create), for a task that is alone.
+    fn create_lone(&self) {
+        self.ready.fetch_add(1, Relaxed);
+        self.sleeping.tell_lone();
+    }
+
+    /// [`work`](Self::work), for a worker that has come in vain: it minds a task that is alone only when it comes back by itself.
+    fn work_dozing(&self, who: usize) {
+        self.sleeping.begin();
+        while !self.take() {
+            self.sleeping.sleep(who, Some(1_000), |looks| match looks {
+                Looks::AtAll => self.is_ready(),
+                Looks::PastLone => self.ready.load(Relaxed) > 1,
+            });
+        }
+        self.sleeping.found(|| self.is_ready());
+    }
+
     /// A worker that leaves when it is told to, and may run a task before.
     fn work_until_told(&self, who: usize) {
         self.sleeping.begin();
@@ -104,6 +124,29 @@ fn sleeping_a_task_is_found() {
     explore("sleeping_a_task_is_found", Model::new(), || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.work(0));
+        pool.create();
+        worker.join().unwrap();
+        assert!(pool.is_quiet());
+    });
+}
+
+#[test]
+fn sleeping_a_lone_task_is_found() {
+    explore("sleeping_a_lone_task_is_found", Model::new(), || {
+        let pool = Pool::new();
+        let worker = spawn(&pool, |pool| pool.work(0));
+        pool.create_lone();
+        worker.join().unwrap();
+        assert!(pool.is_quiet());
+    });
+}
+
+#[test]
+fn sleeping_who_dozes_is_told_bounded() {
+    explore("sleeping_who_dozes_is_told_bounded", Model::new().preemptions(2), || {
+        let pool = Pool::new();
+        let worker = spawn(&pool, |pool| pool.work_dozing(0));
+        pool.create_lone();
         pool.create();
         worker.join().unwrap();
         assert!(pool.is_quiet());
@@ -215,7 +258,7 @@ fn sleeping_a_task_that_moves() {
             thread::spawn(move || {
                 pool.sleeping.begin();
                 while !is_ready(&pool) {
-                    pool.sleeping.sleep(0, || is_ready(&pool));
+                    pool.sleeping.sleep(0, None, |_| is_ready(&pool));
                 }
                 pool.sleeping.found(|| false);
             })

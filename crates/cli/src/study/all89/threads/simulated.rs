@@ -180,7 +180,7 @@ pub(in super::super) fn latencies(
         processors,
         // An odd number of creations a round: the creator fetches free blocks by the half list, and so not always at the same number of threads.
         most: 2 * processors + 2,
-        rounds: context.pick(10, 100),
+        rounds: context.pick(40, 160),
         // Of the code's clock.
         threshold: Some(super::THRESHOLD),
         settle_ns: (SETTLE_NS * place.speed / place.machine.scale).round() as u64,
