@@ -20,6 +20,11 @@ impl<'c> Lent<'c> {
         core.lend();
         Self(core)
     }
+
+    /// Whether there was one.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 impl Drop for Lent<'_> {

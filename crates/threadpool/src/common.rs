@@ -30,6 +30,7 @@ use crate::closing::Closing;
 use crate::ending::Ending;
 use crate::future::Held;
 use crate::job::Fate;
+use crate::listed::Listed;
 use crate::metrics::Counters;
 use crate::roster::{self, Names, Roster};
 use crate::sleeping::Sleeping;
@@ -69,6 +70,8 @@ pub(crate) struct Seat {
     pub(crate) counters: Counters,
     /// Futures that began to wait here.
     pub(crate) futures: Held,
+    /// Tasks of its scopes, if it runs no others while it waits.
+    pub(crate) listed: Listed,
 }
 
 pub(crate) const UNSEEN: usize = usize::MAX;
@@ -115,6 +118,7 @@ impl Common {
                 presence: AtomicUsize::fresh(0),
                 counters: Counters::new(),
                 futures: Held::new(),
+                listed: Listed::new(),
             })
         };
         Self {

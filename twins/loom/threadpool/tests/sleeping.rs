@@ -258,7 +258,7 @@ fn sleeping_a_task_that_moves() {
             thread::spawn(move || {
                 pool.sleeping.begin();
                 while !is_ready(&pool) {
-                    pool.sleeping.sleep(0, || is_ready(&pool));
+                    pool.sleeping.sleep(0, None, |_| is_ready(&pool));
                 }
                 pool.sleeping.found(|| false);
             })
