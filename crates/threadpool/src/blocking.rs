@@ -12,30 +12,32 @@ use crate::registry::Core;
 use crate::worker::Worker;
 
 /// A spare thread takes part while this is alive.
-pub(crate) struct Lent<'c>(&'c dyn Core);
+pub(crate) struct Lent<'c> {
+    core: &'c dyn Core,
+    at_once: bool,
+}
 
 impl<'c> Lent<'c> {
     /// Lends one, as soon as there is one to be had.
     pub(crate) fn to(core: &'c dyn Core) -> Self {
-        core.lend();
-        Self(core)
+        Self { core, at_once: core.lend() }
     }
 
-    /// Whether there was one.
+    /// Whether there was one at once.
     pub(crate) fn is_lent(&self) -> bool {
-        self.0.is_some()
+        self.at_once
     }
 }
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        self.0.take_back();
+        self.core.take_back();
     }
 }
 
 impl fmt::Debug for Lent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lent").finish_non_exhaustive()
+        f.debug_struct("Lent").field("at_once", &self.at_once).finish_non_exhaustive()
     }
 }
 

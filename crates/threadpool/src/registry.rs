@@ -73,8 +73,8 @@ pub(crate) trait Core: Send + Sync {
         watch: &dyn Fn() -> bool,
     ) -> Option<Task>;
 
-    /// Has a spare thread take part until [`take_back`](Self::take_back), as soon as there is one to be had.
-    fn lend(&self);
+    /// Has a spare thread take part until [`take_back`](Self::take_back), as soon as there is one to be had. Says whether there was at once.
+    fn lend(&self) -> bool;
 
     /// A thread for which a spare was to be lent works again.
     fn take_back(&self);
@@ -425,8 +425,8 @@ impl<S: Strategy> Core for Registry<S> {
         task
     }
 
-    fn lend(&self) {
-        self.lend_spare();
+    fn lend(&self) -> bool {
+        self.lend_spare()
     }
 
     fn take_back(&self) {

@@ -165,8 +165,8 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// Has a spare serve for each lease, as far as there are spares.
-    pub(super) fn lend_spare(&self) {
+    /// Has a spare serve for each lease, as far as there are spares. Says whether all leases are met.
+    pub(super) fn lend_spare(&self) -> bool {
         let common = &self.common;
         let mut named: Option<(usize, io::Result<Option<String>>)> = None;
         let mut roster = common.roster.lock();
@@ -194,6 +194,7 @@ impl<S: Strategy> Registry<S> {
             roster.serving += 1;
         }
         common.note_surplus(&roster);
+        roster.serving >= roster.leases
     }
 }
 
