@@ -22,11 +22,6 @@ impl<'c> Lent<'c> {
     pub(crate) fn to(core: &'c dyn Core) -> Self {
         Self { core, at_once: core.lend() }
     }
-
-    /// Whether there was one at once.
-    pub(crate) fn is_lent(&self) -> bool {
-        self.at_once
-    }
 }
 
 impl Drop for Lent<'_> {

@@ -20,13 +20,14 @@
 //! whose waiter runs no others lie in a list ([`helps`](Worker::helps) is asked when the scope begins). So along a row of workers of which each waits for
 //! the next, what is uppermost began later and later, and the row ends with one that does not wait.
 //!
-//! A handle of a future may be waited for by anybody, before its task has begun, and another pool's tasks may come back to this one. Then a worker that
-//! runs nothing might wait for what it alone would run. Under `Any` one that has reached [`MOST_NESTED`] lends its seat to a spare; if there is none to be
-//! had it goes on to run tasks. **The bound that remains:** forks and scopes add at most `MOST_NESTED` tasks, waits for futures and for other pools as
-//! many as wait so above each other, when all spares are lent. Under the others it lends its seat while it waits for another pool, and sleeps if there is no
-//! spare: pools that call each other to and fro need as many spares as there are calls inside each other. While it waits for a future it sleeps (`Park`
-//! lends its seat): a pool all of whose workers do polls nothing any more. A task that waits for a future whose poll lies below it on the
-//! same stack waits for ever; so does one that waits for itself.
+//! A handle of a future may be waited for by anybody, before its task has begun, and another pool's tasks may come back to this one. A worker that runs
+//! nothing might then wait for what it alone would run. So under `Any` it runs tasks meanwhile, also beyond [`MOST_NESTED`]. Why not sleep and lend its
+//! seat to a spare there: the spares are counted, not whom they serve, so the one that is left may itself wait for this worker's fork.
+//!
+//! **The bound that remains:** under `Any` forks and scopes add at most `MOST_NESTED` tasks to a stack; waits for futures, broadcasts and other pools
+//! as many as wait so above each other. Under the others a worker lends its seat while it waits for another pool, and sleeps if there is no spare: pools that
+//! call each other to and fro need as many spares as there are calls inside each other. While it waits for a future it sleeps (`Park` lends its seat): a pool
+//! all of whose workers do polls nothing any more. A task that waits for a future whose poll lies below it on the same stack waits for ever.
 //!
 //! # Invariants
 //!
@@ -69,7 +70,7 @@ pub enum Wait {
     /// idle while there is work, and a task that waits may find an unrelated one on top of it: do not hold a lock, and do not wait for the pool to
     /// [end](crate::ThreadPool::shutdown).
     ///
-    /// A worker that waits there for a future or for another pool lends its seat to a spare thread; if there is none to be had, it runs any task after all.
+    /// A worker that waits there for a future, a broadcast or another pool runs any task after all: its stack grows by one for each such wait.
     #[default]
     Any,
     /// Runs only the tasks of the scope it waits for, or what the thief has ready, one at a time from the oldest (Wagner and Calder 1993). Those are parts of
@@ -274,7 +275,8 @@ impl Worker {
     pub(crate) fn wait_for(&self, latch: &Latch, awaited: Awaited) {
         match (self.common().wait(), awaited) {
             (Wait::Any, _) if self.helps() => self.help_until(latch),
-            (Wait::Any, Awaited::Anywhere) => self.lend_or_help_until(latch),
+            // Somebody must run what is ready: what is waited for may be one of those tasks, or wait for one.
+            (Wait::Any, Awaited::Anywhere) => self.help_until(latch),
             (Wait::Leapfrog, Awaited::Fork(thief)) => self.sleep_until(latch, None, |worker| {
                 let task = worker.core().next_of(&worker.place, thief);
                 let found = task.is_some();
@@ -309,20 +311,6 @@ impl Worker {
         } else if !latch.is_set() {
             let _lent = Lent::to(self.core());
             self.sleep_until(latch, None, |_| false);
-        }
-    }
-
-    /// As many tasks lie above each other as should. Somebody must run those that are ready: what is waited for may be one of them, or wait for one.
-    #[cold]
-    fn lend_or_help_until(&self, latch: &Latch) {
-        if latch.is_set() {
-            return;
-        }
-        let lent = Lent::to(self.core());
-        if lent.is_lent() {
-            self.sleep_until(latch, None, |_| false)
-        } else {
-            self.help_until(latch)
         }
     }
 
