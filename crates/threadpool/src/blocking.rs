@@ -12,33 +12,40 @@ use crate::registry::Core;
 use crate::worker::Worker;
 
 /// A spare thread takes part while this is alive.
-pub(crate) struct Lent<'c>(Option<&'c dyn Core>);
+pub(crate) struct Lent<'c> {
+    core: &'c dyn Core,
+    at_once: bool,
+}
 
 impl<'c> Lent<'c> {
-    /// Lends one, if there is one to be had.
+    /// Lends one, as soon as there is one to be had.
     pub(crate) fn to(core: &'c dyn Core) -> Self {
-        Self(core.lend().then_some(core))
+        Self { core, at_once: core.lend() }
+    }
+
+    /// Whether there was one at once.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.at_once
     }
 }
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        if let Some(core) = self.0 {
-            core.take_back();
-        }
+        self.core.take_back();
     }
 }
 
 impl fmt::Debug for Lent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Lent").field(&self.0.is_some()).finish()
+        f.debug_struct("Lent").field("at_once", &self.at_once).finish_non_exhaustive()
     }
 }
 
 /// Runs `body`, which may block, on the calling worker, while a spare thread takes part in its place. On a thread that is no worker it is just called.
 ///
 /// Costs a lock, and a wake-up (some microseconds) or, the first times, the start of a thread; for what blocks at least some 50 µs. If there is no
-/// spare thread to be had (see [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does with one less.
+/// spare thread to be had (see [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does with one less until another
+/// task comes back and leaves its spare.
 ///
 /// ```
 /// use std::sync::mpsc;

@@ -5,12 +5,13 @@ use std::fmt;
 use std::time::Duration;
 
 use machine::topology;
+use stanchion_competitive::Mutex;
 
 use crate::common::{Behaviour, Common, IndexHandler, PanicHandler};
 use crate::error::BuildError;
 use crate::pool::ThreadPool;
 use crate::registry::Registry;
-use crate::roster::Roster;
+use crate::roster::{Names, Roster};
 use crate::sleeping::MOST_WORKERS;
 use crate::strategy::{Plan, Strategy};
 use crate::worker::Wait;
@@ -37,7 +38,7 @@ pub struct ThreadPoolBuilder {
     spares: usize,
     threshold: Option<usize>,
     queues: Option<usize>,
-    names: Option<Box<dyn FnMut(usize) -> String + Send>>,
+    names: Option<Names>,
     stack_size: Option<usize>,
     wait: Wait,
     idle_spin: Duration,
@@ -92,7 +93,10 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// The threads' names, by index.
+    /// The threads' names, by index; those of [spare threads](Self::spare_threads) follow those of the most threads that the pool can have.
+    ///
+    /// If it panics, or gives a name with a zero byte, that thread is not started, as if the system had refused. It is called on whichever thread starts
+    /// the new one, and must not start threads of the same pool.
     pub fn thread_name(mut self, names: impl FnMut(usize) -> String + Send + 'static) -> Self {
         self.names = Some(Box::new(names));
         self
@@ -150,8 +154,8 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// Called by each thread after its last task, with its index. It must not ask the pool for anything but tasks: a resize may be waiting for it, with the
-    /// pool's roster in hand.
+    /// Called by each thread after its last task, with its index. If the pool has become as large again meanwhile, the thread goes on, and the
+    /// start handler is called anew.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.exit_handler = Some(Box::new(handler));
         self
@@ -177,12 +181,12 @@ impl ThreadPoolBuilder {
             return Err(BuildError::TooManyThreads { asked: seats, most: MOST_WORKERS });
         }
         let mut roster = Roster::new(regular, self.spares);
-        roster.names = self.names;
         roster.stack_size = self.stack_size;
         let behaviour = Behaviour {
             wait: self.wait,
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
             pinned: self.pinned,
+            names: self.names.map(Mutex::new),
             panic_handler: self.panic_handler,
             start_handler: self.start_handler,
             exit_handler: self.exit_handler,
@@ -193,7 +197,7 @@ impl ThreadPoolBuilder {
         // Spare threads have none of their own.
         plan.queues = self.queues.or(Some(regular));
         let registry = Registry::new(Common::new(seats, behaviour, roster), S::new(&plan));
-        // Dropping it closes it: also if `names` panics.
+        // Dropping it closes it, also if this unwinds.
         let pool = ThreadPool::of(registry.clone());
         match registry.resize(threads) {
             (_, Ok(())) => Ok(pool),

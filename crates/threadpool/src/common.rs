@@ -17,6 +17,7 @@
 
 use std::any::Any;
 use std::collections::VecDeque;
+use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
 use crossbeam_utils::CachePadded;
@@ -29,8 +30,9 @@ use crate::closing::Closing;
 use crate::ending::Ending;
 use crate::future::Held;
 use crate::job::Fate;
+use crate::listed::Listed;
 use crate::metrics::Counters;
-use crate::roster::Roster;
+use crate::roster::{self, Names, Roster};
 use crate::sleeping::Sleeping;
 use crate::worker::{Wait, Worker};
 
@@ -53,6 +55,7 @@ pub(crate) struct Behaviour {
     pub(crate) wait: Wait,
     pub(crate) idle_spin_ns: u64,
     pub(crate) pinned: bool,
+    pub(crate) names: Option<Mutex<Names>>,
     pub(crate) panic_handler: Option<Box<PanicHandler>>,
     pub(crate) start_handler: Option<Box<IndexHandler>>,
     pub(crate) exit_handler: Option<Box<IndexHandler>>,
@@ -67,6 +70,8 @@ pub(crate) struct Seat {
     pub(crate) counters: Counters,
     /// Futures that began to wait here.
     pub(crate) futures: Held,
+    /// Tasks of its scopes, if it runs no others while it waits.
+    pub(crate) listed: Listed,
 }
 
 pub(crate) const UNSEEN: usize = usize::MAX;
@@ -113,6 +118,7 @@ impl Common {
                 presence: AtomicUsize::fresh(0),
                 counters: Counters::new(),
                 futures: Held::new(),
+                listed: Listed::new(),
             })
         };
         Self {
@@ -186,6 +192,11 @@ impl Common {
         self.order(seat, MAIL);
     }
 
+    /// What the seat's thread is to be called. Not under the roster's lock: it calls what is the user's.
+    pub(crate) fn name(&self, seat: usize) -> io::Result<Option<String>> {
+        self.behaviour.names.as_ref().map(|names| roster::name(names, seat)).transpose()
+    }
+
     /// Tells the seat's worker to end.
     pub(crate) fn dismiss(&self, seat: usize) {
         self.order(seat, LEAVE);
@@ -201,21 +212,28 @@ impl Common {
         retained.is_ok()
     }
 
-    /// Whether the worker, which has seen that it is to end, does.
+    /// Whether the worker, which has seen that it is to end, does. Not while it has mail: that was sent to a member, perhaps since it looked.
     pub(crate) fn may_leave(&self, worker: &Worker) -> bool {
         // Relaxed: as in `retain`.
         let left = self.seat(worker.index()).orders.fetch_update(
             Ordering::Relaxed,
             Ordering::Relaxed,
-            |orders| (orders & LEAVE != 0).then_some(orders | LEFT),
+            |orders| (orders & (LEAVE | MAIL) == LEAVE).then_some(orders | LEFT),
         );
         left.is_ok()
     }
 
-    /// Clears what the last thread of this seat was told, for the next. The roster's lock is held.
+    /// Clears what the last thread of this seat was told, for the next, or for itself if it begins again. The roster's lock is held.
     pub(crate) fn reset(&self, seat: usize) {
-        // Relaxed: the last thread has ended, and the next is not started. Mail stays: it is for the seat.
+        // Relaxed: the last thread is through, and the next is not started. Mail stays: it is for the seat.
         self.seat(seat).orders.fetch_and(MAIL, Ordering::Relaxed);
+    }
+
+    /// Whether the seat's thread has left, and its seat is a member's again, or was for long enough to get mail. The roster's lock is held.
+    pub(crate) fn is_wanted_again(&self, roster: &Roster, seat: usize) -> bool {
+        // Acquire: as in `orders`.
+        let orders = self.seat(seat).orders.load(Ordering::Acquire);
+        orders & LEFT != 0 && (seat < roster.target || orders & MAIL != 0)
     }
 
     pub(crate) fn order(&self, seat: usize, order: u32) {

@@ -29,6 +29,8 @@
 //! 1. `length = top - bottom <= 4`; the forks from `bottom` to `top` are on the stack below, inner above outer, and not published.
 //! 2. Publishing takes the outermost: if a fork is published, all outside it are.
 //! 3. A fork's frame is not left, by return or panic, before the fork is out of the ring and nobody else runs it.
+//! 4. A pointer to a fork was made from its `Half`, so it reaches the second half as well.
+//! 5. `bottom` counts publications and may wrap: positions are compared by their distance.
 //!
 //! # Orderings
 //!
@@ -51,7 +53,7 @@ use crate::control_block::Task;
 use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::registry::Order;
-use crate::worker::{Bucket, Worker};
+use crate::worker::{Awaited, Bucket, Worker};
 
 /// What a task that may panic leaves behind.
 pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
@@ -121,9 +123,9 @@ impl Pending {
     }
 
     #[inline]
-    fn push(&self, fork: &Fork) -> usize {
+    fn push(&self, fork: *const Fork) -> usize {
         let length = self.length.get();
-        let at = self.bottom.get() + length;
+        let at = self.bottom.get().wrapping_add(length);
         self.ring[at % RING].set(fork);
         self.length.set(length + 1);
         at
@@ -132,10 +134,11 @@ impl Pending {
     /// Takes the newest back, which was the one at `at`. Says whether it was still there.
     #[inline]
     fn pop(&self, at: usize) -> bool {
-        let bottom = self.bottom.get();
-        let mine = at >= bottom;
+        // Invariant 5.
+        let above = at.wrapping_sub(self.bottom.get());
+        let mine = above as isize >= 0;
         if mine {
-            self.length.set(at - bottom);
+            self.length.set(above);
         }
         mine
     }
@@ -176,7 +179,8 @@ impl Worker {
             fork: Fork { run: Half::<B, RB>::run, latch: Latch::new(), ticket: Cell::new(None) },
             state: UnsafeCell::new(State::Waits(ManuallyDrop::new(b))),
         };
-        let at = self.pending.push(&half.fork);
+        // Invariant 4.
+        let at = self.pending.push((&raw const half).cast());
         if self.common().has_others() {
             self.offer();
         }
@@ -229,7 +233,7 @@ impl Worker {
             return false;
         }
         let at = pending.bottom.get();
-        pending.bottom.set(at + 1);
+        pending.bottom.set(at.wrapping_add(1));
         pending.length.set(pending.length.get() - 1);
         pending.offered.set(pending.offered.get().wrapping_add(1));
         let fork = pending.ring[at % RING].get();
@@ -261,7 +265,7 @@ impl Worker {
             return true;
         }
         let thief = before - TAKEN - 1;
-        self.wait_for(&fork.latch, || Some(thief), None);
+        self.wait_for(&fork.latch, Awaited::Fork(thief));
         // The thief was first, so this is the second to come.
         self.core().release(self.place(), ManuallyDrop::into_inner(task));
         false
@@ -297,7 +301,7 @@ where
     /// `fork` is that of a `Half<B, R>` that the caller has, and whose owner waits for the latch.
     unsafe fn run(fork: *const Fork, worker: &Worker) -> bool {
         let half = fork.cast::<Self>();
-        // SAFETY: the caller's promise; so below.
+        // SAFETY: the caller's promise, and Invariant 4; so below.
         let half = unsafe { &*half };
         // SAFETY: as above.
         let body = unsafe { half.body() };
@@ -361,5 +365,26 @@ impl<B: FnOnce(&Worker) -> R, R> Drop for TakeBack<'_, B, R> {
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pending").field("forks", &self.length.get()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pending, RING};
+
+    /// On a machine with words of 32 bits, after four thousand million publications.
+    #[test]
+    fn the_count_of_publications_may_wrap() {
+        let pending = Pending::new();
+        pending.bottom.set(usize::MAX - 1);
+        let at = [(); RING].map(|()| pending.push(core::ptr::null()));
+        // The two outermost are published.
+        for _ in 0..2 {
+            pending.bottom.set(pending.bottom.get().wrapping_add(1));
+            pending.length.set(pending.length.get() - 1);
+        }
+        assert!(pending.pop(at[3]) && pending.pop(at[2]));
+        assert_eq!(pending.length.get(), 0);
+        assert!(!pending.pop(at[1]) && !pending.pop(at[0]));
     }
 }

@@ -26,6 +26,9 @@
 //! does it, and again, until nobody has asked meanwhile. What is dropped may create tasks in turn: that only adds a round, and the stack does not
 //! grow.
 //!
+//! What it costs whoever comes late: a thread that wakes a future of a pool which ends or has ended may have to drop that future, and others, itself, inside
+//! of `wake`: what their destructors do happens there, perhaps under a lock that the waking thread holds. There is nobody else left to do it.
+//!
 //! # Invariants
 //!
 //! 1. `threads` counts those that were hired and have not left. It reaches 0 once: the first seat of an open pool has a thread, and a closed one

@@ -15,6 +15,7 @@ mod future;
 mod global;
 mod job;
 mod latch;
+mod listed;
 mod locked;
 mod metrics;
 mod pool;

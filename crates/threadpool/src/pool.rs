@@ -14,9 +14,9 @@ use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Metrics;
 use crate::registry::{Core, Order, Registry};
-use crate::scope::{List, Scope};
+use crate::scope::Scope;
 use crate::strategy::{Strategy, WorkStealing};
-use crate::worker::Worker;
+use crate::worker::{Awaited, Worker};
 
 /// Threads that run tasks, whose ready work is managed by `S`.
 ///
@@ -254,8 +254,6 @@ impl<S: Strategy> ThreadPool<S> {
 
     /// Lets the pool grow or shrink to so many threads. One that is to go ends its task first; its ready tasks go to the others.
     ///
-    /// Must not be called by a task that a thread waits for which is going away at that moment, in its exit handler.
-    ///
     /// # Errors
     ///
     /// [`ResizeError`], if there would be none, or more than it was built for, or the system refuses.
@@ -302,7 +300,9 @@ impl<S: Strategy> ThreadPool<S> {
     /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever;
     /// a future that waits, when there is nothing else to do, is dropped.
     ///
-    /// Called on a worker of this pool, it waits for the other threads.
+    /// Called on a worker of this pool, it waits for the other threads, and runs nothing meanwhile. So no other thread may wait for the task that calls it,
+    /// nor for one below that on the same stack. Under [`Wait::Any`](crate::Wait) the latter may be any task that waits, on top of which the worker has
+    /// begun this one; then both wait for ever. There, drop the pool instead, or hand it to a thread of its own.
     pub fn shutdown(self) {
         self.registry.close();
         self.registry.join_all();
@@ -388,16 +388,16 @@ impl Owner {
         }
     }
 
-    /// Waits for a latch that workers of `core` set. `own` is for one of those.
+    /// Waits for a latch that workers of `core` set. `listed` is for one of those: the level of the scope that it waits for.
     pub(crate) fn wait(
         core: &dyn Core,
         current: Option<&Worker>,
         latch: &Latch,
-        own: Option<&List>,
+        listed: Option<usize>,
     ) {
         match current {
             Some(worker) if worker.belongs_to(core.common()) => {
-                worker.wait_for(latch, || None, own)
+                worker.wait_for(latch, listed.map_or(Awaited::Anywhere, Awaited::Scope));
             }
             Some(worker) => worker.wait_for_another_pool(latch),
             None => latch.wait(),

@@ -15,12 +15,14 @@
 //!
 //! # Invariants
 //!
-//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it when it is through.
+//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it under that lock when
+//!    it is through, after its exit handler: nobody has to wait for it.
 //! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when all have nothing to do
 //!    (see `closing.rs`). So all that tasks create is run; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
 
-use std::io;
+mod threads;
+
 use std::sync::Arc;
 
 use machine::atomic::Ordering;
@@ -31,7 +33,6 @@ use crate::common::{Common, LEAVE, SERVE, UNSEEN};
 use crate::control_block::Task;
 use crate::job::{self, Fate};
 use crate::metrics::{Metrics, WorkerMetrics};
-use crate::roster::Roster;
 use crate::sleeping::Looks;
 use crate::strategy::{Place, Strategy, Told};
 use crate::worker::Worker;
@@ -72,10 +73,10 @@ pub(crate) trait Core: Send + Sync {
         watch: &dyn Fn() -> bool,
     ) -> Option<Task>;
 
-    /// Has a spare thread take part until [`take_back`](Self::take_back). False, if there is none to be had.
+    /// Has a spare thread take part until [`take_back`](Self::take_back), as soon as there is one to be had. Says whether there was at once.
     fn lend(&self) -> bool;
 
-    /// A thread for which a spare was lent works again.
+    /// A thread for which a spare was to be lent works again.
     fn take_back(&self);
 
     fn metrics(&self) -> Metrics;
@@ -145,22 +146,28 @@ impl<S: Strategy> Registry<S> {
         let registration = common.may_be_crowded().then(presence::register).and_then(Result::ok);
         let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
         let presence = &common.seat(seat).presence;
-        // Relaxed: hints, here and below.
-        presence.store(number, Ordering::Relaxed);
-        common.members.fetch_add(1, Ordering::Relaxed);
-        worker.enter(|| {
-            if let Some(handler) = &common.behaviour.start_handler {
-                common.contain(|| handler(seat));
+        loop {
+            // Relaxed: hints, here and below.
+            presence.store(number, Ordering::Relaxed);
+            common.members.fetch_add(1, Ordering::Relaxed);
+            worker.enter(|| {
+                if let Some(handler) = &common.behaviour.start_handler {
+                    common.contain(|| handler(seat));
+                }
+                while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
+                if let Some(handler) = &common.behaviour.exit_handler {
+                    common.contain(|| handler(seat));
+                    // Nobody else may be left who would run what it created (Invariant 2).
+                    while common.is_closed() && worker.yield_now() {}
+                }
+            });
+            // Relaxed: hints.
+            common.members.fetch_sub(1, Ordering::Relaxed);
+            presence.store(0, Ordering::Relaxed);
+            if !self.begins_again(&worker) {
+                break;
             }
-            while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
-            if let Some(handler) = &common.behaviour.exit_handler {
-                common.contain(|| handler(seat));
-                // Nobody else may be left who would run what it created (Invariant 2).
-                while common.is_closed() && worker.yield_now() {}
-            }
-        });
-        // Relaxed: a hint.
-        common.members.fetch_sub(1, Ordering::Relaxed);
+        }
         // From here on the worker, and with it the place, is not used.
         if common.ending.leave() {
             common.ending.end(|| self.take_out());
@@ -210,7 +217,7 @@ impl<S: Strategy> Registry<S> {
                     break Served::ToTheEnd;
                 }
             }
-            if common.is_surplus(worker) && self.retires() {
+            if common.is_surplus(worker) && self.retires(worker) {
                 break Served::Surplus;
             }
             let task = match self.take_next(place, finished.take()) {
@@ -273,6 +280,7 @@ impl<S: Strategy> Registry<S> {
 
     fn declare_over(&self) {
         self.common.closing.declare();
+        // Spares that are not needed as well.
         self.common.sleeping.tell_all();
     }
 
@@ -285,141 +293,36 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// Whether a spare that serves is one too many; it does not serve any more then.
-    fn retires(&self) -> bool {
+    /// Whether a spare that serves is one too many; it does not serve any more then, and may be told at once to do so again.
+    fn retires(&self, worker: &Worker) -> bool {
         let mut roster = self.common.roster.lock();
         let retires = roster.serving > roster.leases;
         if retires {
             roster.serving -= 1;
+            roster.idle_spares.push_back(worker.index());
             self.common.note_surplus(&roster);
         }
         retires
     }
 
-    /// A spare sleeps until it is to serve again. False, if it is to end.
+    /// A spare, which [retires](Self::retires), sleeps until it is to serve again. False, if it is to end: that is when all is over, because a task of a
+    /// closed pool may block as well.
     fn rest(&self, worker: &Worker) -> bool {
         let common = &self.common;
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
-        common.roster.lock().idle_spares.push_back(worker.index());
         self.release();
-        let serves = loop {
-            let serves = common.orders(worker) & SERVE != 0;
-            if serves || common.closing.is_over() {
-                break serves;
-            }
-            common.run_mail(worker);
-            // Not `LEAVE`: until all is over a task may block, and want a spare.
-            common.sleeping.sleep_apart(worker.index(), || {
-                common.orders(worker) & !LEAVE == 0 && !common.closing.is_over()
-            });
-        };
+        let serves = || common.orders(worker) & SERVE != 0;
+        let stays = || !serves() && !common.closing.is_over();
+        while stays() {
+            common.sleeping.sleep_apart(worker.index(), stays);
+        }
+        let serves = serves();
         // Relaxed: given under the roster's lock, once for each time it lay idle.
         common.seat(worker.index()).orders.fetch_and(!SERVE, Ordering::Relaxed);
         // Relaxed: a hint.
         common.members.fetch_add(1, Ordering::Relaxed);
         serves
-    }
-
-    /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
-    fn hire(&self, roster: &mut Roster, seat: usize) -> io::Result<()> {
-        self.common.reset(seat);
-        let Some(me) = self.me.upgrade() else {
-            return Err(io::Error::other("the pool is being dropped"));
-        };
-        self.common.ending.hire();
-        self.common.closing.enlist();
-        // Also if its name cannot be had, because that panics.
-        let unhired = Unhired(self);
-        // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
-        let started = roster.start(seat, move || unsafe { me.work(seat) });
-        if started.is_ok() {
-            core::mem::forget(unhired);
-        }
-        started
-    }
-
-    /// Makes the pool `target` members large, and says how large it is. A member that is to go ends its task first.
-    pub(crate) fn resize(&self, target: usize) -> (usize, io::Result<()>) {
-        let mut roster = self.common.roster.lock();
-        let mut hired = Ok(());
-        while roster.target < target && !roster.closed {
-            let seat = roster.target;
-            let stays = roster.handles[seat].is_some() && self.common.retain(seat);
-            if !stays {
-                // The last thread of this seat, if there was one, is past its last task.
-                if let Some(handle) = roster.handles[seat].take() {
-                    let _ = handle.join();
-                }
-                hired = self.hire(&mut roster, seat);
-                if hired.is_err() {
-                    break;
-                }
-            }
-            roster.target += 1;
-        }
-        while roster.target > target {
-            roster.target -= 1;
-            self.common.dismiss(roster.target);
-        }
-        self.strategy.resize(roster.target.max(1));
-        (roster.target, hired)
-    }
-
-    /// Tells all threads to end when they find nothing more, and nobody to begin.
-    pub(crate) fn close(&self) {
-        let mut roster = self.common.roster.lock();
-        roster.closed = true;
-        // Release: pairs with the Acquire of `is_closed`.
-        self.common.closed.store(1, Ordering::Release);
-        for seat in 0..self.common.seats() {
-            if roster.handles[seat].is_some() {
-                self.common.dismiss(seat);
-            }
-        }
-    }
-
-    /// Waits until all threads have ended, apart from the calling one.
-    pub(crate) fn join_all(&self) {
-        let mine = Worker::with_current(|current| {
-            let mine = current.filter(|worker| worker.belongs_to(&self.common));
-            mine.map(|worker| self.strategy.is_ready(worker.place()))
-        });
-        // Somebody runs what is ready, if the pool has no other thread.
-        let lent = mine == Some(true) && self.lend();
-        if let Some(ready) = mine {
-            self.common.closing.rest();
-            if !ready && self.common.closing.may_be_over() {
-                self.declare_over();
-            }
-        }
-        for seat in 0..self.common.seats() {
-            let itself = Worker::with_current(|current| {
-                current
-                    .is_some_and(|worker| worker.belongs_to(&self.common) && worker.index() == seat)
-            });
-            let handle = if itself { None } else { self.common.roster.lock().handles[seat].take() };
-            if let Some(handle) = handle {
-                let _ = handle.join();
-            }
-        }
-        if lent {
-            self.take_back();
-        }
-        if mine.is_some() {
-            self.common.closing.go_on();
-        }
-    }
-}
-
-/// A thread was hired, and did not start.
-struct Unhired<'r, S: Strategy>(&'r Registry<S>);
-
-impl<S: Strategy> Drop for Unhired<'_, S> {
-    fn drop(&mut self) {
-        self.0.release();
-        // The last only if it was the first: then nothing has been created.
-        let _ = self.0.common.ending.leave();
     }
 }
 
@@ -523,24 +426,7 @@ impl<S: Strategy> Core for Registry<S> {
     }
 
     fn lend(&self) -> bool {
-        let common = &self.common;
-        let mut roster = common.roster.lock();
-        if roster.serving <= roster.leases {
-            if let Some(seat) = roster.idle_spares.pop_front() {
-                common.closing.enlist();
-                common.order(seat, SERVE);
-            } else {
-                let seat = roster.regular + roster.spares;
-                if seat == common.seats() || self.hire(&mut roster, seat).is_err() {
-                    return false;
-                }
-                roster.spares += 1;
-            }
-            roster.serving += 1;
-        }
-        roster.leases += 1;
-        common.note_surplus(&roster);
-        true
+        self.lend_spare()
     }
 
     fn take_back(&self) {
@@ -557,7 +443,7 @@ impl<S: Strategy> Core for Registry<S> {
         let common = &self.common;
         let (workers, lent) = {
             let roster = common.roster.lock();
-            (roster.regular + roster.spares, roster.leases)
+            (roster.regular + roster.spares, roster.serving.min(roster.leases))
         };
         let worker = |seat| {
             let (steals, failed_steals) = self.strategy.steals(seat);

@@ -3,12 +3,8 @@
 //! A scope lies on the stack of who waits for it. It counts the tasks that have not ended, and the body; whoever takes the count to zero sets the
 //! latch, which is his last access.
 //!
-//! # Scopes of a pool that runs nothing else while it waits
-//!
-//! Under [`Wait::Isolated`](crate::Wait), `Leapfrog` and `Park` a worker that waits for its scope must run the scope's own tasks, or nobody might. Out of the strategy it
-//! could not pick them. The same goes under `Any` for a scope that begins where [`MOST_NESTED`](crate::MOST_NESTED) tasks lie above each other. So there the scope has a list of its own, and what is put into the strategy for each is a *voucher*: a task that
-//! takes one from the list, if there is one left. A voucher may come out after the scope has gone: it shares the list. Who puts a task into the
-//! list tells the one who waits: there may be no other left to run it, if a task blocks or the pool becomes smaller.
+//! The tasks of a scope whose waiter runs no others lie in a list (`listed.rs`). Who puts a task there tells the one who waits: there may be no other left
+//! to run it, if a task blocks or the pool becomes smaller.
 //!
 //! # Invariants
 //!
@@ -16,7 +12,6 @@
 //! 2. `open` counts the body until it has ended: it is not zero while tasks can be created. A task creates others while it is counted itself.
 
 use std::any::Any;
-use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
@@ -27,13 +22,11 @@ use stanchion_competitive::Mutex;
 
 use crate::job::{self, Fate};
 use crate::latch::Latch;
+use crate::listed::{Own, voucher};
 use crate::pool::{Owner, Sent, set};
 use crate::registry::{Core, Order, Registry};
 use crate::strategy::Strategy;
 use crate::worker::Worker;
-
-/// What a task of a scope is when it lies in the scope's own list.
-type Own = Box<dyn FnOnce(&Worker) + Send>;
 
 /// Where tasks can be created that borrow what lives longer than the scope.
 ///
@@ -81,7 +74,8 @@ pub struct Scope<'scope> {
     owner: Option<usize>,
     stranger: Option<(Arc<dyn Core>, usize)>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    own: Option<Arc<List>>,
+    /// Its level in the list of its owner's seat, if its tasks lie there.
+    listed: Option<usize>,
     /// Invariant in the lifetime: neither shorter nor longer.
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -92,8 +86,7 @@ unsafe impl Sync for Scope<'_> {}
 unsafe impl Send for Scope<'_> {}
 
 impl<'scope> Scope<'scope> {
-    /// `lists` its tasks, if who waits for it runs no others.
-    fn new(core: *const dyn Core, lists: bool) -> Self {
+    fn new(core: *const dyn Core) -> Self {
         Self {
             core,
             open: AtomicUsize::fresh(1),
@@ -101,7 +94,7 @@ impl<'scope> Scope<'scope> {
             owner: None,
             stranger: None,
             panic: Mutex::new(None),
-            own: lists.then(|| Arc::new(List(Mutex::new(VecDeque::new())))),
+            listed: None,
             borrows: PhantomData,
         }
     }
@@ -132,22 +125,23 @@ impl<'scope> Scope<'scope> {
             // SAFETY: counted above, once.
             unsafe { Self::end(scope, worker) };
         };
-        match &self.own {
-            None => self.create(order, move |worker: &Worker, _: Fate| run(worker)),
-            Some(own) => {
+        match (self.owner, self.listed) {
+            (Some(owner), Some(level)) => {
                 let run: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(run);
                 // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
                 let run: Own = unsafe { core::mem::transmute(run) };
-                own.0.lock().push_back(run);
-                let own = own.clone();
-                self.create(order, move |worker: &Worker, _: Fate| {
-                    own.run_one(worker);
-                });
-                if let Some(owner) = self.owner {
-                    // SAFETY: the pool lives longer than its scopes.
-                    unsafe { &*self.core }.common().sleeping.tell_only(owner);
+                // SAFETY: the pool lives longer than its scopes.
+                let common = unsafe { &*self.core }.common();
+                let (ready, another) = common.seat(owner).listed.push(level, run, common.seats());
+                if another {
+                    self.create(order, voucher(owner));
+                } else {
+                    // The vouchers that there are may lie where nobody looks who was told of nothing.
+                    common.sleeping.tell(ready);
                 }
+                common.sleeping.tell_only(owner);
             }
+            _ => self.create(order, move |worker: &Worker, _: Fate| run(worker)),
         }
     }
 
@@ -208,7 +202,7 @@ impl<'scope> Scope<'scope> {
         if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
             // SAFETY: as in `create`.
             let core = unsafe { &*self.core };
-            Owner::wait(core, current, &self.latch, self.own.as_deref());
+            Owner::wait(core, current, &self.latch, self.listed);
         }
         let panicked = self.panic.lock().take();
         match (result, panicked) {
@@ -228,29 +222,19 @@ fn ptr(scope: &Scope<'_>) -> *const Scope<'static> {
     (&raw const *scope).cast()
 }
 
-/// The tasks of a scope whose waiter runs no others.
-pub(crate) struct List(Mutex<VecDeque<Own>>);
-
-impl List {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
-    }
-
-    /// Runs a task, if there is one that nobody has begun.
-    pub(crate) fn run_one(&self, worker: &Worker) -> bool {
-        let task = self.0.lock().pop_front();
-        let found = task.is_some();
-        if let Some(task) = task {
-            task(worker);
-        }
-        found
-    }
-}
-
 /// A scope on a worker.
 pub(crate) fn on<'scope, R>(worker: &Worker, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
-    let mut scope = Scope::new(worker.core(), !worker.helps());
+    struct End<'w>(&'w Worker);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.listed().end();
+        }
+    }
+    let mut scope = Scope::new(worker.core());
     scope.owner = Some(worker.index());
+    let lists = !worker.helps();
+    scope.listed = lists.then(|| worker.listed().begin());
+    let _end = lists.then(|| End(worker));
     scope.run(Some(worker), body)
 }
 
@@ -261,7 +245,7 @@ pub(crate) fn from_outside<'scope, S: Strategy, R>(
     body: impl FnOnce(&Scope<'scope>) -> R,
 ) -> R {
     let core: &dyn Core = &*registry;
-    let mut scope = Scope::new(core, false);
+    let mut scope = Scope::new(core);
     if let Owner::Stranger(core, index) = Owner::visitor(current) {
         scope.stranger = Some((core, index));
     }

@@ -7,15 +7,26 @@
 //!
 //! | [`Wait`] | what the worker does meanwhile | its stack | holding a lock meanwhile |
 //! | --- | --- | --- | --- |
-//! | `Any` | any ready task, to a depth of [`MOST_NESTED`] | at most so many tasks above each other | may deadlock with a task that wants it |
-//! | `Leapfrog` | what the thief has ready, which is part of what is waited for | as deep as the program run by one thread | only tasks of the same work |
-//! | `Isolated` | nothing | does not grow | safe |
-//! | `Park` | nothing, and a spare thread takes its seat | does not grow | safe |
+//! | `Any` | any ready task, to a depth of [`MOST_NESTED`] | at most so many tasks above each other, but see below | may deadlock with a task that wants it |
+//! | `Leapfrog` | what the thief has ready: most often part of what is waited for | seldom deeper than the program run by one thread | may deadlock, if the thief has other tasks too |
+//! | `Isolated` | tasks of the scope that it waits for | does not grow | safe, but for what a [`broadcast`](crate::ThreadPool::broadcast) runs |
+//! | `Park` | the same, and a spare thread takes its seat | does not grow | as above |
 //!
-//! Why this does not deadlock: a worker waits for tasks that have begun, or that it would run itself. One that has begun before the wait cannot wait, below
-//! or above it on another stack, for one that began later than the wait. Two cases would be exceptions, and are not let to be: a scope whose waiter runs no
-//! other tasks keeps a list of its own ([`helps`](Worker::helps) is asked when it begins), and a worker that waits for another pool, whose
-//! tasks may come back to this one, runs tasks meanwhile or lends its seat.
+//! All of them run what a broadcast has for the worker: it waits for each, perhaps in a task that is waited for here.
+//!
+//! # Why this does not deadlock
+//!
+//! A worker that waits for a fork or a scope waits for tasks that began after what is uppermost on its stack, or that it would run itself: the tasks of a scope
+//! whose waiter runs no others lie in a list ([`helps`](Worker::helps) is asked when the scope begins). So along a row of workers of which each waits for
+//! the next, what is uppermost began later and later, and the row ends with one that does not wait.
+//!
+//! A handle of a future may be waited for by anybody, before its task has begun, and another pool's tasks may come back to this one. Then a worker that
+//! runs nothing might wait for what it alone would run. Under `Any` one that has reached [`MOST_NESTED`] lends its seat to a spare; if there is none to be
+//! had it goes on to run tasks. **The bound that remains:** forks and scopes add at most `MOST_NESTED` tasks, waits for futures and for other pools as
+//! many as wait so above each other, when all spares are lent. Under the others it lends its seat while it waits for another pool, and sleeps if there is no
+//! spare: pools that call each other to and fro need as many spares as there are calls inside each other. While it waits for a future it sleeps (`Park`
+//! lends its seat): a pool all of whose workers do polls nothing any more. A task that waits for a future whose poll lies below it on the
+//! same stack waits for ever; so does one that waits for itself.
 //!
 //! # Invariants
 //!
@@ -34,9 +45,9 @@ use crate::control_block::Task;
 use crate::deferred::Pending;
 use crate::job::{self, Fate};
 use crate::latch::Latch;
+use crate::listed::Listed;
 use crate::metrics::Counters;
 use crate::registry::{Core, Order};
-use crate::scope::List;
 use crate::strategy::Place;
 
 /// How many tasks a worker that waits may run one inside the other, before it waits without running any.
@@ -54,17 +65,33 @@ machine::thread_local! {
 /// What a worker does while it waits for a task that another one runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Runs any task that is ready, one inside the other up to [`MOST_NESTED`], then none. The processors are never idle while there is work, and a task
-    /// that waits may find an unrelated one on top of it: do not hold a lock.
+    /// Runs any task that is ready, one inside the other up to [`MOST_NESTED`], then only those of the scope that it waits for. The processors are never
+    /// idle while there is work, and a task that waits may find an unrelated one on top of it: do not hold a lock, and do not wait for the pool to
+    /// [end](crate::ThreadPool::shutdown).
+    ///
+    /// A worker that waits there for a future or for another pool lends its seat to a spare thread; if there is none to be had, it runs any task after all.
     #[default]
     Any,
-    /// Runs only what the thief has ready: parts of what is waited for (Wagner and Calder 1993). Strategies with a central queue do not know
-    /// whose task is whose, and run nothing.
+    /// Runs only the tasks of the scope it waits for, or what the thief has ready, one at a time from the oldest (Wagner and Calder 1993). Those are parts of
+    /// what is waited for, unless the thief had other tasks before, or has moved some to itself: so do not hold a lock. Strategies with a central
+    /// queue do not know whose task is whose, and run nothing.
     Leapfrog,
-    /// Runs nothing but the tasks of the scope it waits for. Locks may be held across a `join`; the processor is idle meanwhile.
+    /// Runs nothing but the tasks of the scope it waits for, and broadcasts. Locks may be held across a `join`, but not one that a
+    /// [`broadcast`](crate::ThreadPool::broadcast) takes; the processor is idle meanwhile.
     Isolated,
-    /// Runs nothing but the tasks of the scope it waits for, and lends its seat to a spare thread as [`blocking`](crate::blocking) does.
+    /// As `Isolated`, and lends its seat to a spare thread as [`blocking`](crate::blocking) does.
     Park,
+}
+
+/// What a worker waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// A fork, which the worker of this number has begun.
+    Fork(usize),
+    /// The tasks of a scope, which lie in the list of this worker's seat, at this level.
+    Scope(usize),
+    /// What may not have begun, or have been begun by whoever.
+    Anywhere,
 }
 
 /// A thread of a pool, for the tasks that run on it.
@@ -238,36 +265,33 @@ impl Worker {
         self.in_vain.set(0);
     }
 
-    /// Waits until the latch is set, as the pool's [`Wait`] says. `thief` says whose queue holds parts of what is waited for, if that is known.
-    ///
-    /// `own` has the tasks of the scope that is waited for, for workers that run nothing else.
-    pub(crate) fn wait_for(
-        &self,
-        latch: &Latch,
-        thief: impl Fn() -> Option<usize>,
-        own: Option<&List>,
-    ) {
-        let nested = self.nested.get();
-        match self.common().wait() {
-            Wait::Any if nested < MOST_NESTED => {
-                self.nested.set(nested + 1);
-                self.help_until(latch);
-                self.nested.set(nested);
-            }
-            Wait::Leapfrog => self.sleep_until(latch, own, |worker| {
-                let task = thief().and_then(|thief| worker.core().next_of(&worker.place, thief));
+    /// The tasks of its scopes, if it runs no others while it waits.
+    pub(crate) fn listed(&self) -> &Listed {
+        &self.common().seat(self.index()).listed
+    }
+
+    /// Waits until the latch is set, as the pool's [`Wait`] says.
+    pub(crate) fn wait_for(&self, latch: &Latch, awaited: Awaited) {
+        match (self.common().wait(), awaited) {
+            (Wait::Any, _) if self.helps() => self.help_until(latch),
+            (Wait::Any, Awaited::Anywhere) => self.lend_or_help_until(latch),
+            (Wait::Leapfrog, Awaited::Fork(thief)) => self.sleep_until(latch, None, |worker| {
+                let task = worker.core().next_of(&worker.place, thief);
                 let found = task.is_some();
                 if let Some(task) = task {
                     worker.run(task);
                 }
                 found
             }),
-            Wait::Any | Wait::Isolated => self.sleep_until(latch, own, |_| false),
-            Wait::Park => {
-                while own.is_some_and(|own| own.run_one(self)) {}
+            (Wait::Any | Wait::Leapfrog | Wait::Isolated, _) => {
+                self.sleep_until(latch, awaited.level(), |_| false);
+            }
+            (Wait::Park, _) => {
+                let level = awaited.level();
+                while level.is_some_and(|level| self.listed().run_one(level, self)) {}
                 if !latch.is_set() {
                     let _lent = Lent::to(self.core());
-                    self.sleep_until(latch, own, |_| false);
+                    self.sleep_until(latch, level, |_| false);
                 }
             }
         }
@@ -280,16 +304,32 @@ impl Worker {
 
     /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool: if this worker runs nothing meanwhile, it lends its seat.
     pub(crate) fn wait_for_another_pool(&self, latch: &Latch) {
-        if self.helps() {
-            self.wait_for(latch, || None, None);
+        if self.common().wait() == Wait::Any {
+            self.wait_for(latch, Awaited::Anywhere);
         } else if !latch.is_set() {
             let _lent = Lent::to(self.core());
             self.sleep_until(latch, None, |_| false);
         }
     }
 
+    /// As many tasks lie above each other as should. Somebody must run those that are ready: what is waited for may be one of them, or wait for one.
+    #[cold]
+    fn lend_or_help_until(&self, latch: &Latch) {
+        if latch.is_set() {
+            return;
+        }
+        let lent = Lent::to(self.core());
+        if lent.is_lent() {
+            self.sleep_until(latch, None, |_| false)
+        } else {
+            self.help_until(latch)
+        }
+    }
+
     /// Runs whatever is ready until the latch is set.
     fn help_until(&self, latch: &Latch) {
+        let nested = self.nested.get();
+        self.nested.set(nested + 1);
         while !latch.is_set() {
             self.common().run_mail(self);
             let task = self.core().next(&self.place, None);
@@ -298,18 +338,28 @@ impl Worker {
                 None => continue,
             }
         }
+        self.nested.set(nested);
     }
 
-    /// Runs only what `own` has and what `steal` runs until the latch is set.
-    fn sleep_until(&self, latch: &Latch, own: Option<&List>, steal: impl Fn(&Self) -> bool) {
-        let common = self.common();
-        let called = || common.has_mail(self) || own.is_some_and(|own| !own.is_empty());
+    /// Runs only its tasks at `level` of its list, and what `steal` runs, until the latch is set.
+    fn sleep_until(&self, latch: &Latch, level: Option<usize>, steal: impl Fn(&Self) -> bool) {
+        let (common, listed) = (self.common(), self.listed());
+        let called = || common.has_mail(self) || level.is_some_and(|level| listed.has(level));
         while !latch.is_set() {
             common.run_mail(self);
-            if !own.is_some_and(|own| own.run_one(self)) && !steal(self) {
+            if !level.is_some_and(|level| listed.run_one(level, self)) && !steal(self) {
                 common.spin_until(|| latch.is_set() || called());
                 common.sleeping.sleep_apart(self.index(), || latch.watch() && !called());
             }
+        }
+    }
+}
+
+impl Awaited {
+    fn level(self) -> Option<usize> {
+        match self {
+            Self::Scope(level) => Some(level),
+            Self::Fork(_) | Self::Anywhere => None,
         }
     }
 }

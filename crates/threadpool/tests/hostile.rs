@@ -9,12 +9,13 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, mpsc};
+use std::time::Duration;
 
 use stanchion_threadpool::strategy::{IdleQueue, SingleLock, Strategy, WorkStealing};
 use stanchion_threadpool::{
-    BuildError, ResizeError, ThreadPool, ThreadPoolBuilder, join, scope, spawn,
+    BuildError, ResizeError, ThreadPool, ThreadPoolBuilder, Wait, blocking, join, scope, spawn,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -77,16 +78,72 @@ fn a_resize_to_none_or_too_many_is_refused_and_changes_nothing() {
 #[test]
 fn names_that_panic_leave_no_thread() {
     let (send, receive) = mpsc::channel::<()>();
-    let built = catch_unwind(AssertUnwindSafe(|| {
-        ThreadPoolBuilder::new()
-            .num_threads(4)
-            .exit_handler(move |_| drop(send.clone()))
-            .thread_name(|index| if index < 2 { String::new() } else { panic_any("no name") })
-            .build::<WorkStealing>()
-    }));
-    assert_eq!(text(built.err().unwrap()), "no name");
+    let built = ThreadPoolBuilder::new()
+        .num_threads(4)
+        .exit_handler(move |_| drop(send.clone()))
+        .thread_name(|index| if index < 2 { String::new() } else { panic_any("no name") })
+        .build::<WorkStealing>();
+    let error = built.unwrap_err();
+    assert!(matches!(error, BuildError::Spawn { started: 2, asked: 4, .. }), "{error}");
+    assert!(error.to_string().contains("`thread_name` panicked for thread 2 (no name)"), "{error}");
     // Disconnected when the last thread has dropped the handler.
     assert!(receive.recv().is_err());
+}
+
+#[test]
+fn names_with_a_zero_byte_are_an_error() {
+    let build = |name: &'static str| {
+        ThreadPoolBuilder::new()
+            .num_threads(1)
+            .max_threads(2)
+            .thread_name(move |index| if index == 0 { "a".into() } else { name.into() })
+            .build::<WorkStealing>()
+            .unwrap()
+    };
+    let pool = build("a\0b");
+    let said = pool.set_num_threads(2).unwrap_err().to_string();
+    assert!(said.contains("zero byte") && said.contains("thread 1"), "{said}");
+    assert_eq!(pool.current_num_threads(), 1);
+    pool.shutdown();
+    let pool = build("b");
+    pool.set_num_threads(2).unwrap();
+    pool.shutdown();
+}
+
+/// A spare has an index of its own, for which a table of names may have no entry. The scope must not be left while its task runs, and there is no spare.
+#[test]
+fn names_that_panic_for_a_spare_do_not_unwind_a_wait() {
+    static RUNS: AtomicBool = AtomicBool::new(false);
+    let names = ["a", "b"];
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .max_threads(2)
+        .wait(Wait::Park)
+        .thread_name(move |index| names[index].into())
+        .build::<WorkStealing>()
+        .unwrap();
+    let (release, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    pool.install(|| {
+        scope(|s| {
+            s.spawn(|_| {
+                RUNS.store(true, SeqCst);
+                wait.lock().unwrap().recv().unwrap();
+                RUNS.store(false, SeqCst);
+            });
+            while !RUNS.load(SeqCst) {
+                std::thread::yield_now();
+            }
+            // Some time after this thread has begun to wait.
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(20));
+                release.send(()).unwrap();
+            });
+        });
+        assert!(!RUNS.load(SeqCst), "the scope was left before its task had ended");
+        assert_eq!(blocking(|| 7), 7);
+    });
+    pool.shutdown();
 }
 
 #[test]
@@ -423,6 +480,74 @@ fn rayon_992_a_broadcast_reaches_a_worker_that_falls_asleep() {
         assert_eq!(seen.into_inner(), 3 + 3 * round);
     }
     pool.shutdown();
+}
+
+/// A thread that leaves asks its pool for something in its exit handler, while the pool grows over its seat.
+#[test]
+fn an_exit_handler_uses_its_pool_while_that_grows() {
+    static POOL: OnceLock<ThreadPool> = OnceLock::new();
+    static LEAVING: AtomicUsize = AtomicUsize::new(0);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .max_threads(2)
+        .exit_handler(|_| {
+            let metrics = || POOL.get().map(|pool| pool.metrics());
+            if LEAVING.fetch_add(1, SeqCst) == 0 {
+                // Until the other thread has asked for this one again.
+                while POOL.get().is_none_or(|pool| pool.current_num_threads() == 1) {
+                    std::thread::yield_now();
+                }
+            }
+            blocking(|| drop(metrics()));
+        })
+        .build::<WorkStealing>()
+        .unwrap();
+    let pool = POOL.get_or_init(|| pool);
+    pool.set_num_threads(1).unwrap();
+    while LEAVING.load(SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    pool.set_num_threads(2).unwrap();
+    assert_eq!(pool.broadcast(|worker| worker.index()), [0, 1]);
+}
+
+/// A broadcast is sent to a thread that has just been told to go.
+#[test]
+fn broadcasts_beside_resizes_reach_all_members() {
+    let pool =
+        ThreadPoolBuilder::new().num_threads(2).max_threads(4).build::<WorkStealing>().unwrap();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            for round in 0..1_000 {
+                pool.set_num_threads(2 + round % 3).unwrap();
+                pool.set_num_threads(1).unwrap();
+            }
+            ended.store(true, SeqCst);
+        });
+        while !ended.load(SeqCst) {
+            let indices = pool.broadcast(|worker| worker.index());
+            assert_eq!(indices, (0..indices.len()).collect::<Vec<_>>());
+        }
+    });
+    pool.shutdown();
+}
+
+/// A thread that has left, and was asked for again, takes part in a pool that is closed before it has come back: two tasks wait for each other.
+#[test]
+fn a_thread_that_was_asked_for_again_serves_a_closed_pool() {
+    for _ in 0..300 {
+        let pool =
+            ThreadPoolBuilder::new().num_threads(2).max_threads(2).build::<WorkStealing>().unwrap();
+        pool.set_num_threads(1).unwrap();
+        pool.set_num_threads(2).unwrap();
+        let both = Arc::new(Barrier::new(2));
+        for _ in 0..2 {
+            let both = both.clone();
+            pool.spawn(move || drop(both.wait()));
+        }
+        pool.shutdown();
+    }
 }
 
 /// A task that blocks gets its spare also from a pool that has been closed.

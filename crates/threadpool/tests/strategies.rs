@@ -259,3 +259,24 @@ strategies! {
     central_else_local_lifo: CentralElseLocal<TestAndSet, Lifo>;
     work_stealing: WorkStealing;
 }
+
+/// Who runs only what one other has ready must not carry off more than he runs.
+#[test]
+fn who_asks_for_one_place_s_tasks_takes_one() {
+    let ready = WorkStealing::new(&Plan::new(2));
+    let places = places(2);
+    for value in 0..8 {
+        let _ = ready.create(Some(&places[0]), |task| fill(task, value));
+    }
+    let task = ready.next_of(&places[1], 0).unwrap();
+    assert_eq!(value(&task), 0, "the oldest");
+    let mut left = Vec::new();
+    let mut finished = None;
+    while let Some(task) = look(&ready, &places[0], finished.take()) {
+        left.push(value(&task));
+        finished = Some(task);
+    }
+    assert_eq!(left, [7, 6, 5, 4, 3, 2, 1]);
+    assert_eq!(ready.steals(0), (0, 0), "nothing was to be fetched back");
+    ready.release(Some(&places[1]), task);
+}

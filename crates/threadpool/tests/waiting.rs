@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
-use stanchion_threadpool::strategy::{SingleLock, Strategy, WorkStealing};
+use stanchion_threadpool::strategy::{
+    IdleQueue, LocalReadyQueue, SingleLock, Strategy, WorkStealing,
+};
 use stanchion_threadpool::{
-    MOST_NESTED, Scope, ThreadPool, ThreadPoolBuilder, Wait, blocking, join, scope, spawn,
+    MOST_NESTED, Scope, ThreadPool, ThreadPoolBuilder, Wait, blocking, current_thread_index, join,
+    scope, spawn, spawn_future,
 };
 
 const WAITS: [Wait; 4] = [Wait::Any, Wait::Leapfrog, Wait::Isolated, Wait::Park];
@@ -251,5 +254,187 @@ fn blocked_workers_are_replaced_and_the_spares_go_again() {
         assert_eq!(pool.broadcast(|_| ()).len(), 2);
     }
     assert_eq!(pool.metrics().lent, 0);
+    pool.shutdown();
+}
+
+/// Waits for a future that waits for one in turn, and so on.
+fn futures_inside_each_other(levels: usize) -> usize {
+    if levels == 0 {
+        return 0;
+    }
+    1 + spawn_future(async move { futures_inside_each_other(levels - 1) }).join().unwrap()
+}
+
+/// Where a worker has so many tasks above each other that it should run no more, nobody else may be there to poll what it waits for.
+#[test]
+fn futures_nest_deeper_than_a_worker_helps() {
+    for spares in [0, 1, 8] {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(1)
+            .spare_threads(spares)
+            .build::<WorkStealing>()
+            .unwrap();
+        let levels = pool.install(|| futures_inside_each_other(2 * MOST_NESTED));
+        assert_eq!(levels, 2 * MOST_NESTED, "{spares} spares");
+        pool.shutdown();
+    }
+}
+
+/// The same through another pool; without spare threads, and deeper than a worker helps.
+#[test]
+fn two_pools_without_spares_install_into_each_other() {
+    let pool = || ThreadPoolBuilder::new().num_threads(1).spare_threads(0).build().unwrap();
+    let (one, two) = (pool(), pool());
+    let levels = 3 * MOST_NESTED;
+    assert_eq!(one.install(|| to_and_fro(&one, &two, levels)), levels);
+    two.shutdown();
+    one.shutdown();
+}
+
+/// A worker that runs scope after scope by itself leaves nothing behind for others to find, but a few blocks.
+#[test]
+fn scopes_after_each_other_need_no_more_memory_than_one() {
+    for wait in [Wait::Isolated, Wait::Leapfrog, Wait::Park] {
+        let pool = pool::<WorkStealing>(1, wait);
+        let run = AtomicUsize::new(0);
+        pool.install(|| {
+            for _ in 0..20_000 {
+                scope(|s| {
+                    s.spawn(|_| {
+                        run.fetch_add(1, SeqCst);
+                    });
+                });
+            }
+        });
+        assert_eq!(run.into_inner(), 20_000);
+        assert!(pool.metrics().blocks < 1_000, "{wait:?}: {} blocks", pool.metrics().blocks);
+        pool.shutdown();
+    }
+}
+
+/// Two tasks of a scope meet: one of them must be run by the worker that waits for the scope.
+fn two_tasks_meet<S: Strategy>() {
+    for wait in WAITS {
+        let pool = pool::<S>(2, wait);
+        for _ in 0..100 {
+            let meet = Barrier::new(2);
+            let begun = Barrier::new(2);
+            pool.scope(|s| {
+                let (meet, begun) = (&meet, &begun);
+                s.spawn(move |s| {
+                    begun.wait();
+                    for _ in 0..2 {
+                        s.spawn(|_| drop(meet.wait()));
+                    }
+                });
+                // Another worker has begun it, so the list is empty when this one comes to wait.
+                begun.wait();
+            });
+        }
+        pool.shutdown();
+    }
+}
+
+#[test]
+fn who_waits_for_a_scope_runs_what_its_tasks_create() {
+    two_tasks_meet::<WorkStealing>();
+    two_tasks_meet::<SingleLock>();
+    two_tasks_meet::<IdleQueue>();
+    two_tasks_meet::<LocalReadyQueue>();
+}
+
+/// While a worker waits for a scope the pool shrinks to it, so nobody else will run what the scope's last task creates.
+#[test]
+fn a_pool_may_shrink_to_who_waits_for_a_scope() {
+    for wait in WAITS {
+        let pool = pool::<WorkStealing>(2, wait);
+        let last = AtomicUsize::new(0);
+        let waits_on_the_first = || {
+            if current_thread_index() != Some(0) {
+                return false;
+            }
+            let begun = Barrier::new(2);
+            scope(|s| {
+                let (pool, begun, last) = (&pool, &begun, &last);
+                s.spawn(move |s| {
+                    begun.wait();
+                    pool.set_num_threads(1).unwrap();
+                    s.spawn(|_| last.store(1, SeqCst));
+                });
+                begun.wait();
+            });
+            true
+        };
+        while !pool.install(waits_on_the_first) {}
+        assert_eq!(last.into_inner(), 1, "{wait:?}");
+        pool.shutdown();
+    }
+}
+
+/// A task of a closed pool blocks until another one, behind it, has run. There is one worker, so that only a spare can run that.
+#[test]
+fn a_task_of_a_closed_pool_gets_a_spare() {
+    for round in 0..300 {
+        let pool = pool::<WorkStealing>(1, WAITS[round % 4]);
+        if round % 2 == 0 {
+            // The spare exists already, and sleeps.
+            pool.install(|| blocking(|| ()));
+        }
+        let (send, receive) = mpsc::channel();
+        pool.spawn(move || assert_eq!(blocking(|| receive.recv()), Ok(7)));
+        pool.spawn(move || send.send(7).unwrap());
+        pool.shutdown();
+    }
+}
+
+/// The only spare is asked for again and again, at whatever it is meanwhile: about to stop, or asleep.
+#[test]
+fn the_only_spare_is_never_out_of_reach() {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(1)
+        .max_threads(1)
+        .spare_threads(1)
+        .idle_spin(Duration::from_micros(1))
+        .build::<WorkStealing>()
+        .unwrap();
+    pool.install(|| {
+        for _ in 0..5_000 {
+            let (send, receive) = mpsc::channel();
+            spawn(move || send.send(()).unwrap());
+            blocking(|| receive.recv()).unwrap();
+        }
+    });
+    pool.shutdown();
+}
+
+/// Two tasks block, and there is one spare. When the first comes back, its spare serves the second.
+#[test]
+fn a_spare_that_comes_free_serves_who_got_none() {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .max_threads(2)
+        .spare_threads(1)
+        .build::<WorkStealing>()
+        .unwrap();
+    for _ in 0..50 {
+        let (release, first) = mpsc::channel::<()>();
+        let (send, second) = mpsc::channel::<()>();
+        let both = Arc::new(Barrier::new(3));
+        let here = both.clone();
+        pool.spawn(move || {
+            here.wait();
+            blocking(|| first.recv()).unwrap();
+            // It blocks on, but does not say so: what it has lent is free.
+            send.send(()).unwrap();
+        });
+        let here = both.clone();
+        pool.spawn(move || {
+            here.wait();
+            blocking(|| second.recv()).unwrap();
+        });
+        both.wait();
+        pool.spawn(move || release.send(()).unwrap());
+        assert_eq!(pool.install(|| 1), 1);
+    }
     pool.shutdown();
 }

@@ -234,7 +234,7 @@ impl WorkStealing {
         let fewest = if own.in_vain.get() >= PASSES { 1 } else { 2 };
         for victim in (start..used).chain(0..start) {
             if victim != place.index()
-                && let Some(task) = self.steal_from(place, victim, fewest)
+                && let Some(task) = self.steal_from(place, victim, fewest, BATCH)
             {
                 own.in_vain.set(0);
                 return Some(task);
@@ -244,7 +244,8 @@ impl WorkStealing {
         None
     }
 
-    fn steal_from(&self, place: &Place, victim: usize, fewest: usize) -> Option<Task> {
+    /// Takes half of what `victim` has, if that is `fewest` at least, and no more than `most`.
+    fn steal_from(&self, place: &Place, victim: usize, fewest: usize, most: usize) -> Option<Task> {
         let local = self.local(place);
         let victim = &self.places[victim];
         // Relaxed: see the head of the file.
@@ -252,7 +253,7 @@ impl WorkStealing {
             return None;
         }
         let taken = victim.queue.steal(|queue| {
-            let taken = Batch::take(queue, queue.len().div_ceil(2));
+            let taken = Batch::take(queue, queue.len().div_ceil(2).min(most));
             // Relaxed: as above.
             victim.ready.store(queue.len(), Ordering::Relaxed);
             taken
@@ -418,7 +419,8 @@ unsafe impl Strategy for WorkStealing {
     }
 
     fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
-        self.steal_from(place, victim, 1)
+        // One only: what else it took would lie in the queue of a place that runs none of it.
+        self.steal_from(place, victim, 1, 1)
     }
 
     fn is_ready(&self, _: &Place) -> bool {

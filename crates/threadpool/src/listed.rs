@@ -1,0 +1,136 @@
+//! The tasks of scopes whose waiters run no others, a list for each seat.
+//!
+//! Under [`Wait::Isolated`](crate::Wait), `Leapfrog` and `Park` a worker that waits for its scope must run the scope's own tasks, or nobody might. Out of
+//! the strategy it could not pick them. The same goes under `Any` for a scope that begins where [`MOST_NESTED`](crate::MOST_NESTED) tasks lie above each
+//! other. So there the tasks lie in the list of the seat that waits, and what is put into the strategy are *vouchers*: who gets one runs a task of the list.
+//!
+//! ```text
+//! seat 3:  tasks of its outermost scope │ of the next │ of the innermost        strategy:  … voucher for 3 … voucher for 3 …
+//!              ^                                          ^
+//!              who has a voucher                          the worker itself, and only those of the scope it waits for
+//! ```
+//!
+//! Why a list for each seat and not for each scope: a voucher cannot be taken out of the strategy again. With a list for each scope, a worker that runs scope
+//! after scope by itself leaves a voucher behind each time, and they lie there until somebody is idle. Here the next scope finds that there is one.
+//!
+//! # Invariants
+//!
+//! 1. The scopes of a seat begin and end like the frames of its worker's stack: the level of one is how many are outside of it.
+//! 2. `vouchers` of this seat are ready, or being made so. There are as many as tasks in the list, at least, up to the number of seats, and never more than
+//!    that. Who takes one out restores this before he runs his task, so a task that blocks keeps nobody else from the list.
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use stanchion_competitive::Mutex;
+
+use crate::job::Fate;
+use crate::registry::Order;
+use crate::worker::{Wait, Worker};
+
+/// A task in a list.
+pub(crate) type Own = Box<dyn FnOnce(&Worker) + Send>;
+
+/// The tasks of a seat's scopes.
+pub(crate) struct Listed(Mutex<Lists>);
+
+struct Lists {
+    /// Outermost first (Invariant 1).
+    levels: Vec<VecDeque<Own>>,
+    /// In all levels.
+    tasks: usize,
+    /// Invariant 2.
+    vouchers: usize,
+}
+
+impl Listed {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Lists { levels: Vec::new(), tasks: 0, vouchers: 0 }))
+    }
+
+    /// A scope begins on this seat. Returns its level.
+    pub(crate) fn begin(&self) -> usize {
+        let mut lists = self.0.lock();
+        lists.levels.push(VecDeque::new());
+        lists.levels.len() - 1
+    }
+
+    /// The innermost scope ends.
+    pub(crate) fn end(&self) {
+        let last = self.0.lock().levels.pop();
+        debug_assert!(last.is_some_and(|tasks| tasks.is_empty()), "a scope ends after its tasks");
+    }
+
+    /// Adds a task. Says how many there are, and whether the caller is to make a voucher for them; with no more than `most` of those.
+    pub(crate) fn push(&self, level: usize, task: Own, most: usize) -> (usize, bool) {
+        let mut lists = self.0.lock();
+        lists.levels[level].push_back(task);
+        lists.tasks += 1;
+        (lists.tasks, lists.wants_voucher(most))
+    }
+
+    pub(crate) fn has(&self, level: usize) -> bool {
+        !self.0.lock().levels[level].is_empty()
+    }
+
+    /// The seat's worker runs a task of its scope at `level`, if there is one that nobody has begun.
+    pub(crate) fn run_one(&self, level: usize, worker: &Worker) -> bool {
+        let task = self.0.lock().take(level);
+        let found = task.is_some();
+        if let Some(task) = task {
+            task(worker);
+        }
+        found
+    }
+
+    /// The caller has a voucher: he runs a task, if there is one left.
+    fn redeem(&self, seat: usize, worker: &Worker) {
+        let common = worker.common();
+        let (task, another) = {
+            let mut lists = self.0.lock();
+            lists.vouchers -= 1;
+            let level = match common.wait() {
+                // What it waits for is among the newest.
+                Wait::Leapfrog => lists.levels.iter().rposition(|tasks| !tasks.is_empty()),
+                // The outermost are the largest.
+                Wait::Any | Wait::Isolated | Wait::Park => {
+                    lists.levels.iter().position(|tasks| !tasks.is_empty())
+                }
+            };
+            (level.and_then(|level| lists.take(level)), lists.wants_voucher(common.seats()))
+        };
+        if another {
+            // SAFETY: it borrows nothing, and is `Send`.
+            unsafe { worker.create(Order::Usual, voucher(seat)) };
+        }
+        if let Some(task) = task {
+            task(worker);
+        }
+    }
+}
+
+impl Lists {
+    fn take(&mut self, level: usize) -> Option<Own> {
+        let task = self.levels[level].pop_front()?;
+        self.tasks -= 1;
+        Some(task)
+    }
+
+    /// Whether a voucher is missing, which is counted at once.
+    fn wants_voucher(&mut self, most: usize) -> bool {
+        let wants = self.vouchers < self.tasks.min(most);
+        self.vouchers += usize::from(wants);
+        wants
+    }
+}
+
+/// A task that runs one of the list of `seat`. Also when tasks are dropped that have not begun: for these somebody waits.
+pub(crate) fn voucher(seat: usize) -> impl FnOnce(&Worker, Fate) + Send {
+    move |worker, _| worker.common().seat(seat).listed.redeem(seat, worker)
+}
+
+impl fmt::Debug for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listed").finish_non_exhaustive()
+    }
+}

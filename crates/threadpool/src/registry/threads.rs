@@ -1,0 +1,210 @@
+//! How the threads of a registry are hired, told to go, and waited for.
+//!
+//! ```text
+//! resize up    a seat with a thread: LEAVE is taken back, or, if the thread has left already, it begins again of itself
+//!              a free seat: its name is asked for, without the lock; then a thread is started
+//! resize down  LEAVE
+//! lend         a spare that sleeps: SERVE; else a new one; else the next that would stop
+//! close        LEAVE to all, which they follow when all is over
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. Those of `roster.rs`: a new thread's name, which the user gives, is asked for without the lock. What was decided before that is decided anew.
+//! 2. `Closing` counts a thread from the moment that somebody decides, under the roster's lock, that it takes part.
+
+use std::io;
+
+use machine::atomic::Ordering;
+
+use super::Registry;
+use crate::common::SERVE;
+use crate::roster::Roster;
+use crate::strategy::Strategy;
+use crate::worker::Worker;
+
+impl<S: Strategy> Registry<S> {
+    /// A thread has done its last task. Whether its seat is a member's again, so that it goes on; otherwise the seat is free from here on, and if
+    /// the pool is closed, nobody's.
+    pub(super) fn begins_again(&self, worker: &Worker) -> bool {
+        let (common, seat) = (&self.common, worker.index());
+        let mut roster = common.roster.lock();
+        if roster.closed {
+            let again = core::mem::take(&mut roster.again[seat]);
+            if again {
+                common.reset(seat);
+                common.dismiss(seat);
+            }
+            return again;
+        }
+        let stays = seat < roster.target;
+        if stays || common.has_mail(worker) {
+            common.reset(seat);
+            if !stays {
+                common.dismiss(seat);
+            }
+            common.closing.enlist();
+            return true;
+        }
+        let handle = roster.handles[seat].take();
+        // The one before that has ended long ago: it had nothing left to do when this one was started.
+        let _before = core::mem::replace(&mut roster.past[seat], handle);
+        false
+    }
+
+    /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
+    fn hire(&self, roster: &mut Roster, seat: usize, name: Option<String>) -> io::Result<()> {
+        self.common.reset(seat);
+        if roster.closed {
+            self.common.dismiss(seat);
+        }
+        let Some(me) = self.me.upgrade() else {
+            return Err(io::Error::other("the pool is being dropped"));
+        };
+        self.common.ending.hire();
+        self.common.closing.enlist();
+        let unhired = Unhired(self);
+        // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
+        let started = roster.start(seat, name, move || unsafe { me.work(seat) });
+        if started.is_ok() {
+            core::mem::forget(unhired);
+        }
+        started
+    }
+
+    /// Makes the pool `target` members large, and says how large it is. A member that is to go ends its task first.
+    pub(crate) fn resize(&self, target: usize) -> (usize, io::Result<()>) {
+        let mut named: Option<(usize, io::Result<Option<String>>)> = None;
+        let mut roster = self.common.roster.lock();
+        let mut hired = Ok(());
+        while roster.target < target && !roster.closed {
+            let seat = roster.target;
+            if roster.handles[seat].is_some() {
+                // If it has left already it begins again (Invariant 4 of the roster).
+                let _ = self.common.retain(seat);
+            } else {
+                let Some((_, name)) = named.take_if(|(whose, _)| *whose == seat) else {
+                    // What another resize does meanwhile is seen afterwards.
+                    drop(roster);
+                    named = Some((seat, self.common.name(seat)));
+                    roster = self.common.roster.lock();
+                    continue;
+                };
+                hired = name.and_then(|name| self.hire(&mut roster, seat, name));
+                if hired.is_err() {
+                    break;
+                }
+            }
+            roster.target += 1;
+        }
+        while roster.target > target {
+            roster.target -= 1;
+            self.common.dismiss(roster.target);
+        }
+        self.strategy.resize(roster.target.max(1));
+        (roster.target, hired)
+    }
+
+    /// Tells all threads to end when they find nothing more, and nobody to begin.
+    pub(crate) fn close(&self) {
+        let mut roster = self.common.roster.lock();
+        roster.closed = true;
+        // Who has left, and was wanted again before this, takes part: two tasks may need as many threads.
+        for seat in 0..roster.handles.len() {
+            if roster.handles[seat].is_some() && self.common.is_wanted_again(&roster, seat) {
+                self.common.closing.enlist();
+                roster.again[seat] = true;
+            }
+        }
+        // Release: pairs with the Acquire of `is_closed`.
+        self.common.closed.store(1, Ordering::Release);
+        for seat in 0..self.common.seats() {
+            if roster.handles[seat].is_some() {
+                self.common.dismiss(seat);
+            }
+        }
+    }
+
+    /// Waits until all threads have ended, apart from the calling one.
+    pub(crate) fn join_all(&self) {
+        let mine = Worker::with_current(|current| {
+            let mine = current.filter(|worker| worker.belongs_to(&self.common));
+            mine.map(|worker| self.strategy.is_ready(worker.place()))
+        });
+        // Somebody runs what is ready, if the pool has no other thread.
+        let lent = mine == Some(true);
+        if lent {
+            self.lend_spare();
+        }
+        if let Some(ready) = mine {
+            self.common.closing.rest();
+            if !ready && self.common.closing.may_be_over() {
+                self.declare_over();
+            }
+        }
+        for seat in 0..self.common.seats() {
+            let itself = Worker::with_current(|current| {
+                current
+                    .is_some_and(|worker| worker.belongs_to(&self.common) && worker.index() == seat)
+            });
+            let (handle, past) = {
+                let mut roster = self.common.roster.lock();
+                let handle = if itself { None } else { roster.handles[seat].take() };
+                (handle, roster.past[seat].take())
+            };
+            for thread in [past, handle].into_iter().flatten() {
+                let _ = thread.join();
+            }
+        }
+        if lent {
+            // The lease alone: all spares have ended.
+            self.common.roster.lock().leases -= 1;
+        }
+        if mine.is_some() {
+            self.common.closing.go_on();
+        }
+    }
+
+    /// Has a spare serve for each lease, as far as there are spares. Says whether all leases are met.
+    pub(super) fn lend_spare(&self) -> bool {
+        let common = &self.common;
+        let mut named: Option<(usize, io::Result<Option<String>>)> = None;
+        let mut roster = common.roster.lock();
+        roster.leases += 1;
+        while roster.serving < roster.leases {
+            if let Some(seat) = roster.idle_spares.pop_front() {
+                common.closing.enlist();
+                common.order(seat, SERVE);
+            } else {
+                let seat = roster.regular + roster.spares;
+                if seat == common.seats() {
+                    break;
+                }
+                let Some((_, name)) = named.take_if(|(whose, _)| *whose == seat) else {
+                    drop(roster);
+                    named = Some((seat, common.name(seat)));
+                    roster = common.roster.lock();
+                    continue;
+                };
+                if name.and_then(|name| self.hire(&mut roster, seat, name)).is_err() {
+                    break;
+                }
+                roster.spares += 1;
+            }
+            roster.serving += 1;
+        }
+        common.note_surplus(&roster);
+        roster.serving >= roster.leases
+    }
+}
+
+/// A thread was hired, and did not start.
+struct Unhired<'r, S: Strategy>(&'r Registry<S>);
+
+impl<S: Strategy> Drop for Unhired<'_, S> {
+    fn drop(&mut self) {
+        self.0.release();
+        // The last only if it was the first: then nothing has been created.
+        let _ = self.0.common.ending.leave();
+    }
+}
