@@ -8,6 +8,7 @@
 //! | [`contest`] | threads that fight for one lock and keep the books |
 //! | [`tormentor`] | a thread that stalls the others by signal, wherever they are |
 //! | [`phase`] | calm, crowd, one processor |
+//! | [`pool`] | the thread pool, under every strategy, with books of its tasks |
 //! | [`random`] | seeded, so that a run can be repeated as far as the kernel lets it |
 //!
 //! The idea is that of Linux's `locktorture`, which also ships a broken lock.
@@ -19,6 +20,8 @@ pub mod contest;
 pub mod locks;
 #[cfg(feature = "command")]
 pub mod phase;
+#[cfg(feature = "command")]
+pub mod pool;
 pub mod random;
 #[cfg(feature = "command")]
 pub mod subject;

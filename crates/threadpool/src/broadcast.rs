@@ -7,6 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
 use crate::deferred::Outcome;
@@ -14,7 +15,7 @@ use crate::latch::Latch;
 use crate::pool::{Owner, Sent, set};
 use crate::registry::Registry;
 use crate::strategy::Strategy;
-use crate::worker::Worker;
+use crate::worker::{UNWOUND, Worker};
 
 /// A broadcast, on the stack of who waits for it.
 struct Calls<'b, B, R> {
@@ -41,6 +42,8 @@ where
             left: AtomicUsize::fresh(members),
             latch: Latch::new(),
         };
+        // From here on workers may use the calls.
+        let bomb = AbortOnUnwind::armed(UNWOUND);
         for seat in 0..members {
             let owner = match mine {
                 Some(worker) => Owner::Worker(worker.index()),
@@ -57,6 +60,7 @@ where
         }
         drop(roster);
         Owner::wait(&*registry, current, &calls.latch, None);
+        bomb.defuse();
         let outcomes = calls.outcomes.into_iter().map(UnsafeCell::into_inner);
         let mut results = Vec::with_capacity(members);
         for outcome in outcomes {

@@ -47,13 +47,14 @@ use core::ptr::NonNull;
 use std::panic::{self, AssertUnwindSafe};
 
 use machine::atomic::{AtomicUsize, Ordering};
+use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
 use crate::control_block::Task;
 use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::registry::Order;
-use crate::worker::{Awaited, Bucket, Worker};
+use crate::worker::{Awaited, Bucket, UNWOUND, Worker};
 
 /// What a task that may panic leaves behind.
 pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
@@ -238,6 +239,8 @@ impl Worker {
         pending.offered.set(pending.offered.get().wrapping_add(1));
         let fork = pending.ring[at % RING].get();
         let owner = self.index();
+        // The fork's guard is not armed yet.
+        let bomb = AbortOnUnwind::armed(UNWOUND);
         self.core().create(Some(self.place()), Order::Offer, &mut |task| {
             // Relaxed: the strategy publishes the block.
             task.shared().store(FREE, Ordering::Relaxed);
@@ -247,6 +250,7 @@ impl Worker {
             // SAFETY: the fork outlives its being taken (Invariant 3), and `B` and `R` are `Send`.
             unsafe { job::fill_raw(task, run_ticket, fork.cast(), owner) };
         });
+        bomb.defuse();
         self.counters().published.add(1);
         true
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
+use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
 use crate::builder::ThreadPoolBuilder;
@@ -16,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::registry::{Core, Order, Registry};
 use crate::scope::Scope;
 use crate::strategy::{Strategy, WorkStealing};
-use crate::worker::{Awaited, Worker};
+use crate::worker::{Awaited, UNWOUND, Worker};
 
 /// Threads that run tasks, whose ready work is managed by `S`.
 ///
@@ -400,7 +401,11 @@ impl Owner {
                 worker.wait_for(latch, listed.map_or(Awaited::Anywhere, Awaited::Scope));
             }
             Some(worker) => worker.wait_for_another_pool(latch),
-            None => latch.wait(),
+            None => {
+                let bomb = AbortOnUnwind::armed(UNWOUND);
+                latch.wait();
+                bomb.defuse();
+            }
         }
     }
 }
@@ -462,6 +467,8 @@ fn install_on<R: Send>(
         // SAFETY: alive until it is set.
         unsafe { set(latch, owner.take().unwrap_or(Owner::Outside), worker) };
     });
+    // From here on a worker may use the visit.
+    let bomb = AbortOnUnwind::armed(UNWOUND);
     core.create(None, Order::Usual, &mut |task| {
         if let Some(run) = run.take() {
             // SAFETY: what it borrows waits below; body and result are `Send`.
@@ -469,6 +476,7 @@ fn install_on<R: Send>(
         }
     });
     Owner::wait(core, current, &visit.latch, None);
+    bomb.defuse();
     // SAFETY: the latch is set: nobody else touches it any more.
     let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });
     match outcome {

@@ -38,6 +38,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 
+use machine::bomb::AbortOnUnwind;
 use machine::clock::{self, Ticks};
 
 use crate::blocking::Lent;
@@ -50,6 +51,10 @@ use crate::listed::Listed;
 use crate::metrics::Counters;
 use crate::registry::{Core, Order};
 use crate::strategy::Place;
+
+/// What a wait ends the process with that would unwind.
+pub(crate) const UNWOUND: &str =
+    "a wait in a thread pool unwound: others may still use what lies on its stack";
 
 /// How many tasks a worker that waits may run one inside the other, before it waits without running any.
 pub const MOST_NESTED: usize = 64;
@@ -272,7 +277,15 @@ impl Worker {
     }
 
     /// Waits until the latch is set, as the pool's [`Wait`] says.
+    ///
+    /// Ends the process rather than unwind: what the latch is for may still run, on what lies on this stack.
     pub(crate) fn wait_for(&self, latch: &Latch, awaited: Awaited) {
+        let bomb = AbortOnUnwind::armed(UNWOUND);
+        self.wait_here_for(latch, awaited);
+        bomb.defuse();
+    }
+
+    fn wait_here_for(&self, latch: &Latch, awaited: Awaited) {
         match (self.common().wait(), awaited) {
             (Wait::Any, _) if self.helps() => self.help_until(latch),
             // Somebody must run what is ready: what is waited for may be one of those tasks, or wait for one.
@@ -309,8 +322,11 @@ impl Worker {
         if self.common().wait() == Wait::Any {
             self.wait_for(latch, Awaited::Anywhere);
         } else if !latch.is_set() {
-            let _lent = Lent::to(self.core());
+            let bomb = AbortOnUnwind::armed(UNWOUND);
+            let lent = Lent::to(self.core());
             self.sleep_until(latch, None, |_| false);
+            drop(lent);
+            bomb.defuse();
         }
     }
 

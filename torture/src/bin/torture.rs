@@ -1,4 +1,4 @@
-//! `torture [LOCK]… --seconds N`: see the library. Exit code 1 if a lock is at fault, 2 if the command makes no sense.
+//! `torture [LOCK | pool]… --seconds N`: see the library. Exit code 1 if one is at fault, 2 if the command makes no sense.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,13 +8,14 @@ use clap::Parser;
 use torture::contest::Fault;
 use torture::locks::{Entry, LOCKS, named};
 use torture::phase::{Phase, Torture};
+use torture::pool::PoolFault;
 
 /// Tortures locks with real threads, random stalls and too few processors.
 #[derive(Parser)]
 struct Arguments {
-    /// Which locks; all that are not broken on purpose if none is named
-    #[arg(value_name = "LOCK", value_parser = lock)]
-    locks: Vec<&'static Entry>,
+    /// Which locks, or `pool`; all that are not broken on purpose if none is named
+    #[arg(value_name = "LOCK", value_parser = subject)]
+    subjects: Vec<Subject>,
     /// Seconds for each lock
     #[arg(long, value_name = "N", default_value_t = 10.0, value_parser = positive)]
     seconds: f64,
@@ -32,9 +33,23 @@ struct Arguments {
     list: bool,
 }
 
-fn lock(name: &str) -> Result<&'static Entry, String> {
+/// What can be tortured.
+#[derive(Clone, Copy)]
+enum Subject {
+    Lock(&'static Entry),
+    Pool,
+}
+
+/// What the thread pool is called.
+const POOL: &str = "pool";
+
+fn subject(name: &str) -> Result<Subject, String> {
+    if name == POOL {
+        return Ok(Subject::Pool);
+    }
     let names = || LOCKS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-    named(name).ok_or_else(|| format!("no such lock; there are: {}", names()))
+    let lock = named(name).map(Subject::Lock);
+    lock.ok_or_else(|| format!("no such lock; there are: {}, and {POOL}", names()))
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -52,18 +67,25 @@ fn main() -> ExitCode {
         stuck_after: Duration::from_secs_f64(arguments.stuck_after),
         seed: arguments.seed,
     };
-    let all = || LOCKS.iter().filter(|entry| !entry.busted || arguments.list).collect();
-    let locks = if arguments.locks.is_empty() { all() } else { arguments.locks };
+    let all = || {
+        let locks = LOCKS.iter().filter(|entry| !entry.busted || arguments.list);
+        locks.map(Subject::Lock).chain([Subject::Pool]).collect()
+    };
+    let subjects = if arguments.subjects.is_empty() { all() } else { arguments.subjects };
     // A closed pipe ends the run quietly; what was asked for was the text.
-    let Ok(faults) = run(&locks, &torture, arguments.list) else { return ExitCode::SUCCESS };
+    let Ok(faults) = run(&subjects, &torture, arguments.list) else { return ExitCode::SUCCESS };
     // Threads that wait for ever may be left behind: `main` returning ends them.
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn run(locks: &[&Entry], torture: &Torture, list: bool) -> io::Result<usize> {
+fn run(subjects: &[Subject], torture: &Torture, list: bool) -> io::Result<usize> {
     let mut out = io::stdout().lock();
     let mut faults = 0;
-    for entry in locks {
+    for subject in subjects {
+        let Subject::Lock(entry) = subject else {
+            faults += pool(&mut out, torture, list)?;
+            continue;
+        };
         if list {
             writeln!(out, "{}", entry.name)?;
             continue;
@@ -88,6 +110,31 @@ fn run(locks: &[&Entry], torture: &Torture, list: bool) -> io::Result<usize> {
         }
     }
     Ok(faults)
+}
+
+fn pool(out: &mut impl Write, torture: &Torture, list: bool) -> io::Result<usize> {
+    if list {
+        writeln!(out, "{POOL}")?;
+        return Ok(0);
+    }
+    write!(out, "{POOL:22} {:14} ", "crowd")?;
+    out.flush()?;
+    // Its tasks panic on purpose.
+    std::panic::set_hook(Box::new(|_| ()));
+    let tortured = torture::pool::torment(torture);
+    drop(std::panic::take_hook());
+    match tortured {
+        Ok(figures) => writeln!(out, "{figures}")?,
+        Err(fault) => {
+            let kind = match fault {
+                PoolFault::NoProgress(..) => "progress",
+                PoolFault::Books { .. } => "books",
+            };
+            writeln!(out, "FAULT: {kind}: {fault}")?;
+            return Ok(1);
+        }
+    }
+    Ok(0)
 }
 
 /// One word for the fault, for those who search the output.

@@ -1,0 +1,264 @@
+//! Torture for the thread pool: every strategy and every way to wait, one after the other, with stalled workers and books of every task.
+//!
+//! | what is done, at random | from |
+//! | --- | --- |
+//! | tasks, forks, scopes, broadcasts, a resize, tasks that block, tasks that panic | threads outside and tasks |
+//! | the pool is shut down, at once or when all has run | the end of a round |
+//!
+//! What a task captures is counted when it is made, when it runs and when it is dropped.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stanchion_threadpool::strategy::{
+    IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, Strategy, WorkStealing,
+};
+use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, Wait, blocking, join, scope, spawn};
+
+use crate::phase::{CROWDING, Torture};
+use crate::random::Random;
+use crate::tormentor;
+
+/// What is wrong with the pool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PoolFault {
+    /// Nothing ran for so long.
+    #[error(
+        "no progress for {0:?} under {1}: a task is ready and every worker sleeps, or a thread waits for ever"
+    )]
+    NoProgress(Duration, String),
+    /// The books do not balance.
+    #[error("{made} tasks were made under {under}, {run} ran, and {dropped} captures were dropped")]
+    Books {
+        /// Strategy and way to wait.
+        under: String,
+        /// Tasks made.
+        made: u64,
+        /// Tasks that ran.
+        run: u64,
+        /// Captures dropped.
+        dropped: u64,
+    },
+}
+
+/// What happened to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PoolFigures {
+    /// Pools built and ended.
+    pub rounds: u64,
+    /// Tasks run.
+    pub tasks: u64,
+    /// Stalls inflicted.
+    pub stalls: u64,
+}
+
+impl fmt::Display for PoolFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} pools, {} tasks, {} stalls", self.rounds, self.tasks, self.stalls)
+    }
+}
+
+#[derive(Default)]
+struct Books {
+    made: AtomicU64,
+    run: AtomicU64,
+    dropped: AtomicU64,
+    over: AtomicBool,
+    /// The workers, by the kernel's numbers.
+    workers: Mutex<Vec<i32>>,
+}
+
+/// What a task captures.
+struct Slip(Arc<Books>);
+
+impl Slip {
+    fn of(books: &Arc<Books>) -> Self {
+        // Relaxed: counts, compared when all threads have been joined; so below.
+        books.made.fetch_add(1, Relaxed);
+        Self(books.clone())
+    }
+
+    fn run(&self) {
+        self.0.run.fetch_add(1, Relaxed);
+    }
+}
+
+impl Drop for Slip {
+    fn drop(&mut self) {
+        self.0.dropped.fetch_add(1, Relaxed);
+    }
+}
+
+/// Tortures pools for the whole of `torture.time`.
+///
+/// # Errors
+///
+/// The first fault. Its threads are left behind; the caller is expected to end the process soon.
+pub fn torment(torture: &Torture) -> Result<PoolFigures, PoolFault> {
+    let rounds: [fn(Wait, u64, &Arc<Books>, Duration); 6] = [
+        round::<WorkStealing>,
+        round::<SingleLock>,
+        round::<MultipleLocks>,
+        round::<LocalFreeList>,
+        round::<IdleQueue>,
+        round::<LocalReadyQueue>,
+    ];
+    let waits = [Wait::Any, Wait::Isolated, Wait::Leapfrog, Wait::Park];
+    let each = torture.time / (rounds.len() * waits.len()) as u32;
+    let begin = Instant::now();
+    let mut figures = PoolFigures::default();
+    while figures.rounds == 0 || begin.elapsed() < torture.time {
+        let index = figures.rounds as usize;
+        let (run, wait) = (rounds[index % rounds.len()], waits[index / rounds.len() % waits.len()]);
+        let books = Arc::new(Books::default());
+        let under = format!("strategy {} and {wait:?}", index % rounds.len());
+        let (seed, mine) = (torture.seed + figures.rounds, books.clone());
+        let time = each.min(Duration::from_millis(500));
+        let runner = thread::spawn(move || run(wait, seed, &mine, time));
+        figures.stalls += watch(&books, &runner, torture, &under)?;
+        let (made, run, dropped) =
+            (books.made.load(Relaxed), books.run.load(Relaxed), books.dropped.load(Relaxed));
+        let drained = !shuts_down_now(seed);
+        let panicked = runner.join().is_err();
+        if panicked || dropped != made || run > made || (drained && run != made) {
+            return Err(PoolFault::Books { under, made, run, dropped });
+        }
+        figures.rounds += 1;
+        figures.tasks += run;
+    }
+    Ok(figures)
+}
+
+fn shuts_down_now(seed: u64) -> bool {
+    seed % 4 == 3
+}
+
+/// Stalls workers until the round has ended.
+fn watch(
+    books: &Books,
+    runner: &thread::JoinHandle<()>,
+    torture: &Torture,
+    under: &str,
+) -> Result<u64, PoolFault> {
+    let mut random = Random::new(torture.seed, u64::MAX);
+    let mut last = (0, Instant::now());
+    let mut stalls = 0;
+    while !runner.is_finished() {
+        let workers = books.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !workers.is_empty() && !books.over.load(Relaxed) {
+            let victim = workers[random.below(workers.len() as u64) as usize];
+            stalls += u64::from(tormentor::stall(victim));
+        }
+        drop(workers);
+        thread::sleep(Duration::from_micros(500));
+        let done = books.run.load(Relaxed) + books.dropped.load(Relaxed);
+        if done != last.0 {
+            last = (done, Instant::now());
+        } else if last.1.elapsed() >= torture.stuck_after {
+            return Err(PoolFault::NoProgress(torture.stuck_after, under.to_owned()));
+        }
+    }
+    Ok(stalls)
+}
+
+/// One pool, from its first thread to its last.
+fn round<S: Strategy>(wait: Wait, seed: u64, books: &Arc<Books>, time: Duration) {
+    let crowd = CROWDING * thread::available_parallelism().map_or(1, usize::from);
+    let mine = books.clone();
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(crowd)
+        .max_threads(crowd)
+        .wait(wait)
+        .start_handler(move |_| {
+            let mut workers = mine.workers.lock().unwrap_or_else(PoisonError::into_inner);
+            workers.push(tormentor::this_thread());
+        })
+        .build::<S>()
+        .expect("so many threads can be had");
+    let begin = Instant::now();
+    thread::scope(|threads| {
+        for stream in 0..3 {
+            let pool = &pool;
+            threads.spawn(move || {
+                let mut random = Random::new(seed, stream);
+                while begin.elapsed() < time {
+                    act(pool, books, &mut random, crowd);
+                }
+            });
+        }
+    });
+    if shuts_down_now(seed) {
+        pool.shutdown_now();
+    } else {
+        pool.shutdown();
+    }
+    books.over.store(true, Relaxed);
+}
+
+/// Something from outside.
+fn act<S: Strategy>(pool: &ThreadPool<S>, books: &Arc<Books>, random: &mut Random, crowd: usize) {
+    let seed = random.number();
+    match random.below(16) {
+        0..8 => {
+            for _ in 0..random.below(20) {
+                let slip = Slip::of(books);
+                pool.spawn(move || slip.run());
+            }
+        }
+        8..12 => {
+            let slip = Slip::of(books);
+            // It may panic, which is no fault.
+            drop(catch_unwind(AssertUnwindSafe(|| pool.install(move || breed(&slip, seed, 3)))));
+        }
+        12 => drop(pool.broadcast(|worker| worker.index())),
+        13 => drop(pool.set_num_threads(1 + random.below(crowd as u64) as usize)),
+        14 => {
+            let slip = Slip::of(books);
+            pool.spawn(move || {
+                blocking(|| thread::sleep(Duration::from_micros(200)));
+                slip.run();
+            });
+        }
+        // The pool falls asleep.
+        _ => thread::sleep(Duration::from_micros(300)),
+    }
+}
+
+/// Something from a task.
+fn breed(slip: &Slip, seed: u64, levels: u32) {
+    slip.run();
+    let mut random = Random::new(seed, u64::from(levels));
+    let books = &slip.0;
+    if levels == 0 {
+        return;
+    }
+    let seeds = [random.number(), random.number()];
+    match random.below(4) {
+        0 => {
+            let slips = [Slip::of(books), Slip::of(books)];
+            let [first, second] = &slips;
+            join(|| breed(first, seeds[0], levels - 1), || breed(second, seeds[1], levels - 1));
+        }
+        1 => {
+            let slip = Slip::of(books);
+            spawn(move || breed(&slip, seeds[0], levels - 1));
+        }
+        2 => scope(|s| {
+            for seed in seeds {
+                let slip = Slip::of(books);
+                s.spawn(move |_| breed(&slip, seed, levels - 1));
+            }
+        }),
+        _ => {
+            let slip = Slip::of(books);
+            spawn(move || {
+                slip.run();
+                panic_any("a task that panics");
+            });
+        }
+    }
+}
