@@ -26,8 +26,9 @@
 //! does it, and again, until nobody has asked meanwhile. What is dropped may create tasks in turn: that only adds a round, and the stack does not
 //! grow.
 //!
-//! What it costs whoever comes late: a thread that wakes a future of a pool which ends or has ended may have to drop that future, and others, itself, inside
-//! of `wake`: what their destructors do happens there, perhaps under a lock that the waking thread holds. There is nobody else left to do it.
+//! What it costs whoever comes late: a thread that wakes a future of a pool which ends or has ended may have to drop that future, and others,
+//! itself, inside of `wake`: what their destructors do happens there, perhaps under a lock that the waking thread holds. There is nobody else left
+//! to do it.
 //!
 //! # Invariants
 //!

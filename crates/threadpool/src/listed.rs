@@ -1,8 +1,9 @@
 //! The tasks of scopes whose waiters run no others, a list for each seat.
 //!
-//! Under [`Wait::Isolated`](crate::Wait), `Leapfrog` and `Park` a worker that waits for its scope must run the scope's own tasks, or nobody might. Out of
-//! the strategy it could not pick them. The same goes under `Any` for a scope that begins where [`MOST_NESTED`](crate::MOST_NESTED) tasks lie above each
-//! other. So there the tasks lie in the list of the seat that waits, and what is put into the strategy are *vouchers*: who gets one runs a task of the list.
+//! Under [`Wait::Isolated`](crate::Wait), `Leapfrog` and `Park` a worker that waits for its scope must run the scope's own tasks, or nobody might.
+//! Out of the strategy it could not pick them. The same goes under `Any` for a scope that begins where [`MOST_NESTED`](crate::MOST_NESTED) tasks
+//! lie above each other. So there the tasks lie in the list of the seat that waits, and what is put into the strategy are *vouchers*: who gets one
+//! runs a task of the list.
 //!
 //! ```text
 //! seat 3:  tasks of its outermost scope │ of the next │ of the innermost        strategy:  … voucher for 3 … voucher for 3 …
@@ -10,14 +11,15 @@
 //!              who has a voucher                          the worker itself, and only those of the scope it waits for
 //! ```
 //!
-//! Why a list for each seat and not for each scope: a voucher cannot be taken out of the strategy again. With a list for each scope, a worker that runs scope
-//! after scope by itself leaves a voucher behind each time, and they lie there until somebody is idle. Here the next scope finds that there is one.
+//! Why a list for each seat and not for each scope: a voucher cannot be taken out of the strategy again. With a list for each scope, a worker that
+//! runs scope after scope by itself leaves a voucher behind each time, and they lie there until somebody is idle. Here the next scope finds that
+//! there is one.
 //!
 //! # Invariants
 //!
 //! 1. The scopes of a seat begin and end like the frames of its worker's stack: the level of one is how many are outside of it.
-//! 2. `vouchers` of this seat are ready, or being made so. There are as many as tasks in the list, at least, up to the number of seats, and never more than
-//!    that. Who takes one out restores this before he runs his task, so a task that blocks keeps nobody else from the list.
+//! 2. `vouchers` of this seat are ready, or being made so. There are as many as tasks in the list, at least, up to the number of seats, and never
+//!    more than that. Who takes one out restores this before he runs his task, so a task that blocks keeps nobody else from the list.
 
 use core::fmt;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! A worker: one thread of a pool, as what runs on it sees it.
 //!
-//! What is here is the same for every strategy, and is what a task that runs can ask for: fork ([`join`](Worker::join)), create, wait. The thread's loop is
-//! the registry's.
+//! What is here is the same for every strategy, and is what a task that runs can ask for: fork ([`join`](Worker::join)), create, wait. The thread's
+//! loop is the registry's.
 //!
 //! # Waiting for what another runs
 //!
@@ -16,18 +16,19 @@
 //!
 //! # Why this does not deadlock
 //!
-//! A worker that waits for a fork or a scope waits for tasks that began after what is uppermost on its stack, or that it would run itself: the tasks of a scope
-//! whose waiter runs no others lie in a list ([`helps`](Worker::helps) is asked when the scope begins). So along a row of workers of which each waits for
-//! the next, what is uppermost began later and later, and the row ends with one that does not wait.
+//! A worker that waits for a fork or a scope waits for tasks that began after what is uppermost on its stack, or that it would run itself: the
+//! tasks of a scope whose waiter runs no others lie in a list ([`helps`](Worker::helps) is asked when the scope begins). So along a row of workers
+//! of which each waits for the next, what is uppermost began later and later, and the row ends with one that does not wait.
 //!
-//! A handle of a future may be waited for by anybody, before its task has begun, and another pool's tasks may come back to this one. A worker that runs
-//! nothing might then wait for what it alone would run. So under `Any` it runs tasks meanwhile, also beyond [`MOST_NESTED`]. Why not sleep and lend its
-//! seat to a spare there: the spares are counted, not whom they serve, so the one that is left may itself wait for this worker's fork.
+//! A handle of a future may be waited for by anybody, before its task has begun, and another pool's tasks may come back to this one. A worker that
+//! runs nothing might then wait for what it alone would run. So under `Any` it runs tasks meanwhile, also beyond [`MOST_NESTED`]. Why not sleep and
+//! lend its seat to a spare there: the spares are counted, not whom they serve, so the one that is left may itself wait for this worker's fork.
 //!
-//! **The bound that remains:** under `Any` forks and scopes add at most `MOST_NESTED` tasks to a stack; waits for futures, broadcasts and other pools
-//! as many as wait so above each other. Under the others a worker lends its seat while it waits for another pool, and sleeps if there is no spare: pools that
-//! call each other to and fro need as many spares as there are calls inside each other. While it waits for a future it sleeps (`Park` lends its seat): a pool
-//! all of whose workers do polls nothing any more. A task that waits for a future whose poll lies below it on the same stack waits for ever.
+//! **The bound that remains:** under `Any` forks and scopes add at most `MOST_NESTED` tasks to a stack; waits for futures, broadcasts and other
+//! pools as many as wait so above each other. Under the others a worker lends its seat while it waits for another pool, and sleeps if there is no
+//! spare: pools that call each other to and fro need as many spares as there are calls inside each other. While it waits for a future it sleeps
+//! (`Park` lends its seat): a pool all of whose workers do polls nothing any more. A task that waits for a future whose poll lies below it on the
+//! same stack waits for ever.
 //!
 //! # Invariants
 //!
@@ -71,16 +72,16 @@ machine::thread_local! {
 /// What a worker does while it waits for a task that another one runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Runs any task that is ready, one inside the other up to [`MOST_NESTED`], then only those of the scope that it waits for. The processors are never
-    /// idle while there is work, and a task that waits may find an unrelated one on top of it: do not hold a lock, and do not wait for the pool to
-    /// [end](crate::ThreadPool::shutdown).
+    /// Runs any task that is ready, one inside the other up to [`MOST_NESTED`], then only those of the scope that it waits for. The processors are
+    /// never idle while there is work, and a task that waits may find an unrelated one on top of it: do not hold a lock, and do not wait for the
+    /// pool to [end](crate::ThreadPool::shutdown).
     ///
     /// A worker that waits there for a future, a broadcast or another pool runs any task after all: its stack grows by one for each such wait.
     #[default]
     Any,
-    /// Runs only the tasks of the scope it waits for, or what the thief has ready, one at a time from the oldest (Wagner and Calder 1993). Those are parts of
-    /// what is waited for, unless the thief had other tasks before, or has moved some to itself: so do not hold a lock. Strategies with a central
-    /// queue do not know whose task is whose, and run nothing.
+    /// Runs only the tasks of the scope it waits for, or what the thief has ready, one at a time from the oldest (Wagner and Calder 1993). Those
+    /// are parts of what is waited for, unless the thief had other tasks before, or has moved some to itself: so do not hold a lock. Strategies
+    /// with a central queue do not know whose task is whose, and run nothing.
     Leapfrog,
     /// Runs nothing but the tasks of the scope it waits for, and broadcasts. Locks may be held across a `join`, but not one that a
     /// [`broadcast`](crate::ThreadPool::broadcast) takes; the processor is idle meanwhile.
@@ -102,8 +103,8 @@ pub(crate) enum Awaited {
 
 /// A thread of a pool, for the tasks that run on it.
 ///
-/// [`join`](Self::join) on a worker is the cheapest fork there is here: a task gets one from [`ThreadPool::install_with`](crate::ThreadPool::install_with) and
-/// hands it down.
+/// [`join`](Self::join) on a worker is the cheapest fork there is here: a task gets one from
+/// [`ThreadPool::install_with`](crate::ThreadPool::install_with) and hands it down.
 ///
 /// ```
 /// use stanchion_threadpool::{ThreadPool, Worker};
@@ -320,7 +321,8 @@ impl Worker {
         self.common().wait() == Wait::Any && self.nested.get() < MOST_NESTED
     }
 
-    /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool: if this worker runs nothing meanwhile, it lends its seat.
+    /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool: if this worker runs nothing meanwhile, it lends
+    /// its seat.
     pub(crate) fn wait_for_another_pool(&self, latch: &Latch) {
         if self.common().wait() == Wait::Any {
             self.wait_for(latch, Awaited::Anywhere);
