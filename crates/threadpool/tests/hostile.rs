@@ -544,7 +544,9 @@ fn a_thread_that_was_asked_for_again_serves_a_closed_pool() {
         let both = Arc::new(Barrier::new(2));
         for _ in 0..2 {
             let both = both.clone();
-            pool.spawn(move || drop(both.wait()));
+            pool.spawn(move || {
+                both.wait();
+            });
         }
         pool.shutdown();
     }
