@@ -229,10 +229,25 @@ impl Worker {
             // SAFETY: blocks live as long as the strategy. Relaxed: a hint; it may be another task's by now.
             unsafe { ticket.as_ref() }.load(Ordering::Relaxed) == FREE
         });
-        let last = &pending.tickets[pending.offered.get() % OFFERS];
         if waits || !pending.bucket.take() {
             return false;
         }
+        self.publish_oldest();
+        true
+    }
+
+    /// Publishes all forks, however often that happens: the worker is about to block, perhaps until one of them has run.
+    #[cold]
+    pub(crate) fn publish_all(&self) {
+        while self.pending.length.get() > 0 {
+            self.publish_oldest();
+        }
+    }
+
+    /// Publishes the oldest fork; there is one.
+    fn publish_oldest(&self) {
+        let pending = &self.pending;
+        let last = &pending.tickets[pending.offered.get() % OFFERS];
         let at = pending.bottom.get();
         pending.bottom.set(at.wrapping_add(1));
         pending.length.set(pending.length.get() - 1);
@@ -252,7 +267,6 @@ impl Worker {
         });
         bomb.defuse();
         self.counters().published.add(1);
-        true
     }
 
     /// Takes a published fork back: true, if nobody had taken it. Else waits until it is done.

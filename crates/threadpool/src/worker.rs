@@ -137,6 +137,8 @@ pub struct Worker {
     core: *const dyn Core,
     place: Place,
     nested: Cell<usize>,
+    /// It is inside of `blocking`, and has lent a spare for that.
+    pub(crate) blocks: Cell<bool>,
     /// How often it has searched in vain since it found something.
     in_vain: Cell<u32>,
     /// Neither `Send` nor `Sync`.
@@ -156,6 +158,7 @@ impl Worker {
             core,
             place,
             nested: Cell::new(0),
+            blocks: Cell::new(false),
             in_vain: Cell::new(0),
             one_thread: PhantomData,
         }

@@ -438,3 +438,30 @@ fn a_spare_that_comes_free_serves_who_got_none() {
     }
     pool.shutdown();
 }
+
+/// The first half of a fork waits for the second, which nobody had been offered, and says that it blocks.
+#[test]
+fn the_other_halves_of_who_blocks_are_there_for_spares() {
+    for wait in WAITS {
+        let pool = pool::<WorkStealing>(1, wait);
+        for _ in 0..100 {
+            let (send, receive) = mpsc::channel();
+            let receive = Mutex::new(receive);
+            let first = || blocking(|| receive.lock().unwrap().recv());
+            // The fork that is waited for is the second in the ring.
+            let ((got, ()), ()) =
+                pool.install(|| join(|| join(first, move || send.send(7).unwrap()), || ()));
+            assert_eq!(got, Ok(7));
+        }
+        pool.shutdown();
+    }
+}
+
+#[test]
+fn who_blocks_twice_at_once_gets_one_spare() {
+    let pool = pool::<WorkStealing>(1, Wait::Any);
+    let lent = pool.install(|| blocking(|| blocking(|| pool.metrics().lent)));
+    assert_eq!(lent, 1);
+    assert_eq!(pool.install(|| blocking(|| pool.metrics().lent)), 1);
+    pool.shutdown();
+}
