@@ -138,8 +138,12 @@ impl<S: Strategy> Registry<S> {
         }
         if let Some(ready) = mine {
             self.common.closing.rest();
-            if !ready && self.common.closing.may_be_over() {
-                self.declare_over();
+            if self.common.closing.may_be_over() {
+                if !ready {
+                    self.declare_over();
+                }
+                // What was ready may have been run meanwhile: those who rest look again.
+                self.common.sleeping.tell_all();
             }
         }
         for seat in 0..self.common.seats() {
