@@ -23,6 +23,9 @@ use crate::phase::{CROWDING, Torture};
 use crate::random::Random;
 use crate::tormentor;
 
+/// A round under one strategy: how it waits, a seed, where tasks are booked, how long it lasts.
+type Round = fn(Wait, u64, &Arc<Books>, Duration);
+
 /// What is wrong with the pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolFault {
@@ -99,7 +102,7 @@ impl Drop for Slip {
 ///
 /// The first fault. Its threads are left behind; the caller is expected to end the process soon.
 pub fn torment(torture: &Torture) -> Result<PoolFigures, PoolFault> {
-    let rounds: [fn(Wait, u64, &Arc<Books>, Duration); 6] = [
+    let rounds: [Round; 6] = [
         round::<WorkStealing>,
         round::<SingleLock>,
         round::<MultipleLocks>,
