@@ -103,8 +103,8 @@ impl Visit {
         Box::new(Self { outcome: UnsafeCell::new(0), open, latch: Latch::new() })
     }
 
-    /// The owner's last act.
-    fn take(self: Box<Self>) -> u32 {
+    /// The owner's last act: it must be the last that anybody does.
+    fn take(self) -> u32 {
         // SAFETY: the latch is set.
         self.outcome.with(|outcome| unsafe { *outcome })
     }
@@ -138,7 +138,7 @@ fn latch_of_an_outsider() {
             }
         });
         visit.latch.wait();
-        assert_eq!(visit.take(), 5);
+        assert_eq!((*visit).take(), 5);
         setter.join().unwrap();
     });
 }
@@ -164,7 +164,7 @@ fn latch_of_a_worker() {
                 events.wait_as(key, 3, Deadline::NEVER);
             }
         }
-        assert_eq!(visit.take(), 5);
+        assert_eq!((*visit).take(), 5);
         setter.join().unwrap();
     });
 }
