@@ -324,7 +324,9 @@ fn two_tasks_meet<S: Strategy>() {
                 s.spawn(move |s| {
                     begun.wait();
                     for _ in 0..2 {
-                        s.spawn(|_| drop(meet.wait()));
+                        s.spawn(|_| {
+                            meet.wait();
+                        });
                     }
                 });
                 // Another worker has begun it, so the list is empty when this one comes to wait.
