@@ -86,18 +86,18 @@ fn breed(books: &Arc<Books>, levels: u32) {
             move || first.run(),
             move || {
                 second.run();
-                if levels % 2 == 0 {
+                if levels.is_multiple_of(2) {
                     panic_any("a second half");
                 }
             },
         )
     }));
-    assert_eq!(forks.is_err(), levels % 2 == 0);
+    assert_eq!(forks.is_err(), levels.is_multiple_of(2));
     let scoped = catch_unwind(AssertUnwindSafe(|| {
         scope(|s| {
             s.spawn(|_| {
                 inside.run();
-                if levels % 3 == 0 {
+                if levels.is_multiple_of(3) {
                     panic_any("a task of a scope");
                 }
             });
@@ -110,7 +110,7 @@ fn breed(books: &Arc<Books>, levels: u32) {
         })
     }));
     // Those below panic as well.
-    assert!(scoped.is_err() || levels % 3 != 0);
+    assert!(scoped.is_err() || !levels.is_multiple_of(3));
 }
 
 fn balance<S: Strategy>() {

@@ -137,7 +137,9 @@ fn four_workers_share_one_processor() {
             let barrier = Arc::new(Barrier::new(5));
             for _ in 0..4 {
                 let barrier = barrier.clone();
-                pool.spawn(move || drop(barrier.wait()));
+                pool.spawn(move || {
+                    barrier.wait();
+                });
             }
             barrier.wait();
         }
