@@ -1,7 +1,8 @@
 //! The biased lock: its owner enters with two plain stores, anybody else with an interruption of the owner's processor.
 //!
-//! A queue that one worker uses for every task, and thieves now and then. Why not Chase and Lev's deque: its owner needs a fence for each pop, thieves take
-//! one task at a time, and its slots are read while they are overwritten. Why not a lock that both take: two locked instructions for each task.
+//! A queue that one worker uses for every task, and thieves now and then. Why not Chase and Lev's deque: its owner needs a fence for each pop,
+//! thieves take one task at a time, and its slots are read while they are overwritten. Why not a lock that both take: two locked instructions for
+//! each task.
 //!
 //! | `owner` | `thief` | who is inside |
 //! | --- | --- | --- |
@@ -12,17 +13,17 @@
 //!
 //! # Invariants
 //!
-//! 1. The owner is inside only after it has said so and has seen no thief since; a thief only after it has said so and has seen the owner outside since. So
-//!    one of the two sees the other ([`light`] and [`heavy`] are between each one's store and its look).
+//! 1. The owner is inside only after it has said so and has seen no thief since; a thief only after it has said so and has seen the owner outside
+//!    since. So one of the two sees the other ([`light`] and [`heavy`] are between each one's store and its look).
 //! 2. There is one thief at a time: it exchanged `none` for `there`.
 //!
 //! # Orderings
 //!
-//! Going out is a Release store, looking for the other an Acquire load: whoever comes in sees what was done by the last one inside. Saying that one comes is
-//! Relaxed: [`light`] and [`heavy`] order it.
+//! Going out is a Release store, looking for the other an Acquire load: whoever comes in sees what was done by the last one inside. Saying that one
+//! comes is Relaxed: [`light`] and [`heavy`] order it.
 //!
-//! Source: biased locking, Kawachiya, Koseki and Onodera 2002, with the barrier on the revoker's side only; queues of one's own with requests are Acar,
-//! Charguéraud and Rainey's (2013), whose owners must look for requests: here they need not.
+//! Source: biased locking, Kawachiya, Koseki and Onodera 2002, with the barrier on the revoker's side only; queues of one's own with requests are
+//! Acar, Charguéraud and Rainey's (2013), whose owners must look for requests: here they need not.
 //!
 //! [`light`]: machine::asymmetric::light
 //! [`heavy`]: machine::asymmetric::heavy
@@ -109,8 +110,8 @@ impl<T> Biased<T> {
         self.owner.load(Ordering::Relaxed) == INSIDE
     }
 
-    /// What `section` makes of the value, for whoever is not the owner; `None`, if another one is there, or the owner is inside and does not come out.
-    /// `section` must not unwind.
+    /// What `section` makes of the value, for whoever is not the owner; `None`, if another one is there, or the owner is inside and does not come
+    /// out. `section` must not unwind.
     ///
     /// Interrupts the owner's processor: about a microsecond.
     pub(crate) fn steal<R>(&self, section: impl FnOnce(&mut T) -> R) -> Option<R> {

@@ -45,11 +45,12 @@ impl Drop for Blocks<'_> {
     }
 }
 
-/// Runs `body`, which may block, on the calling worker, while a spare thread takes part in its place. On a thread that is no worker it is just called.
+/// Runs `body`, which may block, on the calling worker, while a spare thread takes part in its place. On a thread that is no worker it is just
+/// called.
 ///
 /// Costs a lock, and a wake-up (some microseconds) or, the first times, the start of a thread; for what blocks at least some 50 µs. If there is no
-/// spare thread to be had (see [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does with one less until another
-/// task comes back and leaves its spare. Inside of another call on the same thread it costs nothing, and lends no second one.
+/// spare thread to be had (see [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does with one less until
+/// another task comes back and leaves its spare. Inside of another call on the same thread it costs nothing, and lends no second one.
 ///
 /// The second halves of forks below are there for others meanwhile, but for those of a [`join`](crate::join) more than four deep in others
 /// that nobody has taken: such a one calls its halves one after the other, so `body` must not wait for its second half.

@@ -86,8 +86,8 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// How many spare threads there may be in place of those that block (see [`blocking`](crate::blocking)); 32 unless said. None is started before it is
-    /// needed, and then it stays, asleep.
+    /// How many spare threads there may be in place of those that block (see [`blocking`](crate::blocking)); 32 unless said. None is started before
+    /// it is needed, and then it stays, asleep.
     pub fn spare_threads(mut self, spares: usize) -> Self {
         self.spares = spares;
         self
@@ -95,8 +95,8 @@ impl ThreadPoolBuilder {
 
     /// The threads' names, by index; those of [spare threads](Self::spare_threads) follow those of the most threads that the pool can have.
     ///
-    /// If it panics, or gives a name with a zero byte, that thread is not started, as if the system had refused. It is called on whichever thread starts
-    /// the new one, and must not start threads of the same pool.
+    /// If it panics, or gives a name with a zero byte, that thread is not started, as if the system had refused. It is called on whichever thread
+    /// starts the new one, and must not start threads of the same pool.
     pub fn thread_name(mut self, names: impl FnMut(usize) -> String + Send + 'static) -> Self {
         self.names = Some(Box::new(names));
         self
@@ -120,7 +120,8 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// Whether each thread is kept on one processor, the n-th on the n-th that the process may use; not unless said. What cannot be pinned runs anywhere.
+    /// Whether each thread is kept on one processor, the n-th on the n-th that the process may use; not unless said. What cannot be pinned runs
+    /// anywhere.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
@@ -138,8 +139,8 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// What is done with the payload of a panic that nobody waits for: that of a task from [`spawn`](ThreadPool::spawn), or of a handler. It is counted, and
-    /// dropped, unless said.
+    /// What is done with the payload of a panic that nobody waits for: that of a task from [`spawn`](ThreadPool::spawn), or of a handler. It is
+    /// counted, and dropped, unless said.
     pub fn panic_handler(
         mut self,
         handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
@@ -208,8 +209,8 @@ impl ThreadPoolBuilder {
         }
     }
 
-    /// Builds the pool that [`spawn`](crate::spawn), [`join`](crate::join) and [`scope`](crate::scope) use on threads that are no workers. It lives as long as
-    /// the process.
+    /// Builds the pool that [`spawn`](crate::spawn), [`join`](crate::join) and [`scope`](crate::scope) use on threads that are no workers. It lives
+    /// as long as the process.
     ///
     /// # Errors
     ///

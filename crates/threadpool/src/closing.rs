@@ -1,7 +1,7 @@
 //! When a closed pool has nothing more to do: nothing is ready, and no thread runs a task that could create more.
 //!
-//! Why not let each thread go as soon as it finds nothing: a task that runs for long, and forks now and then, would run alone from then on; and one that waits for what it
-//! has just created, without telling the pool, would wait for ever.
+//! Why not let each thread go as soon as it finds nothing: a task that runs for long, and forks now and then, would run alone from then on; and one
+//! that waits for what it has just created, without telling the pool, would wait for ever.
 //!
 //! | a thread of a closed pool | `resting` |
 //! | --- | --- |
@@ -20,8 +20,8 @@
 //!
 //! # Orderings
 //!
-//! The exchanges of `resting` and `serving` are `AcqRel`, and looking at them an Acquire load: who sees all others rest has what they made ready. A thread that
-//! leaves a pool which is being closed passes `light` before it asks whether that is so; who rests passes `heavy` before it sleeps.
+//! The exchanges of `resting` and `serving` are `AcqRel`, and looking at them an Acquire load: who sees all others rest has what they made ready. A
+//! thread that leaves a pool which is being closed passes `light` before it asks whether that is so; who rests passes `heavy` before it sleeps.
 
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 

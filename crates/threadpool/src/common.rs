@@ -13,7 +13,8 @@
 //!
 //! # Orderings
 //!
-//! An order is given with Release and seen with Acquire. Whoever gives it tells the worker afterwards, so that its last look before it sleeps sees it.
+//! An order is given with Release and seen with Acquire. Whoever gives it tells the worker afterwards, so that its last look before it sleeps sees
+//! it.
 
 use std::any::Any;
 use std::collections::VecDeque;

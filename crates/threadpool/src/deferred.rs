@@ -1,8 +1,9 @@
 //! Deferred tasks: the second halves of forks, kept to oneself until somebody wants work.
 //!
-//! Almost every fork of a fine-grained program is taken back by the worker that made it. So a fork should cost nothing until another worker is idle: the
-//! second half stays on the stack of the fork, with a pointer to it in a ring of four that only the worker sees. At a fork the worker publishes the
-//! oldest, which is the largest, if nothing of its lies ready, or if somebody is idle: it creates a *ticket*, a task like any other, for whoever takes it.
+//! Almost every fork of a fine-grained program is taken back by the worker that made it. So a fork should cost nothing until another worker is idle:
+//! the second half stays on the stack of the fork, with a pointer to it in a ring of four that only the worker sees. At a fork the worker publishes
+//! the oldest, which is the largest, if nothing of its lies ready, or if somebody is idle: it creates a *ticket*, a task like any other, for whoever
+//! takes it.
 //!
 //! Why not push every second half where thieves can take it: the pop needs a fence, 6 ns. Why a ring of four and not a list of all: a fork that
 //! finds four older ones waiting calls its halves one after the other, for 1 ns. Why publish by demand and not by a timer (a heartbeat): a timer is a
@@ -15,14 +16,14 @@
 //!
 //! # Who runs a published fork
 //!
-//! The worker, when it gets there, and whoever takes the ticket out of the strategy each exchange `taken` into the ticket's shared word, once. The first
-//! has the fork. The second releases the block: a worker after it has waited for the first, a thief at once. So a ticket that comes out of the
+//! The worker, when it gets there, and whoever takes the ticket out of the strategy each exchange `taken` into the ticket's shared word, once. The
+//! first has the fork. The second releases the block: a worker after it has waited for the first, a thief at once. So a ticket that comes out of the
 //! strategy late, even after its fork's stack frame is gone, does no harm: it is only a block.
 //!
 //! # How often
 //!
-//! At most four tickets that nobody has taken, and by a bucket of time ([`Bucket`]): eight at once, one in 5 µs on average. So what publishing costs is bounded
-//! however small the tasks are.
+//! At most four tickets that nobody has taken, and by a bucket of time ([`Bucket`]): eight at once, one in 5 µs on average. So what publishing costs
+//! is bounded however small the tasks are.
 //!
 //! # Invariants
 //!

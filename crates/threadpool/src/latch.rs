@@ -1,7 +1,7 @@
 //! Latches: set once, waited for by one thread, which the setter must not need to find alive.
 //!
-//! A latch lies on the stack of who waits for it. The moment it is set that thread may go on and the latch be gone, so the setter's exchange is its last
-//! access; what the setter needs to wake the waiter, it must have before.
+//! A latch lies on the stack of who waits for it. The moment it is set that thread may go on and the latch be gone, so the setter's exchange is its
+//! last access; what the setter needs to wake the waiter, it must have before.
 //!
 //! | `state` | meaning | left by |
 //! | --- | --- | --- |

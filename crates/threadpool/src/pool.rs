@@ -21,7 +21,8 @@ use crate::worker::{Awaited, UNWOUND, Worker};
 
 /// Threads that run tasks, whose ready work is managed by `S`.
 ///
-/// The verbs are rayon's. Dropping the pool closes it: its threads end when they find nothing more to do, and are not waited for; [`shutdown`](Self::shutdown) waits.
+/// The verbs are rayon's. Dropping the pool closes it: its threads end when they find nothing more to do, and are not waited for;
+/// [`shutdown`](Self::shutdown) waits.
 ///
 /// ```
 /// use stanchion_threadpool::ThreadPool;
@@ -55,11 +56,12 @@ impl<S: Strategy> ThreadPool<S> {
         &*self.registry
     }
 
-    /// Runs `body` on a worker of this pool and returns what it returns: here, if the calling thread is one. The free functions of this crate use the pool
-    /// in it.
+    /// Runs `body` on a worker of this pool and returns what it returns: here, if the calling thread is one. The free functions of this crate use the
+    /// pool in it.
     ///
-    /// A worker of another pool that calls this helps its own pool meanwhile, or, if its [`Wait`](crate::Wait) forbids that, lends its seat to a spare
-    /// thread: the other pool's tasks may come back to the first. Two pools that install into each other deeper than there are spares (32 unless said) deadlock.
+    /// A worker of another pool that calls this helps its own pool meanwhile, or, if its [`Wait`](crate::Wait) forbids that, lends its seat to a
+    /// spare thread: the other pool's tasks may come back to the first. Two pools that install into each other deeper than there are spares (32
+    /// unless said) deadlock.
     ///
     /// # Panics
     ///
@@ -301,9 +303,9 @@ impl<S: Strategy> ThreadPool<S> {
     /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever;
     /// a future that waits, when there is nothing else to do, is dropped.
     ///
-    /// Called on a worker of this pool, it waits for the other threads, and runs nothing meanwhile. So no other thread may wait for the task that calls it,
-    /// nor for one below that on the same stack. Under [`Wait::Any`](crate::Wait) the latter may be any task that waits, on top of which the worker has
-    /// begun this one; then both wait for ever. There, drop the pool instead, or hand it to a thread of its own.
+    /// Called on a worker of this pool, it waits for the other threads, and runs nothing meanwhile. So no other thread may wait for the task that
+    /// calls it, nor for one below that on the same stack. Under [`Wait::Any`](crate::Wait) the latter may be any task that waits, on top of which
+    /// the worker has begun this one; then both wait for ever. There, drop the pool instead, or hand it to a thread of its own.
     pub fn shutdown(self) {
         self.registry.close();
         self.registry.join_all();

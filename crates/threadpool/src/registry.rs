@@ -15,8 +15,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it under that lock when
-//!    it is through, after its exit handler: nobody has to wait for it.
+//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it under that lock
+//!    when it is through, after its exit handler: nobody has to wait for it.
 //! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when all have nothing to do
 //!    (see `closing.rs`). So all that tasks create is run; what others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
@@ -48,7 +48,8 @@ pub(crate) enum Order {
     Offer,
 }
 
-/// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some looks.
+/// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some
+/// looks.
 const LAST_LOOKS: u32 = 16;
 
 /// A registry to whoever does not know its strategy.
@@ -64,8 +65,8 @@ pub(crate) trait Core: Send + Sync {
 
     fn release(&self, place: &Place, finished: Task);
 
-    /// The worker has found nothing: searches and sleeps until there is a task, or `stop` says that the worker need not go on, or it has orders. `watch`
-    /// is asked before it sleeps: whether it may, and whoever makes `stop` true will tell it.
+    /// The worker has found nothing: searches and sleeps until there is a task, or `stop` says that the worker need not go on, or it has orders.
+    /// `watch` is asked before it sleeps: whether it may, and whoever makes `stop` true will tell it.
     fn search(
         &self,
         worker: &Worker,
@@ -305,8 +306,8 @@ impl<S: Strategy> Registry<S> {
         retires
     }
 
-    /// A spare, which [retires](Self::retires), sleeps until it is to serve again. False, if it is to end: that is when all is over, because a task of a
-    /// closed pool may block as well.
+    /// A spare, which [retires](Self::retires), sleeps until it is to serve again. False, if it is to end: that is when all is over, because a task
+    /// of a closed pool may block as well.
     fn rest(&self, worker: &Worker) -> bool {
         let common = &self.common;
         // Relaxed: a hint.

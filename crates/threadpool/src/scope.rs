@@ -3,8 +3,8 @@
 //! A scope lies on the stack of who waits for it. It counts the tasks that have not ended, and the body; whoever takes the count to zero sets the
 //! latch, which is his last access.
 //!
-//! The tasks of a scope whose waiter runs no others lie in a list (`listed.rs`). Who puts a task there tells the one who waits: there may be no other left
-//! to run it, if a task blocks or the pool becomes smaller.
+//! The tasks of a scope whose waiter runs no others lie in a list (`listed.rs`). Who puts a task there tells the one who waits: there may be no other
+//! left to run it, if a task blocks or the pool becomes smaller.
 //!
 //! # Invariants
 //!

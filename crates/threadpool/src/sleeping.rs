@@ -17,28 +17,28 @@
 //! | those asleep for whom a wake-up is on its way | waking |
 //! | one of those asleep who comes back by itself after a while | dozing |
 //!
-//! A worker that does not look for tasks (it waits for one thing, or is a spare that is not needed) sleeps on an event count of its own. On the same one it
-//! could be woken in place of a worker that looks, and the task would lie there.
+//! A worker that does not look for tasks (it waits for one thing, or is a spare that is not needed) sleeps on an event count of its own. On the same
+//! one it could be woken in place of a worker that looks, and the task would lie there.
 //!
 //! # Dozing
 //!
-//! A task that is alone in its creator's queue is most likely what the creator runs next: a worker that is woken for it comes in vain, again and again
-//! where tasks create tasks one after the other. It is not to lie there for long either, if its creator goes on for long. So a worker that has searched in
-//! vain while others work *dozes*: it looks again after a time that doubles from 100 µs to 10 ms. Meanwhile nobody is woken for such a task. When
-//! nobody works any more there is nothing to doze for.
+//! A task that is alone in its creator's queue is most likely what the creator runs next: a worker that is woken for it comes in vain, again and
+//! again where tasks create tasks one after the other. It is not to lie there for long either, if its creator goes on for long. So a worker that has
+//! searched in vain while others work *dozes*: it looks again after a time that doubles from 100 µs to 10 ms. Meanwhile nobody is woken for such a
+//! task. When nobody works any more there is nothing to doze for.
 //!
 //! # Invariants
 //!
 //! 1. `waking <= asleep`: they are raised together with that checked, and a worker that leaves `asleep` takes one from each.
-//! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or nobody is asleep, or its producer has not yet come to
-//!    [`tell`](Sleeping::tell).
+//! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or nobody is asleep, or its producer has not yet come
+//!    to [`tell`](Sleeping::tell).
 //! 3. The last searcher to find something wakes another before it goes to work, if there is more to do: producers left tasks to it.
 //! 4. Who sleeps on `events` is counted in `asleep`, and searches when it is woken.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the word's order is that of its read-modify-writes; against the queues it is ordered by `light` in [`tell`](Sleeping::tell) and `heavy` in
-//! [`EventCount::prepare`].
+//! All Relaxed: the word's order is that of its read-modify-writes; against the queues it is ordered by `light` in [`tell`](Sleeping::tell) and
+//! `heavy` in [`EventCount::prepare`].
 //!
 //! Source: the searchers are tokio's, the event count Vyukov's; the count of those who are on their way is what lets a burst of k tasks wake k.
 
@@ -109,8 +109,8 @@ impl Sleeping {
         self.state.fetch_add(SEARCHING, Ordering::Relaxed);
     }
 
-    /// The calling worker, which was searching, goes to work. If it was the last that searched, and `more` says that there is more to do, it wakes another
-    /// to search on. Returns how many it woke.
+    /// The calling worker, which was searching, goes to work. If it was the last that searched, and `more` says that there is more to do, it wakes
+    /// another to search on. Returns how many it woke.
     pub(crate) fn found(&self, more: impl Fn() -> bool) -> usize {
         // What the caller has moved is seen by whoever searches on.
         asymmetric::light();
@@ -129,8 +129,8 @@ impl Sleeping {
     /// The calling worker, which was searching, sleeps until it is told, unless `look` says that there is something after all. It is searching again
     /// afterwards. Says whether it slept.
     ///
-    /// With `doze` it also comes back after so many nanoseconds, unless another one dozes. Then `look` is told so, and need not mind a task that is alone
-    /// in its creator's queue.
+    /// With `doze` it also comes back after so many nanoseconds, unless another one dozes. Then `look` is told so, and need not mind a task that is
+    /// alone in its creator's queue.
     pub(crate) fn sleep(
         &self,
         who: usize,
@@ -160,7 +160,8 @@ impl Sleeping {
         slept
     }
 
-    /// There are `ready` tasks where one was just put, for any worker: wakes as many as that asks for beyond those who search already. Returns how many.
+    /// There are `ready` tasks where one was just put, for any worker: wakes as many as that asks for beyond those who search already. Returns how
+    /// many.
     #[inline]
     pub(crate) fn tell(&self, ready: usize) -> usize {
         asymmetric::light();

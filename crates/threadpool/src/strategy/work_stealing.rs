@@ -1,9 +1,10 @@
 //! A ready queue per place, which its owner uses without a lock; who has nothing takes half of what another has.
 //!
 //! Why: between a place and its own queue there are no locked instructions and no fences, so a task costs what its control block costs. Why thieves
-//! take half, and the oldest: each theft interrupts the victim's processor (see `biased.rs`), so there should be few; the oldest are the largest where
-//! tasks create tasks, and the farthest from the victim's cache. Why not the last one of a queue at once: its owner, who has just created it, will most
-//! likely run it next; a thief that got it would only have moved the work. It takes such a task when it has found nothing else several times.
+//! take half, and the oldest: each theft interrupts the victim's processor (see `biased.rs`), so there should be few; the oldest are the largest
+//! where tasks create tasks, and the farthest from the victim's cache. Why not the last one of a queue at once: its owner, who has just created it,
+//! will most likely run it next; a thief that got it would only have moved the work. It takes such a task when it has found nothing else several
+//! times.
 //!
 //! ```text
 //! place 0:  front [oldest ┆ … ┆ newest] back      owner: pushes and pops at the back; "last" tasks go in at the front
@@ -19,10 +20,11 @@
 //!
 //! # Orderings
 //!
-//! `ready` is Relaxed, a hint while others run. For the final look of who goes to sleep it is exact: whoever creates a task tells afterwards, and `light` and
-//! `heavy` are between (see `sleeping.rs`).
+//! `ready` is Relaxed, a hint while others run. For the final look of who goes to sleep it is exact: whoever creates a task tells afterwards, and
+//! `light` and `heavy` are between (see `sleeping.rs`).
 //!
-//! Source: Blumofe and Leiserson 1999 for stealing the oldest; half at once, Hendler and Shavit 2002; which is left to its owner until a last pass is Go's.
+//! Source: Blumofe and Leiserson 1999 for stealing the oldest; half at once, Hendler and Shavit 2002; which is left to its owner until a last pass is
+//! Go's.
 
 use core::cell::Cell;
 use core::fmt;
@@ -45,8 +47,8 @@ const BATCH: usize = 32;
 /// How often a place looks for others' tasks in vain before it takes the only one that another has.
 const PASSES: u32 = 4;
 
-/// Once in so many tasks a place looks first at what came from outside, and half-way between at the oldest of its own, so that neither is forgotten while
-/// tasks create tasks.
+/// Once in so many tasks a place looks first at what came from outside, and half-way between at the oldest of its own, so that neither is forgotten
+/// while tasks create tasks.
 const TURNS: u32 = 64;
 
 /// Free blocks that a place keeps, unless the plan says otherwise.
@@ -352,8 +354,8 @@ impl Own {
     }
 }
 
-// SAFETY: a task is in one queue from its `create` to the `next` that takes it, or in the hands of who moves it from one to another; its block is free from then
-// on until it comes back. A mover has searched, so it is awake and runs what it moves; `is_ready` looks at all queues.
+// SAFETY: a task is in one queue from its `create` to the `next` that takes it, or in the hands of who moves it from one to another; its block is
+// free from then on until it comes back. A mover has searched, so it is awake and runs what it moves; `is_ready` looks at all queues.
 unsafe impl Strategy for WorkStealing {
     const NAME: &'static str = "work stealing";
 
