@@ -116,7 +116,8 @@ macro_rules! operations {
     };
 }
 
-/// All of them.
+/// All of them. What stands under a lock stands under a spin lock here: the sleepers of the others lie on their threads' stacks, and which of them share a
+/// line depends on how the compiler lays out their frames.
 pub(crate) fn all() -> Vec<Operation> {
     operations! {
         "machine::atomic load" => |threads| alike(threads, || AtomicU32::new(0), |word| {
@@ -209,27 +210,27 @@ pub(crate) fn all() -> Vec<Operation> {
             pairs(threads, || NikolaevQueue::with_capacity(1_024))
         },
         "lockfree::FaaArrayQueue push, pop" => |threads| pairs(threads, FaaArrayQueue::new),
-        "lockfree::LockedQueue push, pop" => |threads| pairs(threads, LockedQueue::<u64>::new),
+        "LockedQueue<TestAndSet> push, pop" => |threads| pairs(threads, LockedQueue::<u64, TestAndSet>::new),
         "lockfree::MichaelScottQueue, hazards push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Hazard>::new),
         "lockfree::MichaelScottQueue, counts push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Counted>::new),
         "lockfree::PrakashLeeJohnsonQueue, counts push, pop" => |threads| {
             pairs(threads, PrakashLeeJohnsonQueue::<u64, Counted>::new)
         },
-        "lockfree::LockedStack push, pop" => stacks::<LockedStack<u64>>,
+        "LockedStack<TestAndSet> push, pop" => stacks::<LockedStack<u64, TestAndSet>>,
         "lockfree::TreiberStack, hazards push, pop" => stacks::<TreiberStack<u64, Hazard>>,
         "lockfree::TreiberStack, counts push, pop" => stacks::<TreiberStack<u64, Counted>>,
         "lockfree::EliminationStack, hazards push, pop" => stacks::<EliminationStack<u64, Hazard>>,
         "lockfree::HerlihyStack, counts push, pop" => stacks::<HerlihyStack<u64, Counted>>,
-        "lockfree::LockedHeap push, pop" => heaps::<LockedHeap<u64, u64>>,
+        "LockedHeap<TestAndSet> push, pop" => heaps::<LockedHeap<u64, u64, TestAndSet>>,
         "lockfree::HerlihyHeap push, pop" => heaps::<HerlihyHeap<u64, u64>>,
         "lockfree::MultiQueue push, pop" => heaps::<MultiQueue<u64, u64>>,
-        "threadpool::SingleLock create, next" => tasks::<SingleLock>,
-        "threadpool::MultipleLocks create, next" => tasks::<MultipleLocks>,
-        "threadpool::LocalFreeList create, next" => tasks::<LocalFreeList>,
-        "threadpool::IdleQueue create, next" => tasks::<IdleQueue>,
-        "threadpool::LocalReadyQueue create, next" => tasks::<LocalReadyQueue>,
-        "LocalReadyQueue<Random> create, next" => tasks::<LocalReadyQueue<RawPolicyMutex, Fifo, Random>>,
-        "threadpool::CentralElseLocal create, next" => tasks::<CentralElseLocal>,
+        "SingleLock<TestAndSet> create, next" => tasks::<SingleLock<TestAndSet>>,
+        "MultipleLocks<TestAndSet> create, next" => tasks::<MultipleLocks<TestAndSet>>,
+        "LocalFreeList<TestAndSet> create, next" => tasks::<LocalFreeList<TestAndSet>>,
+        "IdleQueue<TestAndSet> create, next" => tasks::<IdleQueue<TestAndSet>>,
+        "LocalReadyQueue<TestAndSet> create, next" => tasks::<LocalReadyQueue<TestAndSet>>,
+        "LocalReadyQueue<TestAndSet, Fifo, Random> create, next" => tasks::<LocalReadyQueue<TestAndSet, Fifo, Random>>,
+        "CentralElseLocal<TestAndSet> create, next" => tasks::<CentralElseLocal<TestAndSet>>,
         "threadpool::WorkStealing create, next" => tasks::<WorkStealing>,
     }
 }
