@@ -40,7 +40,7 @@ pub use placement::{Own, Placement, Random, TwoChoices};
 /// | order | none among queues: a place whose own queue never becomes empty never looks into another |
 ///
 /// [`Own`] is the default: a creator uses its own queue, whose line and lock it has. On the simulated machine `modern` with 8 processors a task then
-/// costs 9 ns, with [`Random`] 258 ns (`cargo xtask costs "create, next"`): 2.6 lines move instead of 0.02. The paper measured [`Random`], so that
+/// costs 9 ns, with [`Random`] 258 ns (`cargo xtask costs "create, next"`): 4.1 lines move instead of 0.01. The paper measured [`Random`], so that
 /// locality would not matter. Who has no place has no queue either, and takes the next one each time with [`Own`].
 ///
 /// The default lock is the one that sleeps when its holder does not run, as for [`SingleLock`](super::SingleLock).
