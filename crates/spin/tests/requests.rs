@@ -25,15 +25,20 @@ fn a_lock_that_is_had_leaves_one_request() {
 fn who_waits_or_tries_in_vain_has_none() {
     let mutex = PreemptionSafeMutex::<u32>::new(0);
     let held = mutex.lock();
+    let (tried, wait) = std::sync::mpsc::channel();
     thread::scope(|scope| {
-        let other = scope.spawn(|| {
+        let mutex = &mutex;
+        let other = scope.spawn(move || {
             assert!(mutex.try_lock().is_none());
             assert_eq!(preemption::requests(), 0);
             assert!(mutex.try_lock_for(Duration::from_millis(1)).is_none());
             assert_eq!(preemption::requests(), 0);
+            tried.send(()).expect("somebody waits for it");
             *mutex.lock() += 1;
             preemption::requests()
         });
+        // It has tried in vain, or has panicked; now it waits, most likely.
+        let _ = wait.recv();
         thread::sleep(Duration::from_millis(2));
         assert_eq!(preemption::requests(), 1);
         drop(held);

@@ -58,16 +58,16 @@ fn limit_memory(more: u64) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
-/// A builder whose threads want 32 MiB of address space each.
+/// A builder whose threads want 1 GiB of address space each: when one cannot be had, there is enough left for everything else.
 fn builder() -> ThreadPoolBuilder {
-    ThreadPoolBuilder::new().stack_size(32 << 20)
+    ThreadPoolBuilder::new().stack_size(1 << 30)
 }
 
 #[test]
 fn a_pool_that_cannot_have_all_its_threads_has_none() {
     alone("a_pool_that_cannot_have_all_its_threads_has_none", || {
         let before = threads();
-        limit_memory(512 << 20);
+        limit_memory(7 << 29);
         let error = builder().num_threads(64).build::<WorkStealing>().unwrap_err();
         match &error {
             BuildError::Spawn { started, asked: 64, .. } => assert!((1..64).contains(started)),
@@ -90,7 +90,7 @@ fn a_pool_that_cannot_have_all_its_threads_has_none() {
 fn a_pool_that_cannot_grow_any_more_says_how_far_it_came() {
     alone("a_pool_that_cannot_grow_any_more_says_how_far_it_came", || {
         let pool = builder().num_threads(1).max_threads(64).build::<WorkStealing>().unwrap();
-        limit_memory(512 << 20);
+        limit_memory(7 << 29);
         match pool.set_num_threads(64).unwrap_err() {
             ResizeError::Spawn { started, asked: 64, .. } => {
                 assert_eq!(pool.current_num_threads(), started);
