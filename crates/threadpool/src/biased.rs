@@ -41,7 +41,7 @@ const INSIDE: u32 = 1;
 const NONE: u32 = 0;
 const THERE: u32 = 1;
 
-/// How long a thief waits for an owner that is inside. Sections last some 10 ns, unless their owner has lost its processor.
+/// How long a thief waits for an owner that is inside. Sections are a few instructions, unless their owner has lost its processor.
 const PATIENCE_NS: u64 = 500;
 
 /// A value with an owner and thieves.
@@ -113,7 +113,8 @@ impl<T> Biased<T> {
     /// What `section` makes of the value, for whoever is not the owner; `None`, if another one is there, or the owner is inside and does not come
     /// out. `section` must not unwind.
     ///
-    /// Interrupts the owner's processor: about a microsecond.
+    /// Interrupts the owner's processor, if it runs: some microseconds, of which `cargo run --release -p stanchion-machine --example costs` prints
+    /// how many (`asymmetric::heavy`).
     pub(crate) fn steal<R>(&self, section: impl FnOnce(&mut T) -> R) -> Option<R> {
         // Relaxed: a hint.
         if self.thief.load(Ordering::Relaxed) != NONE {

@@ -110,6 +110,7 @@ pub(crate) struct Common {
     pub(crate) first_spare: usize,
     pub(crate) roster: Mutex<Roster>,
 }
+
 impl Common {
     pub(crate) fn new(seats: usize, behaviour: Behaviour, roster: Roster) -> Self {
         let seat = || {
@@ -261,7 +262,7 @@ impl Common {
     }
 
     #[cold]
-    pub(crate) fn run_mail_now(&self, worker: &Worker) {
+    fn run_mail_now(&self, worker: &Worker) {
         let seat = self.seat(worker.index());
         // Before the box is emptied, so that what comes later is not forgotten. Relaxed: the box has a lock.
         seat.orders.fetch_and(!MAIL, Ordering::Relaxed);
@@ -288,7 +289,7 @@ impl Common {
     }
 
     /// Whether a worker that spins may keep one from its processor that has work: whether more workers can run than there are processors.
-    pub(crate) fn crowded(&self) -> bool {
+    fn crowded(&self) -> bool {
         let awake = self.active().saturating_sub(self.sleeping.asleep());
         // Some of those awake may be blocked; the kernel's records tell, where there are any.
         awake > self.processors
@@ -312,7 +313,7 @@ impl Common {
     }
 
     /// Threads that take part.
-    pub(crate) fn active(&self) -> usize {
+    fn active(&self) -> usize {
         // Relaxed: a hint.
         self.members.load(Ordering::Relaxed)
     }

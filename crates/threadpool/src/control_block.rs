@@ -4,7 +4,7 @@
 //! with a link at the front; what the words behind the link mean is their user's business. So one strategy serves them all, and a free block serves
 //! whoever comes next.
 //!
-//! Why not a `Box<dyn FnOnce>`: the allocator would be asked for each task, and answers with 20 ns, a lock of its own, and a block that another
+//! Why not a `Box<dyn FnOnce>`: the allocator would be asked for each task, and answers with a search, a lock of its own, and a block that another
 //! processor has in its cache. Why one size: a free list is then two loads and a store (section 2 of the paper).
 //!
 //! ```text

@@ -5,8 +5,8 @@
 //! the oldest, which is the largest, if nothing of its lies ready, or if somebody is idle: it creates a *ticket*, a task like any other, for whoever
 //! takes it.
 //!
-//! Why not push every second half where thieves can take it: the pop needs a fence, 6 ns. Why a ring of four and not a list of all: a fork that
-//! finds four older ones waiting calls its halves one after the other, for 1 ns. Why publish by demand and not by a timer (a heartbeat): a timer is a
+//! Why not push every second half where thieves can take it: the pop needs a fence. Why a ring of four and not a list of all: a fork that finds four
+//! older ones waiting calls its halves one after the other, for two loads more. Why publish by demand and not by a timer (a heartbeat): a timer is a
 //! thread that nobody asked for, and its beat passes unseen until the next fork all the same.
 //!
 //! ```text
@@ -149,7 +149,7 @@ impl Pending {
 impl Worker {
     /// Runs `a` and `b`, perhaps at the same time, and returns what they return. `a` runs here; `b` too, unless another worker takes it meanwhile.
     ///
-    /// Costs about 1 ns while nobody is idle; see the crate's README for the command that measures it.
+    /// While nobody is idle most forks cost two loads and two calls; the crate's README names the command that measures them.
     ///
     /// # Panics
     ///
@@ -204,7 +204,7 @@ impl Worker {
         (ra, rb)
     }
 
-    /// Somebody is idle: publishes a fork, unless it has been tried just now and there was no reason to.
+    /// Publishes a fork, unless that has been tried just now and there was no reason to.
     #[inline]
     fn offer(&self) {
         let rest = self.pending.rest.get();
@@ -298,7 +298,7 @@ unsafe fn run_ticket(task: Task, worker: &Worker, _: Fate) -> Option<Task> {
     if before != FREE {
         return Some(task);
     }
-    // SAFETY: filled by `publish`.
+    // SAFETY: filled by `publish_oldest`.
     let (fork, owner) = unsafe { job::argument(&task) };
     let fork = fork.cast::<Fork>();
     // SAFETY: this was first, so the owner waits for the latch (Invariant 3).

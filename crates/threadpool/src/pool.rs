@@ -159,7 +159,8 @@ impl<S: Strategy> ThreadPool<S> {
 
     /// Creates a task that runs some time. Nobody waits for it: if it panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the payload.
     ///
-    /// On a worker of this pool it costs some 20 ns, from outside some 100 ns; a task whose captures are larger than 13 words is boxed.
+    /// On a worker of this pool it takes no lock, from outside one; `cargo bench -p benches --bench threadpool -- tasks` prints what that comes to. A
+    /// task whose captures are larger than 13 words is boxed.
     ///
     /// ```
     /// use std::sync::mpsc;

@@ -1,7 +1,8 @@
 //! How idle workers sleep, and who wakes them. The protocol with its proof is in [`SLEEPING.md`](../SLEEPING.md), beside this crate's sources.
 //!
-//! An [`EventCount`] loses no wake-up, but it wakes a thread for each task that is pushed while one sleeps: with tasks of 30 ns, a system call
-//! each. So a producer first asks whether somebody is awake and searching, who will find the task. Three numbers in one word answer that.
+//! An [`EventCount`] loses no wake-up, but it wakes a thread for each task that is pushed while one sleeps: with the tasks of a fine-grained program,
+//! a system call each. So a producer first asks whether somebody is awake and searching, who will find the task. Four numbers in one word answer
+//! that.
 //!
 //! ```text
 //! state    | dozing | waking | asleep | searching |      16 bits each where words have 64, else 8

@@ -63,15 +63,6 @@ unsafe impl<L: Lock, O: Order> Strategy for LocalFreeList<L, O> {
     }
 
     #[inline]
-    fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
-        self.create_at(place, false, fill)
-    }
-
-    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
-        self.create_at(place, true, fill)
-    }
-
-    #[inline]
     fn next(
         &self,
         place: &Place,

@@ -148,15 +148,6 @@ unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, 
     }
 
     #[inline]
-    fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
-        self.create_at(place, false, fill)
-    }
-
-    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
-        self.create_at(place, true, fill)
-    }
-
-    #[inline]
     fn next(
         &self,
         place: &Place,

@@ -62,9 +62,18 @@ impl<L: RawMutex> Resources<L> {
     }
 }
 
-/// What a strategy that has `resources: Resources<L>` does with them and nothing else, within its `impl Strategy`.
+/// What a strategy that has `resources: Resources<L>` and `create_at` does with them and nothing else, within its `impl Strategy`.
 macro_rules! keeps_resources {
     () => {
+        #[inline]
+        fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+            self.create_at(place, false, fill)
+        }
+
+        fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
+            self.create_at(place, true, fill)
+        }
+
         fn release(&self, place: Option<&Place>, finished: Task) {
             self.resources.blocks.put(place, finished);
         }

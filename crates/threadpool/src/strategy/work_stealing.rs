@@ -59,7 +59,7 @@ const THRESHOLD: usize = 64;
 /// | | |
 /// | --- | --- |
 /// | locked instructions in a task's life | none, if it runs where it was created |
-/// | a theft | about a microsecond, for at most 32 tasks; the victim's processor is interrupted where [`machine::asymmetric`] is free, else the owner fences |
+/// | a theft | some microseconds (`asymmetric::heavy`), for at most 32 tasks; the victim's processor is interrupted where [`machine::asymmetric`] is free, else the owner fences |
 /// | order | own tasks newest first, but each 64th time the oldest; [`create_last`](Strategy::create_last) after them, oldest first; from outside oldest first |
 /// | memory | as many blocks as were in use at a time, and at most 65 for each place |
 ///
@@ -372,15 +372,6 @@ unsafe impl Strategy for WorkStealing {
             used: CachePadded::new(AtomicUsize::fresh(0)),
             resources,
         }
-    }
-
-    #[inline]
-    fn create(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
-        self.create_at(place, false, fill)
-    }
-
-    fn create_last(&self, place: Option<&Place>, fill: impl FnOnce(&Task)) -> Told {
-        self.create_at(place, true, fill)
     }
 
     #[inline]
