@@ -1,0 +1,5 @@
+#![doc = include_str!("../README.md")]
+
+pub mod barrier;
+
+pub use barrier::{Barrier, Broken, Crossing, Waiter, WrongSize};
