@@ -178,8 +178,8 @@ impl Scope {
         Box::new(Self { count: Countdown::new(open), parts })
     }
 
-    /// The owner waits, and looks at what the tasks did; then the scope is gone.
-    fn leave(self: Box<Self>, own: bool) -> u32 {
+    /// The owner waits, and looks at what the tasks did. The scope is gone afterwards.
+    fn wait(&self, own: bool) -> u32 {
         if !(own && self.count.end_own()) {
             self.count.latch().wait();
         }
@@ -218,7 +218,8 @@ fn countdown_of_a_scope() {
                 unsafe { end_task(sent.get(), at) };
             }
         });
-        assert_eq!(scope.leave(true), 2);
+        assert_eq!(scope.wait(true), 2);
+        drop(scope);
         task.join().unwrap();
     });
 }
@@ -232,7 +233,8 @@ fn countdown_of_two_bounded() {
             // SAFETY: counted above.
             thread::spawn(move || unsafe { end_task(sent.get(), at) })
         });
-        assert_eq!(scope.leave(false), 2);
+        assert_eq!(scope.wait(false), 2);
+        drop(scope);
         tasks.into_iter().for_each(|task| task.join().unwrap());
     });
 }
