@@ -2,5 +2,7 @@
 
 pub mod barrier;
 pub mod matrix;
+mod switching;
 
 pub use barrier::{Barrier, Broken, Crossing, Waiter, WrongSize};
+pub use switching::{Refused, Switching};
