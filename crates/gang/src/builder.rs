@@ -155,7 +155,8 @@ impl GangExecutorBuilder {
             quantum: self.quantum,
             grace_ns: nanos(grace),
             spin_ns: nanos(spin),
-            switching: self.switching,
+            // The one that needs nothing of the system.
+            switching: Switching::Cooperative,
             processors: if self.pin { processors } else { Vec::new() },
             stack_size: self.stack_size,
         };

@@ -30,4 +30,4 @@ pub use matrix::{Alternates, Packing};
 pub use member::Member;
 pub use metrics::{Metrics, Overstay};
 pub use scope::GangScope;
-pub use switching::Switching;
+pub use switching::{Refused, Switching};

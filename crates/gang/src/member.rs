@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use machine::clock::Deadline;
 
-use crate::barrier::Barrier;
+use crate::barrier::{Barrier, Central};
 use crate::data::Data;
 use crate::error::Ended;
 use crate::executor::GangExecutor;
@@ -24,11 +24,13 @@ pub struct Member {
     post: Rc<Post>,
     /// How many barriers and collectives it has been through.
     phase: u64,
+    place: <Central as Barrier>::Place,
 }
 
 impl Member {
     pub(crate) fn new(index: usize, team: Arc<Team>, post: Rc<Post>) -> Self {
-        Self { index, team, post, phase: 0 }
+        let place = team.barrier.place(index);
+        Self { index, team, post, phase: 0, place }
     }
 
     /// Which member this is, from 0.
@@ -113,7 +115,7 @@ impl Member {
         let (gate, berths) = (self.post.gate(), self.post.berths());
         let absent = || berths.iter().any(|&berth| !gate.is_active(berth));
         let mut policy = self.post.waits(absent);
-        let crossed = self.team.barrier.wait_at(&mut (), &mut policy, Deadline::NEVER);
+        let crossed = self.team.barrier.wait_at(&mut self.place, &mut policy, Deadline::NEVER);
         drop(policy);
         match crossed {
             Ok(_) => {
