@@ -47,7 +47,10 @@ use machine::clock::{Deadline, Ticks, now};
 use machine::park;
 use machine::topology::CachePadded;
 
+// By their paths, so that loom's models can take this file by its own.
+#[path = "gate/rotation.rs"]
 mod rotation;
+#[path = "gate/round.rs"]
 mod round;
 
 pub(crate) use rotation::{Count, Counts};
