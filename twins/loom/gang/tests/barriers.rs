@@ -15,7 +15,9 @@ use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy};
 use machine::{Model, thread};
-use stanchion_gang_loom::barrier::{Barrier, BitMask, Central};
+use stanchion_gang_loom::barrier::{
+    Barrier, BitMask, Blocking, Central, Dissemination, Tree, TwoPhase,
+};
 use stanchion_gang_loom::{Broken, Crossing, Waiter};
 
 /// A cell that one member at a time writes: who, is agreed on by the phase.
@@ -206,4 +208,8 @@ macro_rules! models {
 models! {
     central: Central;
     bit_mask: BitMask;
+    tree: Tree;
+    dissemination: Dissemination;
+    blocking: Blocking;
+    two_phase: TwoPhase;
 }
