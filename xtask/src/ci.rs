@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: everything that CI runs, task by task, with what each took.
 //!
-//! All tasks but `downstream`, `fuzz` and `tsan` share one target folder and one set of flags, so that a dependency is
+//! All tasks but `downstream`, `fuzz`, `tsan` and `weaken` share one target folder and one set of flags, so that a dependency is
 //! compiled once. A failing task does not stop the ones after it: a run of CI says all that is wrong.
 
 mod lanes;

@@ -21,9 +21,7 @@ use crate::shell;
 
 /// The tasks of the second lane, in the order in which they run; all others are in the first, in the order of [`TASKS`]. A lane that is at its end takes the
 /// last of the other's.
-///
-/// `weaken` is last: what it shares with `test` should be built by then.
-const SECOND: &[&str] = &["fuzz", "downstream", "tsan", "weaken"];
+const SECOND: &[&str] = &["weaken", "downstream", "tsan", "fuzz"];
 
 /// Runs all tasks, and says what became of each in the order of [`TASKS`].
 pub(super) fn run() -> Result<Vec<Ran>> {

@@ -159,14 +159,17 @@ pub(crate) fn named(
 
 /// The test programs of the twins of `rooms`, each with its room, in their order.
 ///
-/// One build for all, into the folder of the other tasks and with their flags: what is not ours has been built there, and with the same features.
+/// One build for all, so that what is not ours is built once. Not into the folder of the other tasks: to cargo the copy's packages are those of this
+/// workspace, and the two would take each other's programs.
 fn programs(tree: &Path, rooms: &[&'static str]) -> Result<Vec<(&'static str, PathBuf)>> {
     let mut command =
         shell::cargo(["test", "--quiet", "--no-run", "--tests", "--message-format=json"]);
     rooms.iter().for_each(|room| _ = command.args(["-p", &format!("stanchion-{room}-loom")]));
-    command.current_dir(tree).env("CARGO_TARGET_DIR", shell::target());
+    command.current_dir(tree).env("CARGO_TARGET_DIR", copy::folder().join("build"));
     // The seams trip lints that the sources themselves do not.
     command.env("CARGO_TERM_QUIET", "true");
+    // Nobody debugs a copy.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0");
     let messages = shell::output(&mut command)?;
     let mut programs = Vec::new();
     for line in messages.lines() {
