@@ -12,10 +12,12 @@
 //! | `an_idle_place_is_told` | 2: a creator, and a place that goes to sleep | idle queue, local ready queues, probing |
 //! | `a_creator_meets_a_place_that_looks` | 2: the place is idle, and can be handed a task | idle queue, probing |
 //! | `a_creator_meets_a_place_that_leaves` | 2: likewise | idle queue, probing |
-//! | `two_creators_and_an_idle_place_bounded` | 3 | idle queue, probing |
+//! | `two_creators_and_an_idle_place_bounded` | 3 | idle queue |
+//! | `two_creators_and_a_place_that_is_probed_bounded` | 3 | probing |
 //! | `a_creator_and_two_that_leave_bounded` | 3 | idle queue |
 //!
-//! Three preemptions where there is a bound, but two for the creator and two that leave, and one for the two creators and an idle place.
+//! Three preemptions where there is a bound, but two for the creator and two that leave and for the two creators and a place that is probed, and one for
+//! the two creators and an idle place in a queue.
 //!
 //! Tasks carry a value in a checked cell, and blocks are few: whoever is given one too early fails.
 
@@ -328,7 +330,7 @@ models! { local_ready: LocalReadyQueue<Lock, Fifo, Own>; ; an_idle_place_is_told
 models! {
     probing: ProbeIdleElseCentral<Lock>;
     a_creator_meets_a_place_that_looks, a_creator_meets_a_place_that_leaves;
-    an_idle_place_is_told as an_idle_place_is_told_bounded, two_creators_and_an_idle_place as two_creators_and_an_idle_place_bounded
+    an_idle_place_is_told as an_idle_place_is_told_bounded
 }
 
 #[test]
@@ -347,6 +349,13 @@ fn a_creator_meets_a_place_that_leaves_the_idle_queue() {
 fn two_creators_and_an_idle_place_bounded() {
     let name = "two_creators_and_an_idle_place_bounded";
     explore(name, model().preemptions(1), two_creators_and_an_idle_place::<IdleQueue<Lock>>);
+}
+
+#[test]
+fn two_creators_and_a_place_that_is_probed_bounded() {
+    let name = "two_creators_and_a_place_that_is_probed_bounded";
+    let body = two_creators_and_an_idle_place::<ProbeIdleElseCentral<Lock>>;
+    explore(name, model().preemptions(2), body);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
                 format!(
                     "{} ({} thousand threads a second)",
                     fallen.peak,
-                    significant(1e3 * fallen.rate)
+                    significant(1e6 * fallen.rate)
                 ),
             ),
             Comparison::new("processors at half of that rate", "sharp drop-off", half),
@@ -232,7 +232,7 @@ fn load_row(inputs: &Inputs, load: f64) -> Result<Vec<String>, Stop> {
     Ok(vec![
         format!("{}\u{a0}%", 100.0 * load),
         found.peak.to_string(),
-        significant(1e3 * found.rate),
+        significant(1e6 * found.rate),
         found.half.map_or_else(|| LATER.to_owned(), |half| half.to_string()),
         share(local.bus_utilization),
     ])
