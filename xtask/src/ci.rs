@@ -164,6 +164,7 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
             "competitive",
             "lockfree",
             "threadpool",
+            "gang",
             "linearizability",
             "model",
             "simulator",

@@ -1,6 +1,8 @@
 //! Threads: the operating system's on the real machine, the model's under loom, virtual ones in a simulation.
 
 pub use crate::backend::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
+/// Whether the calling thread is unwinding: on every machine it unwinds as the standard library says.
+pub use std::thread::panicking;
 
 /// How many threads can have an [`index`] at the same time.
 ///

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "competitive")]
 pub use stanchion_competitive as competitive;
+#[cfg(feature = "gang")]
+pub use stanchion_gang as gang;
 #[cfg(feature = "linearizability")]
 pub use stanchion_linearizability as linearizability;
 #[cfg(feature = "lockfree")]

@@ -53,10 +53,18 @@ fn contend(threads: usize, rounds: u64) {
     let heap = Mutex::of_type(libc::PTHREAD_MUTEX_DEFAULT);
     let count = AtomicU64::new(0);
     let before = STATIC_COUNT.load(Ordering::Relaxed);
+    let arrived = AtomicU64::new(0);
     on_threads(threads, || {
+        arrived.fetch_add(1, Ordering::Relaxed);
         for round in 0..rounds {
             STATIC_LOCK.with(|| {
                 increment(&STATIC_COUNT);
+                if round == 0 {
+                    // Somebody has to wait, also where threads that come one after the other are done one after the other.
+                    while arrived.load(Ordering::Relaxed) < threads as u64 {
+                        std::thread::yield_now();
+                    }
+                }
                 if round % 16 == 0 {
                     std::thread::sleep(Duration::from_micros(200));
                 }

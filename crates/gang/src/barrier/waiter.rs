@@ -1,0 +1,110 @@
+//! A member of a barrier: its place, and the promise that it will come.
+//!
+//! Why not `wait(&self)` alone, as the standard library has it: most barriers must know who waits, and a member that goes away without a word leaves
+//! the others waiting for ever. Here it cannot: dropping a [`Waiter`] breaks the barrier.
+
+use core::ops::Deref;
+use core::time::Duration;
+
+use machine::clock::Deadline;
+use machine::wait::{Patient, WaitPolicy};
+
+use super::{Barrier, Broken, Crossing};
+
+/// One member of a [`Barrier`], which it reaches through `R`: a reference, or an `Arc`.
+///
+/// Dropped, it breaks the barrier for those who still wait: [`Broken::Panicked`] if its thread is panicking, else [`Broken::Left`]. A phase that has
+/// been crossed stays crossed, so members that drop theirs after the last phase disturb nobody.
+///
+/// ```
+/// use stanchion_gang::{Waiter, barrier::{Barrier, Central}};
+///
+/// let barrier = Central::new(3)?;
+/// std::thread::scope(|scope| {
+///     for mut waiter in Waiter::all(&barrier) {
+///         scope.spawn(move || {
+///             for _ in 0..10 {
+///                 waiter.wait().unwrap();
+///             }
+///         });
+///     }
+/// });
+/// # Ok::<(), stanchion_gang::WrongSize>(())
+/// ```
+#[derive(Debug)]
+pub struct Waiter<R>
+where
+    R: Deref<Target: Barrier>,
+{
+    place: <R::Target as Barrier>::Place,
+    index: usize,
+    barrier: R,
+}
+
+impl<R> Waiter<R>
+where
+    R: Deref<Target: Barrier>,
+{
+    /// All members, in order. To be called once for a barrier: see [`Barrier::place`].
+    #[must_use = "a waiter that is dropped breaks the barrier"]
+    pub fn all(barrier: R) -> Vec<Self>
+    where
+        R: Clone,
+    {
+        let member = |index| Self { place: barrier.place(index), index, barrier: barrier.clone() };
+        (0..barrier.members()).map(member).collect()
+    }
+
+    /// Which member this is.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The barrier.
+    #[must_use]
+    pub fn barrier(&self) -> &R::Target {
+        &self.barrier
+    }
+
+    /// Waits for the others.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] if somebody will not come.
+    pub fn wait(&mut self) -> Result<Crossing, Broken> {
+        self.wait_with(&mut <Patient>::start(), Deadline::NEVER)
+    }
+
+    /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`], also if somebody else will not come.
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Result<Crossing, Broken> {
+        self.wait_with(&mut <Patient>::start(), Deadline::after(timeout))
+    }
+
+    /// Waits as `policy` says, until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`], also if somebody else will not come.
+    pub fn wait_with(
+        &mut self,
+        policy: &mut impl WaitPolicy,
+        deadline: Deadline,
+    ) -> Result<Crossing, Broken> {
+        self.barrier.wait_at(&mut self.place, policy, deadline)
+    }
+}
+
+impl<R> Drop for Waiter<R>
+where
+    R: Deref<Target: Barrier>,
+{
+    fn drop(&mut self) {
+        let why = if machine::thread::panicking() { Broken::Panicked } else { Broken::Left };
+        self.barrier.shatter(why);
+    }
+}

@@ -1,0 +1,90 @@
+//! Slots that have emptied are united.
+//!
+//! The paper's slots were not: what a gang leaves behind stays empty until one comes that fits, and the others wait a slot longer than they need.
+//! Here the emptiest slot is given up if its gangs find room in the others, the largest gang first and each where it fits best, until that is not so.
+//!
+//! # What is guaranteed
+//!
+//! After [`Matrix::unite`] any two used slots have together more members than there are seats. For if two had not, neither would the emptiest slot s
+//! and the emptiest of the others, t. The room of t is then at least what the gangs of s still need, at first and after each of them is placed: in t
+//! it takes from both alike, elsewhere only from what is needed. So the search does not fail, and s is given up.
+//!
+//! It follows that more than half of the seats are taken if two slots are used, and that there are fewer than twice as many slots as any arrangement
+//! needs.
+//!
+//! Gangs that have not begun move for nothing. Those that have keep their seats if these are free in the new slot; otherwise their threads change
+//! processors, and pay for it with their caches.
+
+use core::cmp::Reverse;
+
+use super::{Gang, Matrix, NumberSet, Packing, Place, find};
+
+/// A gang has another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Which.
+    pub gang: Gang,
+    /// Where it was.
+    pub from: Place,
+    /// Where it is.
+    pub to: Place,
+}
+
+impl<D> Matrix<D> {
+    /// Gives up slots whose gangs fit into others, and says which gangs have moved; one that has moved twice is named twice.
+    ///
+    /// The number of used slots falls or stays, and no slot is used that was not. Costs a copy of the lists and a search for each gang of the
+    /// emptiest slot, and as much again for each slot that is given up.
+    pub fn unite(&mut self) -> Vec<Move> {
+        let mut moves = Vec::new();
+        while let Some(targets) = self.without_emptiest() {
+            for (gang, slot) in targets {
+                moves.extend(self.relocate(gang, slot));
+            }
+        }
+        moves
+    }
+
+    /// Where the gangs of the emptiest slot could go, if they can.
+    fn without_emptiest(&self) -> Option<Vec<(Gang, usize)>> {
+        if self.used() < 2 {
+            return None;
+        }
+        let mut lists: Vec<NumberSet> = self.by_room.clone();
+        let list = lists[..self.seats].iter_mut().rev().find(|slots| !slots.is_empty())?;
+        let emptiest = list.last()?;
+        list.remove(emptiest);
+        let mut gangs: Vec<_> = self.slots[emptiest]
+            .gangs
+            .iter()
+            .filter_map(|&gang| Some((gang, self.place(gang)?.seats.len())))
+            .collect();
+        gangs.sort_by_key(|(_, size)| Reverse(*size));
+        let mut targets = Vec::with_capacity(gangs.len());
+        for (gang, size) in gangs {
+            let (room, slot) = find(&lists, size, Packing::BestFit)?;
+            lists[room].remove(slot);
+            lists[room - size].insert(slot);
+            targets.push((gang, slot));
+        }
+        Some(targets)
+    }
+
+    /// Moves a gang to a slot that has room for it.
+    fn relocate(&mut self, gang: Gang, slot: usize) -> Option<Move> {
+        let from = self.place(gang)?;
+        let free = self.slots[slot].free;
+        let keeps = from.seats.is_subset(free);
+        let seats = if keeps { from.seats } else { free.lowest(from.seats.len()) };
+        let to = Place { slot, seats };
+        let pending = self.slots[from.slot].pending.iter().position(|other| *other == gang);
+        if let Some(at) = pending {
+            self.slots[from.slot].pending.remove(at);
+            self.slots[slot].pending.push(gang);
+        }
+        self.stand(gang, from);
+        self.sit(gang, to);
+        self.seated_mut(gang)?.place = to;
+        Some(Move { gang, from, to })
+    }
+}

@@ -1,0 +1,158 @@
+//! A set of small numbers: the seats that a gang has, the slots of a list.
+
+use core::fmt;
+
+const WORDS: usize = 4;
+
+/// A set of numbers below [`NumberSet::BOUND`], a bit each.
+///
+/// ```
+/// use stanchion_gang::matrix::NumberSet;
+///
+/// let seats = NumberSet::below(4).without(NumberSet::below(2));
+/// assert_eq!(seats.iter().collect::<Vec<_>>(), [2, 3]);
+/// assert_eq!(seats.nth(1), Some(3)); // where member 1 of a gang on these seats sits
+/// assert_eq!(seats.rank(3), Some(1));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct NumberSet([u64; WORDS]);
+
+impl NumberSet {
+    /// No number in a set is as large as this.
+    pub const BOUND: usize = WORDS * 64;
+
+    /// Nothing.
+    pub const EMPTY: Self = Self([0; WORDS]);
+
+    /// All numbers below `end`.
+    ///
+    /// # Panics
+    ///
+    /// If `end` is above [`BOUND`](Self::BOUND).
+    #[must_use]
+    pub fn below(end: usize) -> Self {
+        assert!(end <= Self::BOUND, "a set of {end} numbers: it can have {}", Self::BOUND);
+        Self(core::array::from_fn(|word| match end.saturating_sub(word * 64) {
+            0 => 0,
+            some @ 1..64 => (1 << some) - 1,
+            _ => u64::MAX,
+        }))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+
+    /// Whether `number` is in it.
+    #[must_use]
+    pub fn contains(self, number: usize) -> bool {
+        number < Self::BOUND && self.0[number / 64] & (1 << (number % 64)) != 0
+    }
+
+    /// Whether all of it is in `other`.
+    #[must_use]
+    pub fn is_subset(self, other: Self) -> bool {
+        self.without(other).is_empty()
+    }
+
+    /// What is in it or in `other`.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self(core::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    /// What is in it and not in `other`.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(core::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
+    /// The smallest.
+    #[must_use]
+    pub fn first(self) -> Option<usize> {
+        self.first_from(0)
+    }
+
+    /// The smallest that is not below `from`.
+    #[must_use]
+    pub fn first_from(self, from: usize) -> Option<usize> {
+        (from / 64..WORDS).find_map(|word| {
+            let below = if word == from / 64 { (1 << (from % 64)) - 1 } else { 0 };
+            let rest = self.0[word] & !below;
+            (rest != 0).then(|| word * 64 + rest.trailing_zeros() as usize)
+        })
+    }
+
+    /// The largest.
+    #[must_use]
+    pub fn last(self) -> Option<usize> {
+        let word = (0..WORDS).rev().find(|&word| self.0[word] != 0)?;
+        Some(word * 64 + self.0[word].ilog2() as usize)
+    }
+
+    /// The one that has `rank` smaller ones before it.
+    #[must_use]
+    pub fn nth(self, rank: usize) -> Option<usize> {
+        self.iter().nth(rank)
+    }
+
+    /// How many are smaller than `number`, if it is in the set.
+    #[must_use]
+    pub fn rank(self, number: usize) -> Option<usize> {
+        self.contains(number).then(|| self.without(self.without(Self::below(number))).len())
+    }
+
+    /// The `count` smallest, or all.
+    #[must_use]
+    pub fn lowest(self, count: usize) -> Self {
+        self.iter().take(count).collect()
+    }
+
+    /// From the smallest to the largest.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        let mut next = self.first();
+        core::iter::from_fn(move || {
+            let number = next?;
+            next = self.first_from(number + 1);
+            Some(number)
+        })
+    }
+
+    /// Puts `number` in.
+    ///
+    /// # Panics
+    ///
+    /// If it is not below [`BOUND`](Self::BOUND).
+    pub fn insert(&mut self, number: usize) {
+        self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    /// Takes `number` out.
+    pub fn remove(&mut self, number: usize) {
+        if let Some(word) = self.0.get_mut(number / 64) {
+            *word &= !(1 << (number % 64));
+        }
+    }
+}
+
+impl FromIterator<usize> for NumberSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(numbers: I) -> Self {
+        let mut set = Self::EMPTY;
+        numbers.into_iter().for_each(|number| set.insert(number));
+        set
+    }
+}
+
+impl fmt::Debug for NumberSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
