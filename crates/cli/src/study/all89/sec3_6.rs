@@ -23,7 +23,7 @@ use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::fig3_4::{Curves, PROCESSORS};
 use super::threads::grid::Grid;
-use super::threads::{CENTRAL_ELSE_LOCAL, FREE_LIST, IDLE, PAPER, PROBE, READY, real, simulated};
+use super::threads::{CENTRAL_ELSE_LOCAL, FREE_LIST, IDLE, PROBE, READY, real, simulated};
 use crate::units::{nanos, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
