@@ -234,7 +234,7 @@ models! { spins
 }
 
 models! { sleeps
-    blocking: Blocking;
+    blocking_barrier: Blocking;
 }
 
 // Sleeps as `Blocking` does.
