@@ -154,15 +154,14 @@ pub(crate) fn warm(member: &mut Member, plate: &Plate) -> Result<Option<Warm>, E
     let mut share = Share::new(plate, rows(plate.side, member.len(), member.index()));
     let mut change = 0.0;
     for step in 1..=plate.steps {
-        let above = member.shift(share.last(), 1)?;
-        let below = member.shift(share.first(), -1)?;
+        let (above, below) = member.exchange_with_neighbours(share.first(), share.last())?;
         share.hear(above.as_deref(), below.as_deref());
         let mine = share.step();
         if step % EVERY == 0 || step == plate.steps {
             change = member.all_reduce(mine, f64::max)?;
         }
     }
-    let parts = member.gather(0, &share.own())?;
+    let parts = member.gather_lists(0, share.own())?;
     Ok(parts.map(|parts| Warm { cells: parts.concat(), change }))
 }
 

@@ -20,6 +20,7 @@ mod ranks;
 use std::any::Any;
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
 
 pub(crate) use ranks::Ranks;
 
@@ -31,7 +32,9 @@ use crate::member::Member;
 #[non_exhaustive]
 pub enum MpiError {
     /// MPI was initialized before in this process, maybe by an earlier call: it can be done once.
-    #[error("MPI is initialized already in this process: it can be done once, so call `run` once, and nothing else that does it")]
+    #[error(
+        "MPI is initialized already in this process: it can be done once, so call `run` once, and nothing else that does it"
+    )]
     Initialized,
     /// The gang has ended early.
     #[error(transparent)]
@@ -54,10 +57,11 @@ pub enum MpiError {
 /// println!("{sum}");
 /// # Ok::<(), stanchion_gang::mpi::MpiError>(())
 /// ```
-pub fn run<R>(body: impl FnOnce(&mut Member<'_>) -> Result<R, Ended>) -> Result<R, MpiError> {
+pub fn run<R>(body: impl FnOnce(&mut Member) -> Result<R, Ended>) -> Result<R, MpiError> {
     let universe = mpi::initialize().ok_or(MpiError::Initialized)?;
-    let ranks = Ranks::new(universe.world());
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| body(&mut Member::of_ranks(&ranks))));
+    let ranks = Rc::new(Ranks::new(universe.world()));
+    let outcome =
+        panic::catch_unwind(AssertUnwindSafe(|| body(&mut Member::of_ranks(Rc::clone(&ranks)))));
     let member = ranks.index();
     let (ended, result) = match outcome {
         Ok(Ok(result)) => (Ended::Left { member }, Ok(result)),

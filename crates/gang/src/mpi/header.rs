@@ -77,7 +77,8 @@ impl Header {
 
     /// How many values there are.
     pub(super) fn number(&self) -> usize {
-        usize::try_from(self.length).expect("another process of the same program has them in memory")
+        usize::try_from(self.length)
+            .expect("another process of the same program has them in memory")
     }
 
     pub(super) fn bytes(&self) -> [u8; BYTES] {

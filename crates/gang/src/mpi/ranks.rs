@@ -15,6 +15,7 @@ use mpi::{Count, Rank};
 use super::header::{BYTES, Header, SMALL, What, number_of};
 use crate::data::Data;
 use crate::error::Ended;
+use crate::member::Exchanged;
 
 pub(crate) struct Ranks {
     world: SimpleCommunicator,
@@ -118,8 +119,37 @@ impl Ranks {
         self.meet(Header::bare(What::Barrier)).map(drop)
     }
 
+    pub(crate) fn broadcast<T: Data>(&self, root: usize, value: T) -> Result<T, Ended> {
+        Ok(self.values(value)?[root])
+    }
+
+    /// For member `root`, or for all.
+    pub(crate) fn reduce<T: Data>(
+        &self,
+        root: Option<usize>,
+        value: T,
+        op: impl Fn(T, T) -> T,
+    ) -> Result<Option<T>, Ended> {
+        let values = self.values(value)?.into_iter();
+        Ok(self.is_for(root).then(|| values.reduce(op)).flatten())
+    }
+
+    /// For member `root`, or for all.
+    pub(crate) fn gather<T: Data>(
+        &self,
+        root: Option<usize>,
+        value: T,
+    ) -> Result<Option<Vec<T>>, Ended> {
+        let values = self.values(value)?;
+        Ok(self.is_for(root).then_some(values))
+    }
+
+    fn is_for(&self, root: Option<usize>) -> bool {
+        root.is_none_or(|root| root == self.index())
+    }
+
     /// The values of all, by index.
-    pub(crate) fn values<T: Data>(&self, value: T) -> Result<Vec<T>, Ended> {
+    fn values<T: Data>(&self, value: T) -> Result<Vec<T>, Ended> {
         let value = [value];
         let bytes = bytes_of(&value);
         let headers = self.meet(Header::new(What::Value, number_of::<T>(0), 1, bytes))?;
@@ -137,12 +167,12 @@ impl Ranks {
     }
 
     /// The lists of all, by index, for member `root`.
-    pub(crate) fn lists<T: Data>(
+    pub(crate) fn gather_lists<T: Data>(
         &self,
         root: usize,
-        list: &[T],
+        list: Vec<T>,
     ) -> Result<Option<Vec<Vec<T>>>, Ended> {
-        let bytes = bytes_of(list);
+        let bytes = bytes_of(&list);
         let header = Header::new(What::Lists, number_of::<T>(root), list.len(), bytes);
         let numbers: Vec<usize> = self.meet(header)?.iter().map(Header::number).collect();
         let (counts, begins) = laid_out(numbers.iter().map(|number| number * size_of::<T>()));
@@ -165,13 +195,13 @@ impl Ranks {
     }
 
     /// One of the values of member `root`, which gives as many as there are members.
-    pub(crate) fn scatter<T: Data>(&self, root: usize, values: &[T]) -> Result<T, Ended> {
+    pub(crate) fn scatter<T: Data>(&self, root: usize, values: Vec<T>) -> Result<T, Ended> {
         self.meet(Header::new(What::Scatter, number_of::<T>(root), 1, &[]))?;
         let mut mine = vec![0_u8; size_of::<T>()];
         let process = self.process(root);
         if self.index() == root {
-            count(size_of_val(values));
-            process.scatter_into_root(bytes_of(values), &mut mine[..]);
+            count(size_of_val(&values[..]));
+            process.scatter_into_root(bytes_of(&values), &mut mine[..]);
         } else {
             process.scatter_into(&mut mine[..]);
         }
@@ -181,15 +211,19 @@ impl Ranks {
     }
 
     /// Hands `to_previous` to the member before and `to_next` to the one after, and gets what they hand to this one.
-    pub(crate) fn neighbours<T: Data>(
+    pub(crate) fn exchange_with_neighbours<T: Data>(
         &self,
         to_previous: &[T],
         to_next: &[T],
-    ) -> Result<(Option<Vec<T>>, Option<Vec<T>>), Ended> {
+    ) -> Result<Exchanged<T>, Ended> {
         let number = to_previous.len();
         let header = Header::new(What::Neighbours, number_of::<T>(0), number, &[]);
         for (member, other) in self.meet(header)?.iter().enumerate() {
-            assert!(other.number() == number, "member {member} hands over {} values and this one {number}: as many must go to each neighbour", other.number());
+            assert!(
+                other.number() == number,
+                "member {member} hands over {} values and this one {number}: as many must go to each neighbour",
+                other.number()
+            );
         }
         let me = self.index();
         let previous = me.checked_sub(1);
