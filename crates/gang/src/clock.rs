@@ -6,7 +6,8 @@ use std::sync::Arc;
 use machine::thread::{self, JoinHandle};
 
 use crate::executor::Shared;
-use crate::gate::Round;
+use crate::gate::{self, Round};
+use crate::switching::Switching;
 
 pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name("gang-clock".into()).spawn(move || run(&shared))
@@ -14,13 +15,17 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
 
 fn run(shared: &Shared) {
     let gate = &shared.gate;
+    gate::go_before(shared.settings.switching, Switching::CLOCK);
     let mut checked = Round::FIRST;
+    let mut preferred = Vec::new();
     loop {
         gate.clock.listen();
-        if shared.state.lock().is_over() {
+        // No lock: who has it may be waiting for the allocator, and that for the turn of a member that was stopped there.
+        if shared.is_over() {
             return;
         }
         let deadline = gate.tick(shared.settings.grace_ns, &mut checked);
+        gate.prefer(&mut preferred);
         gate.clock.sleep(deadline);
     }
 }

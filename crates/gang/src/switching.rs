@@ -34,7 +34,10 @@ impl Switching {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Cooperative, Self::Signal, Self::Priority];
 
-    /// The priority of the clock, which ends turns: one more than that of those whose turn it is.
+    /// The priority of those who are on.
+    pub(crate) const ON: u8 = 1;
+
+    /// The priority of the clock, which ends their turns.
     pub(crate) const CLOCK: u8 = 2;
 
     /// Whether this system allows it. Tries it, on the calling thread.

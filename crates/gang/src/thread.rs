@@ -12,7 +12,9 @@ use machine::thread::{self, JoinHandle};
 
 use crate::desk::{Desk, Mail, Order};
 use crate::executor::Shared;
+use crate::gate;
 use crate::post::{Pin, Post};
+use crate::switching::Switching;
 
 /// The threads that somebody may have to wait for.
 #[derive(Default)]
@@ -47,22 +49,24 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Arc<Desk>> {
         let (shared, desk) = (shared.clone(), desk.clone());
         builder.spawn(move || work(&shared, &desk))?
     };
-    shared.state.lock().threads.keep(handle);
+    shared.lock().threads.keep(handle);
     Ok(desk)
 }
 
 fn work(shared: &Arc<Shared>, desk: &Arc<Desk>) {
     let mut pin: Option<Pin> = None;
+    gate::go_before(shared.settings.switching, Switching::ON);
     while let Mail::Order(order) = desk.wait() {
         pin = member(shared, desk, order, pin);
     }
 }
 
 /// Is a member of a gang until that member has ended.
-fn member(shared: &Shared, desk: &Arc<Desk>, order: Order, pin: Option<Pin>) -> Option<Pin> {
+fn member(shared: &Arc<Shared>, desk: &Arc<Desk>, order: Order, pin: Option<Pin>) -> Option<Pin> {
     let Order { gang, name, executor, index, berths } = order;
     let team = gang.team().clone();
     let post = Rc::new(Post::new(executor.clone(), index, berths, pin));
+    let reached = gate::reach(shared, post.berth());
     let pin = post.during(|post| {
         // SAFETY: once, for this member.
         unsafe { gang.run(index, post) };
@@ -70,6 +74,9 @@ fn member(shared: &Shared, desk: &Arc<Desk>, order: Order, pin: Option<Pin>) -> 
         let _ = panic::catch_unwind(AssertUnwindSafe(|| drop(gang)));
         post.retire();
     });
+    // Before the berth is another's.
+    drop(reached);
+    gate::go_before(shared.settings.switching, Switching::ON);
     if shared.complete(&team, name, desk) {
         team.set_done();
     }

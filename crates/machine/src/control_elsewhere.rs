@@ -41,6 +41,10 @@ pub(crate) fn can_prefer(_level: u8) -> Result<(), Refused> {
     Err(Refused::Unsupported { os: OS })
 }
 
+pub(crate) fn prefer(_preference: Preference) -> bool {
+    false
+}
+
 pub(crate) fn defer() {}
 
 pub(crate) fn undefer() {}
