@@ -6,8 +6,7 @@ use std::sync::Arc;
 use machine::thread::{self, JoinHandle};
 
 use crate::executor::Shared;
-use crate::gate::{self, Round};
-use crate::switching::Switching;
+use crate::gate::Round;
 
 pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name("gang-clock".into()).spawn(move || run(&shared))
@@ -15,7 +14,7 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
 
 fn run(shared: &Shared) {
     let gate = &shared.gate;
-    gate::go_before(shared.settings.switching, Switching::CLOCK);
+    gate.force().begin_clock();
     let mut checked = Round::FIRST;
     let mut preferred = Vec::new();
     loop {

@@ -48,13 +48,15 @@ use machine::control::{self, Place};
 use machine::park;
 use machine::topology::CachePadded;
 
-use crate::switching::Switching;
-
+// By their paths, so that loom's models can take this file by its own.
+#[path = "gate/force.rs"]
 mod force;
+#[path = "gate/rotation.rs"]
 mod rotation;
+#[path = "gate/round.rs"]
 mod round;
 
-pub(crate) use force::{go_before, reach};
+pub(crate) use force::Force;
 pub(crate) use rotation::{Count, Counts};
 pub(crate) use round::Round;
 
@@ -130,7 +132,7 @@ pub(crate) struct Gate {
     /// One more than the last slot that is used.
     last: AtomicU32,
     pub(crate) clock: CachePadded<Bell>,
-    switching: Switching,
+    force: Force,
     pub(crate) counts: Counts,
     begin: Ticks,
     quantum: u64,
@@ -138,7 +140,7 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// A gate for so many seats and slots, whose slots last `quantum` nanoseconds.
-    pub(crate) fn new(seats: usize, slots: usize, quantum: u64, switching: Switching) -> Self {
+    pub(crate) fn new(seats: usize, slots: usize, quantum: u64) -> Self {
         let berth = |_| {
             CachePadded::new(Berth {
                 bell: Bell::new(),
@@ -158,7 +160,7 @@ impl Gate {
             berths: (0..seats * slots).map(berth).collect(),
             last: AtomicU32::fresh(0),
             clock: CachePadded::new(Bell::new()),
-            switching,
+            force: Force::None,
             counts: Counts::new(),
             begin: now(),
             quantum,

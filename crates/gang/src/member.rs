@@ -29,8 +29,7 @@ pub struct Member {
 
 impl Member {
     pub(crate) fn new(index: usize, team: Arc<Team>, post: Rc<Post>) -> Self {
-        let place = team.barrier.place(index);
-        Self { index, team, post, phase: 0, place }
+        Self { index, phase: 0, place: team.barrier.place(index), team, post }
     }
 
     /// Which member this is, from 0.

@@ -16,7 +16,7 @@
 //! all: two counts that are read one after the other may look equal and never have been.
 //!
 //! ```text
-//! state    | went on | over | closed | serving | resting |      the counts have 16 bits each where words have 64, else 8
+//! state    | went on | over | closed | serving | resting |      the counts have 17 bits each where words have 64, else 9
 //! ```
 //!
 //! # Invariants
@@ -39,16 +39,17 @@
 //! | `declare` | Release | the Acquire of `go_on`: what is taken after that was not missing when `declare` was called. Loads before a store: no model shows it |
 //! | all others | Relaxed | the order of the one word |
 //!
-//! `went on` wraps, after 2^30 times with words of 64 bits, after 2^14 with 32: who looks would have to see exactly so many pass.
+//! `went on` wraps, after 2^28 times with words of 64 bits, after 2^12 with 32: who looks would have to see exactly so many pass.
 
 use core::fmt;
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 
-const BITS: u32 = usize::BITS / 4;
+/// For twice as many threads as a pool can have: one that leaves a pool and is to begin again is counted twice for a moment.
+const BITS: u32 = usize::BITS / 4 + 1;
 const RESTING: usize = 1;
 const SERVING: usize = 1 << BITS;
-const COUNT: usize = (1 << BITS) - 1;
+pub(crate) const COUNT: usize = (1 << BITS) - 1;
 const CLOSED: usize = 1 << (2 * BITS);
 const OVER: usize = CLOSED << 1;
 const WENT_ON: usize = OVER << 1;

@@ -29,11 +29,12 @@ use machine::atomic::Ordering;
 use machine::bomb::AbortOnUnwind;
 use machine::{presence, topology};
 
+use crate::closing;
 use crate::common::{Common, LEAVE, SERVE, UNSEEN};
 use crate::control_block::Task;
 use crate::job::{self, Fate};
 use crate::metrics::{Metrics, WorkerMetrics};
-use crate::sleeping::Looks;
+use crate::sleeping::{Looks, MOST_WORKERS};
 use crate::strategy::{Place, Strategy, Told};
 use crate::worker::Worker;
 
@@ -51,6 +52,8 @@ pub(crate) enum Order {
 /// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some
 /// looks.
 const LAST_LOOKS: u32 = 16;
+
+const _: () = assert!(2 * MOST_WORKERS <= closing::COUNT, "see `closing.rs`");
 
 /// A registry to whoever does not know its strategy.
 pub(crate) trait Core: Send + Sync {

@@ -18,64 +18,77 @@
 //! atomics, reads the clock, makes the system calls of [`park`](machine::park), and sends signals. Where the gate itself, or one who has the executor's
 //! lock, must not be interrupted, it says `control::defer`.
 
-use std::sync::Arc;
-
 use machine::atomic::Ordering;
-use machine::control::{self, Interrupted, Place, Preference};
+use machine::control::{self, Place, Preference};
 
 use super::{Gate, named};
-use crate::executor::Shared;
-use crate::switching::Switching;
 
-/// How a member's thread is reached.
-pub(crate) struct Reach {
-    shared: Arc<Shared>,
-    berth: usize,
+/// What makes a member leave that does not look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Force {
+    /// Nothing.
+    None,
+    /// It is interrupted.
+    Interrupt,
+    /// Those that come are preferred.
+    Prefer,
 }
 
-// SAFETY: see the head of the file.
-unsafe impl Interrupted for Reach {
-    fn place(&self) -> &Place {
-        &self.shared.gate.berths[self.berth].place
+impl Force {
+    /// The priority of those who are on.
+    const ON: u8 = 1;
+
+    /// The priority of the clock, which ends their turns.
+    pub(crate) const CLOCK: u8 = 2;
+
+    /// The calling thread is the clock's.
+    pub(crate) fn begin_clock(self) {
+        self.go_before(Self::CLOCK);
     }
 
-    fn interrupted(&self) {
-        self.shared.gate.interrupted(self.berth);
+    /// The calling thread is a member's, of this gang or the next.
+    ///
+    /// It goes before what is not the executor's also between two gangs, when it sleeps: if it began as an ordinary thread, it would have to wait for
+    /// those that wait for it.
+    pub(crate) fn begin_member(self) {
+        self.go_before(Self::ON);
     }
-}
 
-/// Lets the calling thread, which is about to be the member at that berth, be taken off as the executor does.
-pub(crate) fn reach(shared: &Arc<Shared>, berth: usize) -> Option<control::Allowed> {
-    if shared.gate.switching == Switching::Cooperative {
-        return None;
-    }
-    // Refused only if the thread is ending, or memory for its handler is: then it is taken off where it looks.
-    control::allow(Arc::new(Reach { shared: shared.clone(), berth })).ok()
-}
-
-/// The calling thread is one of the executor's: it goes before what is not.
-///
-/// Those of members do so also between two gangs, when they sleep: one that begins as an ordinary thread would have to wait for those that it is to wake.
-pub(crate) fn go_before(switching: Switching, level: u8) {
-    if switching == Switching::Priority {
-        control::prefer(Preference::Before(level));
+    fn go_before(self, level: u8) {
+        if self == Self::Prefer {
+            control::prefer(Preference::Before(level));
+        }
     }
 }
 
 impl Gate {
+    /// The same gate, which makes members leave so.
+    pub(crate) fn forcing(self, force: Force) -> Self {
+        Self { force, ..self }
+    }
+
+    pub(crate) fn force(&self) -> Force {
+        self.force
+    }
+
+    /// Where the thread of the member at that berth is found.
+    pub(crate) fn place(&self, berth: usize) -> &Place {
+        &self.berths[berth].place
+    }
+
     /// The berth is not on any more, and has its seat: it is to leave.
     pub(super) fn hurry(&self, berth: usize) {
-        match self.switching {
-            Switching::Cooperative => {}
-            Switching::Signal => {
+        match self.force {
+            Force::None => {}
+            Force::Interrupt => {
                 self.berths[berth].place.interrupt();
             }
-            Switching::Priority => self.clock.ring(),
+            Force::Prefer => self.clock.ring(),
         }
     }
 
     /// The thread at this berth has been interrupted: it goes through the gate, unless it takes no part. Async-signal-safe.
-    fn interrupted(&self, berth: usize) {
+    pub(crate) fn interrupted(&self, berth: usize) {
         if self.is_active(berth) {
             self.pass(berth);
         }
@@ -83,12 +96,12 @@ impl Gate {
 
     /// The calling member has its seat, and is about to look whether it is still on.
     pub(super) fn settle(&self) {
-        go_before(self.switching, Switching::ON);
+        self.force.begin_member();
     }
 
     /// Puts those behind the others who are not on any more, and those before who are. The clock's; `preferred` is what it has done before, by seat.
     pub(crate) fn prefer(&self, preferred: &mut Vec<Option<usize>>) {
-        if self.switching != Switching::Priority {
+        if self.force != Force::Prefer {
             return;
         }
         preferred.resize(self.seats(), None);
@@ -110,7 +123,7 @@ impl Gate {
                     );
                 }
                 if let Some(berth) = now {
-                    self.berths[berth].place.prefer(Preference::Before(Switching::ON));
+                    self.berths[berth].place.prefer(Preference::Before(Force::ON));
                     self.berths[berth].bell.ring();
                 }
                 *before = now;

@@ -7,6 +7,8 @@
 //! | --- | --- | --- |
 //! | `pool_is_closed_beside_a_task_bounded` | one worker, who closes | the worker is told to leave, does not see why, and leaves the task behind |
 //! | `pool_a_scope_from_outside_bounded` | one worker, who waits | the scope is left too soon; what its tasks did is not seen |
+//! | `pool_a_scope_on_a_worker_bounded` | a worker that runs its scope's tasks itself, a spare that finds their vouchers afterwards | one runs twice, or never |
+//! | `pool_a_scope_with_help_bounded` | the same, and the spare comes first | the scope is left too soon; what its tasks did is not seen |
 //! | `pool_a_broadcast_bounded` | one worker, who waits | the same |
 //! | `pool_becomes_smaller_bounded` | two workers, who resizes and closes | a task is left behind by who leaves |
 //! | `pool_a_fork_is_taken_back_bounded` | a worker, a spare that finds the ticket afterwards | it runs the fork again, whose frame is gone |
@@ -85,6 +87,35 @@ fn pool_a_scope_from_outside_bounded() {
         assert_eq!(parts.each_ref().map(Part::read), [3, 4]);
         pool.shutdown();
     });
+}
+
+/// A scope on a worker that runs nothing else while it waits. Its body blocks after it has created a task, and does `body` there. Returns who ran the task.
+fn scope(body: fn()) -> usize {
+    let part = Arc::new(Part::new());
+    let pool = pool(1, 1);
+    {
+        let part = part.clone();
+        pool.spawn(move || {
+            let inner = Part::new();
+            stanchion_threadpool_loom::scope(|scope| {
+                scope.spawn(|_| inner.write(1 + current_thread_index().unwrap()));
+                blocking(body);
+            });
+            part.write(inner.read());
+        });
+    }
+    pool.shutdown();
+    part.read().checked_sub(1).expect("the task has run")
+}
+
+#[test]
+fn pool_a_scope_on_a_worker_bounded() {
+    explore("pool_a_scope_on_a_worker_bounded", 0, || assert_eq!(scope(|| ()), 0));
+}
+
+#[test]
+fn pool_a_scope_with_help_bounded() {
+    explore("pool_a_scope_with_help_bounded", 0, || assert_eq!(scope(pass), 1));
 }
 
 #[test]
