@@ -148,8 +148,8 @@ impl GangExecutor {
 
     pub(crate) fn start(settings: Settings, matrix: Matrix<()>) -> Result<Self, BuildError> {
         let quantum = u64::try_from(settings.quantum.as_nanos()).unwrap_or(u64::MAX);
-        let gate = Gate::new(settings.seats, settings.slots, quantum)
-            .forcing(settings.switching.force());
+        let gate =
+            Gate::new(settings.seats, settings.slots, quantum).forcing(settings.switching.force());
         let free = (0..gate.berths()).rev().collect();
         let state = State {
             matrix,

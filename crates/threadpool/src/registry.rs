@@ -216,7 +216,7 @@ impl<S: Strategy> Registry<S> {
             let orders = common.orders(worker);
             if orders != 0 {
                 common.run_mail(worker);
-                // Closed first: who was told to leave by that is no more to leave than the others.
+                // In this order: who is told to leave because the pool is closed sees that it is, and stays until all is over.
                 if orders & LEAVE != 0 && !common.is_closed() && common.may_leave(worker) {
                     break Served::Dismissed;
                 }
