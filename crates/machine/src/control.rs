@@ -26,7 +26,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::backend::control as backend;
-use crate::sync::Arc;
+use std::sync::Arc;
 
 /// What an interrupted thread does in between.
 ///

@@ -1,7 +1,7 @@
 //! Machines on which nobody controls another thread.
 
 use crate::control::{Interrupted, Preference, Refused};
-use crate::sync::Arc;
+use std::sync::Arc;
 
 const OS: &str = if cfg!(stanchion_loom) {
     "loom"
