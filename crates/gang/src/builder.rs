@@ -152,6 +152,11 @@ impl GangExecutorBuilder {
         let spin = self.spin.unwrap_or(if crowded { CROWDED_SPIN } else { SPIN });
         let grace = self.grace.unwrap_or(GRACE.min(self.quantum / 10)).min(self.quantum);
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (switching, refused) = match self.switching.probe() {
+            Ok(()) => (self.switching, None),
+            Err(refused) => (Switching::Cooperative, Some(refused)),
+        };
+        let pin = self.pin || switching == Switching::Priority;
         let settings = Settings {
             seats,
             slots: self.slots,
@@ -159,9 +164,9 @@ impl GangExecutorBuilder {
             quantum: self.quantum,
             grace_ns: nanos(grace),
             spin_ns: nanos(spin),
-            // The one that needs nothing of the system.
-            switching: Switching::Cooperative,
-            processors: if self.pin { processors } else { Vec::new() },
+            switching,
+            refused,
+            processors: if pin { processors } else { Vec::new() },
             stack_size: self.stack_size,
         };
         GangExecutor::start(settings, matrix)
