@@ -4,7 +4,8 @@
 //! | --- | --- | --- |
 //! | `gate_handed_over_bounded` | a member that ends, one of the next slot | a wake-up is lost between leaving, turning and sleeping; a race on the seat |
 //! | `gate_retire_and_resume_bounded` | two members of two slots, each blocked for a while | both find the other's slot on, or nobody's: one never comes back |
-//! | `gate_turned_bounded` | two members of two slots, the clock | who looks leaves and is not woken again; the next is not woken |
+//! | `gate_turned_bounded` | a member that ends its turn itself, one of the next slot | who looks leaves and is not woken again; the next is not woken |
+//! | `gate_turned_by_the_clock_bounded` | two members of two slots, the clock | the same, while either comes or goes |
 //! | `gate_put_out_bounded` | one that does not look, one of the next slot, the clock | the next never gets the seat |
 //! | `gate_moved_bounded` | a member, and who gives it another seat | it waits at the old seat; it takes both |
 //! | `gate_given_up_bounded` | two members on one seat each, whose slots are united | one is not told of its new seat |
@@ -84,7 +85,7 @@ fn in_thread(room: &Arc<Room>, body: impl FnOnce(&Room) + 'static) -> thread::Jo
 
 #[test]
 fn gate_handed_over_bounded() {
-    explore("gate_handed_over_bounded", Model::new().preemptions(2).choices(1), || {
+    explore("gate_handed_over_bounded", Model::new().preemptions(3).choices(1), || {
         let room = Room::new(&[[Some(0)], [Some(1)]]);
         let next = in_thread(&room, |room| {
             room.pass(1);
@@ -121,12 +122,29 @@ fn gate_turned_bounded() {
             room.pass(1);
             room.gate.retire(1);
         });
-        let clock = in_thread(&room, |room| room.gate.turn_over(room.gate.round()));
+        let round = room.pass(0);
+        room.gate.turn_over(round);
         room.pass(0);
-        room.pass(0);
-        room.gate.retire(0);
         next.join().expect("no panic");
-        clock.join().expect("no panic");
+    });
+}
+
+#[test]
+fn gate_turned_by_the_clock_bounded() {
+    explore("gate_turned_by_the_clock_bounded", Model::new().preemptions(1).choices(1), || {
+        let room = Room::new(&[[Some(0)], [Some(1)]]);
+        let next = in_thread(&room, |room| {
+            room.pass(1);
+            room.gate.retire(1);
+        });
+        let member = in_thread(&room, |room| {
+            room.pass(0);
+            room.pass(0);
+            room.gate.retire(0);
+        });
+        room.gate.turn_over(room.gate.round());
+        next.join().expect("no panic");
+        member.join().expect("no panic");
     });
 }
 
@@ -151,14 +169,13 @@ fn gate_moved_bounded() {
     explore("gate_moved_bounded", Model::new().preemptions(2).choices(1), || {
         let room = Room::new(&[[Some(0), None]]);
         let member = in_thread(&room, |room| {
-            room.gate.pass(0);
-            room.gate.pass(0);
-            room.gate.retire(0);
+            let _ = room.pass(0);
         });
         room.gate.move_to(0, 1);
         publish(&room.gate, &[[None, Some(0)]]);
         member.join().expect("no panic");
-        assert_eq!((room.gate.holder(0), room.gate.holder(1)), (None, None));
+        room.pass(0);
+        assert_eq!((room.gate.holder(0), room.gate.holder(1)), (None, Some(0)));
     });
 }
 
@@ -167,17 +184,13 @@ fn gate_given_up_bounded() {
     explore("gate_given_up_bounded", Model::new().preemptions(2).choices(1), || {
         let room = Room::new(&[[Some(0), None], [Some(1), None]]);
         let other = in_thread(&room, |room| {
-            room.pass(1);
-            room.gate.retire(1);
+            let _ = room.pass(1);
         });
-        let first = in_thread(&room, |room| {
-            room.pass(0);
-        });
+        room.pass(0);
         // Slot 1 is given up: its member sits beside the other from now on, which stays until the end.
         room.gate.move_to(1, 1);
         publish(&room.gate, &[[Some(0), Some(1)]]);
         other.join().expect("no panic");
-        first.join().expect("no panic");
     });
 }
 
