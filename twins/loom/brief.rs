@@ -1,7 +1,7 @@
 //! Models of which every run of CI explores a part, and `cargo xtask loom --whole` all.
 //!
-//! Why not always all: these models, fewer than twenty of five hundred, took a third of the processor time of all. Each says both bounds; every ordering that
-//! WEAKEN.md says one of them needs, the brief one misses too. `twins/loom/explored.txt` has the numbers of the brief runs.
+//! Why not always all: these models, fewer than twenty of five hundred, took a third of the processor time of all. Each says both bounds; every
+//! ordering that WEAKEN.md says one of them needs, the brief one misses too. `twins/loom/explored.txt` has the numbers of the brief runs.
 
 use machine::Model;
 
