@@ -3,6 +3,7 @@
 //! | file | barrier | members wait by |
 //! | --- | --- | --- |
 //! | `central.rs` | [`Central`] | watching one word |
+//! | `bit_mask.rs` | [`BitMask`] | watching a verdict, while a mask tells who is missing |
 //!
 //! What they share is here: the trait, who waits ([`Waiter`]), and how a barrier ends before its time ([`Broken`]).
 //!
@@ -12,19 +13,25 @@
 //! 2. Who was in a phase that has been crossed gets [`Crossing`], whatever happens to the barrier afterwards.
 //! 3. Broken is for good.
 
+mod arrivals;
+mod bit_mask;
 mod central;
+mod verdict;
 mod waiter;
+#[cfg(test)]
+mod wrap;
 
 use core::fmt;
 
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
+pub use bit_mask::{BitMask, BitMaskPlace};
 pub use central::Central;
 pub use waiter::Waiter;
 
-/// The most members a barrier can have: more than there can be threads with a [`machine::thread::index`].
-pub const MOST_MEMBERS: usize = (1 << 15) - 1;
+/// The most members a barrier can have: as many as there can be threads with a [`machine::thread::index`].
+pub const MOST_MEMBERS: usize = machine::thread::INDICES;
 
 /// A barrier for a number of members that is given when it is made.
 ///

@@ -28,6 +28,8 @@ pub mod atomic;
 pub mod bomb;
 pub mod cell;
 pub mod clock;
+#[cfg(feature = "std")]
+pub mod control;
 mod data;
 pub mod hint;
 mod model;

@@ -3,6 +3,7 @@
 pub mod competitive;
 pub mod contention;
 mod estimate;
+pub mod gang;
 pub mod mva;
 mod random;
 pub mod scan;

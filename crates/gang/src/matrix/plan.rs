@@ -9,8 +9,8 @@
 //! ```
 //!
 //! An alternate keeps its seats, so its threads keep their processors. Whole gangs first, from the slot whose turn is next onwards: each slot's gangs
-//! come first in the slot before theirs. Fragments are members that run without the rest of their gang, which then cannot count on it: they help gangs
-//! that seldom wait, and waste the seat with those that wait often. So nobody gets them unasked.
+//! come first in the slot before theirs. Fragments are members that run without the rest of their gang, which then cannot count on it: they help
+//! gangs that seldom wait, and waste the seat with those that wait often. So nobody gets them unasked.
 //!
 //! Source: Ousterhout 1982, section 3.1 (alternate selection); Feitelson and Rudolph, "Distributed Hierarchical Control for Parallel Processing",
 //! IEEE Computer 23(5), 1990, for what slots that are not filled lose.
@@ -65,8 +65,8 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// The share of seat-time that is lost because nobody sits there, from 0 to 1, when all slots are on for equally long. The paper's section 1 gives
-    /// 25 % under reasonable conditions.
+    /// The share of seat-time that is lost because nobody sits there, from 0 to 1, when all slots are on for equally long. The paper gives 25 %
+    /// under reasonable conditions (section 1).
     #[must_use]
     pub fn lost(self) -> f64 {
         let taken = self.home + self.alternate + self.fragment;

@@ -18,6 +18,9 @@ pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]
 pub(crate) mod clock;
+#[cfg(feature = "std")]
+#[path = "../control_elsewhere.rs"]
+pub(crate) mod control;
 pub(crate) mod data;
 pub(crate) mod model;
 pub(crate) mod park;

@@ -5,6 +5,8 @@ pub(crate) mod atomic;
 pub(crate) mod cell;
 #[cfg(feature = "std")]
 pub(crate) mod clock;
+#[cfg(feature = "std")]
+pub(crate) mod control;
 pub(crate) mod data;
 #[cfg(feature = "std")]
 pub(crate) mod kernel;
@@ -18,6 +20,8 @@ pub(crate) mod preemption;
 #[cfg(feature = "std")]
 pub(crate) mod presence;
 pub(crate) mod private;
+#[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+mod signal;
 #[cfg(feature = "std")]
 pub(crate) mod switches;
 #[cfg(feature = "std")]

@@ -1,0 +1,138 @@
+//! The word that decides of a phase: crossed or broken. For barriers that count somewhere else.
+//!
+//! ```text
+//! word     phase (30 bits) | reason (2 bits)
+//!
+//! from          to                who                     meaning
+//! (p, whole)    (p+1, whole)      one member              all have come: phase p is crossed
+//! (p, whole)    (p, reason)       anybody, once           phase p is broken, and all after it
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. A phase is crossed or broken: both are an exchange of the same value.
+//! 2. While a member waits in phase p, the phase is p or p + 1, since the next cannot be crossed without it. So 30 bits of it are enough.
+//!
+//! # Orderings
+//!
+//! Crossing is Release: who does it has acquired what all members released when they came, and passes it on. A waiter's look is Acquire. Breaking
+//! publishes nothing.
+
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::clock::Deadline;
+use machine::topology::CachePadded;
+use machine::wait::{WaitPolicy, wait_until_deadline};
+
+use super::{Broken, REASON_BITS};
+
+/// The number of a phase, as it stands in the word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Phase(u32);
+
+const ONE: u32 = 1 << REASON_BITS;
+
+impl Phase {
+    pub(super) const FIRST: Self = Self(0);
+    /// The last before the number wraps around: for tests.
+    #[cfg(test)]
+    pub(super) const LAST: Self = Self(!(ONE - 1));
+
+    /// The one after it.
+    #[inline]
+    pub(super) fn next(self) -> Self {
+        Self(self.0.wrapping_add(ONE))
+    }
+
+    /// Whether its number is odd: it alternates from phase to phase, across the wrap as well.
+    #[inline]
+    pub(super) fn is_odd(self) -> bool {
+        self.0 & ONE != 0
+    }
+
+    /// What became of the phase, as a word that is not the phase's own tells.
+    #[inline]
+    fn outcome(self, word: u32) -> Result<(), Broken> {
+        match Broken::in_word(word) {
+            Some(why) if Self::of(word) == self => Err(why),
+            _ => Ok(()),
+        }
+    }
+
+    fn of(word: u32) -> Self {
+        Self(word & !(ONE - 1))
+    }
+}
+
+/// The word.
+pub(super) struct Verdict(CachePadded<AtomicU32>);
+
+impl Verdict {
+    /// Before `phase`.
+    pub(super) fn before(phase: Phase) -> Self {
+        Self(CachePadded::new(AtomicU32::fresh(phase.0)))
+    }
+
+    /// The phase that is going on, or the one that broke: a hint.
+    pub(super) fn phase(&self) -> Phase {
+        // Relaxed: a hint.
+        Phase::of(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Whether a phase is broken, and why. What the caller itself has seen it does not miss; what it has not, it may.
+    #[inline]
+    pub(super) fn broken(&self) -> Option<Broken> {
+        // Relaxed: that a barrier is broken publishes nothing.
+        Broken::in_word(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Crosses the phase for all, unless it is broken. By one member, when all have come.
+    #[inline]
+    pub(super) fn cross(&self, phase: Phase) -> Result<(), Broken> {
+        // Release: pairs with the Acquire of `wait`.
+        let crossed =
+            self.0.compare_exchange(phase.0, phase.next().0, Ordering::Release, Ordering::Relaxed);
+        match crossed {
+            Ok(_) => Ok(()),
+            Err(word) => phase.outcome(word),
+        }
+    }
+
+    /// Waits for the verdict; `None` if there is none at `deadline`.
+    #[inline]
+    pub(super) fn wait(
+        &self,
+        phase: Phase,
+        policy: &mut impl WaitPolicy,
+        deadline: Deadline,
+    ) -> Option<Result<(), Broken>> {
+        // Acquire: pairs with the Release of `cross`.
+        let seen = wait_until_deadline(
+            &*self.0,
+            Ordering::Acquire,
+            |word| word != phase.0,
+            policy,
+            deadline,
+        );
+        seen.map(|word| phase.outcome(word))
+    }
+
+    /// Breaks the phase, unless there is a verdict: what that is.
+    #[cold]
+    pub(super) fn give_up(&self, phase: Phase) -> Result<(), Broken> {
+        let broken = phase.0 | Broken::TimedOut as u32;
+        // Relaxed: that a barrier is broken publishes nothing. Acquire: as in `wait`, if the phase is crossed after all.
+        match self.0.compare_exchange(phase.0, broken, Ordering::Relaxed, Ordering::Acquire) {
+            Ok(_) => Err(Broken::TimedOut),
+            Err(word) => phase.outcome(word),
+        }
+    }
+
+    /// Breaks the phase that is going on; whether nobody had broken one before.
+    pub(super) fn shatter(&self, why: Broken) -> bool {
+        // Relaxed: that a barrier is broken publishes nothing.
+        let broken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
+            Broken::in_word(word).is_none().then_some(word | why as u32)
+        });
+        broken.is_ok()
+    }
+}

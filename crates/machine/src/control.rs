@@ -1,0 +1,214 @@
+//! What one thread may do to another that allows it: interrupt it, and change its priority.
+//!
+//! A scheduler inside a program gets its threads off their processors by asking: they look at a word, and leave. One that does not look needs more. A
+//! thread that calls [`allow`] hands out a [`Control`], by which others make it run a function in between, wherever it is, or have the system
+//! prefer it to others.
+//!
+//! | machine | [`interrupt`](Control::interrupt) | [`prefer`](Control::prefer) |
+//! | --- | --- | --- |
+//! | real, Linux of 64 bits | a real-time signal to the one thread, a few µs; its handler runs the function | `SCHED_FIFO`, where the user may (`RLIMIT_RTPRIO`, `CAP_SYS_NICE`) |
+//! | else | refused | refused |
+//!
+//! # Deferral
+//!
+//! Code that must not be interrupted, because it holds a lock that the function's work waits for, says [`defer`]: an interruption that arrives
+//! then is carried out when the last [`Deferred`] of the thread is dropped. It costs two writes to a thread-local count.
+//!
+//! # Life and death
+//!
+//! Numbers of threads are given out again by the system, even to other programs. So a control holds on to its thread while it acts on it: who gives up
+//! its [`Allowed`] waits for the few µs that takes, and afterwards nothing is sent to that number.
+//!
+//! An interrupted system call is begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. The signal is one
+//! that nobody handles or ignores when it is chosen. Its handler stays for good, because a signal may be under way.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::backend::control as backend;
+use crate::sync::Arc;
+
+/// What an interrupted thread does in between.
+///
+/// # Safety
+///
+/// `interrupted` runs in a signal handler, between any two instructions of the thread that do not stand in a [`Deferred`] section: while it holds any
+/// lock, the allocator's among them. So it does not allocate or free, takes no lock, does not panic, and initialises no thread-local. Atomics,
+/// [`park`](crate::park) and what this thread has used before it called [`allow`] are at its disposal.
+pub unsafe trait Interrupted: Send + Sync + 'static {
+    /// Somebody has called [`Control::interrupt`], or nobody has: an interruption can be late.
+    fn interrupted(&self);
+}
+
+/// How the system chooses between threads that want one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Preference {
+    /// As the system does for all, by shares.
+    Ordinary,
+    /// Before all ordinary threads, and before those with a smaller number, from 1 to 99, until it sleeps. On Linux such threads together leave a
+    /// twentieth of each second to others (`kernel.sched_rt_runtime_us`).
+    Before(u8),
+}
+
+/// Lets others control the calling thread, until the guard is dropped or the thread ends.
+///
+/// # Errors
+///
+/// [`Refused::Unsupported`] where threads cannot be controlled, [`Refused::Already`] if the thread allows it to somebody, or is ending.
+///
+/// ```
+/// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
+/// use stanchion_machine::control::{self, Interrupted};
+///
+/// struct Count(AtomicU32);
+/// // SAFETY: adds to a number.
+/// unsafe impl Interrupted for Count {
+///     fn interrupted(&self) {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///     }
+/// }
+///
+/// if control::can_interrupt().is_ok() {
+///     let count = Arc::new(Count(AtomicU32::new(0)));
+///     let allowed = control::allow(count.clone())?;
+///     allowed.control().interrupt();
+///     assert_eq!(count.0.load(Ordering::Relaxed), 1, "the thread that calls is interrupted at once");
+/// }
+/// # Ok::<(), control::Refused>(())
+/// ```
+pub fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refused> {
+    backend::allow(interrupted).map(|allowed| Allowed { allowed, not_send: PhantomData })
+}
+
+/// Whether threads can be interrupted here; if so, the signal is chosen and its handler in place from now on.
+///
+/// # Errors
+///
+/// [`Refused`] and what would mend it.
+pub fn can_interrupt() -> Result<(), Refused> {
+    backend::can_interrupt()
+}
+
+/// Whether this process may prefer threads by `Preference::Before(level)`. Tries it, on the calling thread, which is as before afterwards.
+///
+/// # Errors
+///
+/// [`Refused`] and what would mend it.
+pub fn can_prefer(level: u8) -> Result<(), Refused> {
+    if !(1..=99).contains(&level) {
+        return Err(Refused::NoLevel { level });
+    }
+    backend::can_prefer(level)
+}
+
+/// Puts interruptions of the calling thread off until the guard is dropped. Guards nest.
+#[inline]
+#[must_use = "interruptions are carried out again when this is dropped"]
+pub fn defer() -> Deferred {
+    backend::defer();
+    Deferred { not_send: PhantomData }
+}
+
+/// The calling thread is not interrupted. Not `Send`: it is about this thread.
+#[derive(Debug)]
+pub struct Deferred {
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Deferred {
+    #[inline]
+    fn drop(&mut self) {
+        backend::undefer();
+    }
+}
+
+/// The calling thread can be controlled; dropping this ends it. Not `Send`: it is about this thread.
+#[derive(Debug)]
+#[must_use = "the thread cannot be controlled any more when this is dropped"]
+pub struct Allowed {
+    allowed: backend::Allowed,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Allowed {
+    /// What others control this thread by.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control(self.allowed.control())
+    }
+}
+
+/// Controls a thread, for as long as it allows it: afterwards nothing happens.
+#[derive(Clone)]
+pub struct Control(backend::Control);
+
+impl Control {
+    /// Makes the thread do what it has said in [`allow`], soon; says whether that is so. At most one interruption is under way to a thread.
+    ///
+    /// Costs a system call. Neither allocates nor waits; who calls it should [`defer`], for the thread cannot leave meanwhile.
+    pub fn interrupt(&self) -> bool {
+        self.0.interrupt()
+    }
+
+    /// Has the system choose the thread so; says whether it does. Threads that it starts are ordinary ones.
+    ///
+    /// Costs a system call. Neither allocates nor waits; who calls it should [`defer`], for the thread cannot leave meanwhile.
+    pub fn prefer(&self, preference: Preference) -> bool {
+        self.0.prefer(preference)
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Control").field(&self.0).finish()
+    }
+}
+
+/// Why a thread cannot be controlled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// Not on this machine.
+    #[error("threads can be interrupted and preferred on 64-bit Linux only; this is {os}")]
+    Unsupported {
+        /// What it is.
+        os: &'static str,
+    },
+    /// The thread is controlled by somebody, or is ending.
+    #[error("the thread allows somebody to control it already, or is ending")]
+    Already,
+    /// Somebody handles or ignores each signal.
+    #[error(
+        "no signal is free: the program handles or ignores every one from {from} to {to}; leave one at its default"
+    )]
+    NoSignal {
+        /// The first that was tried.
+        from: i32,
+        /// The last.
+        to: i32,
+    },
+    /// There are the levels 1 to 99.
+    #[error("level {level} of preference: there are the levels 1 to 99")]
+    NoLevel {
+        /// The level asked for.
+        level: u8,
+    },
+    /// The user may not.
+    #[error(
+        "this user may not prefer threads by SCHED_FIFO at level {level} (its limit is {limit}): raise RLIMIT_RTPRIO (`ulimit -r`), or grant CAP_SYS_NICE"
+    )]
+    NoPermission {
+        /// The level asked for.
+        level: u8,
+        /// The highest that the limit allows; 0 is none.
+        limit: u64,
+    },
+    /// Anything else.
+    #[error("{call} failed with error {errno}")]
+    Other {
+        /// The system call.
+        call: &'static str,
+        /// What it answered.
+        errno: i32,
+    },
+}

@@ -1,0 +1,52 @@
+//! Machines on which nobody controls another thread.
+
+use crate::control::{Interrupted, Preference, Refused};
+use crate::sync::Arc;
+
+const OS: &str = if cfg!(stanchion_loom) {
+    "loom"
+} else if cfg!(stanchion_simulated) {
+    "a simulation"
+} else {
+    std::env::consts::OS
+};
+
+/// There is none.
+#[derive(Debug)]
+pub(crate) enum Allowed {}
+
+impl Allowed {
+    pub(crate) fn control(&self) -> Control {
+        match *self {}
+    }
+}
+
+/// There is none.
+#[derive(Clone, Debug)]
+pub(crate) enum Control {}
+
+impl Control {
+    pub(crate) fn interrupt(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn prefer(&self, _preference: Preference) -> bool {
+        match *self {}
+    }
+}
+
+pub(crate) fn allow<I: Interrupted>(_interrupted: Arc<I>) -> Result<Allowed, Refused> {
+    Err(Refused::Unsupported { os: OS })
+}
+
+pub(crate) fn can_interrupt() -> Result<(), Refused> {
+    Err(Refused::Unsupported { os: OS })
+}
+
+pub(crate) fn can_prefer(_level: u8) -> Result<(), Refused> {
+    Err(Refused::Unsupported { os: OS })
+}
+
+pub(crate) fn defer() {}
+
+pub(crate) fn undefer() {}

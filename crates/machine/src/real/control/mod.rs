@@ -1,0 +1,23 @@
+//! Threads that others interrupt and prefer. Linux of 64 bits, where [`park`](super::park) is the futex, which a handler may use; refused elsewhere.
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod deferral;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod priority;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod record;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod stack;
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+pub(crate) use self::{
+    deferral::{defer, undefer},
+    priority::can_prefer,
+    record::{Allowed, Control, allow, can_interrupt},
+};
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+#[path = "../../control_elsewhere.rs"]
+mod elsewhere;
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
+pub(crate) use elsewhere::{Allowed, Control, allow, can_interrupt, can_prefer, defer, undefer};

@@ -1,0 +1,65 @@
+//! Preference by `SCHED_FIFO`.
+//!
+//! Always with `SCHED_RESET_ON_FORK`: what a preferred thread starts is ordinary. System calls, not the C library's functions: musl's refuse.
+
+use super::super::signal::errno;
+use crate::control::{Preference, Refused};
+
+/// Has thread `tid`, 0 for the calling one, chosen so; or what the system said. Async-signal-safe.
+pub(super) fn set(tid: i32, preference: Preference) -> Result<(), i32> {
+    let (policy, level) = match preference {
+        Preference::Ordinary => (libc::SCHED_OTHER, 0),
+        Preference::Before(level) => (libc::SCHED_FIFO, i32::from(level)),
+    };
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: a number, a number and a structure that outlives the call; an `int` is all of it in the kernel.
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const level) };
+    if result == 0 { Ok(()) } else { Err(errno()) }
+}
+
+/// The calling thread is ordinary again, if it was preferred.
+pub(super) fn restore() {
+    if policy() == libc::SCHED_FIFO {
+        // Giving up is always allowed.
+        let _ = set(0, Preference::Ordinary);
+    }
+}
+
+/// Of the calling thread.
+fn policy() -> i32 {
+    // SAFETY: only asks.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+    i32::try_from(policy).unwrap_or(-1) & !libc::SCHED_RESET_ON_FORK
+}
+
+pub(crate) fn can_prefer(level: u8) -> Result<(), Refused> {
+    let before = policy();
+    if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&before) {
+        // Somebody has given this thread a policy of its own, which a trial might not be able to give back.
+        return by_limit(level);
+    }
+    match set(0, Preference::Before(level)) {
+        Ok(()) => {
+            let zero = 0_i32;
+            // SAFETY: as in `set`. From this policy to that one is always allowed.
+            unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, before, &raw const zero) };
+            Ok(())
+        }
+        Err(libc::EPERM) => Err(Refused::NoPermission { level, limit: limit() }),
+        Err(errno) => Err(Refused::Other { call: "sched_setscheduler", errno }),
+    }
+}
+
+/// What the limit on real-time priorities says, for want of a trial.
+fn by_limit(level: u8) -> Result<(), Refused> {
+    let limit = limit();
+    if limit >= u64::from(level) { Ok(()) } else { Err(Refused::NoPermission { level, limit }) }
+}
+
+fn limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable.
+    unsafe { libc::getrlimit(libc::RLIMIT_RTPRIO, &raw mut limit) };
+    limit.rlim_cur
+}

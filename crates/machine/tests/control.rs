@@ -1,0 +1,274 @@
+//! Threads that others interrupt and prefer.
+#![cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+
+use std::hint::{black_box, spin_loop};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+use stanchion_machine::clock::Deadline;
+use stanchion_machine::control::{
+    self, Allowed, Control, Interrupted, Preference, Refused, allow, can_interrupt, can_prefer,
+    defer,
+};
+use stanchion_machine::park;
+
+static_assertions::assert_impl_all!(Control: Send, Sync);
+static_assertions::assert_not_impl_any!(Allowed: Send, Sync);
+static_assertions::assert_not_impl_any!(control::Deferred: Send, Sync);
+
+/// Counts interruptions, and stays in them while told to.
+#[derive(Default)]
+struct Gate {
+    arrived: AtomicU32,
+    closed: AtomicU32,
+}
+
+// SAFETY: two atomics and a futex.
+unsafe impl Interrupted for Gate {
+    fn interrupted(&self) {
+        self.arrived.fetch_add(1, SeqCst);
+        while self.closed.load(SeqCst) == 1 {
+            park::wait(&self.closed, 1, Deadline::NEVER);
+        }
+        // SAFETY: the place of this thread's `errno`.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: valid while the thread lives; what stands there now must not matter to it.
+        unsafe { errno.write_volatile(libc::EXDEV) };
+    }
+}
+
+impl Gate {
+    fn close(&self) {
+        self.closed.store(1, SeqCst);
+    }
+
+    fn open(&self) {
+        self.closed.store(0, SeqCst);
+        park::wake_all(&self.closed);
+    }
+
+    fn arrived(&self) -> u32 {
+        self.arrived.load(SeqCst)
+    }
+}
+
+/// Runs `body` on a thread that allows to be interrupted, while `other` has its control.
+fn controlled(body: impl FnOnce(&Gate) + Send, other: impl FnOnce(&Gate, &Control)) {
+    can_interrupt().unwrap();
+    let gate = Arc::new(Gate::default());
+    thread::scope(|scope| {
+        let (send, receive) = std::sync::mpsc::channel();
+        let theirs = Arc::clone(&gate);
+        scope.spawn(move || {
+            let allowed = allow(Arc::clone(&theirs)).unwrap();
+            send.send(allowed.control()).unwrap();
+            body(&theirs);
+        });
+        other(&gate, &receive.recv().unwrap());
+    });
+}
+
+#[test]
+fn a_thread_that_looks_at_nothing_stands_still_and_goes_on() {
+    let (turns, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    controlled(
+        |_| {
+            while !done.load(SeqCst) {
+                turns.fetch_add(1, SeqCst);
+            }
+        },
+        |gate, control| {
+            for stop in 1..=20 {
+                gate.close();
+                assert!(control.interrupt());
+                while gate.arrived() < stop {
+                    spin_loop();
+                }
+                let before = turns.load(SeqCst);
+                thread::yield_now();
+                assert_eq!(turns.load(SeqCst), before, "stopped");
+                gate.open();
+                while turns.load(SeqCst) == before {
+                    spin_loop();
+                }
+            }
+            done.store(true, SeqCst);
+        },
+    );
+}
+
+#[test]
+fn what_is_deferred_is_done_once_when_the_last_guard_goes() {
+    let (entered, sent) = (AtomicBool::new(false), AtomicBool::new(false));
+    controlled(
+        |gate| {
+            let outer = defer();
+            let inner = defer();
+            entered.store(true, SeqCst);
+            while !sent.load(SeqCst) {
+                spin_loop();
+            }
+            // A system call of this thread's: a signal that was sent is there when it returns.
+            thread::yield_now();
+            drop(outer);
+            assert_eq!(gate.arrived(), 0, "there is another guard");
+            drop(inner);
+            assert_eq!(gate.arrived(), 1);
+            drop(defer());
+            assert_eq!(gate.arrived(), 1, "nothing was left to do");
+        },
+        |_, control| {
+            while !entered.load(SeqCst) {
+                spin_loop();
+            }
+            assert!(control.interrupt());
+            assert!(control.interrupt(), "one is under way: that is as good");
+            sent.store(true, SeqCst);
+        },
+    );
+}
+
+#[test]
+fn the_interrupted_code_keeps_its_errno() {
+    controlled(
+        |gate| {
+            // SAFETY: the place of this thread's own.
+            let errno = unsafe { libc::__errno_location() };
+            // SAFETY: as above.
+            unsafe { *errno = libc::EILSEQ };
+            gate.closed.store(2, SeqCst);
+            while gate.arrived() == 0 {
+                spin_loop();
+            }
+            // SAFETY: as above. Volatile: a handler has been here.
+            assert_eq!(unsafe { errno.read_volatile() }, libc::EILSEQ);
+        },
+        |gate, control| {
+            while gate.closed.load(SeqCst) != 2 {
+                spin_loop();
+            }
+            control.interrupt();
+        },
+    );
+}
+
+#[test]
+fn who_has_left_is_left_alone() {
+    can_interrupt().unwrap();
+    let gate = Arc::new(Gate::default());
+    let allowed = allow(Arc::clone(&gate)).unwrap();
+    let first = allowed.control();
+    assert_eq!(allow(Arc::clone(&gate)).unwrap_err(), Refused::Already);
+    drop(allowed);
+    assert!(!first.interrupt() && !first.prefer(Preference::Ordinary));
+    let again = allow(Arc::clone(&gate)).unwrap();
+    assert!(again.control().interrupt() && !first.interrupt());
+    drop((first, again));
+    assert_eq!(Arc::strong_count(&gate), 1, "all that it was said to has been given back");
+
+    let theirs = Arc::clone(&gate);
+    let ended = thread::spawn(move || {
+        let allowed = allow(theirs).unwrap();
+        let control = allowed.control();
+        std::mem::forget(allowed);
+        control
+    });
+    let control = ended.join().unwrap();
+    assert!(!control.interrupt(), "a thread that has forgotten its guard leaves when it ends");
+}
+
+/// Threads allocate, come and go, while others interrupt whatever they find.
+#[test]
+fn interruptions_meet_the_allocator_and_the_end_of_threads() {
+    const LIVES: usize = 60;
+    can_interrupt().unwrap();
+    let gate = Arc::new(Gate::default());
+    let over = AtomicBool::new(false);
+    let controls = std::sync::Mutex::new(Vec::<Control>::new());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(SeqCst) {
+                    let known = controls.lock().unwrap().clone();
+                    for control in known.iter().rev().take(4) {
+                        control.interrupt();
+                    }
+                    thread::yield_now();
+                }
+            });
+        }
+        for _ in 0..LIVES {
+            let (gate, controls) = (Arc::clone(&gate), &controls);
+            let life = scope.spawn(move || {
+                let allowed = allow(Arc::clone(&gate)).unwrap();
+                controls.lock().unwrap().push(allowed.control());
+                let before = gate.arrived();
+                let mut size = 1;
+                while gate.arrived() < before + 3 {
+                    black_box(vec![0_u8; size]);
+                    size = size * 5 % 70_001;
+                }
+            });
+            life.join().unwrap();
+        }
+        over.store(true, SeqCst);
+    });
+    assert!(controls.lock().unwrap().iter().all(|control| !control.interrupt()));
+}
+
+/// Of the calling thread.
+fn policy() -> i32 {
+    // SAFETY: only asks.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+    i32::try_from(policy).unwrap() & !libc::SCHED_RESET_ON_FORK
+}
+
+#[test]
+fn a_preferred_thread_is_ordinary_again_when_it_leaves_and_so_are_those_it_starts() {
+    assert!(matches!(can_prefer(0), Err(Refused::NoLevel { level: 0 })));
+    assert!(matches!(can_prefer(100), Err(Refused::NoLevel { level: 100 })));
+    match can_prefer(2) {
+        Ok(()) => {}
+        Err(why @ Refused::NoPermission { .. }) => {
+            assert!(why.to_string().contains("RLIMIT_RTPRIO"), "{why}");
+            return;
+        }
+        Err(why) => panic!("{why}"),
+    }
+    assert_eq!(policy(), libc::SCHED_OTHER, "the trial leaves nothing behind");
+    let allowed = allow(Arc::new(Gate::default())).unwrap();
+    let control = allowed.control();
+    assert!(control.prefer(Preference::Before(2)));
+    assert_eq!(policy(), libc::SCHED_FIFO);
+    assert_eq!(thread::spawn(policy).join().unwrap(), libc::SCHED_OTHER);
+    assert!(control.prefer(Preference::Ordinary));
+    assert_eq!(policy(), libc::SCHED_OTHER);
+    control.prefer(Preference::Before(1));
+    drop(allowed);
+    assert_eq!(policy(), libc::SCHED_OTHER);
+}
+
+/// In a process of its own, which ignores all signals that would do.
+#[test]
+fn where_no_signal_is_free_it_is_refused_by_name() {
+    const NAME: &str = "where_no_signal_is_free_it_is_refused_by_name";
+    const CHILD: &str = "STANCHION_TEST_IGNORES_SIGNALS";
+    if std::env::var_os(CHILD).is_none() {
+        let this = std::env::current_exe().unwrap();
+        let child = Command::new(this).args(["--exact", NAME]).env(CHILD, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&child.stdout);
+        assert!(child.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
+    for signal in libc::SIGRTMIN()..=libc::SIGRTMAX() {
+        // SAFETY: ignores a signal that nobody sends.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+    let refused = can_interrupt().unwrap_err();
+    assert!(matches!(refused, Refused::NoSignal { .. }));
+    assert!(refused.to_string().contains("leave one at its default"), "{refused}");
+    let allowed = allow(Arc::new(Gate::default())).unwrap();
+    assert!(!allowed.control().interrupt());
+}
