@@ -9,8 +9,8 @@ use std::sync::atomic::{
 use std::thread::yield_now;
 use std::time::Duration;
 
-use stanchion_gang::barrier::{Barrier, Central};
 use stanchion_gang::Waiter;
+use stanchion_gang::barrier::{Barrier, Central, CoResident};
 
 use crate::measure::{self, Cell, Figures, Member, median};
 use crate::options::Options;
@@ -21,7 +21,8 @@ struct Contestant {
     run: fn(Cell, Duration) -> Figures,
 }
 
-const CONTESTANTS: [Contestant; 5] = [
+const CONTESTANTS: [Contestant; 6] = [
+    Contestant { name: "CoResident", run: ours::<CoResident> },
     Contestant { name: "Central", run: ours::<Central> },
     Contestant { name: "hurdles (peer)", run: hurdles },
     Contestant { name: "std (peer)", run: standard },
@@ -166,10 +167,7 @@ pub(crate) fn run(section: &str, cells: &[Cell], options: &Options) {
         for ((contestant, figures), worst) in running.iter().zip(medians).zip(&mut worst) {
             let Figures { ns, cpu, p99 } = figures;
             let regret = ns / best;
-            println!(
-                "{:<34} {ns:>11.0} {cpu:>11.0} {p99:>11.0} {regret:>8.2}",
-                contestant.name
-            );
+            println!("{:<34} {ns:>11.0} {cpu:>11.0} {p99:>11.0} {regret:>8.2}", contestant.name);
             if regret > worst.0 {
                 *worst = (regret, cell.clone());
             }
@@ -183,6 +181,7 @@ pub(crate) fn run(section: &str, cells: &[Cell], options: &Options) {
 
 /// The median of each figure.
 fn medians(rounds: &[Figures]) -> Figures {
-    let of = |figure: fn(&Figures) -> f64| median(&mut rounds.iter().map(figure).collect::<Vec<_>>());
+    let of =
+        |figure: fn(&Figures) -> f64| median(&mut rounds.iter().map(figure).collect::<Vec<_>>());
     Figures { ns: of(|run| run.ns), cpu: of(|run| run.cpu), p99: of(|run| run.p99) }
 }

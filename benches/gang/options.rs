@@ -42,7 +42,8 @@ impl Options {
         };
         while let Some(argument) = arguments.next() {
             let mut value = || {
-                let lacking = || Stop::Refused(format!("{argument}: wants a value behind it; see --help"));
+                let lacking =
+                    || Stop::Refused(format!("{argument}: wants a value behind it; see --help"));
                 arguments.next().ok_or_else(lacking)
             };
             match argument.as_str() {

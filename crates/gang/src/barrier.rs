@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `central.rs` | [`Central`] | watching one word |
 //! | `bit_mask.rs` | [`BitMask`] | watching a verdict, while a mask tells who is missing |
+//! | `co_resident.rs` | [`CoResident`] | watching one word while those who are missing run, else yielding or sleeping |
 //!
 //! What they share is here: the trait, who waits ([`Waiter`]), and how a barrier ends before its time ([`Broken`]).
 //!
@@ -16,6 +17,10 @@
 mod arrivals;
 mod bit_mask;
 mod central;
+mod co_resident;
+mod door;
+mod habit;
+mod members;
 mod verdict;
 mod waiter;
 #[cfg(test)]
@@ -24,10 +29,11 @@ mod wrap;
 use core::fmt;
 
 use machine::clock::Deadline;
-use machine::wait::WaitPolicy;
+use machine::wait::{Patient, WaitPolicy};
 
 pub use bit_mask::{BitMask, BitMaskPlace};
 pub use central::Central;
+pub use co_resident::{CoResident, CoResidentPlace};
 pub use waiter::Waiter;
 
 /// The most members a barrier can have: as many as there can be threads with a [`machine::thread::index`].
@@ -70,6 +76,20 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken>;
+
+    /// [`wait_at`](Self::wait_at) for a member that does not say how it waits: as [`Patient`], unless the barrier knows better.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`], and why; for good.
+    #[inline]
+    fn wait_by_default(
+        &self,
+        place: &mut Self::Place,
+        deadline: Deadline,
+    ) -> Result<Crossing, Broken> {
+        self.wait_at(place, &mut <Patient>::start(), deadline)
+    }
 
     /// Breaks the barrier, unless it is broken already: who waits and who will wait gets `why`.
     fn shatter(&self, why: Broken);

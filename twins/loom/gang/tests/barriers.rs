@@ -15,7 +15,7 @@ use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy};
 use machine::{Model, thread};
-use stanchion_gang_loom::barrier::{Barrier, BitMask, Central};
+use stanchion_gang_loom::barrier::{Barrier, BitMask, Central, CoResident};
 use stanchion_gang_loom::{Broken, Crossing, Waiter};
 
 /// A cell that one member at a time writes: who, is agreed on by the phase.
@@ -206,4 +206,5 @@ macro_rules! models {
 models! {
     central: Central;
     bit_mask: BitMask;
+    co_resident: CoResident;
 }
