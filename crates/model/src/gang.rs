@@ -21,8 +21,8 @@
 //! # What checking the paper showed
 //!
 //! 1. The [`overlap`] λⁿ/Λⁿ⁻¹ is exact, on a loop: a point of it lies in all n segments with chance (λ/Λ)ⁿ.
-//! 2. Equation 8 counts the iterations of the overlap only. Threads that are never on their processors all at once still finish about one iteration a
-//!    round, and those come on top, so the paper's "maximum between the expression and 1" is nearer to their sum: where the overlap has room for two
+//! 2. Equation 8 counts the iterations of the overlap only. Threads that are never on their processors all at once still finish an iteration a round, or
+//!    nearly two, and those come on top, so the paper's "maximum between the expression and 1" is nearer to their sum: where the overlap has room for two
 //!    iterations, four threads at load 4 are twice as fast as the equation says. [`simulate::uncoordinated`] shows it.
 //! 3. Equation 12 has no idle time: it wants another thread ready whenever one blocks. With load 1 it says less than the longest thread needs, t_p + t_w
 //!    (unless α makes up for it: a thread that yields to nobody comes back at once, and yields again).
