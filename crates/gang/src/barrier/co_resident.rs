@@ -178,8 +178,11 @@ impl CoResident {
     /// What a waiter does next that has found the phase not over.
     #[inline]
     fn next(&self, arrival: Arrival, asked: &mut Asked) -> Step {
-        // In a model, where nobody looks twice, by choice.
-        if self.members.is_some() && asked.looks < BRIEF && !machine::choice() {
+        // In a model, where no time passes, a budget is spent by choice.
+        if machine::choice() {
+            return Step::Sleep;
+        }
+        if self.members.is_some() && asked.looks < BRIEF {
             asked.looks += 1;
             return Step::Look;
         }
@@ -207,8 +210,7 @@ impl CoResident {
             Some(Presence::Blocked) => (Step::Yield, WAKING_NS),
             Some(Presence::Preempted | Presence::Unknown) | None => (Step::Yield, YIELDING_NS),
         };
-        // In a model, where no time passes, a budget is spent by choice.
-        if waited > budget || machine::choice() { Step::Sleep } else { step }
+        if waited > budget { Step::Sleep } else { step }
     }
 }
 
@@ -287,7 +289,8 @@ impl Barrier for CoResident {
             self.door.open();
         }
         if let Some(members) = &self.members {
-            members.announce(place.index, &mut place.announced, arrival.phase());
+            let CoResidentPlace { index, announced } = place;
+            members.announce(*index, announced, arrival.phase(), arrival.is_last());
         }
         if arrival.is_last() {
             return Ok(Crossing::LEADER);

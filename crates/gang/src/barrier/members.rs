@@ -19,77 +19,93 @@
 //!
 //! All Relaxed: what is seen is out of date anyway, and decides only how somebody waits.
 
-use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::presence::{self, Presence};
 use machine::thread;
 use machine::topology::{self, CachePadded};
 
 /// A line for each member.
-pub(super) struct Members(Box<[CachePadded<Line>]>);
+pub(super) struct Members(Box<[CachePadded<AtomicU64>]>);
 
-struct Line {
-    /// The index of its thread; [`NOBODY`] if it has none.
-    thread: AtomicU32,
-    /// The processor that it arrived on lately.
-    processor: AtomicU32,
-    /// The phase that it has come to, modulo 2^32.
-    phase: AtomicU32,
-}
+/// What a member has written into its line.
+///
+/// ```text
+/// thread (16 bits) | processor (16 bits) | phase that it has come to (32 bits)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Announced(u64);
 
 /// Neither a thread nor a processor.
-const NOBODY: u32 = u32::MAX;
+const NOBODY: u64 = 0xffff;
 
-/// A member's own copy of its line, so that it need not write what has not changed.
-#[derive(Debug)]
-pub(super) struct Announced {
-    thread: u32,
-    processor: u32,
-}
+const THREAD_SHIFT: u32 = 48;
+const PROCESSOR_SHIFT: u32 = 32;
 
 impl Announced {
-    pub(super) const NOTHING: Self = Self { thread: NOBODY, processor: NOBODY };
+    /// That the member has not come to any phase; not to the first, either.
+    pub(super) const NOTHING: Self = Self(u64::MAX);
+
+    fn new(thread: u64, processor: u64, phase: u64) -> Self {
+        Self(thread << THREAD_SHIFT | processor << PROCESSOR_SHIFT | phase & u64::from(u32::MAX))
+    }
+
+    fn thread(self) -> u64 {
+        self.0 >> THREAD_SHIFT
+    }
+
+    fn processor(self) -> u64 {
+        self.0 >> PROCESSOR_SHIFT & NOBODY
+    }
+
+    fn has_come_to(self, phase: u64) -> bool {
+        self.0 as u32 == phase as u32
+    }
+
+    /// Where the member is, as far as the one can tell who asks on the processor `here`.
+    fn presence(self, here: u64) -> Presence {
+        let presence = match self.thread() {
+            NOBODY => Presence::Unknown,
+            thread => presence::of(thread as usize),
+        };
+        if presence == Presence::Unknown && here != NOBODY && self.processor() == here {
+            return Presence::Preempted;
+        }
+        presence
+    }
 }
 
 impl Members {
     pub(super) fn new(count: usize) -> Self {
-        let line = |_| {
-            CachePadded::new(Line {
-                thread: AtomicU32::fresh(NOBODY),
-                processor: AtomicU32::fresh(NOBODY),
-                phase: AtomicU32::fresh(u32::MAX),
-            })
-        };
+        let line = |_| CachePadded::new(AtomicU64::fresh(Announced::NOTHING.0));
         Self((0..count).map(line).collect())
     }
 
-    /// The calling thread is that member, and has come to that phase.
+    /// The calling thread is that member, and has come to that phase. The last of a phase, for whom nobody waits, writes only where it is, if that
+    /// is new.
     #[inline]
-    pub(super) fn announce(&self, index: usize, announced: &mut Announced, phase: u64) {
-        let line = &self.0[index];
+    pub(super) fn announce(&self, index: usize, announced: &mut Announced, phase: u64, last: bool) {
         let thread = number(thread::index());
-        if thread != announced.thread {
-            announced.thread = thread;
-            line.thread.store(thread, Ordering::Relaxed);
+        let now = Announced::new(thread, here(), phase);
+        if thread != announced.thread() {
             be_seen();
+        } else if last && now.processor() == announced.processor() {
+            return;
         }
-        let processor = number(topology::current());
-        if processor != announced.processor {
-            announced.processor = processor;
-            line.processor.store(processor, Ordering::Relaxed);
-        }
-        line.phase.store(phase as u32, Ordering::Relaxed);
+        *announced = now;
+        self.0[index].store(now.0, Ordering::Relaxed);
     }
 
     /// Where the one is of all who have not come to that phase that is furthest from coming.
     #[cold]
     pub(super) fn missing(&self, phase: u64) -> Presence {
-        let here = topology::current().map(|processor| processor as u32);
+        let here = here();
         let mut furthest = Presence::Running;
         for line in &self.0 {
-            if line.phase.load(Ordering::Relaxed) == phase as u32 {
+            let announced = Announced(line.load(Ordering::Relaxed));
+            if announced.has_come_to(phase) {
                 continue;
             }
-            match line.presence(here) {
+            match announced.presence(here) {
                 // Nothing is more urgent: perhaps it waits for this processor.
                 Presence::Preempted => return Presence::Preempted,
                 Presence::Running => {}
@@ -100,23 +116,15 @@ impl Members {
     }
 }
 
-impl Line {
-    fn presence(&self, here: Option<u32>) -> Presence {
-        let thread = self.thread.load(Ordering::Relaxed);
-        let presence = match usize::try_from(thread) {
-            Ok(thread) if thread != NOBODY as usize => presence::of(thread),
-            _ => Presence::Unknown,
-        };
-        let last = self.processor.load(Ordering::Relaxed);
-        if presence == Presence::Unknown && last != NOBODY && Some(last) == here {
-            return Presence::Preempted;
-        }
-        presence
-    }
+/// The processor that the calling thread is on.
+#[inline]
+fn here() -> u64 {
+    number(topology::current())
 }
 
-fn number(number: Option<usize>) -> u32 {
-    number.and_then(|number| u32::try_from(number).ok()).unwrap_or(NOBODY)
+#[inline]
+fn number(number: Option<usize>) -> u64 {
+    number.map_or(NOBODY, |number| (number as u64).min(NOBODY))
 }
 
 machine::thread_local! {
@@ -137,4 +145,31 @@ fn be_seen() {
             *mine = presence::register().ok();
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_last_ran_here_is_off() {
+        let seen = |processor| Announced::new(NOBODY, processor, 7).presence(3);
+        assert_eq!(seen(3), Presence::Preempted);
+        assert_eq!(seen(4), Presence::Unknown);
+        assert_eq!(seen(NOBODY), Presence::Unknown);
+        assert_eq!(Announced::NOTHING.presence(NOBODY), Presence::Unknown);
+    }
+
+    #[test]
+    fn those_who_have_come_are_not_missing() {
+        let phase = u64::from(u32::MAX) + 5;
+        let members = Members::new(2);
+        assert_eq!(members.missing(phase), Presence::Unknown, "nobody is known");
+        let mut mine = Announced::NOTHING;
+        members.announce(0, &mut mine, phase, false);
+        members.announce(1, &mut { Announced::NOTHING }, phase, false);
+        assert_eq!(members.missing(phase), Presence::Running, "nobody is missing");
+        assert_ne!(members.missing(phase + 1), Presence::Running, "both last ran here");
+        assert!(mine.has_come_to(phase) && !mine.has_come_to(phase + 1));
+    }
 }
