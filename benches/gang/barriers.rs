@@ -10,7 +10,9 @@ use std::thread::yield_now;
 use std::time::Duration;
 
 use stanchion_gang::Waiter;
-use stanchion_gang::barrier::{Barrier, Central, CoResident};
+use stanchion_gang::barrier::{
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase,
+};
 
 use crate::measure::{self, Cell, Figures, Member, median};
 use crate::options::Options;
@@ -21,9 +23,14 @@ struct Contestant {
     run: fn(Cell, Duration) -> Figures,
 }
 
-const CONTESTANTS: [Contestant; 6] = [
+const CONTESTANTS: [Contestant; 11] = [
     Contestant { name: "CoResident", run: ours::<CoResident> },
     Contestant { name: "Central", run: ours::<Central> },
+    Contestant { name: "BitMask", run: ours::<BitMask> },
+    Contestant { name: "Tree", run: ours::<Tree> },
+    Contestant { name: "Dissemination", run: ours::<Dissemination> },
+    Contestant { name: "Blocking", run: ours::<Blocking> },
+    Contestant { name: "TwoPhase", run: ours::<TwoPhase> },
     Contestant { name: "hurdles (peer)", run: hurdles },
     Contestant { name: "std (peer)", run: standard },
     Contestant { name: "spin (peer)", run: spin },

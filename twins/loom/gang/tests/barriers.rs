@@ -245,16 +245,17 @@ models! { two_phase: TwoPhase;
     };
 }
 
-// Sleeps as `Blocking` does, if a choice says so.
+// Sleeps as `Blocking` does, if a choice says so; whether it times out is another choice.
 models! { co_resident: CoResident;
     two_members => |name| super::two_members::<CoResident>(name, Model::new().choices(1), 1);
     a_timeout_meets_an_arrival_bounded => |name| {
-        super::a_timeout_meets_an_arrival::<CoResident>(name, Model::new().choices(1).preemptions(2));
+        super::a_timeout_meets_an_arrival::<CoResident>(name, Model::new().choices(2).preemptions(3));
     };
     a_leaver_meets_an_arrival_bounded => |name| {
-        super::a_leaver_meets_an_arrival::<CoResident>(name, Model::new().choices(1).preemptions(2));
+        super::a_leaver_meets_an_arrival::<CoResident>(name, Model::new().choices(1).preemptions(3));
     };
+    a_leaver_meets_a_waiter => |name| super::a_leaver_meets_a_waiter::<CoResident>(name, Model::new().choices(1));
     three_members_bounded => |name| {
-        super::three_members::<CoResident>(name, Model::new().choices(1).preemptions(1));
+        super::three_members::<CoResident>(name, Model::new().choices(1).preemptions(2));
     };
 }
