@@ -13,6 +13,7 @@
 //! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks, and something in the broken one |
 //! | `fuzz` | bytes that fuzzing invents break no reader and no structure |
 //! | `downstream` | a stranger's crate is modelled by our loom machine |
+//! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
 //! | `package` | the crates as packaged build and run, feature by feature |
 
 mod ci;
@@ -23,6 +24,7 @@ mod failure;
 mod fuzz;
 mod house;
 mod loom;
+mod mpi;
 mod orderings;
 mod package;
 mod shell;
@@ -62,6 +64,9 @@ enum Task {
     Loom {
         /// Only models whose names contain this
         filter: Option<String>,
+        /// Also what every run of CI leaves out of the longest models
+        #[arg(long, conflicts_with = "update")]
+        whole: bool,
         /// Accept the numbers of this run as the committed table
         #[arg(long)]
         update: bool,
@@ -80,6 +85,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Build, run and model the stranger's crate
     Downstream,
+    /// Run gangs as ranks of MPI jobs; needs Open MPI and libclang
+    Mpi,
     /// Package each published crate and build a stranger's crate from the packages
     Package,
 }
@@ -94,7 +101,7 @@ fn main() -> ExitCode {
         Task::Lint => ci::lint(),
         Task::House => house::house(),
         Task::Docs => ci::docs(),
-        Task::Loom { filter, update } => loom::loom(filter.as_deref(), update),
+        Task::Loom { filter, whole, update } => loom::loom(filter.as_deref(), whole, update),
         Task::Costs(options) => costs::costs(&options),
         Task::Weaken(options) => weaken::weaken(&options),
         Task::Torture(options) => torture::torture(&options),
@@ -102,6 +109,7 @@ fn main() -> ExitCode {
         Task::Tsan => tsan::tsan(),
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Downstream => downstream::downstream(),
+        Task::Mpi => mpi::mpi(),
         Task::Package => package::package(),
     };
     match result {

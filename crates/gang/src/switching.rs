@@ -8,8 +8,12 @@
 //!
 //! What a system refuses is not an error: the executor switches cooperatively then, and says so.
 
+use std::fmt;
+
 use machine::control;
 pub use machine::control::Refused;
+
+use crate::gate::Force;
 
 /// How slots are switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,12 +34,20 @@ pub enum Switching {
     Priority,
 }
 
+/// In one word, as a program's argument might have it.
+impl fmt::Display for Switching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cooperative => "cooperative",
+            Self::Signal => "signal",
+            Self::Priority => "priority",
+        })
+    }
+}
+
 impl Switching {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Cooperative, Self::Signal, Self::Priority];
-
-    /// The priority of the clock, which ends turns: one more than that of those whose turn it is.
-    pub(crate) const CLOCK: u8 = 2;
 
     /// Whether this system allows it. Tries it, on the calling thread.
     ///
@@ -58,7 +70,16 @@ impl Switching {
         match self {
             Self::Cooperative => Ok(()),
             Self::Signal => control::can_interrupt(),
-            Self::Priority => control::can_prefer(Self::CLOCK),
+            Self::Priority => control::can_prefer(Force::CLOCK),
+        }
+    }
+
+    /// What the gate does with members that do not look.
+    pub(crate) fn force(self) -> Force {
+        match self {
+            Self::Cooperative => Force::None,
+            Self::Signal => Force::Interrupt,
+            Self::Priority => Force::Prefer,
         }
     }
 }
