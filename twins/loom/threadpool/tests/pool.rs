@@ -1,7 +1,8 @@
 //! Models of whole pools: what their threads do from the first to the last, with the strategies, the sleeping and the closing that they have.
 //!
-//! A pool's threads and boxes are many states, so these have a bound of one preemption, or none: then a thread runs until it waits or yields, and what
-//! is explored is who runs next whenever one does, and which values its loads may see. The parts have models without a bound.
+//! A pool's threads and boxes are many states, so these have a bound of one preemption, or none: then a thread runs until it waits or yields, and
+//! what is explored is who runs next whenever one does, and which values its loads may see. The parts have models without a bound. Other strategies
+//! than this one, under which a model's small stacks are large enough, have models of their own (`strategies.rs`).
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -94,7 +95,8 @@ fn pool_a_scope_from_outside_bounded() {
     });
 }
 
-/// A scope on a worker that runs nothing else while it waits. Its body blocks after it has created a task, and does `body` there. Returns who ran the task.
+/// A scope on a worker that runs nothing else while it waits. Its body blocks after it has created a task, and does `body` there. Returns who ran
+/// the task.
 fn scope(body: fn()) -> usize {
     let part = Arc::new(Part::new());
     let pool = pool(1, 1);
