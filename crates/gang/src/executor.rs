@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::control::{self, Deferred, Refused};
+use machine::thread::JoinHandle;
 use stanchion_competitive::{Condvar, Mutex, MutexGuard};
 
 use crate::builder::GangExecutorBuilder;
@@ -313,17 +314,26 @@ impl GangExecutor {
         let (id, members) = (gang.team().id, gang.team().members());
         let (name, mut desks) = shared.reserve(id, members)?;
         let idle = desks.len();
+        let mut started = Vec::new();
         while desks.len() < members {
             match crate::thread::start(shared) {
-                Ok(desk) => desks.push(desk),
+                Ok((desk, thread)) => {
+                    desks.push(desk);
+                    started.push(thread);
+                }
                 Err(source) => {
-                    let started = desks.len();
-                    shared.give_up(name, desks, idle);
-                    return Err(SpawnError::NoThread { started, asked: members, source });
+                    let with = desks.len();
+                    for desk in desks.drain(idle..) {
+                        desk.give(Mail::Leave);
+                    }
+                    // They have nothing to do: what they took of the system's memory is free when this returns.
+                    started.into_iter().for_each(|thread| drop(thread.join()));
+                    shared.give_up(name, desks);
+                    return Err(SpawnError::NoThread { started: with, asked: members, source });
                 }
             }
         }
-        let berths = shared.seat(name);
+        let berths = shared.seat(name, started);
         for (index, desk) in desks.into_iter().enumerate() {
             desk.give(Mail::Order(Order {
                 gang: gang.clone(),
@@ -382,11 +392,8 @@ impl Shared {
         Ok((name, state.idle.split_off(busy)))
     }
 
-    /// There are not enough threads: what was reserved is free again, and those that were started end, all but the first `idle`.
-    fn give_up(&self, name: Name, mut desks: Vec<Arc<Desk>>, idle: usize) {
-        for desk in desks.drain(idle..) {
-            desk.give(Mail::Leave);
-        }
+    /// There are not enough threads: what was reserved is free again.
+    fn give_up(&self, name: Name, mut desks: Vec<Arc<Desk>>) {
         let mut state = self.lock();
         state.idle.append(&mut desks);
         state.matrix.complete(name);
@@ -394,9 +401,10 @@ impl Shared {
         self.after_a_gang(&mut state);
     }
 
-    /// Gives the members of a gang their berths, and publishes it.
-    fn seat(&self, name: Name) -> Arc<[usize]> {
+    /// Gives the members of a gang their berths, and publishes it. Keeps the threads that were started for it.
+    fn seat(&self, name: Name, started: Vec<JoinHandle<()>>) -> Arc<[usize]> {
         let mut state = self.lock();
+        started.into_iter().for_each(|thread| state.threads.keep(thread));
         let place = state.matrix.place(name).expect("its gang has not ended");
         let at = state.free.len() - place.seats.len();
         let berths: Arc<[usize]> = state.free.split_off(at).into();

@@ -181,7 +181,7 @@ impl Gate {
         round::time(now().nanos_since(self.begin))
     }
 
-    fn round(&self) -> Round {
+    pub(crate) fn round(&self) -> Round {
         // Acquire: pairs with the Release of those who turn the round: the table is as they have written it, or newer.
         Round::from_bits(self.round.load(Ordering::Acquire))
     }
@@ -193,7 +193,7 @@ impl Gate {
         ((entry & !HOME) as usize).checked_sub(1).map(|berth| (berth, entry & HOME != 0))
     }
 
-    fn holder(&self, seat: usize) -> Option<usize> {
+    pub(crate) fn holder(&self, seat: usize) -> Option<usize> {
         // Relaxed: the fences order it; see the head of the file.
         (self.holders[seat].load(Ordering::Relaxed) as usize).checked_sub(1)
     }

@@ -39,7 +39,7 @@ impl Threads {
 }
 
 /// Starts a thread, which waits at the desk that this returns.
-pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Arc<Desk>> {
+pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<(Arc<Desk>, JoinHandle<()>)> {
     let desk = Arc::new(Desk::new());
     let mut builder = thread::Builder::new().name("gang-member".into());
     if let Some(bytes) = shared.settings.stack_size {
@@ -49,8 +49,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Arc<Desk>> {
         let (shared, desk) = (shared.clone(), desk.clone());
         builder.spawn(move || work(&shared, &desk))?
     };
-    shared.lock().threads.keep(handle);
-    Ok(desk)
+    Ok((desk, handle))
 }
 
 fn work(shared: &Arc<Shared>, desk: &Arc<Desk>) {

@@ -112,7 +112,7 @@ impl Gate {
     }
 
     /// The time of `round` is over.
-    pub(super) fn turn_over(&self, round: Round) {
+    pub(crate) fn turn_over(&self, round: Round) {
         match self.next_awake(round.slot()) {
             Some(next) if next != round.slot() => {
                 let _ = self.turn(round, next, Why::Quantum);
@@ -277,7 +277,7 @@ impl Gate {
     }
 
     /// Puts those out of their seats who have not left them.
-    fn put_out(&self, round: Round) {
+    pub(crate) fn put_out(&self, round: Round) {
         for seat in 0..self.seats() {
             let Some(holder) = self.holder(seat) else { continue };
             if self.is_on(round, holder) && self.seat(holder) == seat {

@@ -21,7 +21,7 @@ use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy};
 use machine::{Model, thread};
 use stanchion_gang_loom::barrier::{
-    Barrier, BitMask, Blocking, Central, Dissemination, Tree, TwoPhase, Yielding,
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase, Yielding,
 };
 use stanchion_gang_loom::{Broken, Crossing, Waiter};
 
@@ -268,4 +268,19 @@ models! { yielding: Yielding;
 // The only one in which more than one word says that a phase is crossed.
 models! { dissemination_of_three: Dissemination;
     a_leaver_meets_two_bounded => |name| super::a_leaver_meets_two::<Dissemination>(name, Model::new().preemptions(4));
+}
+
+// Sleeps as `Blocking` does, if a choice says so; whether it times out is another choice.
+models! { co_resident: CoResident;
+    two_members => |name| super::two_members::<CoResident>(name, Model::new().choices(1), 1);
+    a_timeout_meets_an_arrival_bounded => |name| {
+        super::a_timeout_meets_an_arrival::<CoResident>(name, Model::new().choices(2).preemptions(3));
+    };
+    a_leaver_meets_an_arrival_bounded => |name| {
+        super::a_leaver_meets_an_arrival::<CoResident>(name, Model::new().choices(1).preemptions(3));
+    };
+    a_leaver_meets_a_waiter => |name| super::a_leaver_meets_a_waiter::<CoResident>(name, Model::new().choices(1));
+    three_members_bounded => |name| {
+        super::three_members::<CoResident>(name, Model::new().choices(1).preemptions(2));
+    };
 }

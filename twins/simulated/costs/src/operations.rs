@@ -8,7 +8,9 @@ use competitive::policy::{
 };
 use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
 use gang::Waiter;
-use gang::barrier::{Barrier, BitMask, Blocking, Central, Dissemination, Tree, TwoPhase, Yielding};
+use gang::barrier::{
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase, Yielding,
+};
 use lock_api::{Mutex, RawMutex, RwLock};
 use lockfree::heap::{HerlihyHeap, LockedHeap, MultiQueue};
 use lockfree::memory::{Counted, Hazard};
@@ -254,5 +256,6 @@ pub(crate) fn all() -> Vec<Operation> {
         "barrier::Blocking wait" => crossings::<Blocking>,
         "barrier::TwoPhase wait" => crossings::<TwoPhase>,
         "barrier::Yielding wait" => crossings::<Yielding>,
+        "barrier::CoResident wait" => crossings::<CoResident>,
     }
 }

@@ -15,7 +15,7 @@ use machine::sync::Arc;
 use machine::thread;
 use machine::wait::{Patient, WaitPolicy};
 use stanchion_gang_simulated::barrier::{
-    Barrier, BitMask, Blocking, Central, Dissemination, Tree, TwoPhase, Yielding,
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase, Yielding,
 };
 use stanchion_gang_simulated::{Broken, Waiter};
 use stanchion_simulator::{Arena, Failure, Machine, Simulation, Statistics, Time, machines};
@@ -162,6 +162,7 @@ barriers! {
     blocking: Blocking;
     two_phase: TwoPhase;
     yielding: Yielding;
+    co_resident: CoResident;
 }
 
 /// One processor, so the first to come yields until the other, which runs next, has come: once a phase at least.

@@ -251,10 +251,10 @@ fn dropped(executor: GangExecutor) {
     for _ in 0..3 {
         let size = 1 + any(3) as usize;
         members += size as u32;
-        let (counted, held) = (runs.clone(), executor.clone());
+        let (counted, held, phases) = (runs.clone(), executor.clone(), any(4));
         let gang = executor.spawn(size, move |member: &mut Member| {
             drop(held.clone());
-            meet(member, any(4))?;
+            meet(member, phases)?;
             counted.fetch_add(1, Relaxed);
             Ok(())
         });
