@@ -290,12 +290,12 @@ impl fmt::Debug for Dissemination {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::barrier::wrap;
+    use crate::barrier::tests::crosses;
 
     #[test]
     fn arrivals_wrap_around() {
         for members in [2, 3, 8, 23] {
-            wrap::crosses(&Dissemination::after(!(ONE - 1), members).unwrap());
+            crosses(&Dissemination::after(!(ONE - 1), members).unwrap());
         }
     }
 }

@@ -222,12 +222,12 @@ impl fmt::Debug for Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::barrier::wrap;
+    use crate::barrier::tests::crosses;
 
     #[test]
     fn phases_wrap_around() {
         for members in [2, 5, 6, 23] {
-            wrap::crosses(&Tree::before(Phase::LAST, members).unwrap());
+            crosses(&Tree::before(Phase::LAST, members).unwrap());
         }
     }
 }
