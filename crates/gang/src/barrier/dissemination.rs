@@ -32,7 +32,7 @@
 //! # Orderings
 //!
 //! An arrival and each later signal are Release, each look Acquire: so what each member did is passed on along the rounds. Who asks the arrivals
-//! instead looks at all with Acquire. Freezing and marking are read-modify-writes, so they carry on what the value before them released.
+//! instead looks at all with Acquire, frozen or not. Freezing and marking are read-modify-writes, so they carry on what the value before them released.
 //!
 //! Source: Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization", IJPP 1988; Mellor-Crummey and Scott, TOCS 1991, section 3.3. There
 //! flags alternate between two sets and two senses; a number does for both. That it can break is ours.
@@ -143,7 +143,7 @@ impl Dissemination {
 
     /// Freezes the word, unless it is; what it then is.
     fn freeze(word: &AtomicU32, why: Broken) -> u32 {
-        // Acquire: pairs with the arrival.
+        // Acquire: pairs with the arrival, for `resolve`.
         let before = word.fetch_update(Ordering::Acquire, Ordering::Acquire, |arrivals| {
             Broken::in_word(arrivals).is_none().then_some(arrivals | why as u32)
         });
@@ -177,8 +177,8 @@ impl Dissemination {
     fn give_up(&self, before: u32) -> Result<(), Broken> {
         let frozen = before | Broken::TimedOut as u32;
         for word in self.arrivals() {
-            // Acquire: pairs with the arrival, if that has been. Relaxed: that a barrier is broken publishes nothing.
-            match word.compare_exchange(before, frozen, Ordering::Relaxed, Ordering::Acquire) {
+            // Relaxed: that a barrier is broken publishes nothing, and if it is not, what the arrivals published comes along the rounds.
+            match word.compare_exchange(before, frozen, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
                     self.shatter(Broken::TimedOut);
                     return Err(self.reason(frozen));

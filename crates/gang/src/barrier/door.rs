@@ -20,7 +20,7 @@
 //!
 //! # Orderings
 //!
-//! The fences of (2) and (b) pair with each other. (d) is Release and (3) Acquire, so that (4) sees (a). The rest is Relaxed: a sleeper is let go by
+//! The fences of (2) and (b) pair with each other. (3) is Acquire and pairs with (d) by the fence of (b), so that (4) sees (a). The rest is Relaxed: a sleeper is let go by
 //! what it sees in (4), with the ordering of that word.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
@@ -49,7 +49,7 @@ impl Door {
         // Pairs with the fence in `open`.
         fence(Ordering::SeqCst);
         let seen = loop {
-            // Acquire: pairs with the Release of `open`.
+            // Acquire: pairs with the fence of `open`, which comes before the door is moved.
             let door = self.0.door.load(Ordering::Acquire);
             if let Some(seen) = over() {
                 break Some(seen);
@@ -76,8 +76,8 @@ impl Door {
 
     #[cold]
     fn wake(&self) {
-        // Release: pairs with the Acquire in `sleep`.
-        self.0.door.fetch_add(1, Ordering::Release);
+        // Relaxed: the fence in `open` comes before it, and makes it a release for the Acquire in `sleep`.
+        self.0.door.fetch_add(1, Ordering::Relaxed);
         park::wake_all(&self.0.door);
     }
 }
