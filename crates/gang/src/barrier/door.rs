@@ -15,13 +15,13 @@
 //!
 //! # No wake-up is lost
 //!
-//! If (c) does not see (1), the fences make (4) see (a). If it does, there is a (d). Either (3) reads what (d) wrote, and then (4) sees (a); or it read
-//! what was before, and then (5) does not sleep, or sleeps before (e).
+//! If (c) does not see (1), the fences make (4) see (a). If it does, there is a (d). Either (3) reads what (d) wrote, and then (4) sees (a); or it
+//! read what was before, and then (5) does not sleep, or sleeps before (e).
 //!
 //! # Orderings
 //!
-//! The fences of (2) and (b) pair with each other. (3) is Acquire and pairs with (d) by the fence of (b), so that (4) sees (a). The rest is Relaxed: a sleeper is let go by
-//! what it sees in (4), with the ordering of that word.
+//! The fences of (2) and (b) pair with each other. (3) is Acquire and pairs with (d) by the fence of (b), so that (4) sees (a). The rest is Relaxed:
+//! a sleeper is let go by what it sees in (4), with the ordering of that word.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
 use machine::clock::Deadline;
