@@ -13,6 +13,8 @@
 //!
 //! The idea is that of Linux's `locktorture`, which also ships a broken lock.
 
+#[cfg(feature = "command")]
+pub mod barrier;
 pub mod busted;
 #[cfg(feature = "command")]
 pub mod contest;
