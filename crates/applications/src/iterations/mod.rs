@@ -1,0 +1,175 @@
+//! Threads that compute and meet, compute and meet: the synthetic program of Feitelson and Rudolph.
+//!
+//! ```text
+//! parfor i := 1 to n
+//!     for j := 1 to k
+//!         compute for tᵢⱼ
+//!         sync
+//! ```
+//!
+//! > Each instance of the program, i.e. each execution, is characterized by three parameters: LOAD, the number of competing gangs; GRAIN, the number of
+//! > instructions in each iteration [...]; VAR, the difference between the minimal and maximal numbers of instructions in different activities in each
+//! > iteration. The actual numbers are selected at random from a uniform distribution between GRAIN and GRAIN+VAR.
+//!
+//! Here is what a thread does, [`Team::member`]. How it computes and how it meets the others it is told: a closure each, so that the same program runs
+//! in gangs, on threads that wait busily, and on threads that block, on any machine.
+//!
+//! Why not `k` iterations, as in the paper: of several programs one ends first, and the others then have less company than they should. So all
+//! run through a [`Window`] of time, in which each counts its iterations, and stop when it is over.
+//!
+//! # Invariants
+//!
+//! 1. All members of a team do the same number of iterations. Member 0 decides: it writes the number of the last one before it comes to that
+//!    iteration's meeting, and the others read it after.
+//! 2. What is drawn for a member and an iteration depends on the seed and on those two only.
+//!
+//! Source: D. Feitelson, L. Rudolph, *Gang scheduling performance benefits for fine-grain synchronization*, JPDC 1992, figure 1 and section 3.3.
+
+mod window;
+mod yielding;
+
+pub use window::Window;
+pub use yielding::Yielding;
+
+use machine::atomic::{AtomicU64, Ordering};
+use machine::sync::Arc;
+use machine::topology::CachePadded;
+
+use crate::mix::mix;
+
+/// What each member computes between two meetings, in nanoseconds: from `least` to `least + spread`, all equally likely.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grain {
+    /// The paper's GRAIN.
+    pub least: u64,
+    /// The paper's VAR.
+    pub spread: u64,
+}
+
+impl Grain {
+    /// What `member` computes in `iteration`.
+    #[must_use]
+    pub fn draw(self, seed: u64, member: usize, iteration: u64) -> u64 {
+        let drawn = mix(seed ^ mix(iteration ^ mix(member as u64)));
+        // The upper half of the product is even enough: spreads are far below 2⁶⁴.
+        self.least + ((u128::from(drawn) * (u128::from(self.spread) + 1)) >> 64) as u64
+    }
+}
+
+/// What was counted within the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lap {
+    /// Meetings after the first within the window, up to the last.
+    pub iterations: u64,
+    /// Nanoseconds of the machine's clock from the first to the last.
+    pub nanos: u64,
+    /// All that this member has done, those outside the window among them.
+    pub all: u64,
+}
+
+/// What the members of one program share.
+///
+/// ```
+/// use std::sync::{Arc, Barrier};
+/// use std::time::Duration;
+/// use stanchion_applications::iterations::{Grain, Team, Window};
+///
+/// let window = Arc::new(Window::new(2, Duration::ZERO, Duration::from_millis(2)));
+/// let team = Team::new(Grain { least: 100, spread: 100 }, 1, window);
+/// let barrier = Barrier::new(2);
+/// let laps: Vec<_> = std::thread::scope(|scope| {
+///     let member = |index| {
+///         team.member(index, |nanos| machine::burn(nanos), || Ok::<_, ()>(drop(barrier.wait())))
+///     };
+///     let other = scope.spawn(move || member(1));
+///     vec![member(0).unwrap(), other.join().unwrap().unwrap()]
+/// });
+/// assert_eq!(laps[0].all, laps[1].all);
+/// # use stanchion_machine as machine;
+/// ```
+#[derive(Debug)]
+pub struct Team {
+    grain: Grain,
+    seed: u64,
+    window: Arc<Window>,
+    /// The number of the last iteration; none is so high before it is known.
+    last: CachePadded<AtomicU64>,
+}
+
+impl Team {
+    /// A program whose times are drawn from `seed`.
+    pub fn new(grain: Grain, seed: u64, window: Arc<Window>) -> Self {
+        Self { grain, seed, window, last: CachePadded::new(AtomicU64::new(u64::MAX)) }
+    }
+
+    /// Member `index`: computes and meets the others until the window is over. Member 0 counts; the laps of the others say only how much they did.
+    ///
+    /// # Errors
+    ///
+    /// That of `meet`, at once.
+    pub fn member<E>(
+        &self,
+        index: usize,
+        mut compute: impl FnMut(u64),
+        mut meet: impl FnMut() -> Result<(), E>,
+    ) -> Result<Lap, E> {
+        self.window.started();
+        let (mut lap, mut first) = (Lap::default(), None);
+        for iteration in 0.. {
+            compute(self.grain.draw(self.seed, index, iteration));
+            if index == 0 && self.window.is_over() {
+                // Relaxed: the meeting orders it before the loads of the others (Invariant 1).
+                self.last.store(iteration, Ordering::Relaxed);
+            }
+            meet()?;
+            lap.all += 1;
+            if index == 0
+                && let Some(now) = self.window.now_within()
+            {
+                match first {
+                    None => first = Some(now),
+                    Some(first) => {
+                        lap.iterations += 1;
+                        lap.nanos = now - first;
+                    }
+                }
+            }
+            // Relaxed: as above. A later iteration's number may be seen already: it is higher.
+            if self.last.load(Ordering::Relaxed) <= iteration {
+                break;
+            }
+        }
+        Ok(lap)
+    }
+}
+
+/// A thread that never waits: computes `grain` nanoseconds at a time until the window is over. Returns how often.
+pub fn compute_bound(window: &Window, grain: u64, mut compute: impl FnMut(u64)) -> u64 {
+    window.started();
+    let mut times = 0;
+    while !window.is_over() {
+        compute(grain);
+        times += 1;
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grains_are_drawn_evenly_and_again_the_same() {
+        let grain = Grain { least: 100, spread: 300 };
+        let drawn: Vec<u64> = (0..30_000).map(|iteration| grain.draw(7, 3, iteration)).collect();
+        assert!(drawn.iter().all(|nanos| (100..=400).contains(nanos)));
+        let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
+        // Standard error 0.5.
+        assert!((mean - 250.0).abs() < 2.5, "{mean}");
+        assert_eq!(drawn[17], grain.draw(7, 3, 17));
+        assert!(
+            (0..100).any(|iteration| grain.draw(7, 0, iteration) != grain.draw(7, 1, iteration))
+        );
+        assert_eq!(Grain { least: 5, spread: 0 }.draw(1, 1, 1), 5);
+    }
+}

@@ -1,0 +1,139 @@
+//! The methods on this computer.
+//!
+//! A thread is a thread of the system, kept on its processor. Without gangs the system's own scheduler takes turns, with a quantum that is its own business.
+//! A unit of GRAIN is a hundredth of the Makbilan's: so much faster are switches here.
+
+#[path = "methods.rs"]
+mod methods;
+
+use ::machine;
+use stanchion_applications as applications;
+use stanchion_gang as gang;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use stanchion_model::gang::makbilan;
+
+use super::super::context::{Context, Stop};
+use super::super::locks::sweep::median;
+use super::points::{Measured, Method, Others, Place, Setting};
+
+/// The gangs' quantum.
+const QUANTUM: Duration = Duration::from_millis(10);
+
+/// What a unit of GRAIN takes, in milliseconds.
+const UNIT: f64 = makbilan::UNIT / 100.0;
+
+/// An empty loop. Counted and not timed: a thread whose processor is taken away has not computed meanwhile.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    turns_per_nano: f64,
+}
+
+impl Pace {
+    fn measured() -> Self {
+        const TURNS: u64 = 200_000;
+        let once = || {
+            let begin = Instant::now();
+            turn(TURNS);
+            begin.elapsed().as_nanos() as f64
+        };
+        // The fastest was disturbed least.
+        let fastest = (0..20).map(|_| once()).fold(f64::INFINITY, f64::min);
+        Self { turns_per_nano: TURNS as f64 / fastest }
+    }
+
+    fn compute(self, nanos: u64) {
+        turn((nanos as f64 * self.turns_per_nano) as u64);
+    }
+}
+
+fn turn(turns: u64) {
+    for turn in 0..turns {
+        black_box(turn);
+    }
+}
+
+/// This computer, for the programs.
+pub(super) struct Here {
+    pace: Pace,
+    processors: Vec<usize>,
+    pub(super) place: Place,
+}
+
+impl Here {
+    /// Measures what the model has to know.
+    pub(super) fn new(context: &Context) -> Result<Self, Stop> {
+        let processors = context.processors.clone();
+        let place = Place {
+            processors: processors.len(),
+            quantum: QUANTUM,
+            switch: switch(processors[0])?,
+            unit: UNIT,
+            barrier: 0.0,
+        };
+        let mut here = Self { pace: Pace::measured(), processors, place };
+        let empty = Setting {
+            method: Method::Busy,
+            load: 1,
+            members: here.place.processors,
+            least: 0,
+            spread: 0,
+            others: Others::Alike,
+            quantum: QUANTUM,
+            rounds: 3,
+            seed: context.seed,
+        };
+        here.place.barrier = here.measure(&empty)?.time;
+        Ok(here)
+    }
+
+    fn measure(&self, setting: &Setting) -> Result<Measured, Stop> {
+        let pace = self.pace;
+        methods::measure(setting, &self.processors, move |nanos| pace.compute(nanos))
+            .map_err(|wrong| Stop::Failed(format!("{}: {wrong}", setting.method.name())))
+    }
+
+    /// Measures all `settings`, in turn and then again, so that whatever drifts meets all alike: the medians.
+    pub(super) fn run(
+        &self,
+        context: &Context,
+        settings: &[Setting],
+        repeats: usize,
+    ) -> Result<Vec<Measured>, Stop> {
+        context.plan(settings.len() * repeats);
+        let mut seen: Vec<Vec<Measured>> = vec![Vec::new(); settings.len()];
+        for repeat in 0..repeats {
+            for (setting, seen) in settings.iter().zip(&mut seen) {
+                let seed = setting.seed.wrapping_add(repeat as u64);
+                seen.push(self.measure(&Setting { seed, ..setting.clone() })?);
+                context.step()?;
+            }
+        }
+        let middle = |seen: &Vec<Measured>| Measured {
+            time: median(seen.iter().map(|one| one.time).collect()),
+            iterations: seen.iter().map(|one| one.iterations).sum(),
+            alpha: median(seen.iter().map(|one| one.alpha).collect()),
+        };
+        Ok(seen.iter().map(middle).collect())
+    }
+}
+
+/// Milliseconds from one thread to another that takes turns with it on `processor`, by yielding.
+fn switch(processor: usize) -> Result<f64, Stop> {
+    const TIMES: u32 = 20_000;
+    let one = move || {
+        let _kept = machine::topology::pin(processor);
+        let began = Instant::now();
+        (0..TIMES).for_each(|_| std::thread::yield_now());
+        began.elapsed().as_secs_f64() * 1e3 / f64::from(TIMES)
+    };
+    let other = std::thread::spawn(one);
+    let mine = std::thread::spawn(one).join();
+    // Both are on their way for most of the time; a turn is two switches for each of the two.
+    match (mine, other.join()) {
+        (Ok(mine), Ok(other)) => Ok(mine.max(other) / 2.0),
+        _ => Err(Stop::Failed("a thread that only yields panicked".to_owned())),
+    }
+}
