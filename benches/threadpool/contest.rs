@@ -20,6 +20,12 @@ pub(crate) struct Contestant {
     pub(crate) run: fn(usize, usize) -> Figures,
 }
 
+impl Contestant {
+    fn shown(&self) -> String {
+        format!("{}{}", self.name, if self.peer { " (peer)" } else { "" })
+    }
+}
+
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) items: usize,
@@ -70,7 +76,7 @@ impl Options {
                 "--scale" => options.scale = number()?,
                 option if option.starts_with('-') => {
                     return Err(format!(
-                        "{option}: no such option; there are --rounds N and --scale PERCENT"
+                        "{option}: no such option; there are --rounds N, --scale PERCENT and --help"
                     ));
                 }
                 _ => options.filters.push(argument),
@@ -85,6 +91,28 @@ impl Options {
     }
 }
 
+/// What there is to be asked for.
+pub(crate) fn help(workloads: &[Workload]) {
+    println!(
+        "cargo bench -p benches --bench threadpool -- [FILTER]... [--rounds N] [--scale PERCENT]\n"
+    );
+    println!("FILTER     a part of workload/contestant/cell, such as join, /rayon or 2 threads");
+    println!("--rounds   how often each contestant is run; medians are shown [5]");
+    println!("--scale    how many of the items each does, in per cent [100]");
+    for workload in workloads {
+        let cells: Vec<String> = workload.threads.iter().map(|&threads| cell(threads)).collect();
+        println!("\n{}: {}", workload.name, cells.join(", "));
+        for contestant in &workload.contestants {
+            println!("    {}", contestant.shown());
+        }
+    }
+}
+
+/// What a cell is called.
+fn cell(threads: usize) -> String {
+    format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
+}
+
 /// How one of ours did in one cell, against the best peer there.
 pub(crate) struct Regret {
     contestant: &'static str,
@@ -95,8 +123,7 @@ pub(crate) struct Regret {
 pub(crate) fn run(workload: &Workload, options: &Options, regrets: &mut Vec<Regret>) {
     let items = (workload.items * options.scale / 100).max(1);
     for &threads in workload.threads {
-        let s = if threads == 1 { "" } else { "s" };
-        let cell = format!("{threads} thread{s}");
+        let cell = cell(threads);
         let running: Vec<&Contestant> = workload
             .contestants
             .iter()
@@ -173,11 +200,10 @@ fn print(
     for (contestant, figures) in rows {
         let regret = best.map(|best| figures.ns / best);
         let shown = regret.map_or_else(|| "-".to_owned(), |regret| format!("{regret:.2}"));
-        let mark = if contestant.peer { " (peer)" } else { "" };
         let p99 = if figures.p99 > 0.0 { format!("{:.0}", figures.p99) } else { "-".to_owned() };
         println!(
             "{:<34} {:>11.1} {p99:>11} {:>11.1} {shown:>8}",
-            format!("{}{mark}", contestant.name),
+            contestant.shown(),
             figures.ns,
             figures.cpu,
         );

@@ -14,7 +14,7 @@
 //! cargo bench -p benches --bench threadpool -- [FILTER]... [--rounds N] [--scale PERCENT]
 //! ```
 //!
-//! A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or `2 threads`. `--scale 10` does a tenth of the items.
+//! `--help` lists workloads and contestants. A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or `2 threads`. `--scale 10` does a tenth of the items.
 
 mod contest;
 mod joins;
@@ -39,6 +39,9 @@ fn main() {
     ];
     if contest::is_child(&workloads) {
         return;
+    }
+    if std::env::args().skip(1).any(|argument| argument == "--help" || argument == "-h") {
+        return contest::help(&workloads);
     }
     let options = match Options::from_arguments(std::env::args().skip(1)) {
         Ok(options) => options,

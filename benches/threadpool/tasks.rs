@@ -8,7 +8,8 @@ use std::sync::atomic::{
 use std::thread::Thread;
 
 use stanchion_threadpool::strategy::{
-    IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, Strategy, WorkStealing,
+    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
 };
 
 use crate::contest::{Figures, Workload};
@@ -123,6 +124,8 @@ pub(crate) fn null() -> Workload {
         .ours("local free list", null_ours::<LocalFreeList>)
         .ours("idle queue", null_ours::<IdleQueue>)
         .ours("local ready queues", null_ours::<LocalReadyQueue>)
+        .ours("central else local", null_ours::<CentralElseLocal>)
+        .ours("probe idle else central", null_ours::<ProbeIdleElseCentral>)
         .ours("work stealing", null_ours::<WorkStealing>)
         .peer("rayon", null_rayon)
         .peer("tokio", null_tokio)
@@ -179,6 +182,8 @@ pub(crate) fn outside() -> Workload {
     .ours("local free list", outside_ours::<LocalFreeList>)
     .ours("idle queue", outside_ours::<IdleQueue>)
     .ours("local ready queues", outside_ours::<LocalReadyQueue>)
+    .ours("central else local", outside_ours::<CentralElseLocal>)
+    .ours("probe idle else central", outside_ours::<ProbeIdleElseCentral>)
     .ours("work stealing", outside_ours::<WorkStealing>)
     .peer("rayon", |threads, items| {
         let pool = rayon(threads);

@@ -4,7 +4,8 @@ use clap::Args;
 use clap::builder::PossibleValue;
 use stanchion_applications::nbody::Fork;
 use stanchion_threadpool::strategy::{
-    IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, WorkStealing,
+    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    ProbeIdleElseCentral, SingleLock, WorkStealing,
 };
 use stanchion_threadpool::{BuildError, Strategy, ThreadPool, ThreadPoolBuilder};
 use std::num::NonZero;
@@ -59,6 +60,8 @@ strategies! {
     "local-free-list": LocalFreeList, "one queue with a lock, a list of free blocks for each worker";
     "idle-queue": IdleQueue, "idle workers queue up for work that is handed to them";
     "local-ready-queue": LocalReadyQueue, "a queue with a lock for each worker, and idle ones scan all";
+    "central-else-local": CentralElseLocal, "one queue, and one for each worker that finds its lock busy";
+    "probe-idle-else-central": ProbeIdleElseCentral, "work is handed to a worker found idle by probing, else queued centrally";
 }
 
 /// The strategy of a run that names none.

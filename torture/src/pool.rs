@@ -15,7 +15,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stanchion_threadpool::strategy::{
-    IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, Strategy, WorkStealing,
+    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
 };
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, Wait, blocking, join, scope, spawn};
 
@@ -102,12 +103,14 @@ impl Drop for Slip {
 ///
 /// The first fault. Its threads are left behind; the caller is expected to end the process soon.
 pub fn torment(torture: &Torture) -> Result<PoolFigures, PoolFault> {
-    let rounds: [Round; 6] = [
+    let rounds: [Round; 8] = [
         round::<WorkStealing>,
         round::<SingleLock>,
         round::<MultipleLocks>,
         round::<LocalFreeList>,
         round::<IdleQueue>,
+        round::<CentralElseLocal>,
+        round::<ProbeIdleElseCentral>,
         round::<LocalReadyQueue>,
     ];
     let waits = [Wait::Any, Wait::Isolated, Wait::Leapfrog, Wait::Park];

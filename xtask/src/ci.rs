@@ -1,7 +1,9 @@
 //! `cargo xtask ci`: everything that CI runs, task by task, with what each took.
 //!
-//! All tasks but `downstream`, `tsan` and `weaken` share one target folder and one set of flags, so that a dependency is
+//! All tasks but `downstream`, `fuzz`, `tsan` and `weaken` share one target folder and one set of flags, so that a dependency is
 //! compiled once. A failing task does not stop the ones after it: a run of CI says all that is wrong.
+
+mod lanes;
 
 use std::time::{Duration, Instant};
 
@@ -84,7 +86,7 @@ pub(crate) fn lint() -> Result {
     run(LINT.iter().map(|&name| name.to_owned()).collect::<Vec<_>>().as_slice())
 }
 
-/// Runs the tasks named in `only`, or all, and prints what each took.
+/// Runs the tasks named in `only` one after the other, or all of them in [`lanes`], and prints what each took.
 pub(crate) fn run(only: &[String]) -> Result {
     let known = |name: &String| TASKS.iter().any(|task| task.name == name);
     if let Some(stranger) = only.iter().find(|name| !known(name)) {
@@ -94,21 +96,15 @@ pub(crate) fn run(only: &[String]) -> Result {
             names.join(", ")
         )));
     }
-    let chosen =
-        TASKS.iter().filter(|task| only.is_empty() || only.iter().any(|name| name == task.name));
-    let mut ran = Vec::new();
     let begin = Instant::now();
-    for task in chosen {
-        println!("\n==== {}: {}", task.name, task.about);
-        let begin = Instant::now();
-        let result = (task.run)();
-        if let Err(failure) = &result {
-            println!("\n{}: {failure}", task.name);
-        }
-        ran.push((task.name, begin.elapsed(), result));
-    }
+    let ran = if only.is_empty() {
+        lanes::run()?
+    } else {
+        let chosen = TASKS.iter().filter(|task| only.iter().any(|name| name == task.name));
+        chosen.map(here).collect()
+    };
     println!();
-    for (name, took, result) in &ran {
+    for Ran { name, took, result } in &ran {
         println!(
             "{name:10}  {:>8}  {}",
             seconds(*took),
@@ -118,13 +114,31 @@ pub(crate) fn run(only: &[String]) -> Result {
     println!("{:10}  {:>8}", "all", seconds(begin.elapsed()));
     // Once more and last, so that the end of a long log says what was wrong.
     let mut failed = Vec::new();
-    for (name, _, result) in &ran {
+    for Ran { name, result, .. } in &ran {
         if let Err(failure) = result {
             println!("\n{name} FAILED: {failure}");
             failed.push((*name).to_owned());
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Tasks(failed)) }
+}
+
+/// What became of a task.
+struct Ran {
+    name: &'static str,
+    took: Duration,
+    result: Result,
+}
+
+/// Runs `task` in this process.
+fn here(task: &Task) -> Ran {
+    println!("\n==== {}: {}", task.name, task.about);
+    let begin = Instant::now();
+    let result = (task.run)();
+    if let Err(failure) = &result {
+        println!("\n{}: {failure}", task.name);
+    }
+    Ran { name: task.name, took: begin.elapsed(), result }
 }
 
 fn seconds(took: Duration) -> String {

@@ -19,12 +19,18 @@ pub(crate) fn twins() -> Result<Vec<String>> {
     Ok(twins)
 }
 
+/// Asks the models that `twins/loom/brief.rs` makes brief for all that there is to explore.
+const WHOLE: (&str, &str) = ("STANCHION_MODELS", "whole");
+
 /// Runs the models whose names contain `filter`, and compares (or with `update` commits) the executions explored.
-pub(crate) fn loom(filter: Option<&str>, update: bool) -> Result {
+pub(crate) fn loom(filter: Option<&str>, whole: bool, update: bool) -> Result {
     if update && filter.is_some() {
         return Err(Failure::verdict("--update writes the whole table: leave the filter out"));
     }
     let mut command = shell::cargo(["test", "--tests"]);
+    if whole {
+        command.env(WHOLE.0, WHOLE.1);
+    }
     for twin in twins()? {
         command.args(["-p", &twin]);
     }

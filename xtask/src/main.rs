@@ -62,6 +62,9 @@ enum Task {
     Loom {
         /// Only models whose names contain this
         filter: Option<String>,
+        /// Also what every run of CI leaves out of the longest models
+        #[arg(long, conflicts_with = "update")]
+        whole: bool,
         /// Accept the numbers of this run as the committed table
         #[arg(long)]
         update: bool,
@@ -94,7 +97,7 @@ fn main() -> ExitCode {
         Task::Lint => ci::lint(),
         Task::House => house::house(),
         Task::Docs => ci::docs(),
-        Task::Loom { filter, update } => loom::loom(filter.as_deref(), update),
+        Task::Loom { filter, whole, update } => loom::loom(filter.as_deref(), whole, update),
         Task::Costs(options) => costs::costs(&options),
         Task::Weaken(options) => weaken::weaken(&options),
         Task::Torture(options) => torture::torture(&options),

@@ -3,4 +3,31 @@
 pub mod barrier;
 pub mod matrix;
 
+mod board;
+mod builder;
+mod clock;
+mod data;
+mod desk;
+mod error;
+mod executor;
+mod gate;
+mod handle;
+mod member;
+mod metrics;
+mod post;
+mod scope;
+mod switching;
+mod team;
+mod thread;
+
 pub use barrier::{Barrier, Broken, Crossing, Waiter, WrongSize};
+pub use builder::GangExecutorBuilder;
+pub use data::Data;
+pub use error::{BuildError, Ended, GangError, SpawnError};
+pub use executor::GangExecutor;
+pub use handle::{GangHandle, ScopedGangHandle};
+pub use matrix::{Alternates, Packing};
+pub use member::Member;
+pub use metrics::{Metrics, Overstay};
+pub use scope::GangScope;
+pub use switching::{Refused, Switching};

@@ -1,10 +1,10 @@
 //! What one thread may do to another that allows it: interrupt it, and change its priority.
 //!
 //! A scheduler inside a program gets its threads off their processors by asking: they look at a word, and leave. One that does not look needs more. A
-//! thread that calls [`allow`] hands out a [`Control`], by which others make it run a function in between, wherever it is, or have the system
-//! prefer it to others.
+//! thread that calls [`allow`] is found in a [`Place`], by which others make it run a function in between, wherever it is, or have the system
+//! prefer it to others. The place is memory of the scheduler's, in which one thread comes after another; so who looks there allocates and frees nothing.
 //!
-//! | machine | [`interrupt`](Control::interrupt) | [`prefer`](Control::prefer) |
+//! | machine | [`interrupt`](Place::interrupt) | [`prefer`](Place::prefer) |
 //! | --- | --- | --- |
 //! | real, Linux of 64 bits | a real-time signal to the one thread, a few µs; its handler runs the function | `SCHED_FIFO`, where the user may (`RLIMIT_RTPRIO`, `CAP_SYS_NICE`) |
 //! | else | refused | refused |
@@ -16,8 +16,8 @@
 //!
 //! # Life and death
 //!
-//! Numbers of threads are given out again by the system, even to other programs. So a control holds on to its thread while it acts on it: who gives up
-//! its [`Allowed`] waits for the few µs that takes, and afterwards nothing is sent to that number.
+//! Numbers of threads are given out again by the system, even to other programs. So who acts on a thread holds on to it meanwhile: a thread that gives
+//! up its [`Allowed`] waits for the few µs that takes, and afterwards nothing is sent to that number.
 //!
 //! An interrupted system call is begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. The signal is one
 //! that nobody handles or ignores when it is chosen. Its handler stays for good, because a signal may be under way.
@@ -35,8 +35,13 @@ use crate::sync::Arc;
 /// `interrupted` runs in a signal handler, between any two instructions of the thread that do not stand in a [`Deferred`] section: while it holds any
 /// lock, the allocator's among them. So it does not allocate or free, takes no lock, does not panic, and initialises no thread-local. Atomics,
 /// [`park`](crate::park) and what this thread has used before it called [`allow`] are at its disposal.
+///
+/// `place` answers the same each time.
 pub unsafe trait Interrupted: Send + Sync + 'static {
-    /// Somebody has called [`Control::interrupt`], or nobody has: an interruption can be late.
+    /// Where others find the thread.
+    fn place(&self) -> &Place;
+
+    /// Somebody has called [`Place::interrupt`], or nobody has: an interruption can be late.
     fn interrupted(&self);
 }
 
@@ -54,30 +59,37 @@ pub enum Preference {
 ///
 /// # Errors
 ///
-/// [`Refused::Unsupported`] where threads cannot be controlled, [`Refused::Already`] if the thread allows it to somebody, or is ending.
+/// [`Refused::Unsupported`] where threads cannot be controlled, [`Refused::Already`] if the thread allows it to somebody, or is ending, or if there is
+/// another thread in the place.
 ///
 /// ```
 /// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
-/// use stanchion_machine::control::{self, Interrupted};
+/// use stanchion_machine::control::{self, Interrupted, Place};
 ///
-/// struct Count(AtomicU32);
+/// #[derive(Default)]
+/// struct Count(AtomicU32, Place);
 /// // SAFETY: adds to a number.
 /// unsafe impl Interrupted for Count {
+///     fn place(&self) -> &Place {
+///         &self.1
+///     }
 ///     fn interrupted(&self) {
 ///         self.0.fetch_add(1, Ordering::Relaxed);
 ///     }
 /// }
 ///
 /// if control::can_interrupt().is_ok() {
-///     let count = Arc::new(Count(AtomicU32::new(0)));
+///     let count = Arc::new(Count::default());
 ///     let allowed = control::allow(count.clone())?;
-///     allowed.control().interrupt();
+///     assert!(count.1.interrupt());
 ///     assert_eq!(count.0.load(Ordering::Relaxed), 1, "the thread that calls is interrupted at once");
+///     drop(allowed);
+///     assert!(!count.1.interrupt(), "nobody is there");
 /// }
 /// # Ok::<(), control::Refused>(())
 /// ```
 pub fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refused> {
-    backend::allow(interrupted).map(|allowed| Allowed { allowed, not_send: PhantomData })
+    backend::allow(interrupted).map(|allowed| Allowed { _allowed: allowed, not_send: PhantomData })
 }
 
 /// Whether threads can be interrupted here; if so, the signal is chosen and its handler in place from now on.
@@ -122,45 +134,44 @@ impl Drop for Deferred {
     }
 }
 
-/// The calling thread can be controlled; dropping this ends it. Not `Send`: it is about this thread.
+/// The calling thread can be controlled; dropping this ends that. Not `Send`: it is about this thread.
 #[derive(Debug)]
 #[must_use = "the thread cannot be controlled any more when this is dropped"]
 pub struct Allowed {
-    allowed: backend::Allowed,
+    _allowed: backend::Allowed,
     not_send: PhantomData<*const ()>,
 }
 
-impl Allowed {
-    /// What others control this thread by.
+/// Where a thread is found that can be controlled, if there is one.
+#[derive(Default)]
+pub struct Place(pub(crate) backend::Place);
+
+impl Place {
+    /// A place without a thread.
     #[must_use]
-    pub fn control(&self) -> Control {
-        Control(self.allowed.control())
+    pub fn new() -> Self {
+        Self::default()
     }
-}
 
-/// Controls a thread, for as long as it allows it: afterwards nothing happens.
-#[derive(Clone)]
-pub struct Control(backend::Control);
-
-impl Control {
-    /// Makes the thread do what it has said in [`allow`], soon; says whether that is so. At most one interruption is under way to a thread.
+    /// Makes the thread do what it has said in [`allow`], soon; says whether that is so. At most one interruption is under way to a thread: what was
+    /// written before this is seen by an interruption that comes after it, whoever sent it.
     ///
-    /// Costs a system call. Neither allocates nor waits; who calls it should [`defer`], for the thread cannot leave meanwhile.
+    /// Costs a system call. Does not allocate; a thread that is leaving waits until this is done.
     pub fn interrupt(&self) -> bool {
         self.0.interrupt()
     }
 
     /// Has the system choose the thread so; says whether it does. Threads that it starts are ordinary ones.
     ///
-    /// Costs a system call. Neither allocates nor waits; who calls it should [`defer`], for the thread cannot leave meanwhile.
+    /// Costs a system call. Does not allocate; a thread that is leaving waits until this is done.
     pub fn prefer(&self, preference: Preference) -> bool {
         self.0.prefer(preference)
     }
 }
 
-impl fmt::Debug for Control {
+impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Control").field(&self.0).finish()
+        f.debug_tuple("Place").field(&self.0).finish()
     }
 }
 
@@ -174,8 +185,10 @@ pub enum Refused {
         /// What it is.
         os: &'static str,
     },
-    /// The thread is controlled by somebody, or is ending.
-    #[error("the thread allows somebody to control it already, or is ending")]
+    /// The thread is controlled by somebody, or is ending, or another is in its place.
+    #[error(
+        "the thread allows somebody to control it already, or is ending, or another is in its place"
+    )]
     Already,
     /// Somebody handles or ignores each signal.
     #[error(

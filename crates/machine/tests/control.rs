@@ -9,12 +9,11 @@ use std::thread;
 
 use stanchion_machine::clock::Deadline;
 use stanchion_machine::control::{
-    self, Allowed, Control, Interrupted, Preference, Refused, allow, can_interrupt, can_prefer,
-    defer,
+    self, Allowed, Interrupted, Place, Preference, Refused, allow, can_interrupt, can_prefer, defer,
 };
 use stanchion_machine::park;
 
-static_assertions::assert_impl_all!(Control: Send, Sync);
+static_assertions::assert_impl_all!(Place: Send, Sync);
 static_assertions::assert_not_impl_any!(Allowed: Send, Sync);
 static_assertions::assert_not_impl_any!(control::Deferred: Send, Sync);
 
@@ -23,10 +22,15 @@ static_assertions::assert_not_impl_any!(control::Deferred: Send, Sync);
 struct Gate {
     arrived: AtomicU32,
     closed: AtomicU32,
+    place: Place,
 }
 
 // SAFETY: two atomics and a futex.
 unsafe impl Interrupted for Gate {
+    fn place(&self) -> &Place {
+        &self.place
+    }
+
     fn interrupted(&self) {
         self.arrived.fetch_add(1, SeqCst);
         while self.closed.load(SeqCst) == 1 {
@@ -54,19 +58,20 @@ impl Gate {
     }
 }
 
-/// Runs `body` on a thread that allows to be interrupted, while `other` has its control.
-fn controlled(body: impl FnOnce(&Gate) + Send, other: impl FnOnce(&Gate, &Control)) {
+/// Runs `body` on a thread that allows to be interrupted, beside `other`.
+fn controlled(body: impl FnOnce(&Gate) + Send, other: impl FnOnce(&Gate, &Place)) {
     can_interrupt().unwrap();
     let gate = Arc::new(Gate::default());
     thread::scope(|scope| {
         let (send, receive) = std::sync::mpsc::channel();
         let theirs = Arc::clone(&gate);
         scope.spawn(move || {
-            let allowed = allow(Arc::clone(&theirs)).unwrap();
-            send.send(allowed.control()).unwrap();
+            let _allowed = allow(Arc::clone(&theirs)).unwrap();
+            send.send(()).unwrap();
             body(&theirs);
         });
-        other(&gate, &receive.recv().unwrap());
+        receive.recv().unwrap();
+        other(&gate, &gate.place);
     });
 }
 
@@ -79,10 +84,10 @@ fn a_thread_that_looks_at_nothing_stands_still_and_goes_on() {
                 turns.fetch_add(1, SeqCst);
             }
         },
-        |gate, control| {
+        |gate, place| {
             for stop in 1..=20 {
                 gate.close();
-                assert!(control.interrupt());
+                assert!(place.interrupt());
                 while gate.arrived() < stop {
                     spin_loop();
                 }
@@ -119,12 +124,12 @@ fn what_is_deferred_is_done_once_when_the_last_guard_goes() {
             drop(defer());
             assert_eq!(gate.arrived(), 1, "nothing was left to do");
         },
-        |_, control| {
+        |_, place| {
             while !entered.load(SeqCst) {
                 spin_loop();
             }
-            assert!(control.interrupt());
-            assert!(control.interrupt(), "one is under way: that is as good");
+            assert!(place.interrupt());
+            assert!(place.interrupt(), "one is under way: that is as good");
             sent.store(true, SeqCst);
         },
     );
@@ -145,11 +150,11 @@ fn the_interrupted_code_keeps_its_errno() {
             // SAFETY: as above. Volatile: a handler has been here.
             assert_eq!(unsafe { errno.read_volatile() }, libc::EILSEQ);
         },
-        |gate, control| {
+        |gate, place| {
             while gate.closed.load(SeqCst) != 2 {
                 spin_loop();
             }
-            control.interrupt();
+            place.interrupt();
         },
     );
 }
@@ -157,53 +162,45 @@ fn the_interrupted_code_keeps_its_errno() {
 #[test]
 fn who_has_left_is_left_alone() {
     can_interrupt().unwrap();
-    let gate = Arc::new(Gate::default());
+    let [gate, other] = [(); 2].map(|()| Arc::new(Gate::default()));
     let allowed = allow(Arc::clone(&gate)).unwrap();
-    let first = allowed.control();
-    assert_eq!(allow(Arc::clone(&gate)).unwrap_err(), Refused::Already);
+    assert_eq!(allow(Arc::clone(&other)).unwrap_err(), Refused::Already, "one at a time");
+    let theirs = Arc::clone(&gate);
+    let refused = thread::spawn(move || allow(theirs).unwrap_err()).join().unwrap();
+    assert_eq!(refused, Refused::Already, "one thread a place");
+    assert!(gate.place.interrupt() && !other.place.interrupt());
     drop(allowed);
-    assert!(!first.interrupt() && !first.prefer(Preference::Ordinary));
-    let again = allow(Arc::clone(&gate)).unwrap();
-    assert!(again.control().interrupt() && !first.interrupt());
-    drop((first, again));
-    assert_eq!(Arc::strong_count(&gate), 1, "all that it was said to has been given back");
+    assert!(!gate.place.interrupt() && !gate.place.prefer(Preference::Ordinary));
+    drop(allow(Arc::clone(&other)).unwrap());
+    assert_eq!((gate.arrived(), other.arrived()), (1, 0));
+    assert_eq!(Arc::strong_count(&gate), 1, "who it was said to has been given back");
 
     let theirs = Arc::clone(&gate);
-    let ended = thread::spawn(move || {
-        let allowed = allow(theirs).unwrap();
-        let control = allowed.control();
-        std::mem::forget(allowed);
-        control
-    });
-    let control = ended.join().unwrap();
-    assert!(!control.interrupt(), "a thread that has forgotten its guard leaves when it ends");
+    let forgetful = thread::spawn(move || std::mem::forget(allow(theirs).unwrap()));
+    forgetful.join().unwrap();
+    assert!(!gate.place.interrupt(), "a thread that has forgotten its guard leaves when it ends");
+    assert_eq!(Arc::strong_count(&gate), 1);
 }
 
-/// Threads allocate, come and go, while others interrupt whatever they find.
+/// Threads allocate, come and go, one after the other in one place, while others interrupt whom they find there.
 #[test]
 fn interruptions_meet_the_allocator_and_the_end_of_threads() {
     const LIVES: usize = 60;
     can_interrupt().unwrap();
     let gate = Arc::new(Gate::default());
     let over = AtomicBool::new(false);
-    let controls = std::sync::Mutex::new(Vec::<Control>::new());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !over.load(SeqCst) {
-                    let known = controls.lock().unwrap().clone();
-                    for control in known.iter().rev().take(4) {
-                        control.interrupt();
-                    }
+                    gate.place.interrupt();
                     thread::yield_now();
                 }
             });
         }
         for _ in 0..LIVES {
-            let (gate, controls) = (Arc::clone(&gate), &controls);
-            let life = scope.spawn(move || {
-                let allowed = allow(Arc::clone(&gate)).unwrap();
-                controls.lock().unwrap().push(allowed.control());
+            let life = scope.spawn(|| {
+                let _allowed = allow(Arc::clone(&gate)).unwrap();
                 let before = gate.arrived();
                 let mut size = 1;
                 while gate.arrived() < before + 3 {
@@ -215,7 +212,7 @@ fn interruptions_meet_the_allocator_and_the_end_of_threads() {
         }
         over.store(true, SeqCst);
     });
-    assert!(controls.lock().unwrap().iter().all(|control| !control.interrupt()));
+    assert!(!gate.place.interrupt());
 }
 
 /// Of the calling thread.
@@ -238,14 +235,14 @@ fn a_preferred_thread_is_ordinary_again_when_it_leaves_and_so_are_those_it_start
         Err(why) => panic!("{why}"),
     }
     assert_eq!(policy(), libc::SCHED_OTHER, "the trial leaves nothing behind");
-    let allowed = allow(Arc::new(Gate::default())).unwrap();
-    let control = allowed.control();
-    assert!(control.prefer(Preference::Before(2)));
+    let gate = Arc::new(Gate::default());
+    let allowed = allow(Arc::clone(&gate)).unwrap();
+    assert!(gate.place.prefer(Preference::Before(2)));
     assert_eq!(policy(), libc::SCHED_FIFO);
     assert_eq!(thread::spawn(policy).join().unwrap(), libc::SCHED_OTHER);
-    assert!(control.prefer(Preference::Ordinary));
+    assert!(gate.place.prefer(Preference::Ordinary));
     assert_eq!(policy(), libc::SCHED_OTHER);
-    control.prefer(Preference::Before(1));
+    gate.place.prefer(Preference::Before(1));
     drop(allowed);
     assert_eq!(policy(), libc::SCHED_OTHER);
 }
@@ -269,6 +266,7 @@ fn where_no_signal_is_free_it_is_refused_by_name() {
     let refused = can_interrupt().unwrap_err();
     assert!(matches!(refused, Refused::NoSignal { .. }));
     assert!(refused.to_string().contains("leave one at its default"), "{refused}");
-    let allowed = allow(Arc::new(Gate::default())).unwrap();
-    assert!(!allowed.control().interrupt());
+    let gate = Arc::new(Gate::default());
+    let _allowed = allow(Arc::clone(&gate)).unwrap();
+    assert!(!gate.place.interrupt());
 }

@@ -92,8 +92,8 @@ impl<T> Biased<T> {
         loop {
             // Release: as in `own`; nothing was done inside, but a thief may see this store and not the last one.
             self.owner.store(OUTSIDE, Ordering::Release);
-            // Acquire: as in `own`.
-            wait::wait_until(&self.thief, Ordering::Acquire, |thief| thief == NONE, &mut waiting);
+            // Relaxed: the look below, of the same word, acquires.
+            wait::wait_until(&self.thief, Ordering::Relaxed, |thief| thief == NONE, &mut waiting);
             // Relaxed: as in `own`.
             self.owner.store(INSIDE, Ordering::Relaxed);
             asymmetric::light();

@@ -6,13 +6,12 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
+use crate::countdown::Countdown;
 use crate::deferred::Outcome;
-use crate::latch::Latch;
-use crate::pool::{Owner, Sent, set};
+use crate::pool::{Owner, Sent};
 use crate::registry::Registry;
 use crate::strategy::Strategy;
 use crate::worker::{UNWOUND, Worker};
@@ -21,8 +20,7 @@ use crate::worker::{UNWOUND, Worker};
 struct Calls<'b, B, R> {
     body: &'b B,
     outcomes: Box<[UnsafeCell<Option<Outcome<R>>>]>,
-    left: AtomicUsize,
-    latch: Latch,
+    count: Countdown,
 }
 
 pub(crate) fn broadcast<S, B, R>(registry: Arc<Registry<S>>, body: &B) -> Vec<R>
@@ -39,8 +37,7 @@ where
         let calls = Calls {
             body,
             outcomes: (0..members).map(|_| UnsafeCell::new(None)).collect(),
-            left: AtomicUsize::fresh(members),
-            latch: Latch::new(),
+            count: Countdown::new(members),
         };
         // From here on workers may use the calls.
         let bomb = AbortOnUnwind::armed(UNWOUND);
@@ -59,7 +56,7 @@ where
             registry.common().send(seat, call);
         }
         drop(roster);
-        Owner::wait(&*registry, current, &calls.latch, None);
+        Owner::wait(&*registry, current, calls.count.latch(), None);
         bomb.defuse();
         let outcomes = calls.outcomes.into_iter().map(UnsafeCell::into_inner);
         let mut results = Vec::with_capacity(members);
@@ -87,11 +84,9 @@ where
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| (these.body)(worker)));
         // SAFETY: this call's own.
         these.outcomes[seat].with_mut(|place| unsafe { *place = Some(outcome) });
-        let latch = &raw const these.latch;
-        // AcqRel: the last to come, who sets the latch, has what the others wrote.
-        if these.left.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: alive until it is set, and set once: by the last.
-            unsafe { set(latch, owner, worker) };
+        // SAFETY: this call's one, and last.
+        if let Some(latch) = unsafe { Countdown::end(&raw const these.count) } {
+            owner.tell(latch, worker);
         }
     }
 }

@@ -13,8 +13,9 @@
 //!
 //! # Orderings
 //!
-//! An order is given with Release and seen with Acquire. Whoever gives it tells the worker afterwards, so that its last look before it sleeps sees
-//! it.
+//! An order is given with Release and seen with Acquire: who is told to leave because the pool was closed sees that it was, and does not leave as if
+//! it had become smaller; a spare that is told to serve rests after it was enlisted. Whoever gives an order tells the worker afterwards, so that its
+//! last look before it sleeps sees it.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -99,8 +100,6 @@ pub(crate) struct Common {
     /// How tasks that have not begun end: a [`Fate`].
     discards: AtomicU32,
     pub(crate) panics: AtomicUsize,
-    /// Whether the threads are to end.
-    pub(crate) closed: AtomicU32,
     pub(crate) closing: Closing,
     pub(crate) ending: Ending,
     /// Threads that take part.
@@ -130,7 +129,6 @@ impl Common {
             processors: topology::parallelism(),
             discards: AtomicU32::fresh(0),
             panics: AtomicUsize::fresh(0),
-            closed: AtomicU32::fresh(0),
             closing: Closing::new(),
             ending: Ending::new(),
             members: AtomicUsize::fresh(0),
@@ -233,8 +231,8 @@ impl Common {
 
     /// Whether the seat's thread has left, and its seat is a member's again, or was for long enough to get mail. The roster's lock is held.
     pub(crate) fn is_wanted_again(&self, roster: &Roster, seat: usize) -> bool {
-        // Acquire: as in `orders`.
-        let orders = self.seat(seat).orders.load(Ordering::Acquire);
+        // Relaxed: whoever refused to take `LEAVE` back, or sent mail, had the lock.
+        let orders = self.seat(seat).orders.load(Ordering::Relaxed);
         orders & LEFT != 0 && (seat < roster.target || orders & MAIL != 0)
     }
 
@@ -327,8 +325,7 @@ impl Common {
 
     /// Whether no thread is to begin any more.
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire: pairs with the Release of `close`.
-        self.closed.load(Ordering::Acquire) != 0
+        self.closing.is_closed()
     }
 
     /// Says how many spares are too many. The roster's lock is held.

@@ -35,8 +35,10 @@
 //!
 //! # Orderings
 //!
-//! The exchanges of the shared word are `AcqRel`: the thief sees what the worker did before it forked (through the strategy already), and a block is
-//! released by the second after the first has read it. The latch hands the result back.
+//! The exchanges of the shared word are Relaxed: they decide who is first, and publish nothing. What the thief must see, the fork and the block's
+//! words, the strategy has handed over with the ticket. Before a block is released, the first of the two must have done with it. If that is the worker,
+//! it last touched the block's words when it filled them, which the thief has seen. If that is the thief, it sets the latch after it has read them, and the
+//! worker waits for that. The latch hands the result back as well.
 //!
 //! Source: lazy task creation, Mohr, Kranz and Halstead 1990; the local queue that is published on demand, Acar, Charguéraud and Rainey 2013.
 
@@ -277,8 +279,8 @@ impl Worker {
         let ticket = fork.ticket.get().expect("what is not in the ring was published");
         // SAFETY: the block is the fork's until both have exchanged, and this is the one exchange of the owner. The task is not used as one here.
         let task = ManuallyDrop::new(unsafe { Task::from_raw(ticket) });
-        // AcqRel: see the head of the file.
-        let before = task.shared().swap(TAKEN, Ordering::AcqRel);
+        // Relaxed: see the head of the file.
+        let before = task.shared().swap(TAKEN, Ordering::Relaxed);
         if before == FREE {
             // Whoever finds the ticket releases it.
             return true;
@@ -293,8 +295,8 @@ impl Worker {
 
 /// Runs the fork of a ticket, unless its owner has taken it back.
 unsafe fn run_ticket(task: Task, worker: &Worker, _: Fate) -> Option<Task> {
-    // AcqRel: see the head of the file.
-    let before = task.shared().swap(TAKEN + 1 + worker.index(), Ordering::AcqRel);
+    // Relaxed: see the head of the file.
+    let before = task.shared().swap(TAKEN + 1 + worker.index(), Ordering::Relaxed);
     if before != FREE {
         return Some(task);
     }

@@ -7,6 +7,7 @@ mod builder;
 mod closing;
 mod common;
 mod control_block;
+mod countdown;
 mod deferred;
 mod ending;
 mod error;

@@ -411,6 +411,19 @@ impl Owner {
             }
         }
     }
+
+    /// His latch was set, and he sleeps or is about to; he may be gone by now. `worker` is one of the pool whose tasks set it.
+    pub(crate) fn tell(self, latch: *const Latch, worker: &Worker) {
+        match self {
+            Self::Worker(index) => {
+                worker.common().sleeping.tell_only(index);
+            }
+            Self::Stranger(core, index) => {
+                core.common().sleeping.tell_only(index);
+            }
+            Self::Outside => Latch::wake(latch),
+        }
+    }
 }
 
 /// Sets a latch and tells its owner.
@@ -421,15 +434,7 @@ impl Owner {
 pub(crate) unsafe fn set(latch: *const Latch, owner: Owner, worker: &Worker) {
     // SAFETY: the caller's promise. Nothing of the owner's is touched afterwards, but through what was had before.
     if unsafe { Latch::set(latch) } {
-        match owner {
-            Owner::Worker(index) => {
-                worker.common().sleeping.tell_only(index);
-            }
-            Owner::Stranger(core, index) => {
-                core.common().sleeping.tell_only(index);
-            }
-            Owner::Outside => Latch::wake(latch),
-        }
+        owner.tell(latch, worker);
     }
 }
 

@@ -27,13 +27,14 @@ use std::sync::Arc;
 
 use machine::atomic::Ordering;
 use machine::bomb::AbortOnUnwind;
-use machine::{asymmetric, presence, topology};
+use machine::{presence, topology};
 
+use crate::closing;
 use crate::common::{Common, LEAVE, SERVE, UNSEEN};
 use crate::control_block::Task;
 use crate::job::{self, Fate};
 use crate::metrics::{Metrics, WorkerMetrics};
-use crate::sleeping::Looks;
+use crate::sleeping::{Looks, MOST_WORKERS};
 use crate::strategy::{Place, Strategy, Told};
 use crate::worker::Worker;
 
@@ -51,6 +52,8 @@ pub(crate) enum Order {
 /// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some
 /// looks.
 const LAST_LOOKS: u32 = 16;
+
+const _: () = assert!(2 * MOST_WORKERS <= closing::COUNT, "see `closing.rs`");
 
 /// A registry to whoever does not know its strategy.
 pub(crate) trait Core: Send + Sync {
@@ -213,9 +216,9 @@ impl<S: Strategy> Registry<S> {
             let orders = common.orders(worker);
             if orders != 0 {
                 common.run_mail(worker);
+                // In this order: who is told to leave because the pool is closed sees that it is, and stays until all is over.
                 if orders & LEAVE != 0 && !common.is_closed() && common.may_leave(worker) {
-                    self.release();
-                    break Served::ToTheEnd;
+                    break Served::Dismissed;
                 }
             }
             if common.is_surplus(worker) && self.retires(worker) {
@@ -247,6 +250,10 @@ impl<S: Strategy> Registry<S> {
         if let Some(told) = self.strategy.leave(place) {
             self.tell(told);
         }
+        if served == Served::Dismissed {
+            // Now that the others can see all that it had.
+            self.release();
+        }
         served
     }
 
@@ -256,40 +263,35 @@ impl<S: Strategy> Registry<S> {
         common.closing.rest();
         common.sleeping.begin();
         let more = || self.strategy.is_ready(place) || common.has_mail(worker);
-        let changed = || more() || common.closing.may_be_over();
+        let changed = || more() || common.closing.all_rest().is_some();
         let over = loop {
             // Both, in this order: what was made ready before all rested is seen.
-            let over = common.closing.may_be_over();
+            let rested = common.closing.all_rest();
             if more() {
+                common.closing.go_on();
                 break false;
             }
-            if over {
-                break true;
-            }
-            if !common.spin_until(changed) {
-                common.sleeping.sleep(place.index(), None, |_| changed());
+            match rested {
+                Some(rested) if common.closing.declare(rested) => {
+                    // Spares that are not needed as well.
+                    common.sleeping.tell_all();
+                    break true;
+                }
+                // Somebody has gone on since: there was something.
+                Some(_) => {}
+                None if common.spin_until(changed) => {}
+                None => {
+                    common.sleeping.sleep(place.index(), None, |_| changed());
+                }
             }
         };
-        if over {
-            self.declare_over();
-        } else {
-            common.closing.go_on();
-        }
         common.sleeping.found(|| self.strategy.len() > 0);
         over
     }
 
-    fn declare_over(&self) {
-        self.common.closing.declare();
-        // Spares that are not needed as well.
-        self.common.sleeping.tell_all();
-    }
-
     /// The calling worker does not take part any more. If the pool is closed it may have been the last that was busy.
     fn release(&self) {
-        self.common.closing.release();
-        asymmetric::light();
-        if self.common.is_closed() {
+        if self.common.closing.release() {
             self.common.sleeping.tell_all();
         }
     }
@@ -330,7 +332,10 @@ impl<S: Strategy> Registry<S> {
 /// Why a worker has stopped to run tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Served {
+    /// All is over.
     ToTheEnd,
+    /// The pool has become smaller.
+    Dismissed,
     /// It is a spare that is not needed now.
     Surplus,
 }

@@ -1,15 +1,14 @@
 //! Scopes: tasks that borrow, and somebody who waits until all have ended.
 //!
-//! A scope lies on the stack of who waits for it. It counts the tasks that have not ended, and the body; whoever takes the count to zero sets the
-//! latch, which is his last access.
+//! A scope lies on the stack of who waits for it. It counts the tasks that have not ended, and the body (`countdown.rs`).
 //!
 //! The tasks of a scope whose waiter runs no others lie in a list (`listed.rs`). Who puts a task there tells the one who waits: there may be no other
 //! left to run it, if a task blocks or the pool becomes smaller.
 //!
 //! # Invariants
 //!
-//! 1. A scope is not left before `open` is zero: neither by return nor by panic.
-//! 2. `open` counts the body until it has ended: it is not zero while tasks can be created. A task creates others while it is counted itself.
+//! 1. A scope is not left before `count` is zero: neither by return nor by panic.
+//! 2. `count` counts the body until it has ended: it is not zero while tasks can be created. A task creates others while it is counted itself.
 
 use std::any::Any;
 use std::fmt;
@@ -17,13 +16,12 @@ use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::Mutex;
 
+use crate::countdown::Countdown;
 use crate::job::{self, Fate};
-use crate::latch::Latch;
 use crate::listed::{Own, voucher};
-use crate::pool::{Owner, Sent, set};
+use crate::pool::{Owner, Sent};
 use crate::registry::{Core, Order, Registry};
 use crate::strategy::Strategy;
 use crate::worker::Worker;
@@ -68,8 +66,7 @@ use crate::worker::Worker;
 /// ```
 pub struct Scope<'scope> {
     core: *const dyn Core,
-    open: AtomicUsize,
-    latch: Latch,
+    count: Countdown,
     /// A worker of the pool, if that waits.
     owner: Option<usize>,
     stranger: Option<(Arc<dyn Core>, usize)>,
@@ -89,8 +86,7 @@ impl<'scope> Scope<'scope> {
     fn new(core: *const dyn Core) -> Self {
         Self {
             core,
-            open: AtomicUsize::fresh(1),
-            latch: Latch::new(),
+            count: Countdown::new(1),
             owner: None,
             stranger: None,
             panic: Mutex::new(None),
@@ -113,8 +109,8 @@ impl<'scope> Scope<'scope> {
     }
 
     fn spawn_in<F: FnOnce(&Self) + Send + 'scope>(&self, order: Order, body: F) {
-        // Relaxed: counted before it can end, by who is counted himself (Invariant 2).
-        self.open.fetch_add(1, Ordering::Relaxed);
+        // Before it can end, by who is counted himself (Invariant 2).
+        self.count.add();
         let sent = Sent(ptr(self));
         let run = move |worker: &Worker| {
             // SAFETY: the scope waits for this task (Invariant 1).
@@ -180,29 +176,26 @@ impl<'scope> Scope<'scope> {
     ///
     /// Once for each that was counted, as its last access.
     unsafe fn end(scope: *const Self, worker: &Worker) {
-        // SAFETY: alive until `open` is zero and the latch set; so below.
+        // SAFETY: alive until all have ended, of which this is one.
         let this = unsafe { &*scope };
         let owner = match (this.owner, &this.stranger) {
             (Some(index), _) => Owner::Worker(index),
             (None, Some((core, index))) => Owner::Stranger(core.clone(), *index),
             (None, None) => Owner::Outside,
         };
-        let latch = &raw const this.latch;
-        // AcqRel: who comes last has what the others did, and hands it to the owner with the latch.
-        if this.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: the owner waits for it; set once, by the last.
-            unsafe { set(latch, owner, worker) };
+        // SAFETY: as the caller promises.
+        if let Some(latch) = unsafe { Countdown::end(&raw const this.count) } {
+            owner.tell(latch, worker);
         }
     }
 
     /// Runs the body, waits for the tasks, and hands on what was panicked with.
     fn run<R>(&self, current: Option<&Worker>, body: impl FnOnce(&Self) -> R) -> R {
         let result = panic::catch_unwind(AssertUnwindSafe(|| body(self)));
-        // AcqRel: if all have ended already, what they did is seen here.
-        if self.open.fetch_sub(1, Ordering::AcqRel) > 1 {
+        if !self.count.end_own() {
             // SAFETY: as in `create`.
             let core = unsafe { &*self.core };
-            Owner::wait(core, current, &self.latch, self.listed);
+            Owner::wait(core, current, self.count.latch(), self.listed);
         }
         let panicked = self.panic.lock().take();
         match (result, panicked) {
@@ -254,8 +247,6 @@ pub(crate) fn from_outside<'scope, S: Strategy, R>(
 
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: out of date when it is printed.
-        let open = self.open.load(Ordering::Relaxed);
-        f.debug_struct("Scope").field("open", &open).finish_non_exhaustive()
+        f.debug_struct("Scope").field("open", &self.count.open()).finish_non_exhaustive()
     }
 }

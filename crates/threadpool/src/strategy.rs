@@ -12,6 +12,8 @@
 //! | `IdleQueue` | one queue, locked | as above | queue up with a block; work looks for them |
 //! | `LocalReadyQueue` | a queue per processor, each with a lock | as above | scan all queues |
 //! | [`WorkStealing`] | a queue per processor, whose owner needs no lock | as above | take half of what another has |
+//! | `CentralElseLocal` | one queue, and one per processor for who finds its lock busy, each locked | as above | scan all queues |
+//! | `ProbeIdleElseCentral` | one queue, locked | as above | hold a block, and are found by a creator that probes, or look at the queue |
 //!
 //! Source: Anderson, Lazowska and Levy 1989, sections 2 and 3.
 
@@ -20,7 +22,9 @@ mod idle_queue;
 mod local_free_list;
 mod local_ready_queue;
 mod multiple_locks;
+mod numbers;
 mod order;
+mod probe_idle_else_central;
 mod ready_queue;
 mod resources;
 mod single_lock;
@@ -39,6 +43,7 @@ pub use local_free_list::LocalFreeList;
 pub use local_ready_queue::{LocalReadyQueue, Own, Placement, Random, TwoChoices};
 pub use multiple_locks::MultipleLocks;
 pub use order::{Fifo, Lifo, Order};
+pub use probe_idle_else_central::ProbeIdleElseCentral;
 pub use single_lock::SingleLock;
 pub use work_stealing::WorkStealing;
 

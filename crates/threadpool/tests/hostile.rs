@@ -190,6 +190,26 @@ fn a_pool_shut_down_by_its_own_worker_runs_what_it_has() {
     }
 }
 
+/// Nobody but the task that waits can say that all is over: the only other thread sleeps until it is needed again, or all is over.
+#[test]
+fn a_pool_shut_down_by_its_own_worker_lets_idle_spares_go() {
+    let home = Arc::new(Mutex::new(None));
+    let (taken, (go, gone)) = (home.clone(), mpsc::channel::<()>());
+    let pool = pool(1);
+    // From here on it has a spare.
+    pool.install(|| blocking(|| ()));
+    let (send, receive) = mpsc::channel();
+    pool.spawn(move || {
+        gone.recv().unwrap();
+        let pool: ThreadPool = taken.lock().unwrap().take().unwrap();
+        pool.shutdown();
+        send.send(()).unwrap();
+    });
+    *home.lock().unwrap() = Some(pool);
+    go.send(()).unwrap();
+    assert_eq!(receive.recv(), Ok(()));
+}
+
 #[test]
 fn a_pool_dropped_with_work_queued_runs_it() {
     let (send, receive) = mpsc::channel();

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use stanchion_threadpool::strategy::{
-    IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, SingleLock, Strategy, WorkStealing,
+    CentralElseLocal, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
 };
 use stanchion_threadpool::{
     ThreadPool, ThreadPoolBuilder, Wait, Worker, blocking, current_thread_index, join, scope, spawn,
@@ -162,6 +163,8 @@ under_each!(
     local_free_list: LocalFreeList,
     idle_queue: IdleQueue,
     local_ready_queue: LocalReadyQueue,
+    central_else_local: CentralElseLocal,
+    probe_idle_else_central: ProbeIdleElseCentral,
     work_stealing: WorkStealing
 );
 

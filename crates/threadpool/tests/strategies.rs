@@ -15,7 +15,7 @@ use stanchion_competitive::RawPolicyMutex;
 use stanchion_spin::{TestAndSet, Ticket};
 use stanchion_threadpool::strategy::{
     CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own,
-    Random, SingleLock, TwoChoices, WorkStealing,
+    ProbeIdleElseCentral, Random, SingleLock, TwoChoices, WorkStealing,
 };
 use stanchion_threadpool::{Place, Plan, Strategy, Task, Told};
 
@@ -257,6 +257,8 @@ strategies! {
     local_ready_queue_own_lifo: LocalReadyQueue<RawPolicyMutex, Lifo, Own>;
     central_else_local: CentralElseLocal;
     central_else_local_lifo: CentralElseLocal<TestAndSet, Lifo>;
+    probe_idle_else_central: ProbeIdleElseCentral;
+    probe_idle_else_central_lifo: ProbeIdleElseCentral<TestAndSet, Lifo>;
     work_stealing: WorkStealing;
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 use stanchion_threadpool::strategy::{
-    IdleQueue, LocalReadyQueue, SingleLock, Strategy, WorkStealing,
+    IdleQueue, LocalReadyQueue, ProbeIdleElseCentral, SingleLock, Strategy, WorkStealing,
 };
 use stanchion_threadpool::{
     MOST_NESTED, Scope, ThreadPool, ThreadPoolBuilder, Wait, blocking, current_thread_index, join,
@@ -343,6 +343,7 @@ fn who_waits_for_a_scope_runs_what_its_tasks_create() {
     two_tasks_meet::<SingleLock>();
     two_tasks_meet::<IdleQueue>();
     two_tasks_meet::<LocalReadyQueue>();
+    two_tasks_meet::<ProbeIdleElseCentral>();
 }
 
 /// While a worker waits for a scope the pool shrinks to it, so nobody else will run what the scope's last task creates.

@@ -28,4 +28,4 @@ mod throughput;
 pub use crate::crew::MAX_THREADS;
 pub use latency::{Latency, Sweep, latency};
 pub use options::{Costs, Options, Path, Refused, Run};
-pub use throughput::run;
+pub use throughput::{run, user_work};

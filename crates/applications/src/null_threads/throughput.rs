@@ -145,9 +145,16 @@ fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Part {
     Part { began, ended, idled, stacks }
 }
 
-/// How long thread number `count` of a processor computes: uniform from 0 to twice the mean, and two that follow each other together twice the mean, so that
-/// processors have equally much to do.
-fn user_work(mean: u64, seed: u64, count: u64) -> u64 {
+/// How many nanoseconds thread number `count` of a processor computes: uniform from 0 to twice the mean, and two that follow each other together twice the
+/// mean, so that processors have equally much to do. `seed` is the processor's own.
+///
+/// ```
+/// use stanchion_applications::null_threads::user_work;
+///
+/// assert_eq!(user_work(300, 7, 0) + user_work(300, 7, 1), 600);
+/// ```
+#[must_use]
+pub fn user_work(mean: u64, seed: u64, count: u64) -> u64 {
     let random = u128::from(mix(seed ^ (count / 2)));
     let first = ((random * (2 * u128::from(mean) + 1)) >> 64) as u64;
     if count.is_multiple_of(2) { first } else { 2 * mean - first }

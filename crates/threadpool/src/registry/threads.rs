@@ -15,12 +15,10 @@
 
 use std::io;
 
-use machine::atomic::Ordering;
-
 use super::Registry;
 use crate::common::SERVE;
 use crate::roster::Roster;
-use crate::strategy::Strategy;
+use crate::strategy::{Place, Strategy};
 use crate::worker::Worker;
 
 impl<S: Strategy> Registry<S> {
@@ -116,8 +114,8 @@ impl<S: Strategy> Registry<S> {
                 roster.again[seat] = true;
             }
         }
-        // Release: pairs with the Acquire of `is_closed`.
-        self.common.closed.store(1, Ordering::Release);
+        // Before anybody is told to leave by it: who sees that sees this.
+        self.common.closing.close();
         for seat in 0..self.common.seats() {
             if roster.handles[seat].is_some() {
                 self.common.dismiss(seat);
@@ -127,25 +125,10 @@ impl<S: Strategy> Registry<S> {
 
     /// Waits until all threads have ended, apart from the calling one.
     pub(crate) fn join_all(&self) {
-        let mine = Worker::with_current(|current| {
+        let lent = Worker::with_current(|current| {
             let mine = current.filter(|worker| worker.belongs_to(&self.common));
-            mine.map(|worker| self.strategy.is_ready(worker.place()))
+            mine.map(|worker| self.rest_in_shutdown(worker.place()))
         });
-        // Somebody runs what is ready, if the pool has no other thread.
-        let lent = mine == Some(true);
-        if lent {
-            self.lend_spare();
-        }
-        if let Some(ready) = mine {
-            self.common.closing.rest();
-            if self.common.closing.may_be_over() {
-                if !ready {
-                    self.declare_over();
-                }
-                // What was ready may have been run meanwhile: those who rest look again.
-                self.common.sleeping.tell_all();
-            }
-        }
         for seat in 0..self.common.seats() {
             let itself = Worker::with_current(|current| {
                 current
@@ -160,12 +143,39 @@ impl<S: Strategy> Registry<S> {
                 let _ = thread.join();
             }
         }
-        if lent {
+        if lent == Some(true) {
             // The lease alone: all spares have ended.
             self.common.roster.lock().leases -= 1;
         }
-        if mine.is_some() {
+        if lent.is_some() {
             self.common.closing.go_on();
+        }
+    }
+
+    /// A task of the pool waits for its end: the thread rests. Says whether it has lent a spare for what is ready.
+    fn rest_in_shutdown(&self, place: &Place) -> bool {
+        let closing = &self.common.closing;
+        let mut lent = false;
+        loop {
+            // Somebody runs what is ready, if the pool has no other thread.
+            if !lent && self.strategy.is_ready(place) {
+                lent = true;
+                self.lend_spare();
+            }
+            closing.rest();
+            let Some(rested) = closing.all_rest() else { return lent };
+            let ready = self.strategy.is_ready(place);
+            if ready && !lent {
+                closing.go_on();
+                continue;
+            }
+            // There may be nobody else who would say so: only spares that are not needed. If somebody has gone on meanwhile, he looks afterwards.
+            if !ready {
+                closing.declare(rested);
+            }
+            // It is over, or what was ready may have been run meanwhile: those who rest look again.
+            self.common.sleeping.tell_all();
+            return lent;
         }
     }
 

@@ -17,10 +17,9 @@ use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
-use machine::cell::UnsafeCell;
 use stanchion_competitive::RawPolicyMutex;
 
-use self::placement::Numbers;
+use super::numbers::{Numbers, Source};
 use super::ready_queue::ReadyQueue;
 use super::resources::{Resources, keeps_resources};
 use super::{Fifo, Lock, Order, Place, Plan, Strategy, Told};
@@ -65,23 +64,6 @@ pub struct LocalReadyQueue<L = RawPolicyMutex, O = Fifo, P = Own> {
     outside: CachePadded<AtomicUsize>,
     resources: Resources<L>,
     placement: PhantomData<fn() -> P>,
-}
-
-/// The random numbers of a place.
-struct Source(UnsafeCell<Numbers>);
-
-// SAFETY: touched through its place only, of which there is one, with one thread at a time.
-unsafe impl Sync for Source {}
-
-impl Source {
-    #[inline]
-    fn next(&self, _: &Place) -> u64 {
-        self.0.with_mut(|numbers| {
-            // SAFETY: the place is with this thread, and this does not call itself.
-            let numbers = unsafe { &mut *numbers };
-            numbers.next()
-        })
-    }
 }
 
 impl<L: Lock, O: Order, P: Placement> LocalReadyQueue<L, O, P> {
@@ -133,10 +115,7 @@ unsafe impl<L: Lock, O: Order, P: Placement> Strategy for LocalReadyQueue<L, O, 
     fn new(plan: &Plan) -> Self {
         let resources = Resources::new(plan);
         let queue = || CachePadded::new(ReadyQueue::new());
-        let source = |place| {
-            let seed = machine::hint::entropy().wrapping_add(place as u64);
-            CachePadded::new(Source(UnsafeCell::new(Numbers::new(seed))))
-        };
+        let source = |place| CachePadded::new(Source::new(place));
         let queues = plan.queues.unwrap_or(plan.places);
         Self {
             queues: core::iter::repeat_with(queue).take(queues).collect(),

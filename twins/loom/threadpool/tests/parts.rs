@@ -1,4 +1,4 @@
-//! Models of the parts of a pool that two threads meet in: the biased lock, latches, how a closed pool finds out that all is over.
+//! Models of the parts of a pool that two threads meet in: the biased lock, latches, and the count of what a scope or a broadcast waits for.
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -6,25 +6,24 @@
 //! | `biased_two_thieves_bounded` | its owner, two thieves | a thief comes in beside another, or after it without what it did |
 //! | `latch_of_an_outsider` | who waits asleep, the setter | a wake-up is lost; the outcome is not seen; the latch is used after it is gone |
 //! | `latch_of_a_worker` | who watches and sleeps elsewhere, the setter | the setter does not tell, and the owner sleeps |
-//! | `latch_counted_down_bounded` | who waits, two tasks of a scope | the last does not have what the first did; the scope is used after it is gone |
-//! | `closing_two_that_rest_bounded` | two workers of a closed pool, one with a last task | one leaves while the other may create a task; both sleep |
+//! | `countdown_of_a_scope` | who waits, with a part of his own; a task that creates another | the scope is left too soon; what the tasks did is not seen |
+//! | `countdown_of_two_bounded` | who waits, two tasks | the last does not hand on what the first did; the scope is used after it is gone |
 //!
 //! Payloads are checked cells, and every latch is dropped as soon as its owner may go on. Every model prints `model NAME: N executions`.
 
 #[path = "../../../../crates/threadpool/src/biased.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod biased;
-#[path = "../../../../crates/threadpool/src/closing.rs"]
+#[path = "../../../../crates/threadpool/src/countdown.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod closing;
+mod countdown;
 #[path = "../../../../crates/threadpool/src/latch.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod latch;
 
 use biased::Biased;
-use closing::Closing;
+use countdown::Countdown;
 use latch::Latch;
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::sync::Arc;
@@ -90,17 +89,15 @@ fn biased_two_thieves_bounded() {
     });
 }
 
-/// What a task of somebody's leaves for him, as a visit, a fork and a scope do.
+/// What a task of somebody's leaves for him, as a visit and a fork do.
 struct Visit {
     outcome: UnsafeCell<u32>,
-    open: AtomicUsize,
     latch: Latch,
 }
 
 impl Visit {
-    fn new(open: usize) -> Box<Self> {
-        let open = AtomicUsize::fresh(open);
-        Box::new(Self { outcome: UnsafeCell::new(0), open, latch: Latch::new() })
+    fn new() -> Box<Self> {
+        Box::new(Self { outcome: UnsafeCell::new(0), latch: Latch::new() })
     }
 
     /// The owner's last act: it must be the last that anybody does.
@@ -128,7 +125,7 @@ unsafe fn end(visit: *const Visit) -> (bool, *const Latch) {
 #[test]
 fn latch_of_an_outsider() {
     explore("latch_of_an_outsider", Model::new(), || {
-        let visit = Visit::new(1);
+        let visit = Visit::new();
         let sent = Sent(&raw const *visit);
         let setter = thread::spawn(move || {
             // SAFETY: the owner waits.
@@ -146,7 +143,7 @@ fn latch_of_an_outsider() {
 #[test]
 fn latch_of_a_worker() {
     explore("latch_of_a_worker", Model::new(), || {
-        let visit = Visit::new(1);
+        let visit = Visit::new();
         let events = Arc::new(EventCount::new());
         let sent = Sent(&raw const *visit);
         let setter = {
@@ -169,124 +166,75 @@ fn latch_of_a_worker() {
     });
 }
 
-#[test]
-fn latch_counted_down_bounded() {
-    explore("latch_counted_down_bounded", Model::new().preemptions(2), || {
-        let visit = Visit::new(3);
-        let parts = Arc::new([const { UnsafeCell::new(0_u32) }; 2]);
-        let sum = |parts: &[UnsafeCell<u32>; 2]| -> u32 {
-            // SAFETY: all have counted down.
-            parts.iter().map(|part| part.with(|part| unsafe { *part })).sum()
-        };
-        let tasks = [0, 1].map(|index| {
-            let (sent, parts) = (Sent(&raw const *visit), SharedParts(parts.clone()));
-            thread::spawn(move || {
-                let parts = parts;
-                // SAFETY: this task's own.
-                parts.0[index].with_mut(|part| unsafe { *part = 1 });
-                // SAFETY: the owner waits until all have counted down.
-                let visit = unsafe { &*sent.get() };
-                let latch = &raw const visit.latch;
-                // AcqRel, as scopes and broadcasts do it.
-                if visit.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-                    assert_eq!(sum(&parts.0), 2);
-                    // SAFETY: alive until it is set, by the last.
-                    if unsafe { Latch::set(latch) } {
-                        Latch::wake(latch);
-                    }
-                }
-            })
-        });
-        if visit.open.fetch_sub(1, Ordering::AcqRel) > 1 {
-            visit.latch.wait();
+/// A scope: a count, and a cell for each task.
+struct Scope {
+    count: Countdown,
+    parts: [UnsafeCell<u32>; 2],
+}
+
+impl Scope {
+    fn new(open: usize) -> Box<Self> {
+        let parts = [const { UnsafeCell::new(0) }; 2];
+        Box::new(Self { count: Countdown::new(open), parts })
+    }
+
+    /// The owner waits, and looks at what the tasks did. The scope is gone afterwards.
+    fn wait(&self, own: bool) -> u32 {
+        if !(own && self.count.end_own()) {
+            self.count.latch().wait();
         }
-        assert_eq!(sum(&parts), 2);
-        drop(visit);
-        tasks.into_iter().for_each(|task| task.join().unwrap());
+        // SAFETY: all have ended.
+        self.parts.iter().map(|part| part.with(|part| unsafe { *part })).sum()
+    }
+}
+
+/// The task number `at` ends.
+///
+/// # Safety
+///
+/// It was counted, and has not ended.
+unsafe fn end_task(scope: *const Scope, at: usize) {
+    // SAFETY: the scope is there until this has ended; so below.
+    let these = unsafe { &*scope };
+    // SAFETY: this task's own.
+    these.parts[at].with_mut(|part| unsafe { *part += 1 });
+    // SAFETY: as above.
+    if let Some(latch) = unsafe { Countdown::end(&raw const these.count) } {
+        Latch::wake(latch);
+    }
+}
+
+#[test]
+fn countdown_of_a_scope() {
+    explore("countdown_of_a_scope", Model::new(), || {
+        let scope = Scope::new(1);
+        scope.count.add();
+        let sent = Sent(&raw const *scope);
+        let task = thread::spawn(move || {
+            // SAFETY: the scope waits for the task.
+            unsafe { (*sent.get()).count.add() };
+            for at in 0..2 {
+                // SAFETY: counted, by the owner and by this.
+                unsafe { end_task(sent.get(), at) };
+            }
+        });
+        assert_eq!(scope.wait(true), 2);
+        drop(scope);
+        task.join().unwrap();
     });
 }
 
-/// Cells that threads share; each writes its own.
-struct SharedParts(Arc<[UnsafeCell<u32>; 2]>);
-// SAFETY: who reads another's does so after it has counted down; the model checks that.
-unsafe impl Send for SharedParts {}
-
-/// A closed pool, as `Registry::is_over` uses its parts.
-struct Pool {
-    ready: AtomicUsize,
-    run: AtomicUsize,
-    closing: Closing,
-    events: EventCount,
-}
-
-impl Pool {
-    fn take(&self) -> bool {
-        let took = |ready: usize| ready.checked_sub(1);
-        self.ready.fetch_update(Ordering::Relaxed, Ordering::Relaxed, took).is_ok()
-    }
-
-    fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Relaxed) > 0
-    }
-
-    fn drain(&self, mut creates: usize) {
-        loop {
-            if self.take() {
-                self.run.fetch_add(1, Ordering::Relaxed);
-                if creates > 0 {
-                    creates -= 1;
-                    self.ready.fetch_add(1, Ordering::Relaxed);
-                    self.events.notify_one();
-                }
-            } else if self.is_over() {
-                return;
-            }
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.closing.rest();
-        loop {
-            let over = self.closing.may_be_over();
-            if self.is_ready() {
-                self.closing.go_on();
-                return false;
-            }
-            if over {
-                self.closing.declare();
-                self.events.notify_all();
-                return true;
-            }
-            let key = self.events.prepare();
-            if self.is_ready() || self.closing.may_be_over() {
-                self.events.cancel(key);
-            } else {
-                self.events.wait(key);
-            }
-        }
-    }
-}
-
 #[test]
-fn closing_two_that_rest_bounded() {
-    explore("closing_two_that_rest_bounded", Model::new().preemptions(2), || {
-        let pool = Arc::new(Pool {
-            ready: AtomicUsize::fresh(1),
-            run: AtomicUsize::fresh(0),
-            closing: Closing::new(),
-            events: EventCount::new(),
+fn countdown_of_two_bounded() {
+    explore("countdown_of_two_bounded", Model::new().preemptions(2), || {
+        let scope = Scope::new(2);
+        let tasks = [0, 1].map(|at| {
+            let sent = Sent(&raw const *scope);
+            // SAFETY: counted above.
+            thread::spawn(move || unsafe { end_task(sent.get(), at) })
         });
-        (0..2).for_each(|_| pool.closing.enlist());
-        let other = {
-            let pool = pool.clone();
-            thread::spawn(move || pool.drain(1))
-        };
-        pool.drain(0);
-        // Nobody leaves before all is over. How many have run depends on who took the first: one of the two creates another.
-        assert!(!pool.is_ready());
-        let run = pool.run.load(Ordering::Relaxed);
-        assert!(run >= 1);
-        other.join().unwrap();
-        assert_eq!(pool.run.load(Ordering::Relaxed), run, "a task ran after all was over");
+        assert_eq!(scope.wait(false), 2);
+        drop(scope);
+        tasks.into_iter().for_each(|task| task.join().unwrap());
     });
 }

@@ -9,13 +9,15 @@
 //! | `two_create_and_one_starts_bounded` | 3 | each |
 //! | `blocks_go_through_the_pool` | 2: one finishes more than it may keep, the other creates | local free lists |
 //! | `two_need_a_slab` | 2: both find no block at all | local free lists |
-//! | `an_idle_place_is_told` | 2: a creator, and a place that goes to sleep | idle queue, local ready queues |
-//! | `a_creator_meets_a_place_that_looks` | 2: the place is in the idle queue | idle queue |
-//! | `a_creator_meets_a_place_that_leaves` | 2: likewise | idle queue |
+//! | `an_idle_place_is_told` | 2: a creator, and a place that goes to sleep | idle queue, local ready queues, probing |
+//! | `a_creator_meets_a_place_that_looks` | 2: the place is idle, and can be handed a task | idle queue, probing |
+//! | `a_creator_meets_a_place_that_leaves` | 2: likewise | idle queue, probing |
 //! | `two_creators_and_an_idle_place_bounded` | 3 | idle queue |
+//! | `two_creators_and_a_place_that_is_probed_bounded` | 3 | probing |
 //! | `a_creator_and_two_that_leave_bounded` | 3 | idle queue |
 //!
-//! Three preemptions where there is a bound, but two for the creator and two that leave, and one for the two creators and an idle place.
+//! Three preemptions where there is a bound, but two for the creator and two that leave and for the two creators and a place that is probed, and one for
+//! the two creators and an idle place in a queue.
 //!
 //! Tasks carry a value in a checked cell, and blocks are few: whoever is given one too early fails.
 
@@ -28,7 +30,7 @@ use machine::{Model, thread};
 use stanchion_competitive::EventCount;
 use stanchion_threadpool_loom::strategy::{
     CentralElseLocal, Fifo, IdleQueue, Lifo, LocalFreeList, LocalReadyQueue, MultipleLocks, Own,
-    Random, SingleLock, TwoChoices, WorkStealing,
+    ProbeIdleElseCentral, Random, SingleLock, TwoChoices, WorkStealing,
 };
 use stanchion_threadpool_loom::{Place, Plan, Strategy, Task, Told};
 
@@ -215,17 +217,17 @@ fn an_idle_place_is_told<S: Strategy>() {
     account(&*strategy, &[], &[]);
 }
 
-/// A strategy in whose idle queue these places are.
-fn with_idle(places: &[usize]) -> Arc<IdleQueue<Lock>> {
-    let strategy = warm::<IdleQueue<Lock>>();
+/// A strategy to which these places are idle: a creator finds them, for there are two others and it probes two.
+fn with_idle<S: Strategy>(places: &[usize]) -> Arc<S> {
+    let strategy = warm::<S>();
     for &index in places {
         strategy.idle(&place(index));
     }
     strategy
 }
 
-fn a_creator_meets_a_place_that_looks() {
-    let strategy = with_idle(&[1]);
+fn a_creator_meets_a_place_that_looks<S: Strategy>() {
+    let strategy = with_idle::<S>(&[1]);
     let other = beside(&strategy, |strategy| start(strategy, &place(1)));
     let told = strategy.create(Some(&place(0)), fill(1));
     let found = other.join().unwrap();
@@ -236,8 +238,8 @@ fn a_creator_meets_a_place_that_looks() {
     account(&*strategy, &[found], &[1]);
 }
 
-fn a_creator_meets_a_place_that_leaves() {
-    let strategy = with_idle(&[1]);
+fn a_creator_meets_a_place_that_leaves<S: Strategy>() {
+    let strategy = with_idle::<S>(&[1]);
     let other = beside(&strategy, |strategy| strategy.leave(&place(1)));
     let told = strategy.create(Some(&place(0)), fill(1));
     let left = other.join().unwrap();
@@ -250,8 +252,8 @@ fn a_creator_meets_a_place_that_leaves() {
     account(&*strategy, &[], &[]);
 }
 
-fn two_creators_and_an_idle_place() {
-    let strategy = with_idle(&[2]);
+fn two_creators_and_an_idle_place<S: Strategy>() {
+    let strategy = with_idle::<S>(&[2]);
     let creates = [0, 1].map(|index| {
         beside(&strategy, move |strategy| strategy.create(Some(&place(index)), fill(index)))
     });
@@ -263,7 +265,7 @@ fn two_creators_and_an_idle_place() {
 }
 
 fn a_creator_and_two_that_leave() {
-    let strategy = with_idle(&[1, 2]);
+    let strategy = with_idle::<IdleQueue<Lock>>(&[1, 2]);
     let leaves =
         [1, 2].map(|index| beside(&strategy, move |strategy| strategy.leave(&place(index))));
     let told = strategy.create(Some(&place(0)), fill(1));
@@ -317,6 +319,7 @@ each! {
     local_ready_queue_random: LocalReadyQueue<Lock, Fifo, Random>;
     local_ready_queue_two_choices: LocalReadyQueue<Lock, Lifo, TwoChoices>;
     central_else_local: CentralElseLocal<Lock>;
+    probe_idle_else_central: ProbeIdleElseCentral<Lock>;
     work_stealing: WorkStealing;
 }
 
@@ -324,22 +327,35 @@ models! { free_blocks: LocalFreeList<Lock>; blocks_go_through_the_pool; two_need
 models! { idle: IdleQueue<Lock, Fifo>; ; an_idle_place_is_told as an_idle_place_is_told_bounded }
 models! { local_ready: LocalReadyQueue<Lock, Fifo, Own>; ; an_idle_place_is_told as an_idle_place_is_told_bounded }
 
+models! {
+    probing: ProbeIdleElseCentral<Lock>;
+    a_creator_meets_a_place_that_looks, a_creator_meets_a_place_that_leaves;
+    an_idle_place_is_told as an_idle_place_is_told_bounded
+}
+
 #[test]
 fn a_creator_meets_a_place_that_looks_in_the_idle_queue() {
     let name = "a_creator_meets_a_place_that_looks_in_the_idle_queue";
-    explore(name, model(), a_creator_meets_a_place_that_looks);
+    explore(name, model(), a_creator_meets_a_place_that_looks::<IdleQueue<Lock>>);
 }
 
 #[test]
 fn a_creator_meets_a_place_that_leaves_the_idle_queue() {
     let name = "a_creator_meets_a_place_that_leaves_the_idle_queue";
-    explore(name, model(), a_creator_meets_a_place_that_leaves);
+    explore(name, model(), a_creator_meets_a_place_that_leaves::<IdleQueue<Lock>>);
 }
 
 #[test]
 fn two_creators_and_an_idle_place_bounded() {
     let name = "two_creators_and_an_idle_place_bounded";
-    explore(name, model().preemptions(1), two_creators_and_an_idle_place);
+    explore(name, model().preemptions(1), two_creators_and_an_idle_place::<IdleQueue<Lock>>);
+}
+
+#[test]
+fn two_creators_and_a_place_that_is_probed_bounded() {
+    let name = "two_creators_and_a_place_that_is_probed_bounded";
+    let body = two_creators_and_an_idle_place::<ProbeIdleElseCentral<Lock>>;
+    explore(name, model().preemptions(2), body);
 }
 
 #[test]

@@ -27,8 +27,8 @@ use spin::contention::{Ethernet, Exchange, Polling, Read};
 use spin::{Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs};
 
 use threadpool::strategy::{
-    CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random,
-    SingleLock, WorkStealing,
+    CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    ProbeIdleElseCentral, Random, SingleLock, WorkStealing,
 };
 use threadpool::{Place, Plan, Strategy};
 
@@ -231,6 +231,7 @@ pub(crate) fn all() -> Vec<Operation> {
         "LocalReadyQueue<TestAndSet> create, next" => tasks::<LocalReadyQueue<TestAndSet>>,
         "LocalReadyQueue<TestAndSet, Fifo, Random> create, next" => tasks::<LocalReadyQueue<TestAndSet, Fifo, Random>>,
         "CentralElseLocal<TestAndSet> create, next" => tasks::<CentralElseLocal<TestAndSet>>,
+        "ProbeIdleElseCentral<TestAndSet> create, next" => tasks::<ProbeIdleElseCentral<TestAndSet>>,
         "threadpool::WorkStealing create, next" => tasks::<WorkStealing>,
     }
 }

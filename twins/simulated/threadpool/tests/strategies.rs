@@ -7,7 +7,8 @@ use stanchion_competitive::RawPolicyMutex;
 use stanchion_simulator::{Arena, Machine, Simulation, Time, machines};
 use stanchion_spin::{TestAndSet, contention::Ethernet};
 use stanchion_threadpool_simulated::strategy::{
-    Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random, SingleLock, TwoChoices,
+    Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, ProbeIdleElseCentral, Random,
+    SingleLock, TwoChoices,
 };
 use stanchion_threadpool_simulated::{Place, Plan, Strategy, Task};
 
@@ -118,5 +119,6 @@ fn places_outnumber_processors() {
     run::<LocalFreeList>();
     run::<IdleQueue>();
     run::<LocalReadyQueue>();
+    run::<ProbeIdleElseCentral>();
     run::<LocalReadyQueue<RawPolicyMutex, Fifo, TwoChoices>>();
 }

@@ -11,7 +11,7 @@ use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Comparison, Outcome, Table, Verdict};
 use super::threads::grid::{Cell, Grid};
-use super::threads::{HYBRID, READY, SINGLE, real, simulated};
+use super::threads::{CENTRAL_ELSE_LOCAL, PROBE, READY, SINGLE, real, simulated};
 use crate::units::{nanos, percent, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -63,16 +63,17 @@ fn outcome(grid: &Grid) -> Outcome {
         "rising",
         grid.thousands(READY, all),
     ));
-    if grid.rows() > HYBRID {
-        comparisons.push(Comparison::new(
+    let hybrids = [CENTRAL_ELSE_LOCAL, PROBE].into_iter().filter(|&row| row < grid.rows());
+    comparisons.extend(hybrids.map(|hybrid| {
+        Comparison::new(
             format!(
                 "{}: its rate over that of local ready queues, all processors",
-                grid.name(HYBRID)
+                grid.name(hybrid)
             ),
-            "not measured; complexity \"may outweigh any benefits\"",
-            significant(grid.rate(HYBRID, all) / grid.rate(READY, all)),
-        ));
-    }
+            "not measured; complexity \"may outweigh any benefits\" (sec3.6)",
+            significant(grid.rate(hybrid, all) / grid.rate(READY, all)),
+        )
+    }));
     Outcome {
         comparisons,
         pictures: vec![grid.picture(

@@ -2,23 +2,22 @@
 //!
 //! The model takes what threads ask for, found as the paper found it (section 5.1): processors with copies of all data run thread management, and how
 //! much they slow each other is the bus demand, once of everything and once of the critical sections; how much spinning processors slow others is
-//! what spinning asks for. Nothing is fitted to what is to be predicted.
+//! what spinning asks for (`projection.rs`). Nothing is fitted to what is to be predicted. Figures 5.2 to 5.4 project the same model.
 //!
 //! Rule of the verdict: *holds* if with every number of processors the model's rate is within 5 % of the simulated one, for local ready queues and
 //! for local free lists with a central queue, the latter with fewer than 18 processors; else *differs*. *not judged* where there is no one bus, or
 //! where there are too few processors to see what spinning asks for.
 
-use stanchion_model::contention::{ContentionError, Demand, Equilibrium, Lock, Workload, solve};
 use stanchion_simulator::Machine;
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
-use super::super::simulated::bus;
+use super::projection::{Inputs, Queue};
 use super::threads::grid::Grid;
-use super::threads::simulated::{self, Demands, Place, USER_NS, VISITS};
+use super::threads::simulated::{self, Place, USER_NS};
 use super::threads::{FREE_LIST, READY};
-use crate::units::{nanos, percent, significant};
+use crate::units::{percent, significant};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     id: "all89/fig5.1",
@@ -40,7 +39,6 @@ const EXCEPT: usize = 18;
 struct Pair {
     row: usize,
     name: &'static str,
-    demands: Demands,
     /// Processors, the model's threads a second, the simulated.
     points: Vec<(usize, f64, f64)>,
 }
@@ -63,64 +61,30 @@ impl Pair {
 }
 
 fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
-    if bus::miss(machine).is_none() {
-        return Ok(Outcome::new(Verdict::NotJudged(format!("{} has no one bus", machine.name))));
-    }
+    let inputs = match Inputs::fit(context, machine)? {
+        Ok(inputs) => inputs,
+        Err(verdict) => return Ok(Outcome::new(verdict)),
+    };
     let place = Place::of(machine);
-    let Some(spinning) = simulated::spinning(context, &place)? else {
-        let why = format!("{} has too few processors to see what spinning asks for", machine.name);
-        return Ok(Outcome::new(Verdict::NotJudged(why)));
-    };
-    let demands = simulated::demands(context, &place)?;
     let grid = simulated::run(context, &place, USER_NS)?;
-    let user = USER_NS * place.speed;
-    let pairs = [(FREE_LIST, demands[0]), (READY, demands[1])]
-        .map(|(row, demands)| pair(&grid, row, demands, spinning, user));
-    let pairs = pairs.into_iter().collect::<Result<Vec<_>, _>>();
-    let pairs = pairs.map_err(|error| Stop::Failed(error.to_string()))?;
+    let pairs = [(FREE_LIST, Queue::Central), (READY, Queue::Local)];
+    let pairs = pairs.map(|(row, queue)| pair(&grid, row, queue, &inputs));
+    let pairs = pairs.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut notes = simulated::notes(context, &place);
-    notes.push(format!(
-        "A processor that waits for a lock asks for {} of bus in each section that goes by. Fitted curves lie within {} of what was measured on private copies.",
-        nanos(spinning),
-        percent(pairs.iter().map(|pair| pair.demands.worst).fold(0.0, f64::max)),
-    ));
-    Ok(Outcome { notes, ..outcome(&pairs, spinning) })
+    notes.push(inputs.note());
+    Ok(Outcome { notes, ..outcome(&pairs, &inputs) })
 }
 
-fn pair(
-    grid: &Grid,
-    row: usize,
-    demands: Demands,
-    spinning: f64,
-    user: f64,
-) -> Result<Pair, ContentionError> {
+fn pair(grid: &Grid, row: usize, queue: Queue, inputs: &Inputs) -> Result<Pair, Stop> {
     let at = |(column, &processors): (usize, &usize)| {
-        let solved = model(row, demands, spinning, user, processors as u32)?;
-        Ok::<_, ContentionError>((processors, 1e9 * solved.throughput, grid.rate(row, column)))
+        let solved = inputs.solve(queue, USER_NS / 1e3, 0.0, processors as u32)?;
+        Ok((processors, 1e9 * solved.throughput, grid.rate(row, column)))
     };
-    let points =
-        grid.counts().iter().enumerate().map(at).collect::<Result<Vec<_>, ContentionError>>()?;
-    Ok(Pair { row, name: grid.name(row), demands, points })
+    let points = grid.counts().iter().enumerate().map(at).collect::<Result<Vec<_>, Stop>>()?;
+    Ok(Pair { row, name: grid.name(row), points })
 }
 
-fn model(
-    row: usize,
-    demands: Demands,
-    spinning: f64,
-    user: f64,
-    processors: u32,
-) -> Result<Equilibrium, ContentionError> {
-    let copies = if row == READY { processors } else { 1 };
-    let work = Workload {
-        user: Demand { bus: 0.0, cache: user },
-        outside: demands.outside,
-        locks: vec![Lock::spread(VISITS, demands.section, copies)],
-        spinning,
-    };
-    solve(&work, processors)
-}
-
-fn outcome(pairs: &[Pair], spinning: f64) -> Outcome {
+fn outcome(pairs: &[Pair], inputs: &Inputs) -> Outcome {
     let worst = |pair: &Pair| {
         Comparison::new(
             format!(
@@ -159,7 +123,7 @@ fn outcome(pairs: &[Pair], spinning: f64) -> Outcome {
             y: Axis::linear("1000s of threads a second"),
             series: pairs.iter().flat_map(lines).collect(),
         }],
-        tables: vec![differences(pairs), inputs(pairs, spinning)],
+        tables: vec![differences(pairs), inputs.table()],
         ..Outcome::new(verdict(pairs))
     }
 }
@@ -174,29 +138,6 @@ fn differences(pairs: &[Pair]) -> Table {
     Table {
         title: "By how much the model's rate is above the simulated one, by processors".to_owned(),
         columns,
-        rows: pairs.iter().map(row).collect(),
-    }
-}
-
-/// What the model takes.
-fn inputs(pairs: &[Pair], spinning: f64) -> Table {
-    let row = |pair: &Pair| {
-        let Demands { outside, section, .. } = pair.demands;
-        let demands = [outside.alone(), outside.bus, section.alone(), section.bus, spinning];
-        std::iter::once(pair.name.to_owned()).chain(demands.map(nanos)).collect()
-    };
-    Table {
-        title: "What the model takes".to_owned(),
-        columns: [
-            "strategy",
-            "outside sections",
-            "of it on the bus",
-            "a critical section (of two)",
-            "of it on the bus",
-            "spinning, each section",
-        ]
-        .map(str::to_owned)
-        .into(),
         rows: pairs.iter().map(row).collect(),
     }
 }
@@ -220,12 +161,9 @@ mod tests {
     use super::*;
 
     fn judged(central: [f64; 2], local: [f64; 2]) -> &'static str {
-        let demand = Demand { bus: 1.0, cache: 1.0 };
-        let demands = Demands { outside: demand, section: demand, worst: 0.0 };
         let pair = |row, model: [f64; 2]| Pair {
             row,
             name: "a strategy",
-            demands,
             points: [16, 20]
                 .into_iter()
                 .zip(model)
@@ -241,17 +179,5 @@ mod tests {
         assert_eq!(judged([1.06, 1.0], [1.0, 1.0]), "differs");
         assert_eq!(judged([1.0, 1.0], [1.0, 1.06]), "differs");
         assert_eq!(judged([1.0, 1.0], [0.94, 1.0]), "differs");
-    }
-
-    #[test]
-    fn one_processor_takes_what_it_takes() {
-        let section = Demand { bus: 1.0, cache: 7.0 };
-        let demands = Demands { outside: Demand { bus: 4.0, cache: 30.0 }, section, worst: 0.0 };
-        for row in [FREE_LIST, READY] {
-            let alone = model(row, demands, 0.6, 300.0, 1).expect("it settles");
-            assert!((alone.cycle - 350.0).abs() < 1e-6);
-            let many = model(row, demands, 0.6, 300.0, 20).expect("it settles");
-            assert!(many.throughput > 10.0 * alone.throughput);
-        }
     }
 }

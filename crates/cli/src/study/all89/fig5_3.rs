@@ -1,15 +1,18 @@
 //! Figure 5.3: threads a second against bus load, 20 processors, threads of 200 µs, by the model.
 //!
-//! Rule of the verdict: *holds* if for every set of inputs ([`projection`](super::projection)) both rates fall with each step of bus load; at
-//! 40 % the bus is at least 99 % busy with local queues, whose rate is less than half of that without load; and what local queues have over a central
-//! one (in per cent) is then less than half of what it is without load; else *differs*.
+//! The inputs are those of figure 5.1, fitted to the simulated machine ([`projection`](super::projection)).
+//!
+//! Rule of the verdict: *holds* if both rates fall with each step of bus load; at 40 % the bus is at least 99 % busy with local queues, whose rate is
+//! less than half of that without load; and what local queues have over a central one (in per cent) is then less than half of what it is without
+//! load; else *differs*.
 
 use stanchion_model::contention::Equilibrium;
+use stanchion_simulator::Machine;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Experiment, Paper};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
-use super::projection::{CENTRAL, Inputs, LOCAL, Queue, inputs, share, thousands};
+use super::projection::{CENTRAL, Inputs, LOCAL, Queue, share, thousands};
 use crate::units::significant;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -18,7 +21,10 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Model projection: bus load, 20 processors, threads of 200 µs",
     claim: "Bus load limits the rate with local ready queues and, since it makes critical sections \
      longer, with a central one too; it reduces the difference.",
-    bodies: Bodies::formula(run),
+    bodies: Bodies::Machines {
+        real: Body::Never("the bus of this computer cannot be asked what it carries"),
+        simulated: Body::Run(Simulated { machines: &["symmetry-a"], run }),
+    },
 };
 
 const PROCESSORS: u32 = 20;
@@ -40,7 +46,7 @@ impl Pair {
     }
 }
 
-fn pairs(inputs: Inputs) -> Result<Vec<Pair>, Stop> {
+fn pairs(inputs: &Inputs) -> Result<Vec<Pair>, Stop> {
     let mut pairs = Vec::new();
     for load in LOADS {
         let share = f64::from(load) / 100.0;
@@ -51,36 +57,13 @@ fn pairs(inputs: Inputs) -> Result<Vec<Pair>, Stop> {
     Ok(pairs)
 }
 
-fn run(context: &Context) -> Result<Outcome, Stop> {
-    let sets = Inputs::all();
-    context.plan(sets.len() + 1);
-    let drawn = pairs(Inputs::drawn())?;
-    context.step()?;
-    let mut falls = true;
-    let (mut bus, mut left, mut kept): (f64, f64, f64) = (1.0, 0.0, 0.0);
-    for set in sets {
-        let pairs = pairs(set)?;
-        falls &= pairs.is_sorted_by(|less, more| {
-            less.local.throughput > more.local.throughput
-                && less.central.throughput > more.central.throughput
-        });
-        let (none, full) = (&pairs[0], &pairs[pairs.len() - 1]);
-        bus = bus.min(full.local.bus_utilization);
-        left = left.max(full.local.throughput / none.local.throughput);
-        kept = kept.max(full.gain() / none.gain());
-        context.step()?;
-    }
-    let verdict = Verdict::when(
-        falls && bus >= 0.99 && left < 0.5 && kept < 0.5,
-        format!(
-            "both rates {} with load; at 40\u{a0}% the bus is {} busy, local queues have at most {} of \
-             their rate left and at most {} of what they had over a central one",
-            if falls { "fall" } else { "do not only fall" },
-            share(bus),
-            share(left),
-            share(kept)
-        ),
-    );
+fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
+    let inputs = match Inputs::fit(context, machine)? {
+        Ok(inputs) => inputs,
+        Err(verdict) => return Ok(Outcome::new(verdict)),
+    };
+    let drawn = pairs(&inputs)?;
+    let verdict = verdict(&drawn);
     let (none, full) = (&drawn[0], &drawn[drawn.len() - 1]);
     let gain = |pair: &Pair| format!("+{}", share(pair.gain()));
     let rate =
@@ -94,14 +77,36 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
         ],
         pictures: vec![picture(&drawn)],
         tables: vec![limits(&drawn)],
-        folded: vec![inputs()],
+        folded: vec![inputs.table()],
         notes: vec![
+            inputs.note(),
             "Up to about 5 % the difference may grow before it shrinks: load first makes the one critical \
              section longer, and with it the wait of all; then the bus itself is full."
                 .to_owned(),
         ],
         ..Outcome::new(verdict)
     })
+}
+
+fn verdict(pairs: &[Pair]) -> Verdict {
+    let falls = pairs.is_sorted_by(|less, more| {
+        less.local.throughput > more.local.throughput
+            && less.central.throughput > more.central.throughput
+    });
+    let (none, full) = (&pairs[0], &pairs[pairs.len() - 1]);
+    let bus = full.local.bus_utilization;
+    let left = full.local.throughput / none.local.throughput;
+    let kept = full.gain() / none.gain();
+    Verdict::when(
+        falls && bus >= 0.99 && left < 0.5 && kept < 0.5,
+        format!(
+            "both rates {} with load; at 40\u{a0}% the bus is {} busy, local queues have {} of their rate left and {} of what they had over a central one",
+            if falls { "fall" } else { "do not only fall" },
+            share(bus),
+            share(left),
+            share(kept)
+        ),
+    )
 }
 
 fn picture(pairs: &[Pair]) -> Picture {
@@ -149,5 +154,32 @@ fn limits(pairs: &[Pair]) -> Table {
         .map(str::to_owned)
         .into(),
         rows: rows.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_of_the_claim_counts() {
+        let judged = |change: fn(&mut Vec<Pair>)| {
+            let mut drawn = pairs(&Inputs::round()).expect("it settles");
+            change(&mut drawn);
+            verdict(&drawn).name()
+        };
+        assert_eq!(judged(|_| ()), "holds");
+        assert_eq!(judged(|pairs| pairs.swap(10, 11)), "differs", "a rate rises");
+        assert_eq!(
+            judged(|pairs| pairs[12].local.bus_utilization = 0.98),
+            "differs",
+            "the bus is idle"
+        );
+        assert_eq!(judged(|pairs| pairs.truncate(4)), "differs", "the load is small");
+        assert_eq!(
+            judged(|pairs| pairs[12].central.throughput *= 0.5),
+            "differs",
+            "the difference stays"
+        );
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod fig5_2;
 pub(crate) mod fig5_3;
 pub(crate) mod fig5_4;
 mod projection;
+pub(crate) mod sec3_6;
 pub(crate) mod sec5_1;
 pub(crate) mod table3_1;
 mod threads;

@@ -16,7 +16,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
-use super::record::Record;
+use super::place::Record;
 
 struct Mine {
     current: AtomicPtr<Record>,

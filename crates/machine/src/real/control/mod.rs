@@ -3,21 +3,21 @@
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod deferral;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
-mod priority;
+mod place;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
-mod record;
+mod priority;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod stack;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(crate) use self::{
     deferral::{defer, undefer},
+    place::{Allowed, Place, allow, can_interrupt},
     priority::can_prefer,
-    record::{Allowed, Control, allow, can_interrupt},
 };
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 #[path = "../../control_elsewhere.rs"]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
-pub(crate) use elsewhere::{Allowed, Control, allow, can_interrupt, can_prefer, defer, undefer};
+pub(crate) use elsewhere::{Allowed, Place, allow, can_interrupt, can_prefer, defer, undefer};

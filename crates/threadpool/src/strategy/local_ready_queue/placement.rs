@@ -8,6 +8,8 @@
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 3.5; Azar, Broder, Karlin and Upfal 1994 for the last.
 
+use super::super::numbers::below;
+
 /// Where [`LocalReadyQueue`](super::LocalReadyQueue) puts new tasks: [`Own`], [`Random`] or [`TwoChoices`].
 ///
 /// Sealed: what else there may be wants to be measured beside these.
@@ -101,33 +103,9 @@ impl Placement for TwoChoices {
     }
 }
 
-/// A number below `bound`, made of one that is any.
-#[inline]
-fn below(bound: usize, number: u64) -> usize {
-    let product = u128::from(number) * bound as u128;
-    // Below `bound`, which is a usize.
-    (product >> 64) as usize
-}
-
-/// A source of random numbers: SplitMix64, which any start will do for. Source: Steele, Lea and Flood, OOPSLA 2014.
-pub(super) struct Numbers(u64);
-
-impl Numbers {
-    pub(super) const fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    #[inline]
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::super::numbers::Numbers;
     use super::*;
     use std::cell::RefCell;
 
@@ -148,16 +126,5 @@ mod tests {
         assert_eq!(longest::<Own>(16, 16_000), 16_000);
         assert!((1_001..1_160).contains(&longest::<Random>(16, 16_000)));
         assert!((1_000..1_010).contains(&longest::<TwoChoices>(16, 16_000)));
-    }
-
-    #[test]
-    fn every_queue_is_chosen_and_none_that_is_not_there() {
-        for queues in 1..=20 {
-            let mut numbers = Numbers::new(queues as u64);
-            let chosen: std::collections::BTreeSet<_> =
-                (0..1_000).map(|_| below(queues, numbers.next())).collect();
-            assert!(chosen.into_iter().eq(0..queues));
-        }
-        assert_eq!(below(3, u64::MAX), 2);
     }
 }

@@ -1,13 +1,14 @@
 //! Ready threads under the strategies of section 3: what figures 3.1 to 3.4 and 5.1 measure.
 //!
 //! ```text
-//! rows ──┬─ real (this computer; std's threads beside) ──────────┐
+//! rows ──┬─ real (this computer; peers: whole pools beside) ─────┐
 //!        └─ simulated (Symmetry A; demands for the model) ───────┴─▶ grid ─▶ fig3_1, fig3_2, fig3_3, fig5_1; fig3_4
 //! ```
 //!
 //! The program is `null_threads` of the applications, once for each machine. The rules by which the figures are judged stand in their files.
 
 pub(super) mod grid;
+mod peers;
 pub(super) mod real;
 pub(super) mod simulated;
 
@@ -19,8 +20,9 @@ pub(super) const IDLE: usize = 3;
 pub(super) const READY: usize = 4;
 /// How many are the paper's.
 pub(super) const PAPER: usize = 5;
-/// The sixth, ours, and a hybrid of which the paper speaks.
-pub(super) const HYBRID: usize = 6;
+/// After the sixth, which is ours: the hybrids of which the paper speaks.
+pub(super) const CENTRAL_ELSE_LOCAL: usize = 6;
+pub(super) const PROBE: usize = 7;
 
 /// The most free blocks that a processor keeps for itself, `T`. Section 3.3: "we can set the threshold T to be equal to P", which was 20; here it is that
 /// whatever the number of processors that take part, so that this alone is what differs.

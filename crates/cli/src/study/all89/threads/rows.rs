@@ -1,8 +1,8 @@
 //! The strategies, a line each, and the programs that run on them.
 //!
 //! Their locks are the paper's: test-and-set, waiters backing off as on the Ethernet ("We used this algorithm for our measurements in Section 3"). A new
-//! thread of the local ready queues goes to a random one, as in the paper's test. The sixth is ours; the seventh a hybrid that section
-//! 3.6 names and doubts.
+//! thread of the local ready queues goes to a random one, as in the paper's test. The sixth is ours; the two after it are the hybrids
+//! that section 3.6 names and doubts.
 //!
 //! Compiled twice, as a part of `real` and of `simulated`, which say whose strategies these are and how processors wait.
 
@@ -14,8 +14,8 @@ use super::spin::TestAndSet;
 use super::spin::contention::Ethernet;
 use super::threadpool::Strategy;
 use super::threadpool::strategy::{
-    CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks, Random,
-    SingleLock, WorkStealing,
+    CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
+    ProbeIdleElseCentral, Random, SingleLock, WorkStealing,
 };
 
 /// The paper's lock.
@@ -45,4 +45,5 @@ pub(crate) const ROWS: &[Row] = &[
     Make::<LocalReadyQueue<Lock, Fifo, Random>>::ROW,
     Make::<WorkStealing>::ROW,
     Make::<CentralElseLocal<Lock>>::ROW,
+    Make::<ProbeIdleElseCentral<Lock>>::ROW,
 ];

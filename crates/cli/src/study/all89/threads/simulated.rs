@@ -99,7 +99,16 @@ impl Place {
 
 /// Measures all strategies; a thread computes for `user` nanoseconds of the Symmetry on average.
 pub(in super::super) fn run(context: &Context, place: &Place, user: f64) -> Result<Grid, Stop> {
-    let counts = counts(context, place);
+    run_on(context, place, user, counts(context, place))
+}
+
+/// The same on these numbers of processors.
+pub(in super::super) fn run_on(
+    context: &Context,
+    place: &Place,
+    user: f64,
+    counts: Vec<usize>,
+) -> Result<Grid, Stop> {
     let threads = threads(context);
     let settings = Grid::settings(ROWS.len(), &counts);
     context.plan(settings.len());

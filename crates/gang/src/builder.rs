@@ -1,0 +1,165 @@
+//! How an executor is to be.
+
+use std::time::Duration;
+
+use machine::topology;
+
+use crate::error::BuildError;
+use crate::executor::{GangExecutor, Settings};
+use crate::matrix::{Alternates, MOST_SEATS, Matrix, Packing};
+use crate::switching::Switching;
+
+/// Says how a [`GangExecutor`] is to be, then builds it.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion_gang::{GangExecutor, Packing, Switching};
+///
+/// let executor = GangExecutor::builder()
+///     .seats(2)
+///     .quantum(Duration::from_millis(5))
+///     .switching(Switching::Cooperative)
+///     .packing(Packing::BestFit)
+///     .pin(true)
+///     .build()?;
+/// assert_eq!(executor.seats(), 2);
+/// # Ok::<(), stanchion_gang::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder builds nothing before `build`"]
+pub struct GangExecutorBuilder {
+    seats: usize,
+    slots: usize,
+    quantum: Duration,
+    grace: Option<Duration>,
+    spin: Option<Duration>,
+    switching: Switching,
+    packing: Packing,
+    alternates: Alternates,
+    pin: bool,
+    stack_size: Option<usize>,
+}
+
+/// Slots, unless the builder says otherwise.
+const SLOTS: usize = 64;
+
+/// The longest time for which a member may stay after its turn before it is put out of its seat, unless the builder says otherwise.
+const GRACE: Duration = Duration::from_millis(1);
+
+/// How long a member that waits spins before it yields, if there are more seats than processors.
+const CROWDED_SPIN: Duration = Duration::from_micros(4);
+
+impl GangExecutorBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            seats: 0,
+            slots: SLOTS,
+            quantum: Duration::from_millis(10),
+            grace: None,
+            spin: None,
+            switching: Switching::default(),
+            packing: Packing::default(),
+            alternates: Alternates::default(),
+            pin: false,
+            stack_size: None,
+        }
+    }
+
+    /// How many seats, each of which stands for a processor; 0, the default, for as many as the process may use.
+    pub fn seats(mut self, seats: usize) -> Self {
+        self.seats = seats;
+        self
+    }
+
+    /// How many slots there may be: when as many are full, nobody can spawn. 64 unless said; at most 256.
+    pub fn slots(mut self, slots: usize) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// For how long a slot is on while others wait for their turn; 10 ms unless said. From 50 µs to an hour.
+    pub fn quantum(mut self, quantum: Duration) -> Self {
+        self.quantum = quantum;
+        self
+    }
+
+    /// How long a member may stay after its turn before it is put out of its seat, and whoever comes runs beside it: a tenth of the quantum, at most
+    /// 1 ms, unless said. Never longer than the quantum.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+
+    /// For how long a member that waits at a barrier spins, in its turn, before it yields the processor between two looks. Unless said, a quantum; or
+    /// 4 µs, if there are more seats than processors.
+    pub fn spin(mut self, spin: Duration) -> Self {
+        self.spin = Some(spin);
+        self
+    }
+
+    /// How members are taken off whose turn is over.
+    pub fn switching(mut self, switching: Switching) -> Self {
+        self.switching = switching;
+        self
+    }
+
+    /// Which slot a gang gets.
+    pub fn packing(mut self, packing: Packing) -> Self {
+        self.packing = packing;
+        self
+    }
+
+    /// Who may have the seats that a slot leaves empty.
+    pub fn alternates(mut self, alternates: Alternates) -> Self {
+        self.alternates = alternates;
+        self
+    }
+
+    /// Whether each member is kept on its seat's processor, the n-th that the process may use; not unless said. What cannot be pinned runs anywhere.
+    pub fn pin(mut self, pin: bool) -> Self {
+        self.pin = pin;
+        self
+    }
+
+    /// The size of the members' stacks, in bytes; the system's default unless said.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Builds it, and starts its clock, a thread that sleeps unless gangs take turns.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], with what would mend it. Then no thread is left.
+    pub fn build(self) -> Result<GangExecutor, BuildError> {
+        let seats = if self.seats == 0 { topology::parallelism() } else { self.seats };
+        if seats > MOST_SEATS {
+            return Err(BuildError::Seats { asked: seats });
+        }
+        let matrix = Matrix::new(seats, self.slots, self.packing).map_err(|_| {
+            BuildError::Slots { asked: self.slots, most: crate::matrix::MOST_SLOTS }
+        })?;
+        if !(Duration::from_micros(50)..=Duration::from_secs(3600)).contains(&self.quantum) {
+            return Err(BuildError::Quantum { asked: self.quantum });
+        }
+        let processors = topology::processors();
+        let crowded = seats > processors.len();
+        let spin = self.spin.unwrap_or(if crowded { CROWDED_SPIN } else { self.quantum });
+        let grace = self.grace.unwrap_or(GRACE.min(self.quantum / 10)).min(self.quantum);
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let settings = Settings {
+            seats,
+            slots: self.slots,
+            alternates: self.alternates,
+            quantum: self.quantum,
+            grace_ns: nanos(grace),
+            spin_ns: nanos(spin),
+            // The one that needs nothing of the system.
+            switching: Switching::Cooperative,
+            processors: if self.pin { processors } else { Vec::new() },
+            stack_size: self.stack_size,
+        };
+        GangExecutor::start(settings, matrix)
+    }
+}

@@ -1,0 +1,20 @@
+//! What members hand each other.
+
+/// A value that can be handed from member to member as its bytes: also to another process, or another computer of the same kind.
+///
+/// # Safety
+///
+/// All bytes of the type are initialized: it has no padding. It holds no pointer and nothing else that means something only where it was made.
+pub unsafe trait Data: Copy + Send + Sync + 'static {}
+
+macro_rules! data {
+    ($($type:ty),+) => {$(
+        // SAFETY: a number, or a truth: no padding, no pointer.
+        unsafe impl Data for $type {}
+    )+};
+}
+
+data!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, bool, char, ());
+
+// SAFETY: an array has no padding of its own, so no more than its elements: none.
+unsafe impl<T: Data, const N: usize> Data for [T; N] {}

@@ -1,0 +1,307 @@
+//! The gate: whether a member may run now, and how seats change hands.
+//!
+//! One word says whose turn it is. A member looks at it where it waits and where its program says so; when the word has moved on, and the member's gang
+//! is not on any more, the member leaves its seat, wakes whoever sits there next, and sleeps on a word of its own until its slot returns.
+//!
+//! Why the one who leaves wakes the next, and not the one who turns the word: woken earlier, the next would compete for the processor with the one
+//! who is still there. Why a table that says who sits where, and not a list in each slot: a look is then one load, whatever the table is like, and the
+//! table can be rewritten entry by entry while members look at it, because it only says who *may* sit; that nobody sits on another's lap is seen to by
+//! the seats themselves.
+//!
+//! ```text
+//! round      when it ends (40 bits, 0: open) | epoch (16) | slot (8)
+//! sitting    by slot and seat: nobody, or a berth, and whether it is the berth's own slot or an alternate's
+//! seat       its holder: nobody, or a berth
+//! berth      a member's place in this table: its bell, its seat, whether it is gang scheduling (active)
+//!
+//! who goes (leave)                    who turns (turn)                   who comes (pass)
+//! ----------------                    ----------------                   ----------------
+//! (1) seat = nobody                   (4) round = next                   (7) bell = asleep
+//! (2) fence                           (5) fence                          (8) may it sit? then sits down
+//! (3) who is next on this seat, by    (6) for each seat without a        (9) else sleeps on the bell
+//!     the round? rings                    holder: who is next? rings
+//! ```
+//!
+//! If (3) does not see (4), (6) sees (1): one of the two rings. To ring is to exchange the bell, which who comes has exchanged in (7): either the ring
+//! finds it asleep and wakes it, or (8) sees what the ringer did before.
+//!
+//! The paper's bit mask, which says of each processor whether it takes part in gang scheduling in the current slot, is here the berths' `active`: a bit
+//! in a mask of a slot would have to move when a gang moves to another slot, while its member is about to change it.
+//!
+//! # Invariants
+//!
+//! 1. A seat has one holder. Who does not hold its seat does not run, but for those who overstay, whom the clock has put out of the seat.
+//! 2. A berth's `held` is written by its own thread only, or by a handler of signals on that thread.
+//! 3. Whoever makes it possible for a berth to sit (by the round, the table, or the seat's holder) rings its bell afterwards.
+//! 4. Nothing here allocates, locks or prints: a handler of signals may call all of it.
+//!
+//! # Orderings
+//!
+//! Seats and the round against each other: fences, as above. The round is stored with Release and loaded with Acquire: who sees a round sees the table
+//! as it was written before. Bells are exchanged with AcqRel. `active` against the round: fences (`rotation.rs`).
+//!
+//! Source: Feitelson and Rudolph 1992, section 3.2.
+
+use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
+use machine::clock::{Deadline, Ticks, now};
+use machine::park;
+use machine::topology::CachePadded;
+
+mod rotation;
+mod round;
+
+pub(crate) use rotation::{Count, Counts};
+pub(crate) use round::Round;
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
+/// The bit of an entry of the table for a berth whose own slot it is.
+const HOME: u32 = 1 << 31;
+
+/// A name in a table of atomics: 0 is nobody.
+fn named(berth: usize) -> u32 {
+    u32::try_from(berth + 1).expect("there are fewer berths than 2^31")
+}
+
+/// A word to sleep on until somebody rings.
+pub(crate) struct Bell(AtomicU32);
+
+impl Bell {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU32::fresh(AWAKE))
+    }
+
+    /// Wakes who sleeps here, or keeps it from going to sleep.
+    pub(crate) fn ring(&self) {
+        // AcqRel: what the ringer did before is seen by who exchanges the bell after it. Pairs with itself and with `listen`.
+        if self.0.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
+            park::wake_one(&self.0);
+        }
+    }
+
+    /// About to sleep: whoever rings from here on is heard. What there is to look at is to be looked at after this.
+    pub(crate) fn listen(&self) {
+        // AcqRel: as above.
+        self.0.swap(ASLEEP, Ordering::AcqRel);
+    }
+
+    /// Sleeps until somebody rings after [`listen`](Self::listen), or until then. May wake for nothing.
+    pub(crate) fn sleep(&self, deadline: Deadline) {
+        park::wait(&self.0, ASLEEP, deadline);
+    }
+
+    /// There is no need to sleep after all.
+    pub(crate) fn stay_awake(&self) {
+        // Relaxed: publishes nothing.
+        self.0.store(AWAKE, Ordering::Relaxed);
+    }
+}
+
+/// A member's place in the gate.
+pub(crate) struct Berth {
+    bell: Bell,
+    /// Where it sits. Written under the executor's lock.
+    seat: AtomicU32,
+    /// The seat it took last (Invariant 2).
+    held: AtomicU32,
+    /// Whether it takes part in gang scheduling: not when it is blocked, waits for another gang, or has ended.
+    active: AtomicU32,
+    /// Since when it has stayed where it should not be, in the gate's time; 0 if it has not.
+    overstays: AtomicU64,
+    /// How often it has, and for how long in all, in nanoseconds.
+    times: Count,
+    lasted: Count,
+}
+
+/// See the [module](self).
+pub(crate) struct Gate {
+    round: CachePadded<AtomicU64>,
+    holders: Box<[CachePadded<AtomicU32>]>,
+    sitting: Box<[AtomicU32]>,
+    berths: Box<[CachePadded<Berth>]>,
+    /// One more than the last slot that is used.
+    last: AtomicU32,
+    pub(crate) clock: CachePadded<Bell>,
+    pub(crate) counts: Counts,
+    begin: Ticks,
+    quantum: u64,
+}
+
+impl Gate {
+    /// A gate for so many seats and slots, whose slots last `quantum` nanoseconds.
+    pub(crate) fn new(seats: usize, slots: usize, quantum: u64) -> Self {
+        let berth = |_| {
+            CachePadded::new(Berth {
+                bell: Bell::new(),
+                seat: AtomicU32::fresh(0),
+                held: AtomicU32::fresh(0),
+                active: AtomicU32::fresh(0),
+                overstays: AtomicU64::fresh(0),
+                times: Count::new(),
+                lasted: Count::new(),
+            })
+        };
+        Self {
+            round: CachePadded::new(AtomicU64::fresh(Round::FIRST.bits())),
+            holders: (0..seats).map(|_| CachePadded::new(AtomicU32::fresh(0))).collect(),
+            sitting: (0..seats * slots).map(|_| AtomicU32::fresh(0)).collect(),
+            berths: (0..seats * slots).map(berth).collect(),
+            last: AtomicU32::fresh(0),
+            clock: CachePadded::new(Bell::new()),
+            counts: Counts::new(),
+            begin: now(),
+            quantum,
+        }
+    }
+
+    pub(crate) fn seats(&self) -> usize {
+        self.holders.len()
+    }
+
+    /// How many berths there are.
+    pub(crate) fn berths(&self) -> usize {
+        self.berths.len()
+    }
+
+    /// The gate's time, in units of [`round::UNIT_NS`].
+    fn time(&self) -> u64 {
+        round::time(now().nanos_since(self.begin))
+    }
+
+    fn round(&self) -> Round {
+        // Acquire: pairs with the Release of those who turn the round: the table is as they have written it, or newer.
+        Round::from_bits(self.round.load(Ordering::Acquire))
+    }
+
+    /// The berth that may sit there while that slot is on, and whether it is its own slot.
+    fn sitting(&self, slot: usize, seat: usize) -> Option<(usize, bool)> {
+        // Relaxed: a hint, and the round orders what must be seen.
+        let entry = self.sitting[slot * self.seats() + seat].load(Ordering::Relaxed);
+        ((entry & !HOME) as usize).checked_sub(1).map(|berth| (berth, entry & HOME != 0))
+    }
+
+    fn holder(&self, seat: usize) -> Option<usize> {
+        // Relaxed: the fences order it; see the head of the file.
+        (self.holders[seat].load(Ordering::Relaxed) as usize).checked_sub(1)
+    }
+
+    /// The seat of a berth.
+    pub(crate) fn seat(&self, berth: usize) -> usize {
+        // Relaxed: who is given another seat is told by the round.
+        self.berths[berth].seat.load(Ordering::Relaxed) as usize
+    }
+
+    fn is_on(&self, round: Round, berth: usize) -> bool {
+        let sits = self.sitting(round.slot(), self.seat(berth));
+        sits.is_some_and(|(sits, _)| sits == berth)
+    }
+
+    /// Whether a member who went through in `seen` need not do so again. One load, and while there are several slots a look at the clock.
+    #[inline]
+    pub(crate) fn is_current(&self, seen: Round) -> bool {
+        // Relaxed: if it has changed, `pass` looks again.
+        let same = self.round.load(Ordering::Relaxed) == seen.bits();
+        same && (seen.is_open() || !seen.is_over(self.time()))
+    }
+
+    /// For how many nanoseconds a member who went through in `seen` may stay, unless something else happens: 0 if it must go through again.
+    pub(crate) fn stays(&self, seen: Round) -> u64 {
+        // Relaxed: as above.
+        if self.round.load(Ordering::Relaxed) != seen.bits() {
+            return 0;
+        }
+        if seen.is_open() { self.quantum } else { seen.left(self.time()) }
+    }
+
+    /// Goes through the gate: returns when the berth holds its seat and its gang is on, and in which round. Ends the round if its time is over.
+    pub(crate) fn pass(&self, berth: usize) -> Round {
+        let mine = &self.berths[berth];
+        let mut slept = false;
+        loop {
+            let round = self.round();
+            if !round.is_open() && round.is_over(self.time()) {
+                self.turn_over(round);
+                continue;
+            }
+            if self.is_on(round, berth) {
+                let seat = self.seat(berth);
+                if self.held(berth) != seat {
+                    self.leave(berth);
+                }
+                if self.sit(berth, seat) {
+                    // With the fence of `turn`: if this does not see the new round, that sees the holder, and leaves it to him to go.
+                    fence(Ordering::SeqCst);
+                    if self.round().is_same_turn(round) {
+                        if slept {
+                            self.counts.switches.add(1);
+                        }
+                        self.note_return(berth);
+                        return round;
+                    }
+                    continue;
+                }
+            } else {
+                self.leave(berth);
+            }
+            mine.bell.listen();
+            if self.may_sit(berth) {
+                mine.bell.stay_awake();
+                continue;
+            }
+            self.note_return(berth);
+            slept = true;
+            mine.bell.sleep(Deadline::NEVER);
+        }
+    }
+
+    fn held(&self, berth: usize) -> usize {
+        // Relaxed: of its own thread (Invariant 2).
+        self.berths[berth].held.load(Ordering::Relaxed) as usize
+    }
+
+    /// Takes the seat, or has it already.
+    fn sit(&self, berth: usize, seat: usize) -> bool {
+        let me = named(berth);
+        // Acquire: pairs with the Release of who left it, so that what happens on a seat happens one after the other.
+        let taken =
+            self.holders[seat].compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed);
+        let sits = taken.is_ok() || taken == Err(me);
+        if sits {
+            self.berths[berth].held.store(seat as u32, Ordering::Relaxed);
+        }
+        sits
+    }
+
+    /// Whether the berth could sit down now.
+    fn may_sit(&self, berth: usize) -> bool {
+        let round = self.round();
+        // Acquire: pairs with who left the seat.
+        let holder = self.holders[self.seat(berth)].load(Ordering::Acquire);
+        self.is_on(round, berth) && (holder == 0 || holder == named(berth))
+    }
+
+    /// Leaves the seat that the berth holds, if it does, to whoever is next there.
+    fn leave(&self, berth: usize) {
+        let seat = self.held(berth);
+        // Release: pairs with the Acquire of who sits down next. Relaxed on failure: the clock has put it out, and nothing is to be done.
+        let left = self.holders[seat].compare_exchange(
+            named(berth),
+            0,
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if left.is_ok() {
+            self.call_next(seat);
+        }
+    }
+
+    /// The seat has just become free: wakes who is next there.
+    fn call_next(&self, seat: usize) {
+        // With the fence of `turn`: one of the two sees what the other did.
+        fence(Ordering::SeqCst);
+        if let Some((next, _)) = self.sitting(self.round().slot(), seat) {
+            self.berths[next].bell.ring();
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Where a member's thread stands: its berth in the gate, and what it has seen there last.
+
+use core::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use machine::clock::{Ticks, now};
+use machine::topology::{self, Pinned};
+use machine::wait::{Patient, WaitPolicy};
+
+use crate::executor::GangExecutor;
+use crate::gate::{Gate, Round};
+
+machine::thread_local! {
+    /// Where the thread stands, if it runs a member.
+    static CURRENT: Cell<*const Post> = Cell::new(core::ptr::null());
+}
+
+/// The processor that a thread is kept on, and for which seat.
+pub(crate) struct Pin {
+    seat: usize,
+    /// Nothing, if the system refused.
+    _pinned: Option<Pinned>,
+}
+
+pub(crate) struct Post {
+    executor: GangExecutor,
+    index: usize,
+    berths: Arc<[usize]>,
+    seen: Cell<Round>,
+    /// Takes no part in gang scheduling: blocked, or waiting for another gang.
+    away: Cell<bool>,
+    pin: RefCell<Option<Pin>>,
+}
+
+impl Post {
+    /// Of member `index` of a gang that has these berths.
+    pub(crate) fn new(
+        executor: GangExecutor,
+        index: usize,
+        berths: Arc<[usize]>,
+        pin: Option<Pin>,
+    ) -> Self {
+        Self {
+            executor,
+            index,
+            berths,
+            seen: Cell::new(Round::FIRST),
+            away: Cell::new(false),
+            pin: RefCell::new(pin),
+        }
+    }
+
+    /// Lets `body` run as what this thread does; afterwards the pin is for the next member.
+    pub(crate) fn during(self: Rc<Self>, body: impl FnOnce(&Rc<Self>)) -> Option<Pin> {
+        CURRENT.with(|current| current.set(&raw const *self));
+        body(&self);
+        CURRENT.with(|current| current.set(core::ptr::null()));
+        self.pin.take()
+    }
+
+    /// The post of the calling thread, if it runs a member.
+    pub(crate) fn with_current<R>(body: impl FnOnce(Option<&Self>) -> R) -> R {
+        let current = CURRENT.with(Cell::get);
+        // SAFETY: set while the post lives, on its own thread, by `during`.
+        body(unsafe { current.as_ref() })
+    }
+
+    pub(crate) fn executor(&self) -> &GangExecutor {
+        &self.executor
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        self.executor.gate()
+    }
+
+    fn berth(&self) -> usize {
+        self.berths[self.index]
+    }
+
+    pub(crate) fn berths(&self) -> &[usize] {
+        &self.berths
+    }
+
+    pub(crate) fn seat(&self) -> usize {
+        self.gate().seat(self.berth())
+    }
+
+    /// Stays if the gang is on; else leaves until it is on again.
+    #[inline]
+    pub(crate) fn look(&self) {
+        if !self.gate().is_current(self.seen.get()) && !self.away.get() {
+            self.enter();
+        }
+    }
+
+    /// Goes through the gate.
+    #[cold]
+    pub(crate) fn enter(&self) {
+        self.seen.set(self.gate().pass(self.berth()));
+        let seat = self.seat();
+        let processors = self.executor.processors();
+        let mut pin = self.pin.borrow_mut();
+        if !processors.is_empty() && pin.as_ref().is_none_or(|pin| pin.seat != seat) {
+            // The one before first: they are given back in reverse order.
+            *pin = None;
+            let pinned = topology::pin(processors[seat % processors.len()]).ok();
+            *pin = Some(Pin { seat, _pinned: pinned });
+        }
+    }
+
+    /// The thread's member has ended.
+    pub(crate) fn retire(&self) {
+        if !self.away.replace(true) {
+            self.gate().retire(self.berth());
+        }
+    }
+
+    /// Does something during which the seat is free for others.
+    pub(crate) fn suspended<R>(&self, body: impl FnOnce() -> R) -> R {
+        struct Return<'p>(&'p Post);
+        impl Drop for Return<'_> {
+            fn drop(&mut self) {
+                self.0.come_back();
+            }
+        }
+        if self.away.get() {
+            return body();
+        }
+        self.retire();
+        let _return = Return(self);
+        body()
+    }
+
+    fn come_back(&self) {
+        self.away.set(false);
+        self.gate().resume(self.berth());
+        self.enter();
+    }
+
+    /// How a member waits at a barrier of its gang, whose berths `absent` looks through: whether any takes no part.
+    pub(crate) fn waits<A: Fn() -> bool>(&self, absent: A) -> AtBarrier<'_, A> {
+        AtBarrier { post: Some((self, absent)), stage: Stage::Fresh }
+    }
+}
+
+/// Spins while the gang is on, and leaves the seat when it is not. When that has lasted for the executor's `spin`, it yields between two looks; if a
+/// member of the gang is blocked then, it takes no part either, and sleeps in steps.
+pub(crate) struct AtBarrier<'p, A> {
+    post: Option<(&'p Post, A)>,
+    stage: Stage,
+}
+
+enum Stage {
+    Fresh,
+    Spinning(Ticks),
+    Yielding(u32),
+    /// The post is away.
+    Sleeping(Patient<0, 0>),
+}
+
+/// Yields before it asks whether somebody is blocked.
+const YIELDS: u32 = 64;
+
+impl<A: Fn() -> bool> WaitPolicy for AtBarrier<'_, A> {
+    /// Without a post: yields at once.
+    fn start() -> Self {
+        Self { post: None, stage: Stage::Yielding(0) }
+    }
+
+    #[inline]
+    fn pause(&mut self) {
+        let Some((post, absent)) = &self.post else { return machine::thread::yield_now() };
+        match &mut self.stage {
+            Stage::Fresh => {
+                self.stage = Stage::Spinning(now());
+                post.look();
+            }
+            Stage::Spinning(since) => {
+                if now().nanos_since(*since) >= post.executor.spin_ns() {
+                    self.stage = Stage::Yielding(0);
+                }
+                post.look();
+                machine::hint::spin_loop();
+            }
+            Stage::Yielding(yields) => {
+                post.look();
+                machine::thread::yield_now();
+                *yields += 1;
+                if *yields >= YIELDS {
+                    *yields = 0;
+                    if absent() {
+                        post.retire();
+                        self.stage = Stage::Sleeping(Patient::start());
+                    }
+                }
+            }
+            Stage::Sleeping(patient) => patient.pause(),
+        }
+    }
+
+    fn pausing(&self) -> u64 {
+        match (&self.post, &self.stage) {
+            (Some((post, _)), Stage::Spinning(since)) => {
+                let spent = now().nanos_since(*since);
+                post.executor
+                    .spin_ns()
+                    .saturating_sub(spent)
+                    .min(post.gate().stays(post.seen.get()))
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl<A> Drop for AtBarrier<'_, A> {
+    fn drop(&mut self) {
+        if let (Some((post, _)), Stage::Sleeping(_)) = (&self.post, &self.stage) {
+            post.come_back();
+        }
+    }
+}

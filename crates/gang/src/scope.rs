@@ -1,0 +1,117 @@
+//! Scopes: gangs that borrow, and somebody who waits until all have ended.
+//!
+//! # Invariants
+//!
+//! 1. A scope is not left before all its gangs are done: neither by return nor by panic. It knows them itself, so a handle may be forgotten.
+//! 2. When a gang is done, no thread of the executor has a share of its closure and its results (Invariant 3 of `team.rs`). What the scope drops last
+//!    is dropped before it ends.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+
+use stanchion_competitive::Mutex;
+
+use crate::error::{Ended, SpawnError};
+use crate::executor::GangExecutor;
+use crate::handle::ScopedGangHandle;
+use crate::member::Member;
+use crate::team::Run;
+
+/// Where gangs can be spawned that borrow: see [`GangExecutor::scope`].
+///
+/// What a gang borrows must outlive the scope, not just its body:
+///
+/// ```compile_fail,E0597
+/// let executor = stanchion_gang::GangExecutor::new(1).unwrap();
+/// executor.scope(|scope| {
+///     let text = String::from("gone when the body ends");
+///     let gang = scope.spawn(1, |_| Ok(text.len())).unwrap();
+/// });
+/// ```
+pub struct GangScope<'scope, 'env: 'scope> {
+    executor: &'env GangExecutor,
+    /// Their lifetime is not theirs: it is that of the scope (Invariant 2).
+    gangs: Mutex<Vec<Arc<dyn Run>>>,
+    /// Invariant in both: neither shorter nor longer.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl<'scope, 'env> GangScope<'scope, 'env> {
+    /// As [`GangExecutor::spawn`], but what `body` borrows need only live longer than the scope.
+    ///
+    /// # Errors
+    ///
+    /// [`SpawnError`], with what would mend it; then nothing is left of the gang.
+    pub fn spawn<F, R>(
+        &'scope self,
+        members: usize,
+        body: F,
+    ) -> Result<ScopedGangHandle<'scope, R>, SpawnError>
+    where
+        F: Fn(&mut Member) -> Result<R, Ended> + Send + Sync + 'scope,
+        R: Send + 'scope,
+    {
+        let gang = Arc::new(self.executor.gang(members, body)?);
+        let run: Arc<dyn Run + 'scope> = gang.clone();
+        // SAFETY: only the lifetime changes. The executor drops it before the gang is done, and the scope, which drops it too, waits for that
+        // (Invariants 1 and 2).
+        let run: Arc<dyn Run> = unsafe { core::mem::transmute(run) };
+        {
+            let mut gangs = self.gangs.lock();
+            // Those that are over and leave nothing to say.
+            gangs.retain(|gang| !gang.team().is_done() || gang.team().has_panicked());
+            gangs.push(run.clone());
+        }
+        if let Err(refused) = self.executor.launch(run) {
+            self.gangs.lock().retain(|known| !core::ptr::eq(&**known.team(), &**gang.team()));
+            return Err(refused);
+        }
+        Ok(ScopedGangHandle::new(gang))
+    }
+
+    /// The executor.
+    #[must_use]
+    pub fn executor(&self) -> &'env GangExecutor {
+        self.executor
+    }
+
+    /// Waits for all, and hands out the first panic that nobody has seen.
+    fn end(&self) -> Option<Box<dyn Any + Send>> {
+        let mut over = Vec::new();
+        loop {
+            // A gang may have spawned others meanwhile.
+            let gangs = core::mem::take(&mut *self.gangs.lock());
+            if gangs.is_empty() {
+                break;
+            }
+            gangs.iter().for_each(|gang| gang.team().wait());
+            over.extend(gangs);
+        }
+        // SAFETY: they are done. Nobody has a handle who could use it: the body has ended, and so have the members of all gangs.
+        over.iter().fold(None, |panicked, gang| panicked.or(unsafe { gang.take_panic() }))
+    }
+}
+
+pub(crate) fn run<'env, T>(
+    executor: &'env GangExecutor,
+    body: impl for<'scope> FnOnce(&'scope GangScope<'scope, 'env>) -> T,
+) -> T {
+    let scope =
+        GangScope { executor, gangs: Mutex::new(Vec::new()), scope: PhantomData, env: PhantomData };
+    let result = panic::catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    let panicked = scope.end();
+    match (result, panicked) {
+        (Ok(result), None) => result,
+        (Err(payload), _) | (Ok(_), Some(payload)) => panic::resume_unwind(payload),
+    }
+}
+
+impl fmt::Debug for GangScope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GangScope").field("executor", self.executor).finish_non_exhaustive()
+    }
+}

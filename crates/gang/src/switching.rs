@@ -1,0 +1,64 @@
+//! How members get off their processors when their slot's turn is over, and on when it comes.
+//!
+//! | | who goes | who comes | a member that never looks | needs |
+//! | --- | --- | --- | --- | --- |
+//! | [`Cooperative`](Switching::Cooperative) | leaves where it looks: at barriers and checkpoints | is woken by who leaves | keeps its processor: the next runs beside it after a grace | nothing |
+//! | [`Signal`](Switching::Signal) | is interrupted wherever it is, and leaves in the handler | as above | is stopped | Linux, a free real-time signal |
+//! | [`Priority`](Switching::Priority) | falls behind all others of its processor; leaves where it looks | is preferred to all others of its processor | runs when nobody else of its processor does | Linux, `RLIMIT_RTPRIO` or `CAP_SYS_NICE`; pinned threads |
+//!
+//! What a system refuses is not an error: the executor switches cooperatively then, and says so.
+
+use machine::control;
+pub use machine::control::Refused;
+
+/// How slots are switched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Switching {
+    /// Members leave at barriers and checkpoints, where they look whether their slot is on.
+    #[default]
+    Cooperative,
+    /// Members that have not left when the slot's turn ends are interrupted by a signal, and sleep in its handler until the turn comes again.
+    ///
+    /// A member may be stopped anywhere, with any lock in its hands, the allocator's among them: who wants it, in whatever gang, waits for that member's
+    /// turn. System calls are begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early.
+    Signal,
+    /// As the paper did: the tasks of the slot that is on have a higher priority than all others. Here they are `SCHED_FIFO`.
+    ///
+    /// They go before everything else on their processors, the rest of the system too, but for the twentieth of a second that Linux keeps for others in
+    /// each (`kernel.sched_rt_runtime_us`). Threads are pinned, whatever the builder says of that.
+    Priority,
+}
+
+impl Switching {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cooperative, Self::Signal, Self::Priority];
+
+    /// The priority of the clock, which ends turns: one more than that of those whose turn it is.
+    pub(crate) const CLOCK: u8 = 2;
+
+    /// Whether this system allows it. Tries it, on the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], and what would mend it.
+    ///
+    /// ```
+    /// use stanchion_gang::Switching;
+    ///
+    /// for switching in Switching::ALL {
+    ///     match switching.probe() {
+    ///         Ok(()) => println!("{switching:?}: yes"),
+    ///         Err(why) => println!("{switching:?}: no: {why}"),
+    ///     }
+    /// }
+    /// assert_eq!(Switching::Cooperative.probe(), Ok(()));
+    /// ```
+    pub fn probe(self) -> Result<(), Refused> {
+        match self {
+            Self::Cooperative => Ok(()),
+            Self::Signal => control::can_interrupt(),
+            Self::Priority => control::can_prefer(Self::CLOCK),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The threads of an executor: a member is a thread of the system, taken from those that are idle.
+//!
+//! Why a thread a member and not a stack that any thread runs: members block, hold locks of others, and have thread-locals. What a switch costs is
+//! that of the system.
+
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use machine::thread::{self, JoinHandle};
+
+use crate::desk::{Desk, Mail, Order};
+use crate::executor::Shared;
+use crate::post::{Pin, Post};
+
+/// The threads that somebody may have to wait for.
+#[derive(Default)]
+pub(crate) struct Threads {
+    handles: Vec<JoinHandle<()>>,
+    started: usize,
+}
+
+impl Threads {
+    pub(crate) fn keep(&mut self, thread: JoinHandle<()>) {
+        self.handles.push(thread);
+        self.started += 1;
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<JoinHandle<()>> {
+        core::mem::take(&mut self.handles)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.started
+    }
+}
+
+/// Starts a thread, which waits at the desk that this returns.
+pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Arc<Desk>> {
+    let desk = Arc::new(Desk::new());
+    let mut builder = thread::Builder::new().name("gang-member".into());
+    if let Some(bytes) = shared.settings.stack_size {
+        builder = builder.stack_size(bytes);
+    }
+    let handle = {
+        let (shared, desk) = (shared.clone(), desk.clone());
+        builder.spawn(move || work(&shared, &desk))?
+    };
+    shared.state.lock().threads.keep(handle);
+    Ok(desk)
+}
+
+fn work(shared: &Arc<Shared>, desk: &Arc<Desk>) {
+    let mut pin: Option<Pin> = None;
+    while let Mail::Order(order) = desk.wait() {
+        pin = member(shared, desk, order, pin);
+    }
+}
+
+/// Is a member of a gang until that member has ended.
+fn member(shared: &Shared, desk: &Arc<Desk>, order: Order, pin: Option<Pin>) -> Option<Pin> {
+    let Order { gang, name, executor, index, berths } = order;
+    let team = gang.team().clone();
+    let post = Rc::new(Post::new(executor.clone(), index, berths, pin));
+    let pin = post.during(|post| {
+        // SAFETY: once, for this member.
+        unsafe { gang.run(index, post) };
+        // The closure, if nobody else has it: what it owns may panic when it is dropped.
+        let _ = panic::catch_unwind(AssertUnwindSafe(|| drop(gang)));
+        post.retire();
+    });
+    if shared.complete(&team, name, desk) {
+        team.set_done();
+    }
+    // Last of all: it may be the last handle, and tell this thread to end.
+    drop(executor);
+    pin
+}

@@ -1,0 +1,252 @@
+//! Gangs on real threads: what a user does with them, and what can go wrong.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use stanchion_gang::{Ended, GangError, GangExecutor, Member, SpawnError};
+
+static_assertions::assert_impl_all!(GangExecutor: Send, Sync, Clone);
+static_assertions::assert_impl_all!(stanchion_gang::GangHandle<u8>: Send);
+// It is about its own thread.
+static_assertions::assert_not_impl_any!(Member: Send, Sync);
+
+fn executor(seats: usize) -> GangExecutor {
+    GangExecutor::builder()
+        .seats(seats)
+        .quantum(Duration::from_millis(1))
+        .build()
+        .expect("threads for a few members")
+}
+
+#[test]
+fn the_members_of_a_gang_meet() {
+    let executor = executor(3);
+    let gang = executor
+        .spawn(3, |member: &mut Member| {
+            let me = member.index() as u64;
+            for _ in 0..100 {
+                member.barrier()?;
+            }
+            assert_eq!(member.broadcast(1, me * 7)?, 7);
+            assert_eq!(member.all_reduce(me, |a, b| a + b)?, 3);
+            assert_eq!(member.reduce(2, me, |a, b| a * 10 + b)?, (me == 2).then_some(12));
+            assert_eq!(member.all_gather([me; 20])?, [[0; 20], [1; 20], [2; 20]]);
+            assert_eq!(member.gather(0, me as f64)?.is_some(), me == 0);
+            assert_eq!(member.scatter(0, (me == 0).then(|| vec![5_u8, 6, 7]))?, 5 + me as u8);
+            Ok((member.len(), member.seat()))
+        })
+        .expect("seats");
+    let mut seats: Vec<_> = gang.join().expect("no panic").iter().map(|(_, seat)| *seat).collect();
+    seats.sort_unstable();
+    assert_eq!(seats, [0, 1, 2]);
+    executor.shutdown();
+}
+
+#[test]
+fn more_gangs_than_seats_take_turns() {
+    let executor = executor(2);
+    let gangs: Vec<_> = (0..7)
+        .map(|gang| {
+            executor
+                .spawn(1 + gang % 2, move |member: &mut Member| {
+                    let mut sum = 0;
+                    for round in 0..2_000 {
+                        sum += member.all_reduce(round, u64::wrapping_add)?;
+                    }
+                    Ok(sum)
+                })
+                .expect("slots")
+        })
+        .collect();
+    for gang in gangs {
+        let size = gang.size() as u64;
+        assert_eq!(gang.join().expect("no panic"), vec![1_999_000 * size; size as usize]);
+    }
+    let metrics = executor.metrics();
+    assert_eq!((metrics.gangs_begun, metrics.gangs_ended, metrics.slots_used), (7, 7, 0));
+    executor.shutdown();
+}
+
+#[test]
+fn a_gang_of_nobody_and_one_that_is_too_large_are_refused() {
+    let executor = executor(2);
+    assert!(matches!(executor.spawn(0, |_| Ok(())), Err(SpawnError::Empty)));
+    let refused = executor.spawn(3, |_| Ok(())).unwrap_err();
+    assert!(matches!(refused, SpawnError::TooLarge { asked: 3, seats: 2 }));
+    assert!(refused.to_string().contains("2 seats"), "{refused}");
+}
+
+#[test]
+fn a_panic_ends_the_gang_and_hangs_nobody() {
+    let executor = executor(3);
+    let gang = executor
+        .spawn(3, |member: &mut Member| {
+            member.barrier()?;
+            assert!(member.index() != 1, "on purpose");
+            let ended = member.barrier();
+            assert_eq!(ended, Err(Ended::Panicked { member: 1 }));
+            ended
+        })
+        .expect("seats");
+    match gang.join() {
+        Err(error @ GangError::Panicked { member: 1, .. }) => {
+            assert!(error.to_string().contains("on purpose"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    executor.shutdown();
+}
+
+#[test]
+fn a_cancelled_gang_ends_where_it_looks() {
+    let executor = executor(2);
+    let begun = std::sync::Arc::new(AtomicUsize::new(0));
+    let counted = begun.clone();
+    let gang = executor
+        .spawn(2, move |member: &mut Member| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            loop {
+                if member.index() == 0 {
+                    member.checkpoint()?;
+                } else {
+                    member.barrier()?;
+                }
+            }
+            #[expect(unreachable_code)]
+            Ok(())
+        })
+        .expect("seats");
+    while begun.load(Ordering::Relaxed) < 2 {
+        std::thread::yield_now();
+    }
+    gang.cancel();
+    assert!(matches!(gang.join(), Err(GangError::Cancelled)));
+    executor.shutdown();
+}
+
+#[test]
+fn who_returns_early_leaves_nobody_waiting() {
+    let executor = executor(2);
+    let gang = executor
+        .spawn(2, |member: &mut Member| if member.index() == 0 { Ok(()) } else { member.barrier() })
+        .expect("seats");
+    assert!(matches!(gang.join(), Err(GangError::Left { member: 0 })));
+    executor.shutdown();
+}
+
+#[test]
+fn a_member_spawns_a_gang_and_waits_for_it() {
+    let executor = executor(2);
+    let gang = executor
+        .spawn(2, |member: &mut Member| {
+            let inner = member
+                .executor()
+                .spawn(2, |member: &mut Member| member.all_reduce(member.index(), |a, b| a + b));
+            let inner = inner.expect("slots").join().expect("no panic");
+            member.all_reduce(inner[0] + inner[1], |a, b| a + b)
+        })
+        .expect("seats");
+    assert_eq!(gang.join().expect("no panic"), [4, 4]);
+    executor.shutdown();
+}
+
+#[test]
+fn a_scope_waits_also_for_forgotten_handles() {
+    let executor = executor(2);
+    let done = AtomicUsize::new(0);
+    let text = String::from("borrowed");
+    executor.scope(|scope| {
+        let forgotten = scope.spawn(2, |member: &mut Member| {
+            member.barrier()?;
+            std::thread::sleep(Duration::from_millis(5));
+            done.fetch_add(text.len(), Ordering::Relaxed);
+            Ok(())
+        });
+        std::mem::forget(forgotten);
+    });
+    assert_eq!(done.load(Ordering::Relaxed), 16);
+    executor.shutdown();
+}
+
+#[test]
+fn a_scope_hands_on_a_panic_that_nobody_has_seen() {
+    let executor = executor(1);
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        executor.scope(|scope| {
+            let unseen = scope.spawn(1, |_| -> Result<(), Ended> { panic!("unseen") });
+            drop(unseen);
+        });
+    }));
+    assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"unseen"));
+    executor.shutdown();
+}
+
+#[test]
+fn one_that_never_looks_is_named_and_stops_nobody() {
+    let executor = executor(1);
+    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let deaf = executor
+        .spawn(1, move |_| {
+            while !stopped.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            Ok(())
+        })
+        .expect("a slot");
+    for _ in 0..3 {
+        let other = executor.spawn(1, |member: &mut Member| member.barrier()).expect("a slot");
+        other.join().expect("it gets its turn");
+    }
+    let culprits = executor.metrics().culprits;
+    assert!(
+        culprits.iter().any(|culprit| culprit.gang == deaf.id() && culprit.now),
+        "{culprits:?}"
+    );
+    stop.store(true, Ordering::Relaxed);
+    deaf.join().expect("no panic");
+    executor.shutdown();
+}
+
+#[test]
+fn a_gang_that_is_blocked_gives_its_slot_away() {
+    let executor = executor(1);
+    let (send, receive) = std::sync::mpsc::channel();
+    let receive = std::sync::Mutex::new(receive);
+    let blocked = executor
+        .spawn(1, move |member: &mut Member| {
+            Ok(member.blocking(|| receive.lock().expect("not poisoned").recv().expect("sent")))
+        })
+        .expect("a slot");
+    let other = executor.spawn(1, |member: &mut Member| member.barrier()).expect("a slot");
+    other.join().expect("it gets its turn");
+    send.send(7).expect("received");
+    assert_eq!(blocked.join().expect("no panic"), [7]);
+    executor.shutdown();
+}
+
+#[test]
+fn dropped_by_a_member_it_goes_on_to_the_end() {
+    let (send, receive) = std::sync::mpsc::channel();
+    let executor = executor(2);
+    let handle = std::sync::Mutex::new(Some(executor.clone()));
+    let gang = executor
+        .spawn(2, move |member: &mut Member| {
+            drop(handle.lock().expect("not poisoned").take());
+            member.barrier()?;
+            let _ = send.send(member.index());
+            Ok(())
+        })
+        .expect("seats");
+    drop(executor);
+    gang.join().expect("no panic");
+    assert_eq!(receive.iter().count(), 2);
+}
+
+#[test]
+fn shut_down_it_refuses_gangs() {
+    let executor = executor(1);
+    let other = executor.clone();
+    executor.shutdown();
+    assert!(matches!(other.spawn(1, |_| Ok(())), Err(SpawnError::Closed)));
+}

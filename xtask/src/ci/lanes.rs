@@ -1,0 +1,132 @@
+//! All tasks of CI, two at a time.
+//!
+//! Why not one after the other: a build ends with its largest crate and a test program with its longest model, and one processor of two has
+//! nothing to do then. Why not more at a time: each task uses the processors itself.
+//!
+//! A task is this program again with `ci --only TASK`, and what it prints goes to a file of the target folder's `ci`. It is printed here, undivided, when the task has
+//! ended. The lanes share no target folder except at their ends, and cargo lets one build at a time into a folder; whoever waits there leaves the
+//! processors to the other.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use super::{Ran, TASKS, Task};
+use crate::failure::{Failure, Result};
+use crate::shell;
+
+/// The tasks of the second lane, in the order in which they run; all others are in the first, in the order of [`TASKS`]. A lane that is at its end takes the
+/// last of the other's.
+const SECOND: &[&str] = &["weaken", "downstream", "tsan", "fuzz"];
+
+/// Runs all tasks, and says what became of each in the order of [`TASKS`].
+pub(super) fn run() -> Result<Vec<Ran>> {
+    let folder = shell::target().join("ci");
+    std::fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
+    // A copy, because `test` may build this program anew and put it where this one is.
+    let program = folder.join("xtask");
+    let this = std::env::current_exe().map_err(Failure::file(Path::new("xtask")))?;
+    std::fs::copy(&this, &program).map_err(Failure::file(&this))?;
+    let (lanes, ran) = (Mutex::new(lanes()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for own in 0..2 {
+            let (lanes, ran, folder, program) = (&lanes, &ran, &folder, &program);
+            scope.spawn(move || {
+                loop {
+                    let next = next(&mut lanes.lock().unwrap_or_else(PoisonError::into_inner), own);
+                    let Some(task) = next else { return };
+                    println!("\n.... {} has begun", task.name);
+                    let (begin, log) = (Instant::now(), folder.join(format!("{}.txt", task.name)));
+                    let result = apart(task, program, &log);
+                    let took = begin.elapsed();
+                    let mut ran = ran.lock().unwrap_or_else(PoisonError::into_inner);
+                    print(&log);
+                    ran.push(Ran { name: task.name, took, result });
+                }
+            });
+        }
+    });
+    let mut ran = ran.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ran.sort_by_key(|ran| TASKS.iter().position(|task| task.name == ran.name));
+    Ok(ran)
+}
+
+type Lane = VecDeque<&'static Task>;
+
+fn lanes() -> [Lane; 2] {
+    let first = TASKS.iter().filter(|task| !SECOND.contains(&task.name)).collect();
+    let named = |name: &&str| TASKS.iter().find(|task| task.name == *name);
+    [first, SECOND.iter().filter_map(named).collect()]
+}
+
+/// The next task of lane `own`, or the last of the other.
+fn next(lanes: &mut [Lane; 2], own: usize) -> Option<&'static Task> {
+    let task = lanes[own].pop_front();
+    task.or_else(|| lanes[1 - own].pop_back())
+}
+
+/// Runs `task` in a process of its own, which prints to `log`.
+fn apart(task: &Task, program: &Path, log: &Path) -> Result {
+    let out = File::create(log).map_err(Failure::file(log))?;
+    let err = out.try_clone().map_err(Failure::file(log))?;
+    let mut command = Command::new(program);
+    command.args(["ci", "--only", task.name]).stdin(Stdio::null()).stdout(out).stderr(err);
+    let text = format!("cargo xtask ci --only {}", task.name);
+    let status =
+        command.status().map_err(|source| Failure::Start { command: text.clone(), source })?;
+    if status.success() { Ok(()) } else { Err(Failure::verdict(why(log, &text))) }
+}
+
+/// What a task's own last lines say: all after the table of what it took.
+fn why(log: &Path, command: &str) -> String {
+    let text = String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()).into_owned();
+    let said = text.rsplit_once(" FAILED: ").map(|(_, said)| said.trim_end().to_owned());
+    said.unwrap_or_else(|| format!("`{command}` did not get to its end; its output above says why"))
+}
+
+fn print(log: &Path) {
+    let mut out = io::stdout().lock();
+    // A closed terminal must not stop the run.
+    let _ = out.write_all(&std::fs::read(log).unwrap_or_default());
+    let _ = out.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_is_in_one_lane() {
+        let [first, second] = lanes();
+        assert_eq!(first.len() + second.len(), TASKS.len());
+        let names: Vec<_> = second.iter().map(|task| task.name).collect();
+        assert_eq!(names, SECOND, "a name that is no task");
+    }
+
+    #[test]
+    fn a_lane_at_its_end_takes_the_last_of_the_other() {
+        let mut lanes = lanes();
+        let first: Vec<_> =
+            std::iter::from_fn(|| next(&mut lanes, 0)).map(|task| task.name).collect();
+        assert_eq!(first[0], TASKS[0].name);
+        assert_eq!(first.last(), SECOND.first());
+        assert_eq!(first.len(), TASKS.len());
+        assert!(next(&mut lanes, 1).is_none());
+    }
+
+    #[test]
+    fn a_failure_is_what_the_task_said_last() {
+        let log = std::env::temp_dir().join(format!("stanchion-lanes-{}.txt", std::process::id()));
+        std::fs::write(&log, "noise\ntest  1.0 s  FAILED\n\ntest FAILED: cargo test failed\nwhy\nxtask: 1 of the tasks failed: test\n").unwrap();
+        let said = why(&log, "x");
+        std::fs::write(&log, "killed").unwrap();
+        let unsaid = why(&log, "x");
+        std::fs::remove_file(&log).unwrap();
+        assert_eq!(said, "cargo test failed\nwhy\nxtask: 1 of the tasks failed: test");
+        assert!(unsaid.contains("did not get to its end"));
+    }
+}
