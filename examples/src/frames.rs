@@ -1,7 +1,8 @@
 //! `--frames`: pictures of a run, as PNG files.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use crate::picture;
+pub use crate::picture::Unwritable;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A directory that gets a file for each frame: `frame-00000.png`, `frame-00001.png` and so on.
@@ -12,11 +13,6 @@ pub struct Frames {
     written: u64,
 }
 
-/// A frame or its directory that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: cannot be written: {}", .0.display(), .1)]
-pub struct Unwritable(PathBuf, #[source] io::Error);
-
 impl Frames {
     /// For frames of `size`, width first. Makes the directory if it is not there.
     ///
@@ -24,7 +20,7 @@ impl Frames {
     ///
     /// [`Unwritable`] if it cannot be made.
     pub fn new(directory: &Path, size: (usize, usize)) -> Result<Self, Unwritable> {
-        fs::create_dir_all(directory).map_err(|error| Unwritable(directory.to_owned(), error))?;
+        fs::create_dir_all(directory).map_err(|error| Unwritable::new(directory, error))?;
         Ok(Self { directory: directory.to_owned(), size, written: 0 })
     }
 
@@ -35,17 +31,9 @@ impl Frames {
     /// [`Unwritable`] names the file.
     pub fn write(&mut self, image: &[u8]) -> Result<(), Unwritable> {
         let path = self.directory.join(format!("frame-{:05}.png", self.written));
-        let (width, height) = self.size;
-        let written = File::create(&path).and_then(|file| {
-            let mut encoder = png::Encoder::new(BufWriter::new(file), width as u32, height as u32);
-            encoder.set_color(png::ColorType::Rgb);
-            encoder.set_depth(png::BitDepth::Eight);
-            let mut writer = encoder.write_header()?;
-            writer.write_image_data(image)?;
-            Ok(writer.finish()?)
-        });
+        let written = picture::write(&path, self.size, image);
         self.written += 1;
-        written.map_err(|error| Unwritable(path, error))
+        written
     }
 
     /// Where the frames are.

@@ -12,6 +12,7 @@ pub mod frames;
 pub mod level;
 pub mod locks;
 mod memory;
+pub mod picture;
 pub mod policies;
 pub mod report;
 mod std_lock;

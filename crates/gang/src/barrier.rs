@@ -4,6 +4,11 @@
 //! | --- | --- | --- |
 //! | `central.rs` | [`Central`] | watching one word |
 //! | `bit_mask.rs` | [`BitMask`] | watching a verdict, while a mask tells who is missing |
+//! | `tree.rs` | [`Tree`] | watching their children, then a verdict |
+//! | `dissemination.rs` | [`Dissemination`] | watching another member in each round |
+//! | `blocking.rs` | [`Blocking`] | sleeping |
+//! | `two_phase.rs` | [`TwoPhase`] | watching one word for a time, then sleeping |
+//! | `yielding.rs` | [`Yielding`] | giving the processor away, and counting how often |
 //!
 //! What they share is here: the trait, who waits ([`Waiter`]), and how a barrier ends before its time ([`Broken`]).
 //!
@@ -15,11 +20,17 @@
 
 mod arrivals;
 mod bit_mask;
+mod blocking;
 mod central;
+mod dissemination;
+mod door;
+mod tree;
+mod two_phase;
 mod verdict;
 mod waiter;
 #[cfg(test)]
 mod wrap;
+mod yielding;
 
 use core::fmt;
 
@@ -27,8 +38,13 @@ use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
 pub use bit_mask::{BitMask, BitMaskPlace};
+pub use blocking::Blocking;
 pub use central::Central;
+pub use dissemination::{Dissemination, DisseminationPlace};
+pub use tree::{Tree, TreePlace};
+pub use two_phase::TwoPhase;
 pub use waiter::Waiter;
+pub use yielding::Yielding;
 
 /// The most members a barrier can have: as many as there can be threads with a [`machine::thread::index`].
 pub const MOST_MEMBERS: usize = machine::thread::INDICES;
@@ -88,6 +104,12 @@ pub struct Crossing {
 impl Crossing {
     pub(crate) const LEADER: Self = Self { leads: true };
     pub(crate) const FOLLOWER: Self = Self { leads: false };
+
+    /// Of the leader, if so.
+    #[inline]
+    pub(crate) const fn of_leader(leads: bool) -> Self {
+        Self { leads }
+    }
 
     /// Whether this member is the leader: exactly one is, in each phase.
     #[must_use]

@@ -14,6 +14,8 @@ mod gate;
 mod handle;
 mod member;
 mod metrics;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod post;
 mod scope;
 mod switching;
@@ -27,7 +29,7 @@ pub use error::{BuildError, Ended, GangError, SpawnError};
 pub use executor::GangExecutor;
 pub use handle::{GangHandle, ScopedGangHandle};
 pub use matrix::{Alternates, Packing};
-pub use member::Member;
+pub use member::{Exchanged, Member};
 pub use metrics::{Metrics, Overstay};
 pub use scope::GangScope;
 pub use switching::{Refused, Switching};

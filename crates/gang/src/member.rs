@@ -1,17 +1,19 @@
 //! A member of a gang, as its closure sees it.
 
+mod seated;
+
 use core::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use machine::clock::Deadline;
-
-use crate::barrier::{Barrier, Central};
 use crate::data::Data;
 use crate::error::Ended;
 use crate::executor::GangExecutor;
+#[cfg(feature = "mpi")]
+use crate::mpi::Ranks;
 use crate::post::Post;
 use crate::team::Team;
+use seated::Seated;
 
 /// One of the threads that run together as a gang.
 ///
@@ -19,49 +21,87 @@ use crate::team::Team;
 /// them, in the same order. Each call returns [`Ended`] once the gang has been cancelled, or a member has panicked or returned an error; the barriers
 /// and collectives also if a member has returned that should have come. Hand it on with `?`.
 pub struct Member {
-    index: usize,
-    team: Arc<Team>,
-    post: Rc<Post>,
-    /// How many barriers and collectives it has been through.
-    phase: u64,
-    place: <Central as Barrier>::Place,
+    means: Means,
+}
+
+/// How a member reaches the others.
+enum Means {
+    /// A thread of an executor.
+    Seated(Seated),
+    /// A process of an MPI job.
+    #[cfg(feature = "mpi")]
+    Ranks(Rc<Ranks>),
+}
+
+/// The same of both kinds of members.
+macro_rules! either {
+    ($member:expr, $one:ident => $done:expr) => {
+        match $member {
+            Means::Seated($one) => $done,
+            #[cfg(feature = "mpi")]
+            Means::Ranks($one) => $done,
+        }
+    };
 }
 
 impl Member {
     pub(crate) fn new(index: usize, team: Arc<Team>, post: Rc<Post>) -> Self {
-        let place = team.barrier.place(index);
-        Self { index, team, post, phase: 0, place }
+        Self { means: Means::Seated(Seated::new(index, team, post)) }
+    }
+
+    #[cfg(feature = "mpi")]
+    pub(crate) fn of_ranks(ranks: Rc<Ranks>) -> Self {
+        Self { means: Means::Ranks(ranks) }
     }
 
     /// Which member this is, from 0.
     #[must_use]
     pub fn index(&self) -> usize {
-        self.index
+        either!(&self.means, member => member.index())
     }
 
     /// How many members there are.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a gang is never empty")]
     pub fn len(&self) -> usize {
-        self.team.members()
+        either!(&self.means, member => member.len())
     }
 
-    /// On which seat it sits: from 0, less than the executor has. It may be given another while its gang is off.
+    /// On which seat it sits: from 0, less than the executor has. It may be given another while its gang is off. A rank of an MPI job sits on the seat of
+    /// its own number.
     #[must_use]
     pub fn seat(&self) -> usize {
-        self.post.seat()
+        match &self.means {
+            Means::Seated(member) => member.post().seat(),
+            #[cfg(feature = "mpi")]
+            Means::Ranks(ranks) => ranks.index(),
+        }
     }
 
-    /// The number of the gang: see [`GangHandle::id`](crate::GangHandle::id).
+    /// The number of the gang: see [`GangHandle::id`](crate::GangHandle::id). 0 for the ranks of an MPI job.
     #[must_use]
     pub fn gang(&self) -> u64 {
-        self.team.id
+        match &self.means {
+            Means::Seated(member) => member.team().id,
+            #[cfg(feature = "mpi")]
+            Means::Ranks(_) => 0,
+        }
     }
 
     /// The executor, to spawn another gang. [Joining](crate::GangHandle::join) that gang gives this member's seat away meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// If this is a rank of an MPI job: there is none. Build one for the gangs of a process.
     #[must_use]
     pub fn executor(&self) -> &GangExecutor {
-        self.post.executor()
+        match &self.means {
+            Means::Seated(member) => member.post().executor(),
+            #[cfg(feature = "mpi")]
+            Means::Ranks(_) => panic!(
+                "a rank of an MPI job has no executor: build a `GangExecutor` for gangs of this process"
+            ),
+        }
     }
 
     /// What this member returns to end the gang for the others too.
@@ -84,25 +124,32 @@ impl Member {
     /// ```
     #[must_use]
     pub fn leave(&self) -> Ended {
-        Ended::Left { member: self.index }
+        Ended::Left { member: self.index() }
     }
 
     /// Leaves the seat if the gang's turn is over, and returns when it is on again. A load or two while it is on, and while gangs take turns a look
-    /// at the clock.
+    /// at the clock. A rank of an MPI job goes on at once: it learns at the next barrier or collective that the gang has ended.
     ///
     /// # Errors
     ///
     /// [`Ended`], and why.
     #[inline]
     pub fn checkpoint(&mut self) -> Result<(), Ended> {
-        self.post.look();
-        self.team.check()
+        match &mut self.means {
+            Means::Seated(member) => member.checkpoint(),
+            #[cfg(feature = "mpi")]
+            Means::Ranks(_) => Ok(()),
+        }
     }
 
     /// Does something that blocks, in the kernel or elsewhere: the seat is free for others meanwhile, and the gang does not take part in the rotation
     /// if all its members are blocked.
     pub fn blocking<R>(&mut self, body: impl FnOnce() -> R) -> R {
-        self.post.suspended(body)
+        match &mut self.means {
+            Means::Seated(member) => member.post().suspended(body),
+            #[cfg(feature = "mpi")]
+            Means::Ranks(_) => body(),
+        }
     }
 
     /// Waits until all members have come here. What a member did before happens before what any does after.
@@ -110,20 +157,9 @@ impl Member {
     /// # Errors
     ///
     /// [`Ended`], and why: not all will come.
+    #[inline]
     pub fn barrier(&mut self) -> Result<(), Ended> {
-        self.checkpoint()?;
-        let (gate, berths) = (self.post.gate(), self.post.berths());
-        let absent = || berths.iter().any(|&berth| !gate.is_active(berth));
-        let mut policy = self.post.waits(absent);
-        let crossed = self.team.barrier.wait_at(&mut self.place, &mut policy, Deadline::NEVER);
-        drop(policy);
-        match crossed {
-            Ok(_) => {
-                self.phase += 1;
-                Ok(())
-            }
-            Err(_) => Err(self.team.why_broken()),
-        }
+        either!(&mut self.means, member => member.barrier())
     }
 
     /// The value that member `root` has given; what the others give is not looked at.
@@ -137,11 +173,7 @@ impl Member {
     /// If there is no member `root`, or the members do not all call this.
     pub fn broadcast<T: Data>(&mut self, root: usize, value: T) -> Result<T, Ended> {
         self.check_root(root);
-        if self.index == root {
-            self.post_value(value);
-        }
-        self.barrier()?;
-        Ok(self.read(root))
+        either!(&mut self.means, member => member.broadcast(root, value))
     }
 
     /// The values of all members, folded by `op` in the order of their indices, so that the result is the same in every run: for member `root`, and
@@ -161,9 +193,7 @@ impl Member {
         op: impl Fn(T, T) -> T,
     ) -> Result<Option<T>, Ended> {
         self.check_root(root);
-        self.post_value(value);
-        self.barrier()?;
-        Ok((self.index == root).then(|| self.fold(op)))
+        either!(&mut self.means, member => member.reduce(Some(root), value, op))
     }
 
     /// The values of all members, folded by `op` in the order of their indices, so that the result is the same in every run and for every member.
@@ -176,9 +206,8 @@ impl Member {
     ///
     /// If the members do not all call this.
     pub fn all_reduce<T: Data>(&mut self, value: T, op: impl Fn(T, T) -> T) -> Result<T, Ended> {
-        self.post_value(value);
-        self.barrier()?;
-        Ok(self.fold(op))
+        let folded = either!(&mut self.means, member => member.reduce(None, value, op))?;
+        Ok(folded.expect("it is for all"))
     }
 
     /// The values of all members, by index: for member `root`, and `None` for the others.
@@ -192,9 +221,7 @@ impl Member {
     /// As [`broadcast`](Self::broadcast).
     pub fn gather<T: Data>(&mut self, root: usize, value: T) -> Result<Option<Vec<T>>, Ended> {
         self.check_root(root);
-        self.post_value(value);
-        self.barrier()?;
-        Ok((self.index == root).then(|| self.read_all()))
+        either!(&mut self.means, member => member.gather(Some(root), value))
     }
 
     /// The values of all members, by index.
@@ -207,9 +234,38 @@ impl Member {
     ///
     /// If the members do not all call this.
     pub fn all_gather<T: Data>(&mut self, value: T) -> Result<Vec<T>, Ended> {
-        self.post_value(value);
-        self.barrier()?;
-        Ok(self.read_all())
+        let values = either!(&mut self.means, member => member.gather(None, value))?;
+        Ok(values.expect("they are for all"))
+    }
+
+    /// The lists of all members, by index, which may be of different lengths: for member `root`, and `None` for the others.
+    ///
+    /// ```
+    /// use stanchion_gang::{GangExecutor, Member};
+    ///
+    /// let gang = GangExecutor::new(3)?.spawn(3, |member: &mut Member| {
+    ///     let mine = vec![member.index() as u8; member.index()];
+    ///     member.gather_lists(0, mine)
+    /// })?;
+    /// let lists = gang.join()?;
+    /// assert_eq!(lists[0].as_deref(), Some(&[vec![], vec![1], vec![2, 2]][..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Ended`], and why.
+    ///
+    /// # Panics
+    ///
+    /// As [`broadcast`](Self::broadcast).
+    pub fn gather_lists<T: Data>(
+        &mut self,
+        root: usize,
+        list: Vec<T>,
+    ) -> Result<Option<Vec<Vec<T>>>, Ended> {
+        self.check_root(root);
+        either!(&mut self.means, member => member.gather_lists(root, list))
     }
 
     /// Of the values that member `root` gives, one for each member, the one for this. The others give `None`.
@@ -223,20 +279,50 @@ impl Member {
     /// As [`broadcast`](Self::broadcast); and in `root`, if it does not give as many as there are members.
     pub fn scatter<T: Data>(&mut self, root: usize, values: Option<Vec<T>>) -> Result<T, Ended> {
         self.check_root(root);
-        if self.index == root {
-            let values = values.unwrap_or_default();
+        let values = if self.index() == root { values.unwrap_or_default() } else { Vec::new() };
+        if self.index() == root {
             let (given, members) = (values.len(), self.len());
             assert!(
                 given == members,
                 "scatter of {given} values to {members} members: give one for each"
             );
-            // SAFETY: its own place, before it arrives.
-            unsafe { self.team.board.post_list(root, self.phase, values) };
         }
-        self.barrier()?;
-        let index = self.index;
-        // SAFETY: after the crossing, and before the next arrival.
-        Ok(unsafe { self.team.board.with_list(root, self.phase - 1, |list: &[T]| list[index]) })
+        either!(&mut self.means, member => member.scatter(root, values))
+    }
+
+    /// Hands values to the members before and after this one, and gets what they hand to this one: `None` where there is no such member. It is what
+    /// each step of a stencil needs, and crosses one barrier.
+    ///
+    /// ```
+    /// use stanchion_gang::{GangExecutor, Member};
+    ///
+    /// let gang = GangExecutor::new(3)?.spawn(3, |member: &mut Member| {
+    ///     let me = member.index();
+    ///     member.exchange_with_neighbours(&[10 * me], &[10 * me + 1])
+    /// })?;
+    /// assert_eq!(gang.join()?[1], (Some(vec![1]), Some(vec![20])));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Ended`], and why.
+    ///
+    /// # Panics
+    ///
+    /// If the members do not all call this, or if not as many values go to one neighbour as to the other.
+    pub fn exchange_with_neighbours<T: Data>(
+        &mut self,
+        to_previous: &[T],
+        to_next: &[T],
+    ) -> Result<Exchanged<T>, Ended> {
+        assert!(
+            to_previous.len() == to_next.len(),
+            "{} values for the previous member and {} for the next: as many must go to each",
+            to_previous.len(),
+            to_next.len()
+        );
+        either!(&mut self.means, member => member.exchange_with_neighbours(to_previous, to_next))
     }
 
     fn check_root(&self, root: usize) {
@@ -247,33 +333,17 @@ impl Member {
             members - 1
         );
     }
-
-    fn post_value<T: Data>(&self, value: T) {
-        // SAFETY: its own place, before it arrives.
-        unsafe { self.team.board.post(self.index, self.phase, value) };
-    }
-
-    /// What a member has given, right after the crossing.
-    fn read<T: Data>(&self, member: usize) -> T {
-        // SAFETY: after the crossing, and before the next arrival.
-        unsafe { self.team.board.read(member, self.phase - 1) }
-    }
-
-    fn read_all<T: Data>(&self) -> Vec<T> {
-        (0..self.len()).map(|member| self.read(member)).collect()
-    }
-
-    fn fold<T: Data>(&self, op: impl Fn(T, T) -> T) -> T {
-        (1..self.len()).fold(self.read(0), |folded, member| op(folded, self.read(member)))
-    }
 }
+
+/// What the previous and the next member have handed to this one.
+pub type Exchanged<T> = (Option<Vec<T>>, Option<Vec<T>>);
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Member")
-            .field("index", &self.index)
+            .field("index", &self.index())
             .field("len", &self.len())
-            .field("gang", &self.team.id)
+            .field("gang", &self.gang())
             .finish_non_exhaustive()
     }
 }

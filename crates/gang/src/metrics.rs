@@ -1,5 +1,6 @@
 //! What an executor has done.
 
+use std::fmt;
 use std::time::Duration;
 
 /// What an executor has done since it was built. Read without stopping it, so that numbers may be a little apart.
@@ -38,6 +39,23 @@ impl Metrics {
     pub fn lost(&self) -> f64 {
         let seconds = self.seat_time.as_secs_f64();
         if seconds == 0.0 { 0.0 } else { self.lost_seat_time.as_secs_f64() / seconds }
+    }
+}
+
+/// In a line.
+impl fmt::Display for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} gangs, {} moved; {} turns ended by the quantum, {} by idle seats; {} switches, {} overstays; {:.0} % of seat-time lost",
+            self.gangs_begun,
+            self.gangs_moved,
+            self.rotations_by_quantum,
+            self.rotations_by_idle,
+            self.switches,
+            self.overstays,
+            self.lost() * 100.0
+        )
     }
 }
 

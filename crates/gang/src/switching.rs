@@ -8,6 +8,8 @@
 //!
 //! What a system refuses is not an error: the executor switches cooperatively then, and says so.
 
+use std::fmt;
+
 use machine::control;
 pub use machine::control::Refused;
 
@@ -28,6 +30,17 @@ pub enum Switching {
     /// They go before everything else on their processors, the rest of the system too, but for the twentieth of a second that Linux keeps for others in
     /// each (`kernel.sched_rt_runtime_us`). Threads are pinned, whatever the builder says of that.
     Priority,
+}
+
+/// In one word, as a program's argument might have it.
+impl fmt::Display for Switching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cooperative => "cooperative",
+            Self::Signal => "signal",
+            Self::Priority => "priority",
+        })
+    }
 }
 
 impl Switching {

@@ -151,11 +151,11 @@ impl Barrier for BitMask {
         } else {
             match self.verdict.wait(phase, policy, deadline) {
                 Some(outcome) => outcome?,
-                None => self.verdict.give_up(phase)?,
+                None => self.verdict.give_up(phase).0?,
             }
         }
         place.phase = phase.next();
-        Ok(if last { Crossing::LEADER } else { Crossing::FOLLOWER })
+        Ok(Crossing::of_leader(last))
     }
 
     fn shatter(&self, why: Broken) {

@@ -116,14 +116,14 @@ impl Verdict {
         seen.map(|word| phase.outcome(word))
     }
 
-    /// Breaks the phase, unless there is a verdict: what that is.
+    /// Breaks the phase, unless there is a verdict: what that is, and whether it is the caller's.
     #[cold]
-    pub(super) fn give_up(&self, phase: Phase) -> Result<(), Broken> {
+    pub(super) fn give_up(&self, phase: Phase) -> (Result<(), Broken>, bool) {
         let broken = phase.0 | Broken::TimedOut as u32;
         // Relaxed: that a barrier is broken publishes nothing. Acquire: as in `wait`, if the phase is crossed after all.
         match self.0.compare_exchange(phase.0, broken, Ordering::Relaxed, Ordering::Acquire) {
-            Ok(_) => Err(Broken::TimedOut),
-            Err(word) => phase.outcome(word),
+            Ok(_) => (Err(Broken::TimedOut), true),
+            Err(word) => (phase.outcome(word), false),
         }
     }
 

@@ -2,11 +2,15 @@
 //!
 //! | model of each barrier | threads | bound |
 //! | --- | --- | --- |
-//! | `two_members` | 2, two phases | none |
-//! | `a_timeout_meets_an_arrival` | 2, one gives up at any time, two phases | none |
-//! | `a_leaver_meets_an_arrival` | 2, one leaves after a phase | none |
-//! | `three_members_bounded` | 3, one phase, then all leave | 3 preemptions |
-//! | `a_timeout_meets_two_bounded` | 3, one gives up at any time | 2 preemptions |
+//! | `two_members` | 2, one phase | none |
+//! | `two_phases` (not of those that sleep) | 2 | none |
+//! | `a_timeout_meets_an_arrival` | 2, one gives up at any time | none |
+//! | `a_leaver_meets_an_arrival` | 2, one leaves when it has crossed | none, 3 preemptions of those that sleep |
+//! | `a_leaver_meets_a_waiter` | 2, one leaves instead of coming | none |
+//! | `three_members_bounded` | 3, one phase | 3 preemptions, 2 of those that sleep |
+//! | `a_timeout_meets_two_bounded` | 3, one gives up at any time | 2 preemptions, 1 of those that sleep |
+//!
+//! Sleepers wake for no reason only where a deadline may pass as well: elsewhere that multiplies the executions by a hundred.
 
 use core::time::Duration;
 
@@ -15,7 +19,9 @@ use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy};
 use machine::{Model, thread};
-use stanchion_gang_loom::barrier::{Barrier, BitMask, Central};
+use stanchion_gang_loom::barrier::{
+    Barrier, BitMask, Blocking, Central, Dissemination, Tree, TwoPhase,
+};
 use stanchion_gang_loom::{Broken, Crossing, Waiter};
 
 /// A cell that one member at a time writes: who, is agreed on by the phase.
@@ -55,7 +61,7 @@ impl<const MEMBERS: usize> Cells<MEMBERS> {
 
 /// Runs `body` as every member, and returns what each returned.
 fn together<B: Barrier + 'static, const MEMBERS: usize, R: Send + 'static>(
-    body: fn(Waiter<Arc<B>>, &Cells<MEMBERS>) -> R,
+    body: impl Fn(Waiter<Arc<B>>, &Cells<MEMBERS>) -> R + Copy + Send + 'static,
 ) -> Vec<R> {
     let cells = Cells::new();
     let barrier = Arc::new(B::with_members(MEMBERS).expect("few"));
@@ -76,47 +82,44 @@ fn leads(crossing: Result<Crossing, Broken>) -> u32 {
     crossing.expect("whole").is_leader().into()
 }
 
-/// Two phases, with what the members write before the first, read after it, and write again after the second.
-fn two_members<B: Barrier + 'static>(name: &str) {
-    explore(name, Model::new(), || {
-        let led = together::<B, 2, _>(|mut waiter, cells| {
+/// Some phases, with what the members write before the first, read after it, and write again after the second.
+fn two_members<B: Barrier + 'static>(name: &str, model: Model, phases: u32) {
+    explore(name, model, move || {
+        let led = together::<B, 2, _>(move |mut waiter, cells| {
             let me = waiter.index();
             cells.write(me, 1);
             let mut led = leads(waiter.wait());
             cells.read(me, 1);
-            led += leads(waiter.wait());
-            cells.write(me, 2);
+            if phases > 1 {
+                led += leads(waiter.wait());
+                cells.write(me, 2);
+            }
             // Leaving is another model's.
             (led, waiter)
         });
-        assert_eq!(led.iter().map(|(led, _)| led).sum::<u32>(), 2, "one leader a phase");
+        assert_eq!(led.iter().map(|(led, _)| led).sum::<u32>(), phases, "one leader a phase");
     });
 }
 
-/// One member's first wait may time out at any time. The other goes on to a second phase, which nobody else comes to.
-fn a_timeout_meets_an_arrival<B: Barrier + 'static>(name: &str) {
-    explore(name, Model::new(), || {
-        let results = together::<B, 2, _>(|mut waiter, cells| {
+/// One member's wait may time out at any time.
+fn a_timeout_meets_an_arrival<B: Barrier + 'static>(name: &str, model: Model) {
+    explore(name, model, || {
+        let mut results = together::<B, 2, _>(|mut waiter, cells| {
             let me = waiter.index();
             cells.write(me, 1);
-            let gives_up = me == 0;
-            let deadline = if gives_up { in_a_while() } else { Deadline::NEVER };
-            let first = waiter.wait_with(&mut <Patient>::start(), deadline);
-            if first.is_ok() {
+            let deadline = if me == 0 { in_a_while() } else { Deadline::NEVER };
+            let outcome = waiter.wait_with(&mut <Patient>::start(), deadline);
+            if outcome.is_ok() {
                 cells.read(me, 1);
             }
-            // Somebody else must be told as well.
-            let second = (!gives_up || first.is_err()).then(|| waiter.wait());
-            (first, second)
+            (outcome, waiter)
         });
-        let [(first, second), (other, after)] = results[..] else { panic!("two members") };
-        assert_eq!(first.is_ok(), other.is_ok(), "crossed by all or broken for all");
-        let after = after.expect("it waits again");
-        if first.is_ok() {
-            assert_eq!(after, Err(Broken::Left));
-        } else {
-            assert_eq!([first, other, after], [Err(Broken::TimedOut); 3]);
-            assert_eq!(second, Some(Err(Broken::TimedOut)), "broken is for good");
+        assert_eq!(results[0].0.is_ok(), results[1].0.is_ok(), "crossed by all or broken for all");
+        if results[0].0.is_err() {
+            for (outcome, waiter) in &mut results {
+                assert_eq!(*outcome, Err(Broken::TimedOut));
+                assert_eq!(waiter.wait(), Err(Broken::TimedOut), "broken is for good");
+            }
         }
     });
 }
@@ -127,42 +130,56 @@ fn in_a_while() -> Deadline {
 }
 
 /// Member 1 leaves when it has crossed, while the other may still be about to see that.
-fn a_leaver_meets_an_arrival<B: Barrier + 'static>(name: &str) {
-    explore(name, Model::new(), || {
-        let results = together::<B, 2, _>(|mut waiter, cells| {
+fn a_leaver_meets_an_arrival<B: Barrier + 'static>(name: &str, model: Model) {
+    explore(name, model, || {
+        let mut stays = together::<B, 2, _>(|mut waiter, cells| {
             let me = waiter.index();
             cells.write(me, 1);
-            let crossed = waiter.wait().is_ok();
+            assert!(waiter.wait().is_ok());
             cells.read(me, 1);
-            let second = (me == 0).then(|| waiter.wait());
-            (crossed, second)
+            (me == 0).then_some(waiter)
         });
-        assert_eq!(results, [(true, Some(Err(Broken::Left))), (true, None)]);
+        let waiter = stays[0].as_mut().expect("member 0 stays");
+        assert_eq!(waiter.wait(), Err(Broken::Left));
     });
 }
 
-/// One phase; who is through leaves at once, without a word to those who are still about to see it.
-fn three_members<B: Barrier + 'static>(name: &str) {
-    explore(name, Model::new().preemptions(3), || {
+/// Member 1 leaves while the other waits for it, or is about to.
+fn a_leaver_meets_a_waiter<B: Barrier + 'static>(name: &str, model: Model) {
+    explore(name, model, || {
+        together::<B, 2, _>(|mut waiter, _: &Cells<2>| {
+            if waiter.index() == 0 {
+                assert_eq!(waiter.wait(), Err(Broken::Left));
+                return Some(waiter);
+            }
+            None
+        });
+    });
+}
+
+/// One phase of three.
+fn three_members<B: Barrier + 'static>(name: &str, model: Model) {
+    explore(name, model, || {
         let led = together::<B, 3, _>(|mut waiter, cells| {
             let me = waiter.index();
             cells.write(me, 1);
             let led = leads(waiter.wait());
             cells.read(me, 1);
-            led
+            (led, waiter)
         });
-        assert_eq!(led.iter().sum::<u32>(), 1, "one leader");
+        assert_eq!(led.iter().map(|(led, _)| led).sum::<u32>(), 1, "one leader");
     });
 }
 
 /// One of three may give up: all cross, or all are told.
-fn a_timeout_meets_two<B: Barrier + 'static>(name: &str) {
-    explore(name, Model::new().preemptions(2), || {
+fn a_timeout_meets_two<B: Barrier + 'static>(name: &str, model: Model) {
+    explore(name, model, || {
         let crossed = together::<B, 3, _>(|mut waiter, _: &Cells<3>| {
             let gives_up = waiter.index() == 1;
             let deadline = if gives_up { in_a_while() } else { Deadline::NEVER };
-            waiter.wait_with(&mut <Patient>::start(), deadline).map(drop_crossing)
+            (waiter.wait_with(&mut <Patient>::start(), deadline).map(drop_crossing), waiter)
         });
+        let crossed: Vec<_> = crossed.into_iter().map(|(crossed, _)| crossed).collect();
         assert!(crossed.iter().all(|&each| each == crossed[0]), "{crossed:?}");
         assert!(matches!(crossed[0], Ok(()) | Err(Broken::TimedOut)), "{crossed:?}");
     });
@@ -171,39 +188,59 @@ fn a_timeout_meets_two<B: Barrier + 'static>(name: &str) {
 fn drop_crossing(_: Crossing) {}
 
 macro_rules! models {
-    ($($barrier:ident: $type:ty;)+) => {$(
+    ($barrier:ident: $type:ty; $($model:ident => $body:expr;)+) => {
         mod $barrier {
             use super::*;
 
-            #[test]
-            fn two_members() {
-                super::two_members::<$type>(concat!(stringify!($barrier), "::two_members"));
-            }
-
-            #[test]
-            fn a_timeout_meets_an_arrival() {
-                super::a_timeout_meets_an_arrival::<$type>(concat!(stringify!($barrier), "::a_timeout_meets_an_arrival"));
-            }
-
-            #[test]
-            fn a_leaver_meets_an_arrival() {
-                super::a_leaver_meets_an_arrival::<$type>(concat!(stringify!($barrier), "::a_leaver_meets_an_arrival"));
-            }
-
-            #[test]
-            fn three_members_bounded() {
-                super::three_members::<$type>(concat!(stringify!($barrier), "::three_members_bounded"));
-            }
-
-            #[test]
-            fn a_timeout_meets_two_bounded() {
-                super::a_timeout_meets_two::<$type>(concat!(stringify!($barrier), "::a_timeout_meets_two_bounded"));
-            }
+            $(#[test]
+            fn $model() {
+                let body: fn(&str) = $body;
+                body(concat!(stringify!($barrier), "::", stringify!($model)));
+            })+
+        }
+    };
+    (spins $($barrier:ident: $type:ty;)+) => {$(
+        models! { $barrier: $type;
+            two_members => |name| super::two_members::<$type>(name, Model::new(), 1);
+            two_phases => |name| super::two_members::<$type>(name, Model::new(), 2);
+            a_timeout_meets_an_arrival => |name| super::a_timeout_meets_an_arrival::<$type>(name, Model::new());
+            a_leaver_meets_an_arrival => |name| super::a_leaver_meets_an_arrival::<$type>(name, Model::new());
+            a_leaver_meets_a_waiter => |name| super::a_leaver_meets_a_waiter::<$type>(name, Model::new());
+            three_members_bounded => |name| super::three_members::<$type>(name, Model::new().preemptions(3));
+            a_timeout_meets_two_bounded => |name| super::a_timeout_meets_two::<$type>(name, Model::new().preemptions(2));
+        }
+    )+};
+    (sleeps $($barrier:ident: $type:ty;)+) => {$(
+        models! { $barrier: $type;
+            two_members => |name| super::two_members::<$type>(name, Model::new().choices(0), 1);
+            a_timeout_meets_an_arrival => |name| super::a_timeout_meets_an_arrival::<$type>(name, Model::new().choices(1));
+            a_leaver_meets_an_arrival_bounded => |name| {
+                super::a_leaver_meets_an_arrival::<$type>(name, Model::new().choices(0).preemptions(3));
+            };
+            a_leaver_meets_a_waiter => |name| super::a_leaver_meets_a_waiter::<$type>(name, Model::new().choices(0));
+            three_members_bounded => |name| super::three_members::<$type>(name, Model::new().choices(0).preemptions(2));
+            a_timeout_meets_two_bounded => |name| {
+                super::a_timeout_meets_two::<$type>(name, Model::new().choices(1).preemptions(1));
+            };
         }
     )+};
 }
 
-models! {
+models! { spins
     central: Central;
     bit_mask: BitMask;
+    tree: Tree;
+    dissemination: Dissemination;
+}
+
+models! { sleeps
+    blocking_barrier: Blocking;
+}
+
+// Sleeps as `Blocking` does.
+models! { two_phase: TwoPhase;
+    two_members => |name| super::two_members::<TwoPhase>(name, Model::new().choices(0), 1);
+    a_leaver_meets_an_arrival_bounded => |name| {
+        super::a_leaver_meets_an_arrival::<TwoPhase>(name, Model::new().choices(0).preemptions(3));
+    };
 }

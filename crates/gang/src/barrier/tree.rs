@@ -1,0 +1,233 @@
+//! The tree barrier: members come up a tree of four children a node, and one word tells all that the root has been reached.
+//!
+//! Why not the central barrier: its arrivals are exchanges of one word, one after the other. Here each member waits for its own children and then
+//! writes one byte of its parent's line, so arrivals go on side by side and none is an exchange but the root's. Why not a tree downwards as well, as
+//! the paper has for machines without coherent caches: with caches, the paper found, it is better to watch one word, and a barrier that breaks has one
+//! word to say so.
+//!
+//! ```text
+//!                 0                 a node's line   one byte for each child
+//!          ┌────┬─┴──┬────┐         byte            0, 1  the sense of the last phase that the child has come to
+//!          1    2    3    4                         2     broken: go and see the verdict
+//!        ┌─┼─┬─┐                    verdict         phase (30 bits) | reason (2 bits), see `verdict.rs`
+//!        5 6 7 8  …
+//! ```
+//!
+//! # Invariants
+//!
+//! 1. The root moves the verdict from p to p + 1 when its children have come, so all have: each member has written its byte after its own children's.
+//!    The verdict decides: a phase is crossed or broken.
+//! 2. A byte holds the sense of phase p or p - 1, or broken, while its owner's parent waits for it in phase p: the child cannot come to p + 1 before p is
+//!    crossed, and so before its parent has looked.
+//! 3. Who breaks a phase writes `BROKEN` into all bytes afterwards, so that parents do not wait for children who will not come. A child that comes
+//!    just then may write over it: then its parent has what it waited for, comes up, and is told by the next byte that is broken or by the verdict. In
+//!    the phases after that nobody comes: who has been told enters by the verdict.
+//! 4. Nobody who waits for a byte finds it broken for a later phase: that one could not have begun.
+//!
+//! # Orderings
+//!
+//! A child's byte is Release, its parent's look Acquire: so the root has acquired what all did, and crossing passes it on. `BROKEN` is Release as well,
+//! so that who finds it finds the reason in the verdict.
+//!
+//! Source: Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", TOCS 1991, section 3.4; the word that
+//! all watch is the variant that their section 4 measures best on the Symmetry.
+
+use core::fmt;
+
+use machine::atomic::{AtomicU8, Fresh, Ordering};
+use machine::clock::Deadline;
+use machine::topology::CachePadded;
+use machine::wait::{WaitPolicy, wait_until_deadline};
+
+use super::verdict::{Phase, Verdict};
+use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
+
+/// Children of a node: the paper's number, which made its words fit and was the best of those tried there.
+const CHILDREN: usize = 4;
+
+/// A byte that is not a sense.
+const BROKEN: u8 = 2;
+
+/// What a child that has come writes.
+#[inline]
+fn sense(phase: Phase) -> u8 {
+    // Before the first phase, an even one, bytes are 0.
+    u8::from(!phase.is_odd())
+}
+
+/// A barrier for many members, who wait through [`Waiter`](super::Waiter)s. Member 0 leads.
+///
+/// | | |
+/// | --- | --- |
+/// | to cross | one store for each arrival and one exchange in all; log₄ of the members from the first to the last |
+/// | size | a line for each member that has children, and one |
+/// | more threads than processors | as its wait policy; a member without processor keeps those above it waiting |
+///
+/// ```
+/// use stanchion_gang::{Waiter, barrier::Tree};
+///
+/// let barrier = Tree::new(7)?;
+/// std::thread::scope(|scope| {
+///     for mut waiter in Waiter::all(&barrier) {
+///         scope.spawn(move || assert_eq!(waiter.wait().unwrap().is_leader(), waiter.index() == 0));
+///     }
+/// });
+/// # Ok::<(), stanchion_gang::WrongSize>(())
+/// ```
+pub struct Tree {
+    /// Of the members that have children.
+    nodes: Box<[CachePadded<[AtomicU8; CHILDREN]>]>,
+    verdict: Verdict,
+    members: usize,
+}
+
+/// A member of a [`Tree`].
+#[derive(Debug)]
+pub struct TreePlace {
+    index: usize,
+    phase: Phase,
+}
+
+impl Tree {
+    /// A barrier for so many members.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
+    pub fn new(members: usize) -> Result<Self, WrongSize> {
+        Self::before(Phase::FIRST, members)
+    }
+
+    fn before(phase: Phase, members: usize) -> Result<Self, WrongSize> {
+        WrongSize::check(members, MOST_MEMBERS)?;
+        let last_sense = 1 - sense(phase);
+        let node = |_| CachePadded::new([(); CHILDREN].map(|()| AtomicU8::fresh(last_sense)));
+        let nodes = (0..(members - 1).div_ceil(CHILDREN)).map(node).collect();
+        Ok(Self { nodes, verdict: Verdict::before(phase), members })
+    }
+
+    /// The bytes of a member's children.
+    #[inline]
+    fn children(&self, index: usize) -> &[AtomicU8] {
+        let first = index * CHILDREN + 1;
+        match self.nodes.get(index) {
+            Some(node) => &node[..CHILDREN.min(self.members - first)],
+            None => &[],
+        }
+    }
+
+    /// Comes up from the leaves: waits for the children, then tells the parent or, at the root, crosses.
+    #[inline]
+    fn come(
+        &self,
+        index: usize,
+        phase: Phase,
+        policy: &mut impl WaitPolicy,
+        deadline: Deadline,
+    ) -> Result<(), Broken> {
+        let sense = sense(phase);
+        for child in self.children(index) {
+            // Acquire: pairs with the child's Release, or with that of the one who broke the barrier.
+            let come = wait_until_deadline(
+                child,
+                Ordering::Acquire,
+                |byte| byte == sense || byte == BROKEN,
+                policy,
+                deadline,
+            );
+            match come {
+                Some(BROKEN) => return Err(self.verdict.broken().expect("Invariant 3")),
+                Some(_) => {}
+                None => return self.give_up(phase),
+            }
+        }
+        let Some(above) = index.checked_sub(1) else { return self.verdict.cross(phase) };
+        // Release: pairs with the parent's Acquire.
+        self.nodes[above / CHILDREN][above % CHILDREN].store(sense, Ordering::Release);
+        match self.verdict.wait(phase, policy, deadline) {
+            Some(outcome) => outcome,
+            None => self.give_up(phase),
+        }
+    }
+
+    #[cold]
+    fn give_up(&self, phase: Phase) -> Result<(), Broken> {
+        let (outcome, mine) = self.verdict.give_up(phase);
+        if mine {
+            self.tell_parents();
+        }
+        outcome
+    }
+
+    /// The second half of breaking (Invariant 3).
+    fn tell_parents(&self) {
+        for byte in self.nodes.iter().flat_map(|node| node.iter()) {
+            // Release: pairs with the Acquire of the parent, which then reads the reason.
+            byte.store(BROKEN, Ordering::Release);
+        }
+    }
+}
+
+impl Barrier for Tree {
+    type Place = TreePlace;
+
+    fn with_members(members: usize) -> Result<Self, WrongSize> {
+        Self::new(members)
+    }
+
+    fn members(&self) -> usize {
+        self.members
+    }
+
+    fn place(&self, index: usize) -> Self::Place {
+        assert!(index < self.members, "member {index} of a barrier for {}", self.members);
+        TreePlace { index, phase: self.verdict.phase() }
+    }
+
+    #[inline]
+    fn wait_at(
+        &self,
+        place: &mut Self::Place,
+        policy: &mut impl WaitPolicy,
+        deadline: Deadline,
+    ) -> Result<Crossing, Broken> {
+        if let Some(why) = self.verdict.broken() {
+            return Err(why);
+        }
+        self.come(place.index, place.phase, policy, deadline)?;
+        place.phase = place.phase.next();
+        Ok(Crossing::of_leader(place.index == 0))
+    }
+
+    fn shatter(&self, why: Broken) {
+        if self.verdict.shatter(why) {
+            self.tell_parents();
+        }
+    }
+
+    fn broken(&self) -> Option<Broken> {
+        self.verdict.broken()
+    }
+}
+
+impl fmt::Debug for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tree")
+            .field("members", &self.members)
+            .field("broken", &self.broken())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::barrier::wrap;
+
+    #[test]
+    fn phases_wrap_around() {
+        for members in [2, 5, 6, 23] {
+            wrap::crosses(&Tree::before(Phase::LAST, members).unwrap());
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A member that is a thread of an executor: it meets the others at the gang's barrier, and finds what they hand over on the gang's board.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use machine::clock::Deadline;
+
+use super::Exchanged;
+use crate::barrier::{Barrier, Central};
+use crate::data::Data;
+use crate::error::Ended;
+use crate::post::Post;
+use crate::team::Team;
+
+pub(crate) struct Seated {
+    index: usize,
+    team: Arc<Team>,
+    post: Rc<Post>,
+    /// How many barriers and collectives it has been through.
+    phase: u64,
+    place: <Central as Barrier>::Place,
+}
+
+impl Seated {
+    pub(super) fn new(index: usize, team: Arc<Team>, post: Rc<Post>) -> Self {
+        let place = team.barrier.place(index);
+        Self { index, team, post, phase: 0, place }
+    }
+
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.team.members()
+    }
+
+    pub(super) fn team(&self) -> &Team {
+        &self.team
+    }
+
+    pub(super) fn post(&self) -> &Post {
+        &self.post
+    }
+
+    #[inline]
+    pub(super) fn checkpoint(&mut self) -> Result<(), Ended> {
+        self.post.look();
+        self.team.check()
+    }
+
+    #[inline]
+    pub(super) fn barrier(&mut self) -> Result<(), Ended> {
+        self.checkpoint()?;
+        let (gate, berths) = (self.post.gate(), self.post.berths());
+        let absent = || berths.iter().any(|&berth| !gate.is_active(berth));
+        let mut policy = self.post.waits(absent);
+        let crossed = self.team.barrier.wait_at(&mut self.place, &mut policy, Deadline::NEVER);
+        drop(policy);
+        match crossed {
+            Ok(_) => {
+                self.phase += 1;
+                Ok(())
+            }
+            Err(_) => Err(self.team.why_broken()),
+        }
+    }
+
+    pub(super) fn broadcast<T: Data>(&mut self, root: usize, value: T) -> Result<T, Ended> {
+        if self.index == root {
+            self.post_value(value);
+        }
+        self.barrier()?;
+        Ok(self.read(root))
+    }
+
+    /// For `root`, or for all.
+    pub(super) fn reduce<T: Data>(
+        &mut self,
+        root: Option<usize>,
+        value: T,
+        op: impl Fn(T, T) -> T,
+    ) -> Result<Option<T>, Ended> {
+        self.post_value(value);
+        self.barrier()?;
+        let fold =
+            || (1..self.len()).fold(self.read(0), |folded, member| op(folded, self.read(member)));
+        Ok(self.is_for(root).then(fold))
+    }
+
+    /// For `root`, or for all.
+    pub(super) fn gather<T: Data>(
+        &mut self,
+        root: Option<usize>,
+        value: T,
+    ) -> Result<Option<Vec<T>>, Ended> {
+        self.post_value(value);
+        self.barrier()?;
+        let all = || (0..self.len()).map(|member| self.read(member)).collect();
+        Ok(self.is_for(root).then(all))
+    }
+
+    pub(super) fn gather_lists<T: Data>(
+        &mut self,
+        root: usize,
+        list: Vec<T>,
+    ) -> Result<Option<Vec<Vec<T>>>, Ended> {
+        self.post_list(list);
+        self.barrier()?;
+        let all = || (0..self.len()).map(|member| self.read_list(member, <[T]>::to_vec)).collect();
+        Ok((self.index == root).then(all))
+    }
+
+    pub(super) fn scatter<T: Data>(&mut self, root: usize, values: Vec<T>) -> Result<T, Ended> {
+        if self.index == root {
+            self.post_list(values);
+        }
+        self.barrier()?;
+        Ok(self.read_list(root, |values: &[T]| values[self.index]))
+    }
+
+    pub(super) fn exchange_with_neighbours<T: Data>(
+        &mut self,
+        to_previous: &[T],
+        to_next: &[T],
+    ) -> Result<Exchanged<T>, Ended> {
+        let number = to_previous.len();
+        self.post_list([to_previous, to_next].concat());
+        self.barrier()?;
+        let list = |member, half: usize| {
+            self.read_list(member, |both: &[T]| {
+                assert!(
+                    both.len() == 2 * number,
+                    "member {member} hands over {} values and this one {number}: as many must go to each neighbour",
+                    both.len() / 2
+                );
+                both[half * number..][..number].to_vec()
+            })
+        };
+        let previous = self.index.checked_sub(1).map(|previous| list(previous, 1));
+        let next = (self.index + 1 < self.len()).then(|| list(self.index + 1, 0));
+        Ok((previous, next))
+    }
+
+    fn is_for(&self, root: Option<usize>) -> bool {
+        root.is_none_or(|root| root == self.index)
+    }
+
+    fn post_value<T: Data>(&self, value: T) {
+        // SAFETY: its own place, before it arrives.
+        unsafe { self.team.board.post(self.index, self.phase, value) };
+    }
+
+    fn post_list<T: Data>(&self, list: Vec<T>) {
+        // SAFETY: its own place, before it arrives.
+        unsafe { self.team.board.post_list(self.index, self.phase, list) };
+    }
+
+    /// What a member has given, right after the crossing.
+    fn read<T: Data>(&self, member: usize) -> T {
+        // SAFETY: after the crossing, and before the next arrival.
+        unsafe { self.team.board.read(member, self.phase - 1) }
+    }
+
+    fn read_list<T: Data, R>(&self, member: usize, read: impl FnOnce(&[T]) -> R) -> R {
+        // SAFETY: after the crossing, and before the next arrival.
+        unsafe { self.team.board.with_list(member, self.phase - 1, read) }
+    }
+}

@@ -1,0 +1,257 @@
+//! The ranks of a job, and how they hand each other values.
+//!
+//! # Invariants
+//!
+//! 1. Every operation begins with a meeting of all ranks (an MPI allgather of headers). So they meet equally often, whatever each of them does.
+//! 2. A rank goes on after the meeting only if all are about to do the same with the same type. Else each of them returns or panics, and so comes to
+//!    [`Ranks::leave`]: nobody is left in a collective that others do not take part in.
+//! 3. [`Ranks::leave`] meets until all leave.
+
+use mpi::datatype::PartitionMut;
+use mpi::topology::{Process, SimpleCommunicator};
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+use mpi::{Count, Rank};
+
+use super::header::{BYTES, Header, SMALL, What, number_of};
+use crate::data::Data;
+use crate::error::Ended;
+use crate::member::Exchanged;
+
+pub(crate) struct Ranks {
+    world: SimpleCommunicator,
+}
+
+fn bytes_of<T: Data>(values: &[T]) -> &[u8] {
+    let length = size_of_val(values);
+    // SAFETY: they are `Data`: all of their bytes are initialized.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), length) }
+}
+
+/// So many values from their bytes.
+///
+/// # Safety
+///
+/// They are the bytes of so many values of this type, of a process of the same program.
+unsafe fn values_of<T: Data>(number: usize, bytes: &[u8]) -> Vec<T> {
+    assert_eq!(bytes.len(), number * size_of::<T>(), "as many bytes as the values have");
+    let first = bytes.as_ptr().cast::<T>();
+    let value = |at| {
+        // SAFETY: within the bytes, as was checked above.
+        let value = unsafe { first.add(at) };
+        // SAFETY: as the caller promises. It holds no pointer, so it means the same here.
+        unsafe { value.read_unaligned() }
+    };
+    (0..number).map(value).collect()
+}
+
+/// As MPI counts.
+fn count(bytes: usize) -> Count {
+    Count::try_from(bytes).unwrap_or_else(|_| {
+        panic!("{bytes} bytes in one MPI operation: at most {} can be handed over", Count::MAX)
+    })
+}
+
+/// How long each part is, and where it begins.
+fn laid_out(lengths: impl Iterator<Item = usize>) -> (Vec<Count>, Vec<Count>) {
+    let mut end = 0;
+    let part = |length| {
+        let begin = end;
+        end += length;
+        // The end must be one that MPI can count to, so the others are.
+        (count(end) - count(begin), count(begin))
+    };
+    lengths.map(part).unzip()
+}
+
+impl Ranks {
+    pub(super) fn new(world: SimpleCommunicator) -> Self {
+        Self { world }
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        usize::try_from(self.world.rank()).expect("ranks are not negative")
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.world.size()).expect("a number of ranks")
+    }
+
+    fn all_headers(&self, mine: &Header) -> Vec<Header> {
+        let mut all = vec![0; BYTES * self.len()];
+        self.world.all_gather_into(&mine.bytes()[..], &mut all[..]);
+        all.chunks_exact(BYTES).map(Header::of_bytes).collect()
+    }
+
+    /// Meets the others before an operation.
+    ///
+    /// # Panics
+    ///
+    /// If somebody is about to do something else.
+    fn meet(&self, mine: Header) -> Result<Vec<Header>, Ended> {
+        let all = self.all_headers(&mine);
+        for (member, header) in all.iter().enumerate() {
+            match header.what {
+                What::Left => return Err(Ended::Left { member }),
+                What::Panicked => return Err(Ended::Panicked { member }),
+                _ => {}
+            }
+        }
+        for (member, header) in all.iter().enumerate() {
+            assert!(
+                (header.what, header.of) == (mine.what, mine.of),
+                "member {member} is at {:?} and this one at {:?}, or of another type: all members of a gang must call the same operations in the same order",
+                header.what,
+                mine.what
+            );
+        }
+        Ok(all)
+    }
+
+    /// Tells the others that this rank has gone, until all have.
+    pub(super) fn leave(&self, why: Ended) {
+        let what = if matches!(why, Ended::Panicked { .. }) { What::Panicked } else { What::Left };
+        let mine = Header::bare(what);
+        let has_gone = |header: &Header| matches!(header.what, What::Left | What::Panicked);
+        while !self.all_headers(&mine).iter().all(has_gone) {}
+    }
+
+    pub(crate) fn barrier(&self) -> Result<(), Ended> {
+        self.meet(Header::bare(What::Barrier)).map(drop)
+    }
+
+    pub(crate) fn broadcast<T: Data>(&self, root: usize, value: T) -> Result<T, Ended> {
+        Ok(self.values(value)?[root])
+    }
+
+    /// For member `root`, or for all.
+    pub(crate) fn reduce<T: Data>(
+        &self,
+        root: Option<usize>,
+        value: T,
+        op: impl Fn(T, T) -> T,
+    ) -> Result<Option<T>, Ended> {
+        let values = self.values(value)?.into_iter();
+        Ok(self.is_for(root).then(|| values.reduce(op)).flatten())
+    }
+
+    /// For member `root`, or for all.
+    pub(crate) fn gather<T: Data>(
+        &self,
+        root: Option<usize>,
+        value: T,
+    ) -> Result<Option<Vec<T>>, Ended> {
+        let values = self.values(value)?;
+        Ok(self.is_for(root).then_some(values))
+    }
+
+    fn is_for(&self, root: Option<usize>) -> bool {
+        root.is_none_or(|root| root == self.index())
+    }
+
+    /// The values of all, by index.
+    fn values<T: Data>(&self, value: T) -> Result<Vec<T>, Ended> {
+        let value = [value];
+        let bytes = bytes_of(&value);
+        let headers = self.meet(Header::new(What::Value, number_of::<T>(0), 1, bytes))?;
+        let length = bytes.len();
+        let all = if length <= SMALL {
+            headers.iter().flat_map(|header| header.small[..length].to_vec()).collect()
+        } else {
+            let mut all = vec![0; length * self.len()];
+            count(all.len());
+            self.world.all_gather_into(bytes, &mut all[..]);
+            all
+        };
+        // SAFETY: the headers say that all are of this type.
+        Ok(unsafe { values_of(self.len(), &all) })
+    }
+
+    /// The lists of all, by index, for member `root`.
+    pub(crate) fn gather_lists<T: Data>(
+        &self,
+        root: usize,
+        list: Vec<T>,
+    ) -> Result<Option<Vec<Vec<T>>>, Ended> {
+        let bytes = bytes_of(&list);
+        let header = Header::new(What::Lists, number_of::<T>(root), list.len(), bytes);
+        let numbers: Vec<usize> = self.meet(header)?.iter().map(Header::number).collect();
+        let (counts, begins) = laid_out(numbers.iter().map(|number| number * size_of::<T>()));
+        let process = self.process(root);
+        if self.index() != root {
+            process.gather_varcount_into(bytes);
+            return Ok(None);
+        }
+        let mut all = vec![0_u8; numbers.iter().sum::<usize>() * size_of::<T>()];
+        let mut parts = PartitionMut::new(&mut all[..], &counts[..], &begins[..]);
+        process.gather_varcount_into_root(bytes, &mut parts);
+        let mut rest = &all[..];
+        let part = |number: usize| {
+            let (mine, others) = rest.split_at(number * size_of::<T>());
+            rest = others;
+            // SAFETY: the headers say that they are so many of this type.
+            unsafe { values_of(number, mine) }
+        };
+        Ok(Some(numbers.into_iter().map(part).collect()))
+    }
+
+    /// One of the values of member `root`, which gives as many as there are members.
+    pub(crate) fn scatter<T: Data>(&self, root: usize, values: Vec<T>) -> Result<T, Ended> {
+        self.meet(Header::new(What::Scatter, number_of::<T>(root), 1, &[]))?;
+        let mut mine = vec![0_u8; size_of::<T>()];
+        let process = self.process(root);
+        if self.index() == root {
+            count(size_of_val(&values[..]));
+            process.scatter_into_root(bytes_of(&values), &mut mine[..]);
+        } else {
+            process.scatter_into(&mut mine[..]);
+        }
+        // SAFETY: the headers say that they are of this type.
+        let one = unsafe { values_of(1, &mine) };
+        Ok(one[0])
+    }
+
+    /// Hands `to_previous` to the member before and `to_next` to the one after, and gets what they hand to this one.
+    pub(crate) fn exchange_with_neighbours<T: Data>(
+        &self,
+        to_previous: &[T],
+        to_next: &[T],
+    ) -> Result<Exchanged<T>, Ended> {
+        let number = to_previous.len();
+        let header = Header::new(What::Neighbours, number_of::<T>(0), number, &[]);
+        for (member, other) in self.meet(header)?.iter().enumerate() {
+            assert!(
+                other.number() == number,
+                "member {member} hands over {} values and this one {number}: as many must go to each neighbour",
+                other.number()
+            );
+        }
+        let me = self.index();
+        let previous = me.checked_sub(1);
+        let next = Some(me + 1).filter(|&next| next < self.len());
+        let bytes = number * size_of::<T>();
+        count(bytes);
+        let (mut from_previous, mut from_next) = (vec![0_u8; bytes], vec![0_u8; bytes]);
+        mpi::request::scope(|scope| {
+            let send = |to: Option<usize>, list| {
+                to.map(|to| self.process(to).immediate_send(scope, bytes_of(list)))
+            };
+            let sent = [send(previous, to_previous), send(next, to_next)];
+            for (from, list) in [(previous, &mut from_previous), (next, &mut from_next)] {
+                if let Some(from) = from {
+                    self.process(from).receive_into(&mut list[..]);
+                }
+            }
+            for request in sent.into_iter().flatten() {
+                request.wait();
+            }
+        });
+        // SAFETY: the headers say that they are so many of this type.
+        let values = |bytes: &[u8]| unsafe { values_of(number, bytes) };
+        Ok((previous.map(|_| values(&from_previous)), next.map(|_| values(&from_next))))
+    }
+
+    fn process(&self, member: usize) -> Process<'_> {
+        let rank = Rank::try_from(member).expect("as many as there are ranks");
+        self.world.process_at_rank(rank)
+    }
+}

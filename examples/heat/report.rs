@@ -1,0 +1,50 @@
+//! What a run looks like on the terminal.
+
+use crate::plate::{Plate, Warm};
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// One gang.
+pub(crate) struct Row {
+    pub(crate) plate: Plate,
+    pub(crate) warm: Warm,
+    /// From the start of the first gang to the end of this one.
+    pub(crate) elapsed: Duration,
+}
+
+/// All gangs and what belongs to them.
+pub(crate) struct Report<'a> {
+    pub(crate) how: &'a str,
+    pub(crate) rows: &'a [Row],
+    /// The same plates on one thread, or nothing.
+    pub(crate) alone: &'a [Warm],
+    pub(crate) metrics: Option<&'a str>,
+    pub(crate) picture: Option<&'a Path>,
+}
+
+impl Report<'_> {
+    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(Row { plate, .. }) = self.rows.first() else { return Ok(()) };
+        writeln!(out, "plate        {0} x {0} cells, {1} steps", plate.side, plate.steps)?;
+        writeln!(out, "members      {}", self.how)?;
+        for (number, Row { plate, warm, elapsed }) in self.rows.iter().enumerate() {
+            writeln!(
+                out,
+                "gang {number:<7} {:.3} s, {:.2} us a step; last change {:.1e}",
+                elapsed.as_secs_f64(),
+                elapsed.as_secs_f64() * 1e6 / plate.steps as f64,
+                warm.change
+            )?;
+            let alone = self.alone.get(number).map(Warm::checksum);
+            examples::report::write_checksum(out, warm.checksum(), alone)?;
+        }
+        if let Some(metrics) = self.metrics {
+            writeln!(out, "executor     {metrics}")?;
+        }
+        if let Some(picture) = self.picture {
+            writeln!(out, "picture      {}", picture.display())?;
+        }
+        Ok(())
+    }
+}
