@@ -44,6 +44,10 @@ pub struct Grain {
     pub least: u64,
     /// The paper's VAR.
     pub spread: u64,
+    /// What one member, another in each iteration, takes beside that: threads more unequal than evenly drawn ones can be.
+    pub slow: u64,
+    /// How many members there are, for the choice of the slow one.
+    pub members: usize,
 }
 
 impl Grain {
@@ -51,9 +55,15 @@ impl Grain {
     #[must_use]
     pub fn draw(self, seed: u64, member: usize, iteration: u64) -> u64 {
         let drawn = mix(seed ^ mix(iteration ^ mix(member as u64)));
-        // The upper half of the product is even enough: spreads are far below 2⁶⁴.
-        self.least + ((u128::from(drawn) * (u128::from(self.spread) + 1)) >> 64) as u64
+        let is_slow =
+            self.slow > 0 && up_to(mix(seed ^ iteration), self.members as u64) == member as u64;
+        self.least + up_to(drawn, self.spread + 1) + if is_slow { self.slow } else { 0 }
     }
+}
+
+/// `drawn` of 2⁶⁴, brought to the numbers below `bound`: even enough, for bounds here are far below 2⁶⁴.
+fn up_to(drawn: u64, bound: u64) -> u64 {
+    ((u128::from(drawn) * u128::from(bound)) >> 64) as u64
 }
 
 /// What was counted within the window.
@@ -75,7 +85,7 @@ pub struct Lap {
 /// use stanchion_applications::iterations::{Grain, Team, Window};
 ///
 /// let window = Arc::new(Window::new(2, Duration::ZERO, Duration::from_millis(2)));
-/// let team = Team::new(Grain { least: 100, spread: 100 }, 1, window);
+/// let team = Team::new(Grain { least: 100, spread: 100, ..Grain::default() }, 1, window);
 /// let barrier = Barrier::new(2);
 /// let laps: Vec<_> = std::thread::scope(|scope| {
 ///     let member = |index| {
@@ -143,12 +153,18 @@ impl Team {
     }
 }
 
-/// A thread that never waits: computes `grain` nanoseconds at a time until the window is over. Returns how often.
-pub fn compute_bound(window: &Window, grain: u64, mut compute: impl FnMut(u64)) -> u64 {
+/// A thread that never waits: computes `grain` nanoseconds at a time until the window is over, and then does `between`. Returns how often.
+pub fn compute_bound(
+    window: &Window,
+    grain: u64,
+    mut compute: impl FnMut(u64),
+    mut between: impl FnMut(),
+) -> u64 {
     window.started();
     let mut times = 0;
     while !window.is_over() {
         compute(grain);
+        between();
         times += 1;
     }
     times
@@ -160,7 +176,7 @@ mod tests {
 
     #[test]
     fn grains_are_drawn_evenly_and_again_the_same() {
-        let grain = Grain { least: 100, spread: 300 };
+        let grain = Grain { least: 100, spread: 300, ..Grain::default() };
         let drawn: Vec<u64> = (0..30_000).map(|iteration| grain.draw(7, 3, iteration)).collect();
         assert!(drawn.iter().all(|nanos| (100..=400).contains(nanos)));
         let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
@@ -170,6 +186,16 @@ mod tests {
         assert!(
             (0..100).any(|iteration| grain.draw(7, 0, iteration) != grain.draw(7, 1, iteration))
         );
-        assert_eq!(Grain { least: 5, spread: 0 }.draw(1, 1, 1), 5);
+        assert_eq!(Grain { least: 5, ..Grain::default() }.draw(1, 1, 1), 5);
+        // One slow member in each iteration, each as often as the others.
+        let grain = Grain { slow: 7, members: 4, ..Grain::default() };
+        let mut slow = [0; 4];
+        for iteration in 0..8_000 {
+            let times: Vec<u64> = (0..4).map(|member| grain.draw(3, member, iteration)).collect();
+            assert_eq!(times.iter().sum::<u64>(), 7);
+            slow[times.iter().position(|&nanos| nanos == 7).unwrap()] += 1;
+        }
+        // Standard deviation 39.
+        assert!(slow.iter().all(|&times: &i32| (times - 2_000).abs() < 200), "{slow:?}");
     }
 }

@@ -13,9 +13,9 @@ pub(crate) enum Method {
     Busy,
     /// Yielding, each processor for itself: the paper's blocking.
     Yielding,
-    /// Sleeping, each processor for itself: who is woken is served when the scheduler likes.
-    Sleeping,
-    /// Busy waiting for a time, then sleeping; each processor for itself.
+    /// The same, and whoever computes gives way to a thread for which the others have come.
+    Preferred,
+    /// Busy waiting for as long as a switch takes, then yielding; each processor for itself.
     TwoPhase,
     /// The same with gang scheduling.
     GangTwoPhase,
@@ -27,14 +27,10 @@ impl Method {
             Self::Gang => "busy waiting, gangs",
             Self::Busy => "busy waiting, uncoordinated",
             Self::Yielding => "blocking",
-            Self::Sleeping => "blocking by sleep",
-            Self::TwoPhase => "two-phase, uncoordinated",
-            Self::GangTwoPhase => "two-phase, gangs",
+            Self::Preferred => "blocking, the unblocked first",
+            Self::TwoPhase => "two-phase waiting, uncoordinated",
+            Self::GangTwoPhase => "two-phase waiting, gangs",
         }
-    }
-
-    pub(crate) fn has_gangs(self) -> bool {
-        matches!(self, Self::Gang | Self::GangTwoPhase)
     }
 }
 
@@ -58,6 +54,8 @@ pub(crate) struct Setting {
     /// Nanoseconds computed in an iteration: GRAIN and VAR.
     pub(crate) least: u64,
     pub(crate) spread: u64,
+    /// What one member of each program, another in each iteration, takes beside that.
+    pub(crate) slow: u64,
     pub(crate) others: Others,
     /// That of gangs, and of the skewing threads; without gangs the scheduler has its own.
     pub(crate) quantum: Duration,
@@ -95,14 +93,22 @@ pub(crate) struct Place {
     pub(crate) unit: f64,
     /// What an iteration without computing takes, by threads that wait busily for nobody else.
     pub(crate) barrier: f64,
+    /// The same for gangs of two.
+    pub(crate) pair: f64,
 }
 
 impl Place {
     /// Equation 14 for this machine and gangs of so many.
-    pub(crate) fn iteration(&self, grain: f64, var: f64, members: usize) -> Iteration {
-        let work = Iteration::uniform(grain * self.unit, var * self.unit, members as u32);
-        work.and_then(|work| Iteration::new(self.barrier + work.processing(), work.waiting()))
-            .expect("grains are not negative")
+    pub(crate) fn iteration(&self, case: &Case) -> Iteration {
+        let n = case.members as f64;
+        let work =
+            Iteration::uniform(case.grain * self.unit, case.var * self.unit, case.members as u32);
+        let barrier = if case.members == self.processors { self.barrier } else { self.pair };
+        work.and_then(|work| {
+            let processing = barrier + work.processing() + case.slow / n;
+            Iteration::new(processing, work.waiting() + case.slow * (n - 1.0) / n)
+        })
+        .expect("grains are not negative")
     }
 
     pub(crate) fn system(&self, load: usize, members: usize) -> System {
@@ -112,24 +118,81 @@ impl Place {
     }
 
     /// What the model says of `method`; nothing where it says nothing.
-    pub(crate) fn predicted(&self, method: Method, at: &Point) -> Option<f64> {
-        let iteration = self.iteration(at.grain, at.var, at.members);
-        let system = self.system(at.load, at.members);
-        match method {
+    pub(crate) fn predicted(&self, case: &Case, measured: Measured) -> Option<f64> {
+        let iteration = self.iteration(case);
+        let system = self.system(case.load, case.members);
+        match case.method {
             Method::Gang | Method::GangTwoPhase => Some(system.gang(iteration)),
             Method::Busy => Some(system.uncoordinated(iteration)),
-            Method::Yielding => system.blocking(iteration, at.measured.alpha).ok(),
-            Method::Sleeping | Method::TwoPhase => None,
+            Method::Yielding if case.others == Others::Computing => {
+                system.blocking_among_busy(iteration, measured.alpha).ok()
+            }
+            Method::Yielding => system.blocking(iteration, measured.alpha).ok(),
+            Method::Preferred | Method::TwoPhase => None,
         }
     }
 }
 
-/// A measurement in the paper's units.
+/// What is to be measured, in the paper's units.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Point {
+pub(crate) struct Case {
+    pub(crate) method: Method,
     pub(crate) load: usize,
     pub(crate) members: usize,
     pub(crate) grain: f64,
     pub(crate) var: f64,
+    /// Of one member in each iteration, in milliseconds.
+    pub(crate) slow: f64,
+    pub(crate) others: Others,
+}
+
+impl Case {
+    pub(crate) fn new(method: Method, load: usize, members: usize, grain: f64, var: f64) -> Self {
+        Self { method, load, members, grain, var, slow: 0.0, others: Others::Alike }
+    }
+}
+
+/// What came of a case, and what the model says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Point {
+    pub(crate) case: Case,
     pub(crate) measured: Measured,
+    /// t_p + t_w by equation 14, with this machine's barrier.
+    pub(crate) full: f64,
+    pub(crate) model: Option<f64>,
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Points of `method` for gangs of ten, from `(time, t_p + t_w)`; load 1, 2, ….
+    pub(in super::super) fn points(method: Method, times: &[(f64, f64)]) -> Vec<Point> {
+        let point = |(index, &(time, full)): (usize, &(f64, f64))| Point {
+            case: Case::new(method, index + 1, 10, 1.0, 0.0),
+            measured: Measured { time, iterations: 100, alpha: 1.0 },
+            full,
+            model: None,
+        };
+        times.iter().enumerate().map(point).collect()
+    }
+
+    /// Equation 14 with the paper's own barrier.
+    #[test]
+    fn a_place_computes_as_equation_14() {
+        let place = Place {
+            processors: 10,
+            quantum: Duration::from_millis(50),
+            switch: 0.2,
+            unit: 0.00141,
+            barrier: 0.137,
+            pair: 0.02,
+        };
+        let case = Case::new(Method::Gang, 3, 10, 100.0, 100.0);
+        let paper = stanchion_model::gang::makbilan::iteration(100.0, 100.0).unwrap();
+        assert_eq!(place.iteration(&case), paper);
+        // One slow member of ten: a tenth of it is computed on average, nine tenths are waited.
+        let slow = place.iteration(&Case { slow: 1.0, ..Case::new(Method::Gang, 3, 10, 0.0, 0.0) });
+        assert!((slow.processing() - 0.237).abs() < 1e-12 && (slow.waiting() - 0.9).abs() < 1e-12);
+    }
 }

@@ -16,11 +16,13 @@ use std::time::{Duration, Instant};
 use stanchion_model::gang::makbilan;
 
 use super::super::context::{Context, Stop};
-use super::super::locks::sweep::median;
 use super::points::{Measured, Method, Others, Place, Setting};
 
 /// The gangs' quantum.
 const QUANTUM: Duration = Duration::from_millis(10);
+
+/// The first phase of two-phase waiting: about as long as a switch.
+const FIRST_PHASE_NS: u64 = 2_000;
 
 /// What a unit of GRAIN takes, in milliseconds.
 const UNIT: f64 = makbilan::UNIT / 100.0;
@@ -72,6 +74,7 @@ impl Here {
             switch: switch(processors[0])?,
             unit: UNIT,
             barrier: 0.0,
+            pair: 0.0,
         };
         let mut here = Self { pace: Pace::measured(), processors, place };
         let empty = Setting {
@@ -80,12 +83,16 @@ impl Here {
             members: here.place.processors,
             least: 0,
             spread: 0,
+            slow: 0,
             others: Others::Alike,
             quantum: QUANTUM,
             rounds: 3,
             seed: context.seed,
         };
-        here.place.barrier = here.measure(&empty)?.time;
+        let time = |members| here.measure(&Setting { members, ..empty.clone() });
+        let (barrier, pair) =
+            (time(here.place.processors)?.time, time(2.min(here.place.processors))?.time);
+        (here.place.barrier, here.place.pair) = (barrier, pair);
         Ok(here)
     }
 
@@ -95,28 +102,19 @@ impl Here {
             .map_err(|wrong| Stop::Failed(format!("{}: {wrong}", setting.method.name())))
     }
 
-    /// Measures all `settings`, in turn and then again, so that whatever drifts meets all alike: the medians.
+    /// Measures all `settings`.
     pub(super) fn run(
         &self,
         context: &Context,
         settings: &[Setting],
-        repeats: usize,
     ) -> Result<Vec<Measured>, Stop> {
-        context.plan(settings.len() * repeats);
-        let mut seen: Vec<Vec<Measured>> = vec![Vec::new(); settings.len()];
-        for repeat in 0..repeats {
-            for (setting, seen) in settings.iter().zip(&mut seen) {
-                let seed = setting.seed.wrapping_add(repeat as u64);
-                seen.push(self.measure(&Setting { seed, ..setting.clone() })?);
-                context.step()?;
-            }
-        }
-        let middle = |seen: &Vec<Measured>| Measured {
-            time: median(seen.iter().map(|one| one.time).collect()),
-            iterations: seen.iter().map(|one| one.iterations).sum(),
-            alpha: median(seen.iter().map(|one| one.alpha).collect()),
+        context.plan(settings.len());
+        let one = |setting| {
+            let measured = self.measure(setting)?;
+            context.step()?;
+            Ok(measured)
         };
-        Ok(seen.iter().map(middle).collect())
+        settings.iter().map(one).collect()
     }
 }
 

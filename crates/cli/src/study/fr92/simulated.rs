@@ -31,7 +31,10 @@ const LONGEST: Time = Time::millis(1_000_000);
 const STACK: usize = 64 << 10;
 
 /// Between two looks of a thread that waits: twenty instructions at 4 MIPS.
-const LOOK: Time = Time::micros(5);
+pub(super) const LOOK: Time = Time::micros(5);
+
+/// The first phase of two-phase waiting: as long as a switch.
+const FIRST_PHASE_NS: u64 = 200_000;
 
 /// The machine as the programs have it.
 pub(super) fn placed(machine: &Machine) -> Machine {
@@ -51,6 +54,7 @@ pub(super) fn place(context: &Context, machine: &Machine) -> Result<Place, Stop>
         switch: scheduling.switch.as_secs() * 1e3,
         unit: makbilan::UNIT,
         barrier: 0.0,
+        pair: 0.0,
     };
     let empty = Setting {
         method: Method::Busy,
@@ -58,12 +62,18 @@ pub(super) fn place(context: &Context, machine: &Machine) -> Result<Place, Stop>
         members: place.processors,
         least: 0,
         spread: 0,
+        slow: 0,
         others: Others::Alike,
         quantum,
         rounds: 1,
         seed: context.seed,
     };
-    place.barrier = measure(&placed(machine), &empty).map_err(|why| failed(machine, &why))?.time;
+    let time = |members| {
+        let empty = Setting { members, ..empty.clone() };
+        measure(&placed(machine), &empty).map_err(|why| failed(machine, &why))
+    };
+    place.barrier = time(place.processors)?.time;
+    place.pair = time(2.min(place.processors))?.time;
     Ok(place)
 }
 
@@ -88,42 +98,4 @@ fn measure(machine: &Machine, setting: &Setting) -> Result<Measured, Failure> {
             .unwrap_or_else(|wrong| panic!("{}: {wrong}", setting.method.name()))
     })?;
     Ok(run.result)
-}
-
-#[cfg(test)]
-mod tests {
-    use stanchion_simulator::machines;
-
-    use super::*;
-
-    #[test]
-    #[ignore]
-    fn probe() {
-        let machine = placed(&machines::makbilan());
-        for (method, load, members, grain, var) in [
-            (Method::Busy, 1, 10, 0.0, 0.0),
-            (Method::Yielding, 1, 10, 0.0, 0.0),
-            (Method::Busy, 1, 10, 300.0, 300.0),
-            (Method::Yielding, 1, 10, 300.0, 300.0),
-            (Method::Yielding, 3, 10, 300.0, 300.0),
-            (Method::Yielding, 4, 10, 300.0, 300.0),
-            (Method::Busy, 3, 10, 300.0, 300.0),
-            (Method::Busy, 3, 2, 100.0, 100.0),
-        ] {
-            let setting = Setting {
-                method,
-                load,
-                members,
-                least: (grain * 1410.0) as u64,
-                spread: (var * 1410.0) as u64,
-                others: Others::Alike,
-                quantum: Duration::from_millis(50),
-                rounds: 10,
-                seed: 1,
-            };
-            let began = std::time::Instant::now();
-            let m = measure(&machine, &setting);
-            println!("{method:?} {load} {members} {grain} {var}: {m:?} {:?}", began.elapsed());
-        }
-    }
 }
