@@ -66,13 +66,12 @@ fn up_to(drawn: u64, bound: u64) -> u64 {
     ((u128::from(drawn) * u128::from(bound)) >> 64) as u64
 }
 
-/// What was counted within the window.
+/// What was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lap {
-    /// Meetings after the first within the window, up to the last.
+    /// Meetings within the window. Not the time between the first and the last of them: a gang has its turns in the window and no more, and from the first
+    /// meeting to the last there are fewer pauses than turns.
     pub iterations: u64,
-    /// Nanoseconds of the machine's clock from the first to the last.
-    pub nanos: u64,
     /// All that this member has done, those outside the window among them.
     pub all: u64,
 }
@@ -124,7 +123,7 @@ impl Team {
         mut meet: impl FnMut() -> Result<(), E>,
     ) -> Result<Lap, E> {
         self.window.started();
-        let (mut lap, mut first) = (Lap::default(), None);
+        let mut lap = Lap::default();
         for iteration in 0.. {
             compute(self.grain.draw(self.seed, index, iteration));
             if index == 0 && self.window.is_over() {
@@ -133,16 +132,8 @@ impl Team {
             }
             meet()?;
             lap.all += 1;
-            if index == 0
-                && let Some(now) = self.window.now_within()
-            {
-                match first {
-                    None => first = Some(now),
-                    Some(first) => {
-                        lap.iterations += 1;
-                        lap.nanos = now - first;
-                    }
-                }
+            if index == 0 && self.window.is_open() {
+                lap.iterations += 1;
             }
             // Relaxed: as above. A later iteration's number may be seen already: it is higher.
             if self.last.load(Ordering::Relaxed) <= iteration {

@@ -58,9 +58,16 @@ impl Window {
         opens != u64::MAX && self.now() >= opens.saturating_add(self.length)
     }
 
-    /// The time, in nanoseconds of the machine's clock, if it has opened and not ended.
-    pub(super) fn now_within(&self) -> Option<u64> {
+    /// Whether it has opened and not ended.
+    pub(super) fn is_open(&self) -> bool {
+        // Relaxed: as above.
         let (opens, now) = (self.opens.load(Ordering::Relaxed), self.now());
-        (opens <= now && now - opens < self.length).then_some(now)
+        opens <= now && now - opens < self.length
+    }
+
+    /// How long it is.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        Duration::from_nanos(self.length)
     }
 }

@@ -112,6 +112,8 @@ fn case(place: &Place, processing: f64, waiting: f64) -> Option<Case> {
     let rest = processing - place.barrier - slow / n;
     (rest >= 0.0).then(|| Case {
         slow,
+        // The figure has the gangs' 0.2 ms for both.
+        switch: Some(place.switch),
         ..Case::new(Method::Gang, LOAD, place.processors, rest / place.unit, 0.0)
     })
 }

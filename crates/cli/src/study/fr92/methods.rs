@@ -96,13 +96,14 @@ struct Run<'a> {
 impl Run<'_> {
     /// On each processor as many threads as there are programs, each of which computes for a part of a quantum: "to cause the different processors to start asynchronously".
     fn skew(&self, compute: &impl Compute) {
+        // Together up to a round, all times alike: so every place in it is as likely.
         let longest = self.setting.quantum.as_nanos() as u64;
         let grain = Grain { spread: longest, ..Grain::default() };
-        for round in 0..self.setting.load as u64 {
+        for _ in 0..self.setting.load {
             for (index, &processor) in self.processors.iter().enumerate().take(self.setting.members)
             {
                 let compute = compute.clone();
-                let part = grain.draw(self.setting.seed, index, round);
+                let part = grain.draw(self.setting.seed, index, 0);
                 drop(thread::spawn(move || {
                     let _kept = topology::pin(processor);
                     compute(part);
@@ -203,15 +204,14 @@ impl Run<'_> {
     fn sum(&self, programs: &[Vec<Share>]) -> Result<Measured, String> {
         let laps = || programs.iter().map(|members| members[0].lap);
         let iterations: u64 = laps().map(|lap| lap.iterations).sum();
-        let nanos: u64 = laps().map(|lap| lap.nanos).sum();
+        let length = self.window.length();
         if iterations == 0 {
-            let length = self.setting.round() * self.setting.rounds;
             return Err(format!("no iteration within {length:?}"));
         }
         let yields: u64 = programs.iter().flatten().map(|share| share.yields).sum();
         let waits: u64 = laps().map(|lap| lap.all).sum::<u64>() * (self.setting.members as u64 - 1);
         Ok(Measured {
-            time: nanos as f64 / iterations as f64 / 1e6,
+            time: length.as_secs_f64() * 1e3 * programs.len() as f64 / iterations as f64,
             iterations,
             alpha: yields as f64 / waits.max(1) as f64,
         })

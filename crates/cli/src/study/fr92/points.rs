@@ -59,6 +59,8 @@ pub(crate) struct Setting {
     pub(crate) others: Others,
     /// That of gangs, and of the skewing threads; without gangs the scheduler has its own.
     pub(crate) quantum: Duration,
+    /// What it costs to switch without gangs, in milliseconds: for simulated machines.
+    pub(crate) switch: f64,
     /// How many rounds (a quantum for each program) are measured.
     pub(crate) rounds: u32,
     pub(crate) seed: u64,
@@ -89,12 +91,16 @@ pub(crate) struct Place {
     pub(crate) quantum: Duration,
     /// What it takes to switch: measured here, or in the machine's description.
     pub(crate) switch: f64,
+    /// The same without gangs: this, and so much more once a round.
+    pub(crate) ungoverned: (f64, f64),
     /// What a unit of GRAIN takes.
     pub(crate) unit: f64,
     /// What an iteration without computing takes, by threads that wait busily for nobody else.
     pub(crate) barrier: f64,
     /// The same for gangs of two.
     pub(crate) pair: f64,
+    /// What a gang's members take beyond that: they look whether their turn is over.
+    pub(crate) look: f64,
 }
 
 impl Place {
@@ -111,18 +117,29 @@ impl Place {
         .expect("grains are not negative")
     }
 
-    pub(crate) fn system(&self, load: usize, members: usize) -> System {
+    fn system(&self, case: &Case) -> System {
+        let gangs = matches!(case.method, Method::Gang | Method::GangTwoPhase);
+        let switch = if gangs { self.switch } else { self.switch_of(case) };
         let quantum = self.quantum.as_secs_f64() * 1e3;
-        System::new(quantum, self.switch, load as u32, members as u32)
+        System::new(quantum, switch, case.load as u32, case.members as u32)
             .expect("a place has a quantum, programs and processors")
+    }
+
+    /// What it costs to switch without gangs.
+    pub(crate) fn switch_of(&self, case: &Case) -> f64 {
+        let (each, round) = self.ungoverned;
+        case.switch.unwrap_or(each + round / case.load as f64)
     }
 
     /// What the model says of `method`; nothing where it says nothing.
     pub(crate) fn predicted(&self, case: &Case, measured: Measured) -> Option<f64> {
         let iteration = self.iteration(case);
-        let system = self.system(case.load, case.members);
+        let system = self.system(case);
         match case.method {
-            Method::Gang | Method::GangTwoPhase => Some(system.gang(iteration)),
+            Method::Gang | Method::GangTwoPhase => {
+                let looks = Iteration::new(iteration.processing() + self.look, iteration.waiting());
+                looks.ok().map(|iteration| system.gang(iteration))
+            }
             Method::Busy => Some(system.uncoordinated(iteration)),
             Method::Yielding if case.others == Others::Computing => {
                 system.blocking_among_busy(iteration, measured.alpha).ok()
@@ -143,12 +160,14 @@ pub(crate) struct Case {
     pub(crate) var: f64,
     /// Of one member in each iteration, in milliseconds.
     pub(crate) slow: f64,
+    /// What it costs to switch without gangs, if not what the machine's own library takes.
+    pub(crate) switch: Option<f64>,
     pub(crate) others: Others,
 }
 
 impl Case {
     pub(crate) fn new(method: Method, load: usize, members: usize, grain: f64, var: f64) -> Self {
-        Self { method, load, members, grain, var, slow: 0.0, others: Others::Alike }
+        Self { method, load, members, grain, var, slow: 0.0, switch: None, others: Others::Alike }
     }
 }
 
@@ -184,9 +203,11 @@ pub(super) mod tests {
             processors: 10,
             quantum: Duration::from_millis(50),
             switch: 0.2,
+            ungoverned: (0.07, 0.14),
             unit: 0.00141,
             barrier: 0.137,
             pair: 0.02,
+            look: 0.0,
         };
         let case = Case::new(Method::Gang, 3, 10, 100.0, 100.0);
         let paper = stanchion_model::gang::makbilan::iteration(100.0, 100.0).unwrap();

@@ -68,13 +68,16 @@ impl Here {
     /// Measures what the model has to know.
     pub(super) fn new(context: &Context) -> Result<Self, Stop> {
         let processors = context.processors.clone();
+        let switch = switch(processors[0])?;
         let place = Place {
             processors: processors.len(),
             quantum: QUANTUM,
-            switch: switch(processors[0])?,
+            switch,
+            ungoverned: (switch, 0.0),
             unit: UNIT,
             barrier: 0.0,
             pair: 0.0,
+            look: 0.0,
         };
         let mut here = Self { pace: Pace::measured(), processors, place };
         let empty = Setting {
@@ -86,12 +89,15 @@ impl Here {
             slow: 0,
             others: Others::Alike,
             quantum: QUANTUM,
+            switch,
             rounds: 3,
             seed: context.seed,
         };
         let time = |members| here.measure(&Setting { members, ..empty.clone() });
         let (barrier, pair) =
             (time(here.place.processors)?.time, time(2.min(here.place.processors))?.time);
+        let gang = here.measure(&Setting { method: Method::Gang, ..empty.clone() })?.time;
+        here.place.look = (gang - barrier).max(0.0);
         (here.place.barrier, here.place.pair) = (barrier, pair);
         Ok(here)
     }

@@ -84,6 +84,7 @@ fn setting(context: &Context, place: &Place, case: &Case, pattern: u64) -> Setti
         spread: nanos(case.var * place.unit),
         slow: nanos(case.slow),
         others: case.others,
+        switch: place.switch_of(case),
         quantum: place.quantum,
         // Some hundred iterations where each takes a round.
         rounds: if crowd { context.pick(30, 100) } else { context.pick(8, 40) },
