@@ -14,7 +14,8 @@
 //! cargo bench -p benches --bench threadpool -- [FILTER]... [--rounds N] [--scale PERCENT]
 //! ```
 //!
-//! `--help` lists workloads and contestants. A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or `2 threads`. `--scale 10` does a tenth of the items.
+//! `--help` lists workloads and contestants. A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or `2 threads`. `--scale 10`
+//! does a tenth of the items.
 
 mod contest;
 mod joins;

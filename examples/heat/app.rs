@@ -164,8 +164,8 @@ fn as_gangs(arguments: &Arguments, out: &mut dyn Write) -> Result<Option<String>
         rows.push(Row { plate, warm, elapsed });
     }
     let how = format!(
-        "{} gangs of {members} on {seats} seats, {} switching, quantum {} ms",
-        rows.len(),
+        "{} of {members} on {seats} seats, {} switching, quantum {} ms",
+        if rows.len() == 1 { "1 gang".to_owned() } else { format!("{} gangs", rows.len()) },
         executor.switching(),
         arguments.quantum
     );

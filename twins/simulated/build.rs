@@ -2,5 +2,7 @@
 
 fn main() {
     println!("cargo::rustc-cfg=stanchion_simulated");
+    // What only the real machine has: a twin names it in its sources, and has it not.
+    println!("cargo::rustc-check-cfg=cfg(feature, values(\"mpi\"))");
     println!("cargo::rerun-if-changed=../build.rs");
 }

@@ -8,7 +8,7 @@ mod lanes;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{costs, downstream, explored, fuzz, house, package, shell, torture, tsan, weaken};
+use crate::{costs, downstream, explored, fuzz, house, mpi, package, shell, torture, tsan, weaken};
 
 /// A task that CI runs.
 struct Task {
@@ -57,6 +57,11 @@ const TASKS: &[Task] = &[
         name: "downstream",
         about: "strangers' crates, run for real, under loom and simulated",
         run: downstream::downstream,
+    },
+    Task {
+        name: "mpi",
+        about: "gangs of the ranks of an MPI job, and the same closure as a gang of threads",
+        run: mpi::mpi,
     },
     Task {
         name: "package",

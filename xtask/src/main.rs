@@ -13,6 +13,7 @@
 //! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks, and something in the broken one |
 //! | `fuzz` | bytes that fuzzing invents break no reader and no structure |
 //! | `downstream` | a stranger's crate is modelled by our loom machine |
+//! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
 //! | `package` | the crates as packaged build and run, feature by feature |
 
 mod ci;
@@ -23,6 +24,7 @@ mod failure;
 mod fuzz;
 mod house;
 mod loom;
+mod mpi;
 mod orderings;
 mod package;
 mod shell;
@@ -83,6 +85,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Build, run and model the stranger's crate
     Downstream,
+    /// Run gangs as ranks of MPI jobs; needs Open MPI and libclang
+    Mpi,
     /// Package each published crate and build a stranger's crate from the packages
     Package,
 }
@@ -105,6 +109,7 @@ fn main() -> ExitCode {
         Task::Tsan => tsan::tsan(),
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Downstream => downstream::downstream(),
+        Task::Mpi => mpi::mpi(),
         Task::Package => package::package(),
     };
     match result {

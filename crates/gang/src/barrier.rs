@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `central.rs` | [`Central`] | watching one word |
 //! | `bit_mask.rs` | [`BitMask`] | watching a verdict, while a mask tells who is missing |
+//! | `co_resident.rs` | [`CoResident`] | watching one word while those who are missing run, else yielding or sleeping |
 //! | `tree.rs` | [`Tree`] | watching their children, then a verdict |
 //! | `dissemination.rs` | [`Dissemination`] | watching another member in each round |
 //! | `blocking.rs` | [`Blocking`] | sleeping |
@@ -22,8 +23,11 @@ mod arrivals;
 mod bit_mask;
 mod blocking;
 mod central;
+mod co_resident;
 mod dissemination;
 mod door;
+mod habit;
+mod members;
 mod tree;
 mod two_phase;
 mod verdict;
@@ -35,11 +39,12 @@ mod yielding;
 use core::fmt;
 
 use machine::clock::Deadline;
-use machine::wait::WaitPolicy;
+use machine::wait::{Patient, WaitPolicy};
 
 pub use bit_mask::{BitMask, BitMaskPlace};
 pub use blocking::Blocking;
 pub use central::Central;
+pub use co_resident::{CoResident, CoResidentPlace};
 pub use dissemination::{Dissemination, DisseminationPlace};
 pub use tree::{Tree, TreePlace};
 pub use two_phase::TwoPhase;
@@ -86,6 +91,20 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<Crossing, Broken>;
+
+    /// [`wait_at`](Self::wait_at) for a member that does not say how it waits: as [`Patient`], unless the barrier knows better.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`], and why; for good.
+    #[inline]
+    fn wait_by_default(
+        &self,
+        place: &mut Self::Place,
+        deadline: Deadline,
+    ) -> Result<Crossing, Broken> {
+        self.wait_at(place, &mut <Patient>::start(), deadline)
+    }
 
     /// Breaks the barrier, unless it is broken already: who waits and who will wait gets `why`.
     fn shatter(&self, why: Broken);

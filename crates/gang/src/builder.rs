@@ -46,7 +46,11 @@ const SLOTS: usize = 64;
 /// The longest time for which a member may stay after its turn before it is put out of its seat, unless the builder says otherwise.
 const GRACE: Duration = Duration::from_millis(1);
 
-/// How long a member that waits spins before it yields, if there are more seats than processors.
+/// How long a member that waits spins before it yields, unless the builder says otherwise: while its gang is on, the others are too, unless the system
+/// runs something else in their place.
+const SPIN: Duration = Duration::from_micros(100);
+
+/// The same if there are more seats than processors.
 const CROWDED_SPIN: Duration = Duration::from_micros(4);
 
 impl GangExecutorBuilder {
@@ -90,7 +94,7 @@ impl GangExecutorBuilder {
         self
     }
 
-    /// For how long a member that waits at a barrier spins, in its turn, before it yields the processor between two looks. Unless said, a quantum; or
+    /// For how long a member that waits at a barrier spins, in its turn, before it yields the processor between two looks. Unless said, 100 µs; or
     /// 4 µs, if there are more seats than processors.
     pub fn spin(mut self, spin: Duration) -> Self {
         self.spin = Some(spin);
@@ -145,9 +149,14 @@ impl GangExecutorBuilder {
         }
         let processors = topology::processors();
         let crowded = seats > processors.len();
-        let spin = self.spin.unwrap_or(if crowded { CROWDED_SPIN } else { self.quantum });
+        let spin = self.spin.unwrap_or(if crowded { CROWDED_SPIN } else { SPIN });
         let grace = self.grace.unwrap_or(GRACE.min(self.quantum / 10)).min(self.quantum);
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (switching, refused) = match self.switching.probe() {
+            Ok(()) => (self.switching, None),
+            Err(refused) => (Switching::Cooperative, Some(refused)),
+        };
+        let pin = self.pin || switching == Switching::Priority;
         let settings = Settings {
             seats,
             slots: self.slots,
@@ -155,9 +164,9 @@ impl GangExecutorBuilder {
             quantum: self.quantum,
             grace_ns: nanos(grace),
             spin_ns: nanos(spin),
-            // The one that needs nothing of the system.
-            switching: Switching::Cooperative,
-            processors: if self.pin { processors } else { Vec::new() },
+            switching,
+            refused,
+            processors: if pin { processors } else { Vec::new() },
             stack_size: self.stack_size,
         };
         GangExecutor::start(settings, matrix)

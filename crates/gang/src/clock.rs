@@ -14,13 +14,17 @@ pub(crate) fn start(shared: Arc<Shared>) -> io::Result<JoinHandle<()>> {
 
 fn run(shared: &Shared) {
     let gate = &shared.gate;
+    gate.force().begin_clock();
     let mut checked = Round::FIRST;
+    let mut preferred = Vec::new();
     loop {
         gate.clock.listen();
-        if shared.state.lock().is_over() {
+        // No lock: who has it may be waiting for the allocator, and that for the turn of a member that was stopped there.
+        if shared.is_over() {
             return;
         }
         let deadline = gate.tick(shared.settings.grace_ns, &mut checked);
+        gate.prefer(&mut preferred);
         gate.clock.sleep(deadline);
     }
 }

@@ -17,11 +17,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use stanchion_competitive::{Condvar, Mutex};
+use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::control::{self, Deferred, Refused};
+use machine::thread::JoinHandle;
+use stanchion_competitive::{Condvar, Mutex, MutexGuard};
 
 use crate::builder::GangExecutorBuilder;
 use crate::desk::{Desk, Mail, Order};
@@ -46,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) grace_ns: u64,
     pub(crate) spin_ns: u64,
     pub(crate) switching: Switching,
+    /// Why it is not what was asked for.
+    pub(crate) refused: Option<Refused>,
     /// On which processors threads are kept, by seat; none if they are not.
     pub(crate) processors: Vec<usize>,
     pub(crate) stack_size: Option<usize>,
@@ -85,6 +90,8 @@ pub(crate) struct Shared {
     /// No gang is left.
     quiet: Condvar,
     names: AtomicU64,
+    /// Whether the clock may end.
+    over: AtomicU32,
 }
 
 /// Runs gangs: threads that are on together, each on a seat of its own, and off together.
@@ -120,7 +127,7 @@ struct Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.shared.leave(&mut self.shared.state.lock());
+        self.shared.leave(&mut self.shared.lock());
         self.shared.gate.clock.ring();
     }
 }
@@ -142,7 +149,8 @@ impl GangExecutor {
 
     pub(crate) fn start(settings: Settings, matrix: Matrix<()>) -> Result<Self, BuildError> {
         let quantum = u64::try_from(settings.quantum.as_nanos()).unwrap_or(u64::MAX);
-        let gate = Gate::new(settings.seats, settings.slots, quantum);
+        let gate =
+            Gate::new(settings.seats, settings.slots, quantum).forcing(settings.switching.force());
         let free = (0..gate.berths()).rev().collect();
         let state = State {
             matrix,
@@ -163,10 +171,11 @@ impl GangExecutor {
             state: Mutex::new(state),
             quiet: Condvar::new(),
             names: AtomicU64::fresh(0),
+            over: AtomicU32::fresh(0),
         });
         let clock = crate::clock::start(shared.clone())
             .map_err(|source| BuildError::NoThread { source })?;
-        shared.state.lock().threads.keep(clock);
+        shared.lock().threads.keep(clock);
         Ok(Self { owner: Arc::new(Owner { shared }) })
     }
 
@@ -202,6 +211,12 @@ impl GangExecutor {
     #[must_use]
     pub fn switching(&self) -> Switching {
         self.shared().settings.switching
+    }
+
+    /// Why that is not how the builder wanted it, if it is not: the system refuses that.
+    #[must_use]
+    pub fn switching_refused(&self) -> Option<&Refused> {
+        self.shared().settings.refused.as_ref()
     }
 
     /// Runs `body` on `members` threads at the same time, and hands back what will have their results.
@@ -254,13 +269,13 @@ impl GangExecutor {
         let is_member = Post::with_current(|current| {
             current.is_some_and(|post| Arc::ptr_eq(post.executor().shared(), &shared))
         });
-        let mut state = shared.state.lock();
+        let mut state = shared.lock();
         state.closed = true;
         if is_member {
             return;
         }
         while !state.bookings.is_empty() {
-            shared.quiet.wait(&mut state);
+            shared.quiet.wait(&mut state.state);
         }
         shared.leave(&mut state);
         let threads = state.threads.take();
@@ -294,20 +309,31 @@ impl GangExecutor {
     /// Finds seats and threads for a gang, and lets it begin.
     pub(crate) fn launch(&self, gang: Arc<dyn Run>) -> Result<(), SpawnError> {
         let shared = self.shared();
+        // A member that was stopped on the way would leave a gang of which some have begun.
+        let _deferred = control::defer();
         let (id, members) = (gang.team().id, gang.team().members());
         let (name, mut desks) = shared.reserve(id, members)?;
         let idle = desks.len();
+        let mut started = Vec::new();
         while desks.len() < members {
             match crate::thread::start(shared) {
-                Ok(desk) => desks.push(desk),
+                Ok((desk, thread)) => {
+                    desks.push(desk);
+                    started.push(thread);
+                }
                 Err(source) => {
-                    let started = desks.len();
-                    shared.give_up(name, desks, idle);
-                    return Err(SpawnError::NoThread { started, asked: members, source });
+                    let with = desks.len();
+                    for desk in desks.drain(idle..) {
+                        desk.give(Mail::Leave);
+                    }
+                    // They have nothing to do: what they took of the system's memory is free when this returns.
+                    started.into_iter().for_each(|thread| drop(thread.join()));
+                    shared.give_up(name, desks);
+                    return Err(SpawnError::NoThread { started: with, asked: members, source });
                 }
             }
         }
-        let berths = shared.seat(name);
+        let berths = shared.seat(name, started);
         for (index, desk) in desks.into_iter().enumerate() {
             desk.give(Mail::Order(Order {
                 gang: gang.clone(),
@@ -321,17 +347,42 @@ impl GangExecutor {
     }
 }
 
-impl State {
-    /// Whether there is nothing more to do, for ever.
-    pub(crate) fn is_over(&self) -> bool {
-        self.leaving && self.bookings.is_empty()
+/// The state, locked by a thread that is not interrupted meanwhile: a member that was stopped with it would stop everybody who wants it.
+pub(crate) struct Locked<'s> {
+    state: MutexGuard<'s, State>,
+    // Last: what is pending is carried out after the lock is free.
+    _deferred: Deferred,
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 }
 
 impl Shared {
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        let deferred = control::defer();
+        Locked { state: self.state.lock(), _deferred: deferred }
+    }
+
+    /// Whether there is nothing more to do, for ever.
+    pub(crate) fn is_over(&self) -> bool {
+        // Relaxed: there is nothing to be seen but that; the clock's bell is rung afterwards.
+        self.over.load(Ordering::Relaxed) != 0
+    }
+
     /// A place in the matrix, which the gate does not know of yet, and threads that are idle, at most so many.
     fn reserve(&self, id: u64, members: usize) -> Result<(Name, Vec<Arc<Desk>>), SpawnError> {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         if state.closed {
             return Err(SpawnError::Closed);
         }
@@ -341,21 +392,19 @@ impl Shared {
         Ok((name, state.idle.split_off(busy)))
     }
 
-    /// There are not enough threads: what was reserved is free again, and those that were started end, all but the first `idle`.
-    fn give_up(&self, name: Name, mut desks: Vec<Arc<Desk>>, idle: usize) {
-        for desk in desks.drain(idle..) {
-            desk.give(Mail::Leave);
-        }
-        let mut state = self.state.lock();
+    /// There are not enough threads: what was reserved is free again.
+    fn give_up(&self, name: Name, mut desks: Vec<Arc<Desk>>) {
+        let mut state = self.lock();
         state.idle.append(&mut desks);
         state.matrix.complete(name);
         state.bookings.remove(&name);
         self.after_a_gang(&mut state);
     }
 
-    /// Gives the members of a gang their berths, and publishes it.
-    fn seat(&self, name: Name) -> Arc<[usize]> {
-        let mut state = self.state.lock();
+    /// Gives the members of a gang their berths, and publishes it. Keeps the threads that were started for it.
+    fn seat(&self, name: Name, started: Vec<JoinHandle<()>>) -> Arc<[usize]> {
+        let mut state = self.lock();
+        started.into_iter().for_each(|thread| state.threads.keep(thread));
         let place = state.matrix.place(name).expect("its gang has not ended");
         let at = state.free.len() - place.seats.len();
         let berths: Arc<[usize]> = state.free.split_off(at).into();
@@ -372,7 +421,7 @@ impl Shared {
 
     /// A member has ended, and left the gate. True, if it was the last of its gang.
     pub(crate) fn complete(&self, gang: &crate::team::Team, name: Name, desk: &Arc<Desk>) -> bool {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         // Relaxed: under the lock.
         let last = gang.remaining.fetch_sub(1, Ordering::Relaxed) == 1;
         if last {
@@ -435,6 +484,8 @@ impl Shared {
     /// Nobody will spawn: idle threads end, and the others when they have nothing to do. The clock has to be told.
     fn leave(&self, state: &mut State) {
         state.leaving = true;
+        // Relaxed: see `is_over`. No gang is left that would need the clock: each member has a handle, and who shuts down has waited for all.
+        self.over.store(1, Ordering::Relaxed);
         for desk in state.idle.drain(..) {
             desk.give(Mail::Leave);
         }
@@ -456,7 +507,7 @@ impl Shared {
     }
 
     fn metrics(&self) -> Metrics {
-        let state = self.state.lock();
+        let state = self.lock();
         let mut culprits = state.culprits.clone();
         culprits.extend(state.bookings.values().flat_map(|booking| self.culprits(booking)));
         let counts = &self.gate.counts;

@@ -44,12 +44,19 @@
 
 use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
 use machine::clock::{Deadline, Ticks, now};
+use machine::control::{self, Place};
 use machine::park;
 use machine::topology::CachePadded;
 
+// By their paths, so that loom's models can take this file by its own.
+#[path = "gate/force.rs"]
+mod force;
+#[path = "gate/rotation.rs"]
 mod rotation;
+#[path = "gate/round.rs"]
 mod round;
 
+pub(crate) use force::Force;
 pub(crate) use rotation::{Count, Counts};
 pub(crate) use round::Round;
 
@@ -101,6 +108,8 @@ impl Bell {
 /// A member's place in the gate.
 pub(crate) struct Berth {
     bell: Bell,
+    /// How its thread is reached.
+    place: Place,
     /// Where it sits. Written under the executor's lock.
     seat: AtomicU32,
     /// The seat it took last (Invariant 2).
@@ -123,6 +132,7 @@ pub(crate) struct Gate {
     /// One more than the last slot that is used.
     last: AtomicU32,
     pub(crate) clock: CachePadded<Bell>,
+    force: Force,
     pub(crate) counts: Counts,
     begin: Ticks,
     quantum: u64,
@@ -134,6 +144,7 @@ impl Gate {
         let berth = |_| {
             CachePadded::new(Berth {
                 bell: Bell::new(),
+                place: Place::new(),
                 seat: AtomicU32::fresh(0),
                 held: AtomicU32::fresh(0),
                 active: AtomicU32::fresh(0),
@@ -149,6 +160,7 @@ impl Gate {
             berths: (0..seats * slots).map(berth).collect(),
             last: AtomicU32::fresh(0),
             clock: CachePadded::new(Bell::new()),
+            force: Force::None,
             counts: Counts::new(),
             begin: now(),
             quantum,
@@ -169,7 +181,7 @@ impl Gate {
         round::time(now().nanos_since(self.begin))
     }
 
-    fn round(&self) -> Round {
+    pub(crate) fn round(&self) -> Round {
         // Acquire: pairs with the Release of those who turn the round: the table is as they have written it, or newer.
         Round::from_bits(self.round.load(Ordering::Acquire))
     }
@@ -181,7 +193,7 @@ impl Gate {
         ((entry & !HOME) as usize).checked_sub(1).map(|berth| (berth, entry & HOME != 0))
     }
 
-    fn holder(&self, seat: usize) -> Option<usize> {
+    pub(crate) fn holder(&self, seat: usize) -> Option<usize> {
         // Relaxed: the fences order it; see the head of the file.
         (self.holders[seat].load(Ordering::Relaxed) as usize).checked_sub(1)
     }
@@ -216,6 +228,7 @@ impl Gate {
 
     /// Goes through the gate: returns when the berth holds its seat and its gang is on, and in which round. Ends the round if its time is over.
     pub(crate) fn pass(&self, berth: usize) -> Round {
+        let _deferred = control::defer();
         let mine = &self.berths[berth];
         let mut slept = false;
         loop {
@@ -230,6 +243,7 @@ impl Gate {
                     self.leave(berth);
                 }
                 if self.sit(berth, seat) {
+                    self.settle();
                     // With the fence of `turn`: if this does not see the new round, that sees the holder, and leaves it to him to go.
                     fence(Ordering::SeqCst);
                     if self.round().is_same_turn(round) {

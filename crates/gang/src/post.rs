@@ -74,7 +74,7 @@ impl Post {
         self.executor.gate()
     }
 
-    fn berth(&self) -> usize {
+    pub(crate) fn berth(&self) -> usize {
         self.berths[self.index]
     }
 

@@ -13,6 +13,8 @@ use std::fmt;
 use machine::control;
 pub use machine::control::Refused;
 
+use crate::gate::Force;
+
 /// How slots are switched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -47,9 +49,6 @@ impl Switching {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Cooperative, Self::Signal, Self::Priority];
 
-    /// The priority of the clock, which ends turns: one more than that of those whose turn it is.
-    pub(crate) const CLOCK: u8 = 2;
-
     /// Whether this system allows it. Tries it, on the calling thread.
     ///
     /// # Errors
@@ -71,7 +70,16 @@ impl Switching {
         match self {
             Self::Cooperative => Ok(()),
             Self::Signal => control::can_interrupt(),
-            Self::Priority => control::can_prefer(Self::CLOCK),
+            Self::Priority => control::can_prefer(Force::CLOCK),
+        }
+    }
+
+    /// What the gate does with members that do not look.
+    pub(crate) fn force(self) -> Force {
+        match self {
+            Self::Cooperative => Force::None,
+            Self::Signal => Force::Interrupt,
+            Self::Priority => Force::Prefer,
         }
     }
 }

@@ -8,10 +8,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use machine::control::{self, Interrupted, Place};
 use machine::thread::{self, JoinHandle};
 
 use crate::desk::{Desk, Mail, Order};
 use crate::executor::Shared;
+use crate::gate::Force;
 use crate::post::{Pin, Post};
 
 /// The threads that somebody may have to wait for.
@@ -37,7 +39,7 @@ impl Threads {
 }
 
 /// Starts a thread, which waits at the desk that this returns.
-pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Arc<Desk>> {
+pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<(Arc<Desk>, JoinHandle<()>)> {
     let desk = Arc::new(Desk::new());
     let mut builder = thread::Builder::new().name("gang-member".into());
     if let Some(bytes) = shared.settings.stack_size {
@@ -47,22 +49,23 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Arc<Desk>> {
         let (shared, desk) = (shared.clone(), desk.clone());
         builder.spawn(move || work(&shared, &desk))?
     };
-    shared.state.lock().threads.keep(handle);
-    Ok(desk)
+    Ok((desk, handle))
 }
 
 fn work(shared: &Arc<Shared>, desk: &Arc<Desk>) {
     let mut pin: Option<Pin> = None;
+    shared.gate.force().begin_member();
     while let Mail::Order(order) = desk.wait() {
         pin = member(shared, desk, order, pin);
     }
 }
 
 /// Is a member of a gang until that member has ended.
-fn member(shared: &Shared, desk: &Arc<Desk>, order: Order, pin: Option<Pin>) -> Option<Pin> {
+fn member(shared: &Arc<Shared>, desk: &Arc<Desk>, order: Order, pin: Option<Pin>) -> Option<Pin> {
     let Order { gang, name, executor, index, berths } = order;
     let team = gang.team().clone();
     let post = Rc::new(Post::new(executor.clone(), index, berths, pin));
+    let reached = reach(shared, post.berth());
     let pin = post.during(|post| {
         // SAFETY: once, for this member.
         unsafe { gang.run(index, post) };
@@ -70,10 +73,39 @@ fn member(shared: &Shared, desk: &Arc<Desk>, order: Order, pin: Option<Pin>) -> 
         let _ = panic::catch_unwind(AssertUnwindSafe(|| drop(gang)));
         post.retire();
     });
+    // Before the berth is another's.
+    drop(reached);
+    shared.gate.force().begin_member();
     if shared.complete(&team, name, desk) {
         team.set_done();
     }
     // Last of all: it may be the last handle, and tell this thread to end.
     drop(executor);
     pin
+}
+
+/// How others reach the thread of a member.
+struct Reach {
+    shared: Arc<Shared>,
+    berth: usize,
+}
+
+// SAFETY: the place is the berth's, and `interrupted` may run in a handler (`gate/force.rs`).
+unsafe impl Interrupted for Reach {
+    fn place(&self) -> &Place {
+        self.shared.gate.place(self.berth)
+    }
+
+    fn interrupted(&self) {
+        self.shared.gate.interrupted(self.berth);
+    }
+}
+
+/// Lets the calling thread, which is about to be the member at that berth, be taken off as the executor does.
+fn reach(shared: &Arc<Shared>, berth: usize) -> Option<control::Allowed> {
+    if shared.gate.force() == Force::None {
+        return None;
+    }
+    // Refused if there is no memory for its handler, for one: then it is taken off where it looks.
+    control::allow(Arc::new(Reach { shared: shared.clone(), berth })).ok()
 }

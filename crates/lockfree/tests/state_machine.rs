@@ -1,7 +1,7 @@
 //! Sequences of operations on each structure and on a model of it: they answer the same, and every value is dropped once.
 //!
 //! One thread: what threads do to one another is in the models of `twins/loom/lockfree` and in the recorded histories. The same operations from any
-//! bytes are the fuzz target `lockfree_operations`.
+//! bytes are the fuzz target `lockfree_operations`. `PROPTEST_CASES=3000 cargo test -p stanchion-lockfree --test state_machine` is a longer search.
 
 use stanchion_lockfree as lockfree;
 
@@ -34,8 +34,14 @@ fn all(operations: Vec<Operation>, rest: usize) {
     all_structures!(each same);
 }
 
+/// As many as `PROPTEST_CASES` says, or few: the longer search is the fuzz target's.
+fn cases() -> u32 {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|asked| asked.parse().ok());
+    asked.unwrap_or(100)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn structures_answer_as_their_models_do(

@@ -26,7 +26,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::backend::control as backend;
-use crate::sync::Arc;
+use std::sync::Arc;
 
 /// What an interrupted thread does in between.
 ///
@@ -113,6 +113,13 @@ pub fn can_prefer(level: u8) -> Result<(), Refused> {
     backend::can_prefer(level)
 }
 
+/// Has the system choose the calling thread so, from now on; says whether it does. Threads that it starts are ordinary ones.
+///
+/// Costs a system call, and neither allocates nor waits.
+pub fn prefer(preference: Preference) -> bool {
+    backend::prefer(preference)
+}
+
 /// Puts interruptions of the calling thread off until the guard is dropped. Guards nest.
 #[inline]
 #[must_use = "interruptions are carried out again when this is dropped"]
@@ -134,7 +141,7 @@ impl Drop for Deferred {
     }
 }
 
-/// The calling thread can be controlled; dropping this ends that. Not `Send`: it is about this thread.
+/// The calling thread can be controlled; dropping this ends that. What it is preferred to stays as it is. Not `Send`: it is about this thread.
 #[derive(Debug)]
 #[must_use = "the thread cannot be controlled any more when this is dropped"]
 pub struct Allowed {

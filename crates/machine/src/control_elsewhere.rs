@@ -1,7 +1,7 @@
 //! Machines on which nobody controls another thread.
 
 use crate::control::{Interrupted, Preference, Refused};
-use crate::sync::Arc;
+use std::sync::Arc;
 
 const OS: &str = if cfg!(stanchion_loom) {
     "loom"
@@ -39,6 +39,10 @@ pub(crate) fn can_interrupt() -> Result<(), Refused> {
 
 pub(crate) fn can_prefer(_level: u8) -> Result<(), Refused> {
     Err(Refused::Unsupported { os: OS })
+}
+
+pub(crate) fn prefer(_preference: Preference) -> bool {
+    false
 }
 
 pub(crate) fn defer() {}

@@ -223,7 +223,7 @@ fn policy() -> i32 {
 }
 
 #[test]
-fn a_preferred_thread_is_ordinary_again_when_it_leaves_and_so_are_those_it_starts() {
+fn a_preferred_thread_starts_ordinary_ones_and_is_one_again_when_told() {
     assert!(matches!(can_prefer(0), Err(Refused::NoLevel { level: 0 })));
     assert!(matches!(can_prefer(100), Err(Refused::NoLevel { level: 100 })));
     match can_prefer(2) {
@@ -242,8 +242,10 @@ fn a_preferred_thread_is_ordinary_again_when_it_leaves_and_so_are_those_it_start
     assert_eq!(thread::spawn(policy).join().unwrap(), libc::SCHED_OTHER);
     assert!(gate.place.prefer(Preference::Ordinary));
     assert_eq!(policy(), libc::SCHED_OTHER);
-    gate.place.prefer(Preference::Before(1));
+    assert!(control::prefer(Preference::Before(1)));
     drop(allowed);
+    assert_eq!(policy(), libc::SCHED_FIFO);
+    assert!(control::prefer(Preference::Ordinary));
     assert_eq!(policy(), libc::SCHED_OTHER);
 }
 

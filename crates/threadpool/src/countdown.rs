@@ -16,8 +16,8 @@
 //!
 //! # Orderings
 //!
-//! `end`, AcqRel: each releases what it did; the last acquires that, and hands it on with the latch. Who ends the owner's part has nothing to hand on:
-//! Acquire, for the case that he is the last. One more is counted Relaxed: nothing is published by it.
+//! `end`, AcqRel: each releases what it did; the last acquires that, and hands it on with the latch. Who ends the owner's part has nothing to hand
+//! on: Acquire, for the case that he is the last. One more is counted Relaxed: nothing is published by it.
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
 

@@ -36,9 +36,9 @@
 //! # Orderings
 //!
 //! The exchanges of the shared word are Relaxed: they decide who is first, and publish nothing. What the thief must see, the fork and the block's
-//! words, the strategy has handed over with the ticket. Before a block is released, the first of the two must have done with it. If that is the worker,
-//! it last touched the block's words when it filled them, which the thief has seen. If that is the thief, it sets the latch after it has read them, and the
-//! worker waits for that. The latch hands the result back as well.
+//! words, the strategy has handed over with the ticket. Before a block is released, the first of the two must have done with it. If that is the
+//! worker, it last touched the block's words when it filled them, which the thief has seen. If that is the thief, it sets the latch after it has read
+//! them, and the worker waits for that. The latch hands the result back as well.
 //!
 //! Source: lazy task creation, Mohr, Kranz and Halstead 1990; the local queue that is published on demand, Acar, Charguéraud and Rainey 2013.
 

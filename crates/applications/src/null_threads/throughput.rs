@@ -145,8 +145,8 @@ fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Part {
     Part { began, ended, idled, stacks }
 }
 
-/// How many nanoseconds thread number `count` of a processor computes: uniform from 0 to twice the mean, and two that follow each other together twice the
-/// mean, so that processors have equally much to do. `seed` is the processor's own.
+/// How many nanoseconds thread number `count` of a processor computes: uniform from 0 to twice the mean, and two that follow each other together
+/// twice the mean, so that processors have equally much to do. `seed` is the processor's own.
 ///
 /// ```
 /// use stanchion_applications::null_threads::user_work;

@@ -61,6 +61,12 @@ impl Arrival {
         self.last
     }
 
+    /// The number of its phase.
+    #[inline]
+    pub(super) fn phase(&self) -> u64 {
+        self.phase
+    }
+
     /// Whether the phase is crossed or broken, as `word` tells.
     #[inline]
     pub(super) fn is_over(&self, word: u64) -> bool {

@@ -7,7 +7,7 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use machine::clock::Deadline;
-use machine::wait::{Patient, WaitPolicy};
+use machine::wait::WaitPolicy;
 
 use super::{Barrier, Broken, Crossing};
 
@@ -73,7 +73,7 @@ where
     ///
     /// [`Broken`] if somebody will not come.
     pub fn wait(&mut self) -> Result<Crossing, Broken> {
-        self.wait_with(&mut <Patient>::start(), Deadline::NEVER)
+        self.barrier.wait_by_default(&mut self.place, Deadline::NEVER)
     }
 
     /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
@@ -82,7 +82,7 @@ where
     ///
     /// [`Broken`], also if somebody else will not come.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Result<Crossing, Broken> {
-        self.wait_with(&mut <Patient>::start(), Deadline::after(timeout))
+        self.barrier.wait_by_default(&mut self.place, Deadline::after(timeout))
     }
 
     /// Waits as `policy` says, until `deadline`.

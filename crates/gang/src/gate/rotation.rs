@@ -26,6 +26,7 @@
 
 use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 use machine::clock::Deadline;
+use machine::control;
 
 use super::{Gate, HOME, Round, named};
 use core::time::Duration;
@@ -111,7 +112,7 @@ impl Gate {
     }
 
     /// The time of `round` is over.
-    pub(super) fn turn_over(&self, round: Round) {
+    pub(crate) fn turn_over(&self, round: Round) {
         match self.next_awake(round.slot()) {
             Some(next) if next != round.slot() => {
                 let _ = self.turn(round, next, Why::Quantum);
@@ -154,15 +155,16 @@ impl Gate {
         self.counts.seat_time.add(lasted * self.seats() as u64);
     }
 
-    /// Wakes those of `slot` whose seats are free.
+    /// Wakes those of `slot` whose seats are free, and hurries those who have the others.
     fn call(&self, slot: usize) {
         // With the fences of `leave` and `pass`.
         fence(Ordering::SeqCst);
         for seat in 0..self.seats() {
-            if self.holder(seat).is_none()
-                && let Some((berth, _)) = self.sitting(slot, seat)
-            {
-                self.berths[berth].bell.ring();
+            let next = self.sitting(slot, seat).map(|(berth, _)| berth);
+            match (self.holder(seat), next) {
+                (None, Some(berth)) => self.berths[berth].bell.ring(),
+                (Some(holder), next) if Some(holder) != next => self.hurry(holder),
+                _ => {}
             }
         }
     }
@@ -182,6 +184,7 @@ impl Gate {
 
     /// The berth takes no part from here on, and leaves its seat. Called by its own thread.
     pub(crate) fn retire(&self, berth: usize) {
+        let _deferred = control::defer();
         self.note_return(berth);
         // Relaxed: see the head of the file.
         self.berths[berth].active.store(0, Ordering::Relaxed);
@@ -191,6 +194,7 @@ impl Gate {
 
     /// The berth takes part again: to be followed by [`pass`](Self::pass).
     pub(crate) fn resume(&self, berth: usize) {
+        let _deferred = control::defer();
         // Relaxed: see the head of the file.
         self.berths[berth].active.store(1, Ordering::Relaxed);
         self.turn_if_idle();
@@ -273,7 +277,7 @@ impl Gate {
     }
 
     /// Puts those out of their seats who have not left them.
-    fn put_out(&self, round: Round) {
+    pub(crate) fn put_out(&self, round: Round) {
         for seat in 0..self.seats() {
             let Some(holder) = self.holder(seat) else { continue };
             if self.is_on(round, holder) && self.seat(holder) == seat {

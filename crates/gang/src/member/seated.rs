@@ -23,8 +23,7 @@ pub(crate) struct Seated {
 
 impl Seated {
     pub(super) fn new(index: usize, team: Arc<Team>, post: Rc<Post>) -> Self {
-        let place = team.barrier.place(index);
-        Self { index, team, post, phase: 0, place }
+        Self { index, phase: 0, place: team.barrier.place(index), team, post }
     }
 
     pub(super) fn index(&self) -> usize {

@@ -181,7 +181,8 @@ impl Ranks {
             process.gather_varcount_into(bytes);
             return Ok(None);
         }
-        let mut all = vec![0_u8; numbers.iter().sum::<usize>() * size_of::<T>()];
+        // One more, because some MPI libraries refuse two empty buffers as the same buffer.
+        let mut all = vec![0_u8; numbers.iter().sum::<usize>() * size_of::<T>() + 1];
         let mut parts = PartitionMut::new(&mut all[..], &counts[..], &begins[..]);
         process.gather_varcount_into_root(bytes, &mut parts);
         let mut rest = &all[..];
@@ -228,7 +229,7 @@ impl Ranks {
         let me = self.index();
         let previous = me.checked_sub(1);
         let next = Some(me + 1).filter(|&next| next < self.len());
-        let bytes = number * size_of::<T>();
+        let bytes = size_of_val(to_previous);
         count(bytes);
         let (mut from_previous, mut from_next) = (vec![0_u8; bytes], vec![0_u8; bytes]);
         mpi::request::scope(|scope| {

@@ -2,8 +2,8 @@
 //!
 //! Why: while few places create, one queue is found at once; when its lock is a bottleneck, creators do not wait for it. Why not: who looks for a
 //! task has one more queue to look into, and the central lock is touched by everybody all the same. The paper names this hybrid and doubts it:
-//! complexity adds a cost that may outweigh the benefit, which `cargo study all89/sec3.6` judges. `cargo xtask costs "create, next"` shows both: under a test-and-set lock a task costs 133 ns
-//! with 8 processors, where `LocalFreeList` has 82; with 64 it is 1.6 µs against 8.7.
+//! complexity adds a cost that may outweigh the benefit, which `cargo study all89/sec3.6` judges. `cargo xtask costs "create, next"` shows both:
+//! under a test-and-set lock a task costs 133 ns with 8 processors, where `LocalFreeList` has 82; with 64 it is 1.6 µs against 8.7.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 3.6, the first of the two hybrids at its end.
 

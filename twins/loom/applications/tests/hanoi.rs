@@ -1,5 +1,8 @@
 //! Models of Hanoi: whole runs, in which a thread that waits for its turn must be told of it.
 
+#[path = "../../brief.rs"]
+mod brief;
+
 mod common;
 
 use common::{Lock, explore};
@@ -8,7 +11,7 @@ use stanchion_applications_loom::hanoi::{self, Options};
 
 /// Two disks, a thread each: the large one waits for the small one to be lifted, the small one for the large one to be lowered.
 #[test]
-fn two_threads_move_two_disks_preemptions_3() {
+fn two_threads_move_two_disks_bounded() {
     let options = Options {
         disks: 2,
         pegs: 3,
@@ -19,8 +22,8 @@ fn two_threads_move_two_disks_preemptions_3() {
         pinned: false,
         ..Options::default()
     };
-    let model = Model::new().preemptions(3);
-    explore("hanoi::two_threads_move_two_disks_preemptions_3", model, move || {
+    let model = brief::bounded(Model::new(), 2, Some(3));
+    explore("hanoi::two_threads_move_two_disks_bounded", model, move || {
         let run = hanoi::run::<Lock>(&options).expect("good options");
         assert_eq!((run.moves, run.fault), (3, None));
     });

@@ -1,6 +1,9 @@
 //! Models of Regsim's own protocols: the barrier at the end of a phase, the marks of due objects, and the
 //! giving away of objects. And whole runs, with bounded preemption.
 
+#[path = "../../brief.rs"]
+mod brief;
+
 mod common;
 
 use common::{Lock, explore};
@@ -24,9 +27,9 @@ unsafe impl Sync for Papers {}
 
 /// Two parties meet twice and read what the other and the last wrote.
 #[test]
-fn two_parties_meet_twice_preemptions_8() {
-    let model = Model::new().preemptions(8);
-    explore("regsim::two_parties_meet_twice_preemptions_8", model, || {
+fn two_parties_meet_twice_bounded() {
+    let model = brief::bounded(Model::new(), 6, Some(8));
+    explore("regsim::two_parties_meet_twice_bounded", model, || {
         let barrier = Arc::new(Barrier::<Lock, u32>::new(2, 0));
         let papers = Arc::new(Papers {
             own: [UnsafeCell::new(0), UnsafeCell::new(0)],
@@ -128,7 +131,7 @@ fn no_move_is_missed_with_one_bucket() {
 
 #[test]
 fn the_last_gives_one_object_to_the_first_and_both_know_at_once() {
-    let model = Model::new();
+    let model = brief::bounded(Model::new(), 6, None);
     explore("regsim::the_last_gives_one_object_to_the_first_and_both_know_at_once", model, || {
         let shared = Arc::new((chain(3), Barrier::<Lock, ()>::new(2, ())));
         let party = |who: usize| {

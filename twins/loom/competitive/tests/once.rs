@@ -1,5 +1,8 @@
 //! Models of what is done once: by one thread, seen by all, tried again after a failure, and nobody sleeps for ever.
 
+#[path = "../../brief.rs"]
+mod brief;
+
 use machine::atomic::{AtomicU32, Ordering};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
@@ -138,7 +141,8 @@ fn once_a_failure_among_three_bounded() {
 /// One of two values is put in, and the other is given back; both threads see the same one.
 #[test]
 fn once_lock_is_set_once() {
-    explore("once_lock_is_set_once", Model::new(), || {
+    let model = brief::bounded(Model::new(), 4, None);
+    explore("once_lock_is_set_once", model, || {
         let cell = Arc::new(OnceLock::new());
         let other = spawn(&cell, |cell: &OnceLock<Box<u32>>| cell.set(Box::new(1)).is_ok());
         let seen = cell.get().map(|value| **value);

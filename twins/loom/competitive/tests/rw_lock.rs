@@ -2,6 +2,9 @@
 //!
 //! The gate is a spin lock where that is enough, because the blocking mutex's own steps are modelled elsewhere and multiply what is to be explored.
 
+#[path = "../../brief.rs"]
+mod brief;
+
 use std::time::Duration;
 
 use lock_api::{
@@ -180,7 +183,8 @@ fn rw_lock_tries() {
 /// An upgradable reader beside a reader; then it writes, without letting another writer in between.
 #[test]
 fn rw_lock_upgrades() {
-    explore("rw_lock_upgrades", Model::new().choices(1), || {
+    let model = brief::bounded(Model::new().choices(1), 4, None);
+    explore("rw_lock_upgrades", model, || {
         let lock = new::<TestAndSet>();
         let other = spawn(&lock, |lock| {
             read(lock);

@@ -20,7 +20,7 @@ use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy};
 use machine::{Model, thread};
 use stanchion_gang_loom::barrier::{
-    Barrier, BitMask, Blocking, Central, Dissemination, Tree, TwoPhase,
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase,
 };
 use stanchion_gang_loom::{Broken, Crossing, Waiter};
 
@@ -242,5 +242,20 @@ models! { two_phase: TwoPhase;
     two_members => |name| super::two_members::<TwoPhase>(name, Model::new().choices(0), 1);
     a_leaver_meets_an_arrival_bounded => |name| {
         super::a_leaver_meets_an_arrival::<TwoPhase>(name, Model::new().choices(0).preemptions(3));
+    };
+}
+
+// Sleeps as `Blocking` does, if a choice says so; whether it times out is another choice.
+models! { co_resident: CoResident;
+    two_members => |name| super::two_members::<CoResident>(name, Model::new().choices(1), 1);
+    a_timeout_meets_an_arrival_bounded => |name| {
+        super::a_timeout_meets_an_arrival::<CoResident>(name, Model::new().choices(2).preemptions(3));
+    };
+    a_leaver_meets_an_arrival_bounded => |name| {
+        super::a_leaver_meets_an_arrival::<CoResident>(name, Model::new().choices(1).preemptions(3));
+    };
+    a_leaver_meets_a_waiter => |name| super::a_leaver_meets_a_waiter::<CoResident>(name, Model::new().choices(1));
+    three_members_bounded => |name| {
+        super::three_members::<CoResident>(name, Model::new().choices(1).preemptions(2));
     };
 }

@@ -9,13 +9,16 @@
 //! | `a_guard_is_released_elsewhere`, where a guard may be sent | 2 | none |
 //! | `requests_are_taken_back`, where the lock asks not to be preempted | 2 | none |
 //! | `a_forgotten_guard_keeps_a_moved_lock` | 2 | none |
-//! | `deadlines::…` | 2 | none; with two waiters that give up, 3 preemptions |
+//! | `deadlines::…` | 2 | none; with two waiters that give up, 3 preemptions, 2 when brief |
 //!
 //! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too. Every model prints
 //! `model NAME: N executions`.
 
 #[path = "../../../../crates/spin/tests/common/mod.rs"]
 mod common;
+
+#[path = "../../brief.rs"]
+mod brief;
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -354,7 +357,7 @@ mod deadlines {
 
     #[test]
     fn two_clh_waiters_give_up_bounded() {
-        let model = Model::new().objects(6).preemptions(3);
+        let model = brief::bounded(Model::new().objects(6), 2, Some(3));
         explore("deadlines::two_clh_waiters_give_up_bounded", model, || {
             count_with_deadlines::<Clh>(2)
         });

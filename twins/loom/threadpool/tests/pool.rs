@@ -1,7 +1,8 @@
 //! Models of whole pools: what their threads do from the first to the last, with the strategies, the sleeping and the closing that they have.
 //!
-//! A pool's threads and boxes are many states, so these have a bound of one preemption, or none: then a thread runs until it waits or yields, and what
-//! is explored is who runs next whenever one does, and which values its loads may see. The parts have models without a bound.
+//! A pool's threads and boxes are many states, so these have a bound of one preemption, or none: then a thread runs until it waits or yields, and
+//! what is explored is who runs next whenever one does, and which values its loads may see. The parts have models without a bound. Other strategies
+//! than this one, under which a model's small stacks are large enough, have models of their own (`strategies.rs`).
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -11,9 +12,11 @@
 //! | `pool_a_scope_with_help_bounded` | the same, and the spare comes first | the scope is left too soon; what its tasks did is not seen |
 //! | `pool_a_broadcast_bounded` | one worker, who waits | the same |
 //! | `pool_becomes_smaller_bounded` | two workers, who resizes and closes | a task is left behind by who leaves |
+//! | `pool_becomes_larger_bounded` | a worker and another, who resizes and closes | the same |
 //! | `pool_a_fork_is_taken_back_bounded` | a worker, a spare that finds the ticket afterwards | it runs the fork again, whose frame is gone |
 //! | `pool_a_fork_is_taken_bounded` | a worker, a spare that runs the fork | the result is not seen; the block is released too soon |
 //! | `pool_a_fork_is_waited_for_bounded` | the same, while the worker waits | the same; it sleeps on |
+//! | `pool_a_fork_is_waited_for_by_NAME_bounded` | the same, under the other ways to wait | the same; the spare it lends does not come, or does not go |
 //!
 //! The forks are published because their first halves block, for which the pool lends the spare: so no two workers have to start.
 //! Every model prints `model NAME: N executions`.
@@ -32,9 +35,12 @@ fn explore(name: &str, preemptions: usize, body: impl Fn() + Send + Sync + 'stat
     println!("model {name}: {}", model.check(body));
 }
 
+fn builder(threads: usize, spares: usize) -> ThreadPoolBuilder {
+    ThreadPoolBuilder::new().num_threads(threads).max_threads(threads).spare_threads(spares)
+}
+
 fn pool(threads: usize, spares: usize) -> ThreadPool<SingleLock> {
-    let builder = ThreadPoolBuilder::new().num_threads(threads).max_threads(threads);
-    builder.spare_threads(spares).wait(Wait::Isolated).build().unwrap()
+    builder(threads, spares).wait(Wait::Isolated).build().unwrap()
 }
 
 /// What tasks write, each once, and who has waited for them reads.
@@ -89,7 +95,8 @@ fn pool_a_scope_from_outside_bounded() {
     });
 }
 
-/// A scope on a worker that runs nothing else while it waits. Its body blocks after it has created a task, and does `body` there. Returns who ran the task.
+/// A scope on a worker that runs nothing else while it waits. Its body blocks after it has created a task, and does `body` there. Returns who ran
+/// the task.
 fn scope(body: fn()) -> usize {
     let part = Arc::new(Part::new());
     let pool = pool(1, 1);
@@ -148,10 +155,26 @@ fn pool_becomes_smaller_bounded() {
     });
 }
 
+#[test]
+fn pool_becomes_larger_bounded() {
+    explore("pool_becomes_larger_bounded", 0, || {
+        let part = Arc::new(Part::new());
+        let builder = builder(1, 0).max_threads(2).wait(Wait::Isolated);
+        let pool = builder.build::<SingleLock>().unwrap();
+        {
+            let part = part.clone();
+            pool.spawn(move || part.write(6));
+        }
+        pool.set_num_threads(2).unwrap();
+        pool.shutdown();
+        assert_eq!(part.read(), 6);
+    });
+}
+
 /// A worker forks, and does `first` in the first half, which blocks; whoever runs the second half does `second` there. Says whether that is another.
-fn fork(first: fn(), second: fn()) -> bool {
+fn fork(wait: Wait, first: fn(), second: fn()) -> bool {
     let stolen = Arc::new(AtomicUsize::fresh(2));
-    let pool = pool(1, 1);
+    let pool = builder(1, 1).wait(wait).build::<SingleLock>().unwrap();
     {
         let stolen = stolen.clone();
         pool.spawn(move || {
@@ -184,16 +207,37 @@ fn pass() {
 #[test]
 fn pool_a_fork_is_taken_back_bounded() {
     explore("pool_a_fork_is_taken_back_bounded", 0, || {
-        assert!(!fork(|| (), || ()));
+        assert!(!fork(Wait::Isolated, || (), || ()));
     });
 }
 
 #[test]
 fn pool_a_fork_is_taken_bounded() {
-    explore("pool_a_fork_is_taken_bounded", 0, || assert!(fork(pass, || ())));
+    explore("pool_a_fork_is_taken_bounded", 0, || assert!(fork(Wait::Isolated, pass, || ())));
 }
 
 #[test]
 fn pool_a_fork_is_waited_for_bounded() {
-    explore("pool_a_fork_is_waited_for_bounded", 0, || assert!(fork(pass, pass)));
+    explore("pool_a_fork_is_waited_for_bounded", 0, || assert!(fork(Wait::Isolated, pass, pass)));
+}
+
+#[test]
+fn pool_a_fork_is_waited_for_by_any_bounded() {
+    explore("pool_a_fork_is_waited_for_by_any_bounded", 0, || {
+        assert!(fork(Wait::Any, pass, pass));
+    });
+}
+
+#[test]
+fn pool_a_fork_is_waited_for_by_leapfrog_bounded() {
+    explore("pool_a_fork_is_waited_for_by_leapfrog_bounded", 0, || {
+        assert!(fork(Wait::Leapfrog, pass, pass));
+    });
+}
+
+#[test]
+fn pool_a_fork_is_waited_for_by_park_bounded() {
+    explore("pool_a_fork_is_waited_for_by_park_bounded", 0, || {
+        assert!(fork(Wait::Park, pass, pass));
+    });
 }

@@ -16,8 +16,8 @@
 //! | `two_creators_and_a_place_that_is_probed_bounded` | 3 | probing |
 //! | `a_creator_and_two_that_leave_bounded` | 3 | idle queue |
 //!
-//! Three preemptions where there is a bound, but two for the creator and two that leave and for the two creators and a place that is probed, and one for
-//! the two creators and an idle place in a queue.
+//! Three preemptions where there is a bound, but two for the creator and two that leave and for the two creators and a place that is probed, and one
+//! for the two creators and an idle place in a queue.
 //!
 //! Tasks carry a value in a checked cell, and blocks are few: whoever is given one too early fails.
 

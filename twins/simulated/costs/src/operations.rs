@@ -1,12 +1,16 @@
 //! The operations, in the order of the crates and of their docs. A new lock, policy or structure gets a line here.
 
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 
 use competitive::policy::{
     Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
     OptimalOnlineApproximation, RandomWalk, Randomized,
 };
 use competitive::{EventCount, Once, OnceLock, RawPolicyMutex, RawRwLock, Semaphore};
+use gang::Waiter;
+use gang::barrier::{
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase, Yielding,
+};
 use lock_api::{Mutex, RawMutex, RwLock};
 use lockfree::heap::{HerlihyHeap, LockedHeap, MultiQueue};
 use lockfree::memory::{Counted, Hazard};
@@ -108,6 +112,18 @@ fn tasks<S: Strategy>(threads: usize) -> Vec<Round> {
         Box::new(round) as Round
     };
     (0..threads).map(round).collect()
+}
+
+/// A phase of a barrier.
+fn crossings<B: Barrier + 'static>(threads: usize) -> Vec<Round> {
+    let barrier = Arc::new(B::with_members(threads).expect("no more than 64"));
+    let round = |waiter| {
+        let waiter: RefCell<Waiter<Arc<B>>> = RefCell::new(waiter);
+        Box::new(move || {
+            let _ = waiter.borrow_mut().wait().expect("it is whole");
+        }) as Round
+    };
+    Waiter::all(barrier).into_iter().map(round).collect()
 }
 
 macro_rules! operations {
@@ -233,5 +249,13 @@ pub(crate) fn all() -> Vec<Operation> {
         "CentralElseLocal<TestAndSet> create, next" => tasks::<CentralElseLocal<TestAndSet>>,
         "ProbeIdleElseCentral<TestAndSet> create, next" => tasks::<ProbeIdleElseCentral<TestAndSet>>,
         "threadpool::WorkStealing create, next" => tasks::<WorkStealing>,
+        "barrier::Central wait" => crossings::<Central>,
+        "barrier::BitMask wait" => crossings::<BitMask>,
+        "barrier::Tree wait" => crossings::<Tree>,
+        "barrier::Dissemination wait" => crossings::<Dissemination>,
+        "barrier::Blocking wait" => crossings::<Blocking>,
+        "barrier::TwoPhase wait" => crossings::<TwoPhase>,
+        "barrier::Yielding wait" => crossings::<Yielding>,
+        "barrier::CoResident wait" => crossings::<CoResident>,
     }
 }

@@ -16,7 +16,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
-use super::place::Record;
+use super::place::{Place, Record};
 
 struct Mine {
     current: AtomicPtr<Record>,
@@ -70,6 +70,18 @@ pub(crate) fn undefer() {
             mine.catch_up();
         }
     });
+}
+
+/// If the calling thread is in that place, it needs no signal: it is in a deferred section, at the end of which this is carried out.
+pub(super) fn interrupt_if_here(place: &Place) -> bool {
+    MINE.with(|mine| {
+        let here =
+            mine.current().is_some_and(|it| ptr::eq(&raw const it.interrupted.place().0, place));
+        if here {
+            mine.pending.store(true, Ordering::Relaxed);
+        }
+        here
+    })
 }
 
 /// The signal has arrived. Async-signal-safe.

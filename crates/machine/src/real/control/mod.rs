@@ -13,11 +13,13 @@ mod stack;
 pub(crate) use self::{
     deferral::{defer, undefer},
     place::{Allowed, Place, allow, can_interrupt},
-    priority::can_prefer,
+    priority::{can_prefer, prefer},
 };
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 #[path = "../../control_elsewhere.rs"]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
-pub(crate) use elsewhere::{Allowed, Place, allow, can_interrupt, can_prefer, defer, undefer};
+pub(crate) use elsewhere::{
+    Allowed, Place, allow, can_interrupt, can_prefer, defer, prefer, undefer,
+};

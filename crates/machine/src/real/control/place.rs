@@ -148,7 +148,6 @@ impl Record {
     fn leave(&self) {
         set_current(None);
         self.interrupted.place().0.go();
-        priority::restore();
     }
 }
 
@@ -207,6 +206,9 @@ impl Place {
             let signal = SIGNAL.load(Ordering::Relaxed);
             if signal == 0 {
                 return false;
+            }
+            if deferral::interrupt_if_here(place) {
+                return true;
             }
             // AcqRel: pairs with the handler's exchange (header).
             if place.signalled.swap(true, Ordering::AcqRel) {

@@ -18,12 +18,8 @@ pub(super) fn set(tid: i32, preference: Preference) -> Result<(), i32> {
     if result == 0 { Ok(()) } else { Err(errno()) }
 }
 
-/// The calling thread is ordinary again, if it was preferred.
-pub(super) fn restore() {
-    if policy() == libc::SCHED_FIFO {
-        // Giving up is always allowed.
-        let _ = set(0, Preference::Ordinary);
-    }
+pub(crate) fn prefer(preference: Preference) -> bool {
+    set(0, preference).is_ok()
 }
 
 /// Of the calling thread.

@@ -153,8 +153,8 @@ fn threadpool(chains: &Chains) -> Result<f64, String> {
     Ok(nanos)
 }
 
-/// The calling thread takes part: chili has one thread less of its own, but at least one. Where there should be none, the caller is pinned, and that one
-/// with it.
+/// The calling thread takes part: chili has one thread less of its own, but at least one. Where there should be none, the caller is pinned, and that
+/// one with it.
 fn chili(chains: &Chains) -> Result<f64, String> {
     fn forks(scope: &mut chili::Scope<'_>, chains: &Chains, chain: u64) {
         for count in 0..chains.each() {

@@ -1,0 +1,43 @@
+//! `stanchion-gang` and its peers: `cargo bench -p benches --bench gang`.
+//!
+//! | section | what is measured |
+//! | --- | --- |
+//! | `switch` | what it costs a thread to be seen by `machine::presence`: two threads that give one processor to each other |
+//! | `pair` | crossings of a barrier by two threads, each on a processor of its own |
+//! | `grid` | crossings by 2, 4, 8 and 16 threads, with work between them, beside other threads that compute |
+//!
+//! In each round every contestant runs once in every cell, for as long as `--milliseconds` says; the next round goes in the other order. Figures are
+//! medians of the rounds.
+//!
+//! | column | meaning |
+//! | --- | --- |
+//! | `ns` | the time of the run by the crossings in it |
+//! | `CPU` | processor time of all members by the crossings, in ns |
+//! | `p99` | of one member's waits, in ns |
+//! | `regret` | `ns` by that of the best contestant in the same cell |
+
+mod barriers;
+mod measure;
+mod options;
+mod seen;
+
+use options::{Options, Stop};
+
+fn main() {
+    let options = match Options::from_arguments(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(Stop::Help) => return print!("{}", options::HELP),
+        Err(Stop::Refused(refusal)) => {
+            eprintln!("{refusal}");
+            std::process::exit(2);
+        }
+    };
+    if options.wants_section("switch") {
+        seen::run(&options);
+    }
+    for (section, cells) in [("pair", barriers::pair()), ("grid", barriers::grid())] {
+        if options.wants_section(section) {
+            barriers::run(section, &cells, &options);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! One run: members that compute and cross, beside hogs that only compute.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use machine::clock::now;
+use machine::topology;
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    /// Time of the run for each crossing.
+    pub(crate) ns: f64,
+    /// Processor time of all members for each crossing.
+    pub(crate) cpu: f64,
+    /// The 99th percentile of one member's waits.
+    pub(crate) p99: f64,
+}
+
+/// In what circumstances barriers are crossed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    pub(crate) threads: usize,
+    /// Computation between two crossings, in ns.
+    pub(crate) grain: u64,
+    /// Threads that compute all the time.
+    pub(crate) hogs: usize,
+    pub(crate) pinned: bool,
+}
+
+/// A member's way to cross.
+pub(crate) trait Member: Send {
+    fn cross(&mut self);
+}
+
+/// One wait in so many is timed.
+const TIMED: u64 = 8;
+
+/// Runs `members` for about `lasting`.
+pub(crate) fn run<M: Member>(members: Vec<M>, cell: Cell, lasting: Duration) -> Figures {
+    let processors = topology::processors();
+    let work = Work::of(cell.grain);
+    let begin = Barrier::new(members.len() + cell.hogs);
+    // The crossing after which all end. Whoever sets it has not come to that crossing yet, so all see it behind that crossing.
+    let last = AtomicU64::new(u64::MAX);
+    let over = AtomicBool::new(false);
+    let cpu = AtomicU64::new(0);
+    let (begin, last, over, cpu) = (&begin, &last, &over, &cpu);
+    thread::scope(|scope| {
+        for _ in 0..cell.hogs {
+            scope.spawn(move || {
+                begin.wait();
+                let work = Work::of(1_000);
+                while !over.load(Relaxed) {
+                    work.compute();
+                }
+            });
+        }
+        let handles: Vec<_> = members
+            .into_iter()
+            .enumerate()
+            .map(|(index, mut member)| {
+                let processor = processors[index % processors.len()];
+                scope.spawn(move || {
+                    let _pinned = cell.pinned.then(|| topology::pin(processor));
+                    begin.wait();
+                    let before = thread_time();
+                    let figures = if index == 0 {
+                        lead(&mut member, work, last, lasting)
+                    } else {
+                        follow(&mut member, work, last);
+                        (0, 0.0, 0.0)
+                    };
+                    cpu.fetch_add(thread_time() - before, Relaxed);
+                    figures
+                })
+            })
+            .collect();
+        let figures: Vec<_> =
+            handles.into_iter().map(|handle| handle.join().expect("a member ended")).collect();
+        over.store(true, Relaxed);
+        let (crossings, nanos, p99) = figures[0];
+        let crossings = crossings as f64;
+        Figures { ns: nanos / crossings, cpu: cpu.load(Relaxed) as f64 / crossings, p99 }
+    })
+}
+
+fn follow(member: &mut impl Member, work: Work, last: &AtomicU64) {
+    for crossing in 0.. {
+        work.compute();
+        member.cross();
+        if crossing >= last.load(Relaxed) {
+            return;
+        }
+    }
+}
+
+/// The member that looks at the clock.
+fn lead(
+    member: &mut impl Member,
+    work: Work,
+    last: &AtomicU64,
+    lasting: Duration,
+) -> (u64, f64, f64) {
+    let mut waits = Vec::with_capacity(1 << 17);
+    let begun = Instant::now();
+    for crossing in 0.. {
+        work.compute();
+        if crossing % TIMED == 0 || work.loops > 1_000 {
+            if begun.elapsed() >= lasting {
+                last.store(crossing, Relaxed);
+            }
+            let arrived = now();
+            member.cross();
+            if waits.len() < waits.capacity() {
+                waits.push(now().nanos_since(arrived) as f64);
+            }
+        } else {
+            member.cross();
+        }
+        if crossing >= last.load(Relaxed) {
+            let nanos = begun.elapsed().as_nanos() as f64;
+            waits.sort_by(f64::total_cmp);
+            return (crossing + 1, nanos, waits[waits.len() * 99 / 100]);
+        }
+    }
+    unreachable!("crossings are counted without end")
+}
+
+/// A computation of a known length, if nothing comes between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    loops: u64,
+}
+
+impl Work {
+    pub(crate) fn of(nanos: u64) -> Self {
+        static LOOPS_A_MICROSECOND: OnceLock<f64> = OnceLock::new();
+        let speed = LOOPS_A_MICROSECOND.get_or_init(|| {
+            const LOOPS: u64 = 20_000;
+            let fastest = (0..50).map(|_| {
+                let begun = Instant::now();
+                Self { loops: LOOPS }.compute();
+                begun.elapsed()
+            });
+            LOOPS as f64 * 1e3 / fastest.min().expect("some").as_nanos() as f64
+        });
+        Self { loops: (nanos as f64 * speed / 1e3) as u64 }
+    }
+
+    #[inline]
+    pub(crate) fn compute(self) {
+        let mut word = 1_u64;
+        for _ in 0..self.loops {
+            word = black_box(word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1);
+        }
+    }
+}
+
+/// Nanoseconds of processor time that this thread has had.
+pub(crate) fn thread_time() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a clock that every thread has, and a place for its time.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(failed, 0, "every thread has a clock");
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+pub(crate) fn median(figures: &mut [f64]) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}

@@ -1,0 +1,175 @@
+//! What the members of a barrier can see of each other: who has not come, and whether that one is on a processor.
+//!
+//! A member has a line of its own and writes there which thread it is, where it was last, and to which phase it has come. Why not a bit mask of those
+//! that have come: it would be a second word that all write, and be asked for in few of the waits; these lines are written by their owners, and read
+//! only by a waiter that has looked in vain for a while.
+//!
+//! Two sources tell whether a thread is on a processor:
+//!
+//! | source | tells | costs |
+//! | --- | --- | --- |
+//! | where it last was, if that is the processor of who asks | that it is off | nothing |
+//! | [`machine::presence`], if its thread is registered | all | 1.3 µs more for each time that it leaves or takes a processor |
+//!
+//! The price of the second is what `cargo bench -p benches --bench gang -- switch` prints: a yield to another thread takes 1.4 µs, and 2.7 µs if both
+//! are seen. So only those threads are registered here that may run on one processor only. They leave it seldom unless another program takes it, which
+//! nothing else would tell; and if all shared one, the first source would. Others are seen if they register themselves.
+//!
+//! # Orderings
+//!
+//! All Relaxed: what is seen is out of date anyway, and decides only how somebody waits.
+
+use machine::atomic::{AtomicU64, Fresh, Ordering};
+use machine::presence::{self, Presence};
+use machine::thread;
+use machine::topology::{self, CachePadded};
+
+/// A line for each member.
+pub(super) struct Members(Box<[CachePadded<AtomicU64>]>);
+
+/// What a member has written into its line.
+///
+/// ```text
+/// thread (16 bits) | processor (16 bits) | phase that it has come to (32 bits)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Announced(u64);
+
+/// Neither a thread nor a processor.
+const NOBODY: u64 = 0xffff;
+
+const THREAD_SHIFT: u32 = 48;
+const PROCESSOR_SHIFT: u32 = 32;
+
+impl Announced {
+    /// That the member has not come to any phase; not to the first, either.
+    pub(super) const NOTHING: Self = Self(u64::MAX);
+
+    fn new(thread: u64, processor: u64, phase: u64) -> Self {
+        Self(thread << THREAD_SHIFT | processor << PROCESSOR_SHIFT | phase & u64::from(u32::MAX))
+    }
+
+    fn thread(self) -> u64 {
+        self.0 >> THREAD_SHIFT
+    }
+
+    fn processor(self) -> u64 {
+        self.0 >> PROCESSOR_SHIFT & NOBODY
+    }
+
+    fn has_come_to(self, phase: u64) -> bool {
+        self.0 as u32 == phase as u32
+    }
+
+    /// Where the member is, as far as the one can tell who asks on the processor `here`.
+    fn presence(self, here: u64) -> Presence {
+        let presence = match self.thread() {
+            NOBODY => Presence::Unknown,
+            thread => presence::of(thread as usize),
+        };
+        if presence == Presence::Unknown && here != NOBODY && self.processor() == here {
+            return Presence::Preempted;
+        }
+        presence
+    }
+}
+
+impl Members {
+    pub(super) fn new(count: usize) -> Self {
+        let line = |_| CachePadded::new(AtomicU64::fresh(Announced::NOTHING.0));
+        Self((0..count).map(line).collect())
+    }
+
+    /// The calling thread is that member, and has come to that phase. The last of a phase, for whom nobody waits, writes only where it is, if that
+    /// is new.
+    #[inline]
+    pub(super) fn announce(&self, index: usize, announced: &mut Announced, phase: u64, last: bool) {
+        let thread = number(thread::index());
+        let now = Announced::new(thread, here(), phase);
+        if thread != announced.thread() {
+            be_seen();
+        } else if last && now.processor() == announced.processor() {
+            return;
+        }
+        *announced = now;
+        self.0[index].store(now.0, Ordering::Relaxed);
+    }
+
+    /// Where the one is of all who have not come to that phase that is furthest from coming.
+    #[cold]
+    pub(super) fn missing(&self, phase: u64) -> Presence {
+        let here = here();
+        let mut furthest = Presence::Running;
+        for line in &self.0 {
+            let announced = Announced(line.load(Ordering::Relaxed));
+            if announced.has_come_to(phase) {
+                continue;
+            }
+            match announced.presence(here) {
+                // Nothing is more urgent: perhaps it waits for this processor.
+                Presence::Preempted => return Presence::Preempted,
+                Presence::Running => {}
+                presence => furthest = presence,
+            }
+        }
+        furthest
+    }
+}
+
+/// The processor that the calling thread is on.
+#[inline]
+fn here() -> u64 {
+    number(topology::current())
+}
+
+#[inline]
+fn number(number: Option<usize>) -> u64 {
+    number.map_or(NOBODY, |number| (number as u64).min(NOBODY))
+}
+
+machine::thread_local! {
+    /// The thread's registration; kept until it ends.
+    static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> = core::cell::RefCell::new(None);
+}
+
+/// Makes the calling thread visible, until it ends, if it may run on one processor only. Does nothing where that cannot be had.
+#[cold]
+fn be_seen() {
+    if topology::processors().len() > 1 {
+        return;
+    }
+    let _ = REGISTRATION.try_with(|mine| {
+        if let Ok(mut mine) = mine.try_borrow_mut()
+            && mine.is_none()
+        {
+            *mine = presence::register().ok();
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_last_ran_here_is_off() {
+        let seen = |processor| Announced::new(NOBODY, processor, 7).presence(3);
+        assert_eq!(seen(3), Presence::Preempted);
+        assert_eq!(seen(4), Presence::Unknown);
+        assert_eq!(seen(NOBODY), Presence::Unknown);
+        assert_eq!(Announced::NOTHING.presence(NOBODY), Presence::Unknown);
+    }
+
+    #[test]
+    fn those_who_have_come_are_not_missing() {
+        let phase = u64::from(u32::MAX) + 5;
+        let members = Members::new(2);
+        assert_eq!(members.missing(phase), Presence::Unknown, "nobody is known");
+        let mut mine = Announced::NOTHING;
+        members.announce(0, &mut mine, phase, false);
+        members.announce(1, &mut { Announced::NOTHING }, phase, false);
+        assert_eq!(members.missing(phase), Presence::Running, "nobody is missing");
+        assert_ne!(members.missing(phase + 1), Presence::Running, "both last ran here");
+        assert!(mine.has_come_to(phase) && !mine.has_come_to(phase + 1));
+    }
+}

@@ -1,0 +1,147 @@
+//! Executors where the system sets limits: no memory for more threads, no time to waste. Each runs in a process of its own, which is this program again.
+#![cfg(target_os = "linux")]
+
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use stanchion_gang::{GangExecutor, Member, SpawnError};
+
+/// In the child: says which test it is.
+const CHILD: &str = "STANCHION_LIMITS_CHILD";
+
+/// Runs `body` in a process that runs nothing else.
+fn alone(name: &str, body: fn()) {
+    if std::env::var_os(CHILD).is_some() {
+        return body();
+    }
+    let program = std::env::current_exe().expect("a program has a path");
+    let output = Command::new(program)
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(CHILD, name)
+        .output()
+        .expect("this program runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{}\n{said}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("Linux has it").count()
+}
+
+/// A thread that has been told to end is in the kernel's list a moment longer.
+fn wait_for_threads(count: usize) {
+    let patience = std::time::Instant::now();
+    while threads() != count && patience.elapsed() < Duration::from_secs(30) {
+        std::thread::yield_now();
+    }
+    assert_eq!(threads(), count);
+}
+
+/// Lets the process have `more` bytes of address space than it has now.
+fn limit_memory(more: u64) {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
+    let pages: u64 =
+        pages.split(' ').next().and_then(|pages| pages.parse().ok()).expect("a number");
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is alive.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) }, 0);
+    limit.rlim_cur = pages * 4_096 + more;
+    // SAFETY: `limit` is alive.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+}
+
+/// What the process has used of the processors, in nanoseconds.
+fn processor_time() -> u64 {
+    let mut usage = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `usage` is alive.
+    let done = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut usage) };
+    assert_eq!(done, 0);
+    usage.tv_sec as u64 * 1_000_000_000 + usage.tv_nsec as u64
+}
+
+#[test]
+fn a_gang_that_cannot_have_all_its_threads_has_none() {
+    alone("a_gang_that_cannot_have_all_its_threads_has_none", || {
+        // Threads that want 1 GiB of address space each: when one cannot be had, there is enough left for everything else.
+        let executor =
+            GangExecutor::builder().seats(64).stack_size(1 << 30).build().expect("a clock");
+        executor.spawn(1, |_| Ok(())).expect("one can be had").join().expect("no panic");
+        let before = threads();
+        limit_memory(7 << 29);
+        let error = executor.spawn(64, |_| Ok(())).unwrap_err();
+        match &error {
+            SpawnError::NoThread { started, asked: 64, .. } => assert!((1..64).contains(started)),
+            other => panic!("{other}"),
+        }
+        assert!(error.to_string().contains("ulimit"), "{error}");
+        // Those that were started for it have gone, the one that was there before has not, and the seats are free.
+        wait_for_threads(before);
+        assert_eq!(executor.metrics().slots_used, 0);
+        let gang =
+            executor.spawn(2, |member: &mut Member| member.barrier()).expect("two can be had");
+        gang.join().expect("no panic");
+        executor.shutdown();
+    });
+}
+
+#[test]
+fn an_idle_executor_uses_no_processor() {
+    alone("an_idle_executor_uses_no_processor", || {
+        let executor = GangExecutor::builder()
+            .seats(2)
+            .quantum(Duration::from_micros(200))
+            .build()
+            .expect("a clock");
+        // Two slots have been in turn, and one waits for ever: still nothing is to be done.
+        let (send, receive) = std::sync::mpsc::channel::<()>();
+        let receive = Mutex::new(receive);
+        let asleep = AtomicUsize::new(0);
+        executor.scope(|scope| {
+            let blocked = scope.spawn(1, |member: &mut Member| {
+                asleep.fetch_add(1, Ordering::Relaxed);
+                Ok(member.blocking(|| receive.lock().expect("not poisoned").recv().is_err()))
+            });
+            let busy = |member: &mut Member| (0..500).try_for_each(|_| member.barrier());
+            let gangs: Vec<_> = (0..3).map(|_| scope.spawn(2, busy).expect("slots")).collect();
+            gangs.into_iter().for_each(|gang| drop(gang.join().expect("no panic")));
+            while asleep.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            let before = processor_time();
+            std::thread::sleep(Duration::from_millis(300));
+            let used = processor_time() - before;
+            // The sleeping test itself, and what the kernel counts to whoever is on when it interrupts.
+            assert!(used < 3_000_000, "{used} ns of 300 ms");
+            drop(send);
+            assert_eq!(blocked.expect("a slot").join().expect("no panic"), [true]);
+        });
+        executor.shutdown();
+    });
+}
+
+#[test]
+fn threads_end_with_the_executor() {
+    alone("threads_end_with_the_executor", || {
+        let before = threads();
+        let executor = GangExecutor::new(3).expect("a clock");
+        executor
+            .spawn(3, |member: &mut Member| member.barrier())
+            .expect("seats")
+            .join()
+            .expect("ok");
+        assert_eq!(threads(), before + 4);
+        drop(executor.clone());
+        let gang = executor.spawn(3, |member: &mut Member| member.barrier()).expect("seats");
+        drop(executor);
+        gang.join().expect("gangs that run go on to the end");
+        wait_for_threads(before);
+    });
+}

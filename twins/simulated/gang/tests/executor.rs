@@ -1,0 +1,330 @@
+//! The whole executor on the simulated machines, under schedules that a seed chooses: the test for what is too large for loom.
+//!
+//! A thread that nobody wakes is a deadlock in virtual time, and is reported as such. Slices end in the middle of everything, and a new thread runs late.
+//! What this cannot find: what takes a memory ordering, because a simulated run has one order of all accesses. For that there are loom's models.
+//!
+//! | scene | what would go wrong |
+//! | --- | --- |
+//! | gangs of all sizes, spawned from several threads | a wake-up is lost when seats change hands; two sit on a seat; a gang is forgotten |
+//! | gangs of which some are cancelled at some time | who sleeps off its seat never learns it; a member waits for one who has left |
+//! | gangs whose members panic at some point, return early, return an error | the same |
+//! | gangs that spawn gangs and wait for them, several levels | a seat stays taken by who waits; all wait for each other |
+//! | members that block for a while, at any time | a slot of which all are blocked stays on; who comes back is not let in |
+//! | members that do not look for several quanta | others wait for them for ever |
+//! | executors that are dropped by members, or while gangs run | threads stay; gangs are cut off |
+//!
+//! Each scene ends its executor and counts: gangs that were spawned have ended, each member once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
+use machine::sync::Arc;
+use machine::thread;
+use stanchion_gang_simulated::{
+    Alternates, Ended, GangError, GangExecutor, Member, Packing, SpawnError,
+};
+use stanchion_simulator::{Arena, Machine, Simulation, Time, machines};
+
+/// Addresses must not depend on this process.
+#[global_allocator]
+static ARENA: Arena = Arena;
+
+/// Seeds of each scene.
+const SEEDS: u64 = 60;
+
+fn machine(seed: u64) -> Machine {
+    let mut machine = machines::modern(1 + seed as usize % 4);
+    machine.scheduling.quantum = Time::nanos(3_000 + 1_237 * (seed % 17));
+    machine.scheduling.spawn = Time::nanos(400 * (seed % 9));
+    machine
+}
+
+fn on_machines(name: &str, scene: fn(GangExecutor)) {
+    for seed in 0..SEEDS {
+        let run = Simulation::new(machine(seed)).seed(seed).run(move || scene(executor(seed)));
+        if let Err(failure) = run {
+            panic!("{name}, seed {seed}: {failure}");
+        }
+    }
+}
+
+fn executor(seed: u64) -> GangExecutor {
+    let packing = if seed % 2 == 0 { Packing::BestFit } else { Packing::FirstFit };
+    let alternates = match seed % 3 {
+        0 => Alternates::None,
+        1 => Alternates::Gangs,
+        _ => Alternates::Fragments,
+    };
+    GangExecutor::builder()
+        .seats(3)
+        .quantum(Duration::from_nanos(50_000 + 7_919 * (seed % 7)))
+        .spin(Duration::from_nanos(3_000 * (seed % 5)))
+        .packing(packing)
+        .alternates(alternates)
+        .pin(seed % 4 < 2)
+        .build()
+        .expect("simulated threads are free")
+}
+
+/// Up to `most`, by the seed.
+fn any(most: u64) -> u64 {
+    machine::hint::entropy() % most
+}
+
+/// Some of the run's time, up to so many nanoseconds.
+fn compute(nanos: u64) {
+    machine::work(any(nanos));
+}
+
+/// Ends the executor: all gangs must have ended.
+fn end(executor: GangExecutor, gangs: u64) {
+    let other = executor.clone();
+    executor.shutdown();
+    let metrics = other.metrics();
+    assert_eq!((metrics.gangs_begun, metrics.gangs_ended), (gangs, gangs));
+    assert_eq!(metrics.slots_used, 0);
+}
+
+/// Computes and meets the others, several times; the sum of all phases.
+fn meet(member: &mut Member, phases: u64) -> Result<u64, Ended> {
+    let mut sum = 0;
+    for phase in 0..phases {
+        compute(9_000);
+        sum += member.all_reduce(phase, |a, b| a + b)?;
+    }
+    Ok(sum)
+}
+
+fn sizes(executor: GangExecutor) {
+    let runs = Arc::new(AtomicU32::fresh(0));
+    let spawners: Vec<_> = (0..3)
+        .map(|_| {
+            let (executor, runs) = (executor.clone(), runs.clone());
+            thread::spawn(move || {
+                for _ in 0..3 {
+                    let members = 1 + any(3) as usize;
+                    let phases = any(8);
+                    let counted = runs.clone();
+                    let gang = executor.spawn(members, move |member: &mut Member| {
+                        counted.fetch_add(1, Relaxed);
+                        meet(member, phases)
+                    });
+                    let gang = gang.expect("there are slots enough");
+                    compute(40_000);
+                    let sum = phases * phases.saturating_sub(1) / 2 * members as u64;
+                    assert_eq!(gang.join().expect("no panic"), vec![sum; members]);
+                    runs.fetch_sub(members as u32, Relaxed);
+                }
+            })
+        })
+        .collect();
+    spawners.into_iter().for_each(|spawner| spawner.join().expect("a spawner"));
+    assert_eq!(runs.load(Relaxed), 0);
+    end(executor, 9);
+}
+
+fn cancelled(executor: GangExecutor) {
+    let gangs: Vec<_> = (0..5)
+        .map(|_| {
+            let members = 1 + any(3) as usize;
+            executor.spawn(members, |member: &mut Member| meet(member, 20)).expect("slots")
+        })
+        .collect();
+    let mut cancelled = Vec::new();
+    for (number, gang) in gangs.into_iter().enumerate() {
+        compute(120_000);
+        if number % 2 == 0 {
+            gang.cancel();
+        }
+        cancelled.push((number, gang));
+    }
+    for (number, gang) in cancelled {
+        match gang.join() {
+            Ok(results) => assert!(results.iter().all(|&result| result == results[0])),
+            Err(GangError::Cancelled) if number % 2 == 0 => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    end(executor, 5);
+}
+
+/// How a member ends, for the scene of those that end badly.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Panics,
+    Leaves,
+    Returns,
+}
+
+fn badly(executor: GangExecutor) {
+    std::panic::set_hook(Box::new(|_| {}));
+    for _ in 0..4 {
+        let members = 1 + any(3) as usize;
+        let (who, when) = (any(members as u64) as usize, any(5));
+        let how = [How::Panics, How::Leaves, How::Returns][any(3) as usize];
+        let other = executor.spawn(2, |member: &mut Member| meet(member, 6)).expect("slots");
+        let gang = executor.spawn(members, move |member: &mut Member| {
+            meet(member, when)?;
+            if member.index() == who {
+                match how {
+                    How::Panics => std::panic::panic_any("on purpose"),
+                    How::Leaves => return Err(member.leave()),
+                    How::Returns => return Ok(0),
+                }
+            }
+            meet(member, 5)
+        });
+        match gang.expect("slots").join() {
+            Err(GangError::Panicked { member, .. }) => assert!(how == How::Panics && member == who),
+            Err(GangError::Left { member }) => assert!(how != How::Panics && member == who),
+            Ok(results) => assert!(how == How::Returns && results == [0]),
+            Err(wrong) => panic!("{wrong}"),
+        }
+        other.join().expect("it is another gang");
+    }
+    end(executor, 8);
+}
+
+/// How many gangs [`nested`] spawns below one of so many levels.
+fn nest(member: &mut Member, levels: u32) -> Result<u32, Ended> {
+    compute(5_000);
+    let mut gangs = 0;
+    if levels > 0 {
+        let size = 1 + member.index();
+        let inner =
+            member.executor().spawn(size, move |member: &mut Member| nest(member, levels - 1));
+        compute(5_000);
+        gangs = 1 + inner.expect("slots").join().expect("no panic").iter().sum::<u32>();
+    }
+    member.barrier()?;
+    Ok(gangs)
+}
+
+fn nested(executor: GangExecutor) {
+    let gang = executor.spawn(3, |member: &mut Member| nest(member, 2)).expect("slots");
+    let other = executor.spawn(2, |member: &mut Member| meet(member, 9)).expect("slots");
+    let inner: u32 = gang.join().expect("no panic").iter().sum();
+    other.join().expect("no panic");
+    end(executor, 2 + u64::from(inner));
+}
+
+fn blocked(executor: GangExecutor) {
+    let gangs: Vec<_> = (0..4)
+        .map(|_| {
+            let gang = executor.spawn(1 + any(3) as usize, |member: &mut Member| {
+                for _ in 0..6 {
+                    if any(3) == 0 {
+                        member.blocking(|| thread::sleep(Duration::from_nanos(any(90_000))));
+                    }
+                    meet(member, 2)?;
+                }
+                Ok(())
+            });
+            gang.expect("slots")
+        })
+        .collect();
+    gangs.into_iter().for_each(|gang| drop(gang.join().expect("no panic")));
+    end(executor, 4);
+}
+
+fn deaf(executor: GangExecutor) {
+    let gangs: Vec<_> = (0..4)
+        .map(|number| {
+            let gang = executor.spawn(1 + any(3) as usize, move |member: &mut Member| {
+                meet(member, 3)?;
+                if number % 2 == 0 {
+                    machine::work(400_000 + any(200_000));
+                }
+                meet(member, 3)
+            });
+            gang.expect("slots")
+        })
+        .collect();
+    gangs.into_iter().for_each(|gang| drop(gang.join().expect("no panic")));
+    end(executor, 4);
+}
+
+fn dropped(executor: GangExecutor) {
+    let runs = Arc::new(AtomicU32::fresh(0));
+    let mut members = 0;
+    for _ in 0..3 {
+        let size = 1 + any(3) as usize;
+        members += size as u32;
+        let (counted, held, phases) = (runs.clone(), executor.clone(), any(4));
+        let gang = executor.spawn(size, move |member: &mut Member| {
+            drop(held.clone());
+            meet(member, phases)?;
+            counted.fetch_add(1, Relaxed);
+            Ok(())
+        });
+        drop(gang.expect("slots"));
+    }
+    drop(executor);
+    while runs.load(Relaxed) < members {
+        thread::sleep(Duration::from_micros(10));
+    }
+}
+
+fn scoped(executor: GangExecutor) {
+    let runs = AtomicU32::fresh(0);
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        executor.scope(|scope| {
+            for _ in 0..3 {
+                let gang = scope.spawn(1 + any(3) as usize, |member: &mut Member| {
+                    if member.index() == 0 {
+                        let inner = scope.spawn(1, |member: &mut Member| meet(member, 1));
+                        core::mem::forget(inner.expect("slots"));
+                        runs.fetch_add(1, Relaxed);
+                    }
+                    meet(member, 4)
+                });
+                core::mem::forget(gang.expect("slots"));
+            }
+            assert!(matches!(scope.spawn(4, |_| Ok(())), Err(SpawnError::TooLarge { .. })));
+        });
+    }));
+    caught.expect("no panic");
+    assert_eq!(runs.load(Relaxed), 3);
+    end(executor, 6);
+}
+
+#[test]
+fn gangs_of_all_sizes() {
+    on_machines("sizes", sizes);
+}
+
+#[test]
+fn gangs_that_are_cancelled() {
+    on_machines("cancelled", cancelled);
+}
+
+#[test]
+fn gangs_that_end_badly() {
+    on_machines("badly", badly);
+}
+
+#[test]
+fn gangs_in_gangs() {
+    on_machines("nested", nested);
+}
+
+#[test]
+fn gangs_that_block() {
+    on_machines("blocked", blocked);
+}
+
+#[test]
+fn gangs_that_never_look() {
+    on_machines("deaf", deaf);
+}
+
+#[test]
+fn executors_that_are_dropped() {
+    on_machines("dropped", dropped);
+}
+
+#[test]
+fn gangs_in_scopes() {
+    on_machines("scoped", scoped);
+}
