@@ -75,7 +75,7 @@ impl Setting {
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Measured {
-    /// Milliseconds of an iteration.
+    /// Milliseconds of an iteration; at least so many, if there was none.
     pub(crate) time: f64,
     /// Iterations of all programs that were measured.
     pub(crate) iterations: u64,

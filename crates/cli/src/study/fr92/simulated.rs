@@ -114,3 +114,67 @@ fn measure(machine: &Machine, setting: &Setting) -> Result<Measured, Failure> {
     })?;
     Ok(run.result)
 }
+
+#[cfg(test)]
+mod tests {
+    use stanchion_simulator::machines;
+
+    use super::*;
+
+    const METHODS: [Method; 6] = [
+        Method::Gang,
+        Method::Busy,
+        Method::Yielding,
+        Method::Preferred,
+        Method::TwoPhase,
+        Method::GangTwoPhase,
+    ];
+
+    fn small(method: Method, load: usize) -> Setting {
+        Setting {
+            method,
+            load,
+            members: 3,
+            least: 400_000,
+            spread: 400_000,
+            slow: 0,
+            others: Others::Alike,
+            quantum: Duration::from_millis(10),
+            switch: 0.2,
+            rounds: 4,
+            seed: 7,
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_figures() {
+        let mut machine = placed(&machines::makbilan());
+        machine.scheduling.quantum = Time::millis(10);
+        for method in METHODS {
+            let one = measure(&machine, &small(method, 2)).unwrap();
+            assert!(one.iterations > 0, "{}", method.name());
+            assert_eq!(one, measure(&machine, &small(method, 2)).unwrap(), "{}", method.name());
+        }
+    }
+
+    /// Three threads, alone: the longest takes 0.7 ms on average, and blocking adds to that.
+    #[test]
+    fn alone_an_iteration_takes_as_long_as_its_longest_thread() {
+        let machine = placed(&machines::makbilan());
+        let time = |method| measure(&machine, &small(method, 1)).unwrap().time;
+        assert!((0.68..0.78).contains(&time(Method::Gang)));
+        assert!((0.68..0.78).contains(&time(Method::Busy)));
+        assert!(time(Method::Yielding) > time(Method::Busy) + 0.02);
+    }
+
+    #[test]
+    fn a_blocking_gang_among_busy_ones_gets_an_iteration_a_round() {
+        let mut machine = placed(&machines::makbilan());
+        machine.scheduling.quantum = Time::millis(10);
+        let among = Setting { others: Others::Computing, rounds: 20, ..small(Method::Yielding, 3) };
+        let time = measure(&machine, &among).unwrap().time;
+        assert!((10.0..35.0).contains(&time), "{time}");
+        let preferred = Setting { method: Method::Preferred, ..among };
+        assert!(measure(&machine, &preferred).unwrap().time < 0.3 * time);
+    }
+}

@@ -95,9 +95,13 @@ fn setting(context: &Context, place: &Place, case: &Case, pattern: u64) -> Setti
 /// One figure of several patterns: the mean rate, as the model takes a mean overlap.
 fn pooled(patterns: &[Measured]) -> Measured {
     let iterations: u64 = patterns.iter().map(|one| one.iterations).sum();
-    let time: f64 = patterns.iter().map(|one| one.time * one.iterations as f64).sum();
+    let time: f64 = patterns.iter().map(|one| one.time * one.iterations.max(1) as f64).sum();
     let alpha: f64 = patterns.iter().map(|one| one.alpha).sum();
-    Measured { time: time / iterations as f64, iterations, alpha: alpha / patterns.len() as f64 }
+    Measured {
+        time: time / iterations.max(1) as f64,
+        iterations,
+        alpha: alpha / patterns.len() as f64,
+    }
 }
 
 /// What a reader must know.
