@@ -32,8 +32,6 @@ mod tree;
 mod two_phase;
 mod verdict;
 mod waiter;
-#[cfg(test)]
-mod wrap;
 mod yielding;
 
 use core::fmt;
@@ -196,5 +194,36 @@ impl WrongSize {
     #[must_use]
     pub const fn most(self) -> usize {
         self.most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! For phases whose numbers wrap around: barriers that begin just before can only be made in their own files.
+
+    use super::{Barrier, Broken, Waiter};
+
+    /// Members of `barrier` cross some phases, then one leaves, which the others must be told.
+    pub(super) fn crosses<B: Barrier>(barrier: &B) {
+        const PHASES: usize = 4;
+        let leaders: usize = std::thread::scope(|scope| {
+            let members: Vec<_> = Waiter::all(barrier)
+                .into_iter()
+                .map(|mut waiter| {
+                    scope.spawn(move || {
+                        let led =
+                            (0..PHASES).filter(|_| waiter.wait().unwrap().is_leader()).count();
+                        if waiter.index() > 0 {
+                            assert_eq!(waiter.wait(), Err(Broken::Left));
+                            assert_eq!(waiter.wait(), Err(Broken::Left));
+                        }
+                        led
+                    })
+                })
+                .collect();
+            members.into_iter().map(|member| member.join().unwrap()).sum()
+        });
+        assert_eq!(leaders, PHASES);
+        assert_eq!(barrier.broken(), Some(Broken::Left));
     }
 }

@@ -40,7 +40,7 @@ impl<R> GangHandle<R> {
     ///
     /// A member that calls nothing is not interrupted. If all return their results nevertheless, [`join`](Self::join) hands them out.
     pub fn cancel(&self) {
-        self.team().end(Ended::Cancelled);
+        self.team().ending.end(Ended::Cancelled);
     }
 
     /// Whether all members have ended.
@@ -98,7 +98,7 @@ impl<'scope, R> ScopedGangHandle<'scope, R> {
 
     /// See [`GangHandle::cancel`].
     pub fn cancel(&self) {
-        self.gang.team().end(Ended::Cancelled);
+        self.gang.team().ending.end(Ended::Cancelled);
     }
 
     /// Whether all members have ended.

@@ -8,6 +8,7 @@ mod builder;
 mod clock;
 mod data;
 mod desk;
+mod ending;
 mod error;
 mod executor;
 mod gate;

@@ -3,7 +3,7 @@
 //! # Invariants
 //!
 //! 1. A scope is not left before all its gangs are done: neither by return nor by panic. It knows them itself, so a handle may be forgotten.
-//! 2. When a gang is done, no thread of the executor has a share of its closure and its results (Invariant 3 of `team.rs`). What the scope drops last
+//! 2. When a gang is done, no thread of the executor has a share of its closure and its results (Invariant 1 of `team.rs`). What the scope drops last
 //!    is dropped before it ends.
 
 use std::any::Any;

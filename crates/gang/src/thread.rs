@@ -77,7 +77,7 @@ fn member(shared: &Arc<Shared>, desk: &Arc<Desk>, order: Order, pin: Option<Pin>
     drop(reached);
     shared.gate.force().begin_member();
     if shared.complete(&team, name, desk) {
-        team.set_done();
+        team.ending.set_done();
     }
     // Last of all: it may be the last handle, and tell this thread to end.
     drop(executor);

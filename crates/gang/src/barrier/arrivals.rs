@@ -78,7 +78,7 @@ impl Arrival {
     #[inline]
     pub(super) fn outcome(&self, word: u64) -> Result<(), Broken> {
         match reason(word) {
-            Some(why) if word >> PHASE_SHIFT & PHASE_MASK == self.phase & PHASE_MASK => Err(why),
+            Some(why) if (word >> PHASE_SHIFT) & PHASE_MASK == self.phase & PHASE_MASK => Err(why),
             _ => Ok(()),
         }
     }
@@ -160,8 +160,8 @@ impl Arrivals {
     }
 
     fn broken_at(&self, word: u64, why: Broken) -> u64 {
-        let phase = word / self.members & PHASE_MASK;
-        u64::from(why as u32) << REASON_SHIFT | phase << PHASE_SHIFT
+        let phase = (word / self.members) & PHASE_MASK;
+        (u64::from(why as u32) << REASON_SHIFT) | (phase << PHASE_SHIFT)
     }
 
     /// Whether it is broken, and why.

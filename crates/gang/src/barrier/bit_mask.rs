@@ -180,11 +180,11 @@ impl fmt::Debug for BitMask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::barrier::wrap;
+    use crate::barrier::tests::crosses;
 
     #[test]
     fn phases_wrap_around() {
-        wrap::crosses(&BitMask::before(Phase::LAST, 3).unwrap());
-        wrap::crosses(&BitMask::before(Phase::LAST, BitMask::MOST).unwrap());
+        crosses(&BitMask::before(Phase::LAST, 3).unwrap());
+        crosses(&BitMask::before(Phase::LAST, BitMask::MOST).unwrap());
     }
 }

@@ -1,7 +1,8 @@
 //! The blocking barrier: who comes too early sleeps.
 //!
 //! Why not the standard library's: its count is under a mutex, which each sleeper takes again when it wakes up, one after the other. Here the last
-//! one wakes all with one call to the kernel, and they go on without asking anybody. Why not always this: sleeping and waking up takes some 5 µs to 50 µs.
+//! one wakes all with one call to the kernel, and they go on without asking anybody. Why not always this: sleeping and waking up takes some 5 µs to
+//! 50 µs.
 //!
 //! Arrivals are counted as in `arrivals.rs`; sleepers lie behind the door of `door.rs`.
 //!

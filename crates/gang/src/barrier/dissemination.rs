@@ -18,24 +18,26 @@
 //!
 //! # Invariants
 //!
-//! 1. A phase is crossed by the last arrival of n, or broken by the first freezing of a word whose member has not arrived in it. Both are an exchange of
-//!    the same value of one word, and a frozen word does not change: so it is one or the other, for all.
+//! 1. A phase is crossed by the last arrival of n, or broken by the first freezing of a word whose member has not arrived in it. Both are an exchange
+//!    of the same value of one word, and a frozen word does not change: so it is one or the other, for all.
 //! 2. Who comes through all rounds knows that all have arrived: what it was told in round k was told by one who knew of the 2ᵏ before it.
 //! 3. Who waits in phase p finds p + 1 or, if the teller is ahead, p + 2 in a flag when it has been told, else p.
-//! 4. Who breaks the barrier marks all flags afterwards. A teller may write over a mark: then who waits there has what it waited for. One that finds a
-//!    mark freezes all words itself, and asks them. If all had arrived, it goes on; those that it would have told in later rounds find marks as well.
-//! 5. One whose deadline passes freezes the word of one that has not arrived. If all have, there is nothing to break, and nothing to wait for but that
-//!    those on their way through the rounds get there: it goes on without deadline, for by Invariant 3 nobody begins a phase before it has been told all
-//!    of the last.
+//! 4. Who breaks the barrier marks all flags afterwards. A teller may write over a mark: then who waits there has what it waited for. One that finds
+//!    a mark freezes all words itself, and asks them. If all had arrived, it goes on; those that it would have told in later rounds find marks as
+//!    well.
+//! 5. One whose deadline passes freezes the word of one that has not arrived. If all have, there is nothing to break, and nothing to wait for but
+//!    that those on their way through the rounds get there: it goes on without deadline, for by Invariant 3 nobody begins a phase before it has been
+//!    told all of the last.
 //! 6. The reason that all are told is that of member n - 1's word, flags\[0\]\[0\], which each freezes before it says a reason.
 //!
 //! # Orderings
 //!
 //! An arrival and each later signal are Release, each look Acquire: so what each member did is passed on along the rounds. Who asks the arrivals
-//! instead looks at all with Acquire. Freezing and marking are read-modify-writes, so they carry on what the value before them released.
+//! instead looks at all with Acquire, frozen or not. Freezing and marking are read-modify-writes, so they carry on what the value before them
+//! released.
 //!
-//! Source: Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization", IJPP 1988; Mellor-Crummey and Scott, TOCS 1991, section 3.3. There
-//! flags alternate between two sets and two senses; a number does for both. That it can break is ours.
+//! Source: Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization", IJPP 1988; Mellor-Crummey and Scott, TOCS 1991, section 3.3.
+//! There flags alternate between two sets and two senses; a number does for both. That it can break is ours.
 
 use core::fmt;
 
@@ -57,7 +59,7 @@ const ONE: u32 = 1 << REASON_BITS;
 /// | size | a line for each member and round |
 /// | to break | n log₂ n writes |
 /// | deadline | may pass by as long as a member that has arrived is kept from its processor |
-/// | more threads than processors | the worst of all: each round waits for one that may have none |
+/// | more threads than processors | as its wait policy; each round waits for one that may have no processor |
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::Dissemination};
@@ -143,7 +145,7 @@ impl Dissemination {
 
     /// Freezes the word, unless it is; what it then is.
     fn freeze(word: &AtomicU32, why: Broken) -> u32 {
-        // Acquire: pairs with the arrival.
+        // Acquire: pairs with the arrival, for `resolve`.
         let before = word.fetch_update(Ordering::Acquire, Ordering::Acquire, |arrivals| {
             Broken::in_word(arrivals).is_none().then_some(arrivals | why as u32)
         });
@@ -177,8 +179,8 @@ impl Dissemination {
     fn give_up(&self, before: u32) -> Result<(), Broken> {
         let frozen = before | Broken::TimedOut as u32;
         for word in self.arrivals() {
-            // Acquire: pairs with the arrival, if that has been. Relaxed: that a barrier is broken publishes nothing.
-            match word.compare_exchange(before, frozen, Ordering::Relaxed, Ordering::Acquire) {
+            // Relaxed: that a barrier is broken publishes nothing, and if it is not, what the arrivals published comes along the rounds.
+            match word.compare_exchange(before, frozen, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
                     self.shatter(Broken::TimedOut);
                     return Err(self.reason(frozen));
@@ -290,12 +292,12 @@ impl fmt::Debug for Dissemination {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::barrier::wrap;
+    use crate::barrier::tests::crosses;
 
     #[test]
     fn arrivals_wrap_around() {
         for members in [2, 3, 8, 23] {
-            wrap::crosses(&Dissemination::after(!(ONE - 1), members).unwrap());
+            crosses(&Dissemination::after(!(ONE - 1), members).unwrap());
         }
     }
 }

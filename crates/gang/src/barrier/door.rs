@@ -15,13 +15,13 @@
 //!
 //! # No wake-up is lost
 //!
-//! If (c) does not see (1), the fences make (4) see (a). If it does, there is a (d). Either (3) reads what (d) wrote, and then (4) sees (a); or it read
-//! what was before, and then (5) does not sleep, or sleeps before (e).
+//! If (c) does not see (1), the fences make (4) see (a). If it does, there is a (d). Either (3) reads what (d) wrote, and then (4) sees (a); or it
+//! read what was before, and then (5) does not sleep, or sleeps before (e).
 //!
 //! # Orderings
 //!
-//! The fences of (2) and (b) pair with each other. (d) is Release and (3) Acquire, so that (4) sees (a). The rest is Relaxed: a sleeper is let go by
-//! what it sees in (4), with the ordering of that word.
+//! The fences of (2) and (b) pair with each other. (3) is Acquire and pairs with (d) by the fence of (b), so that (4) sees (a). The rest is Relaxed:
+//! a sleeper is let go by what it sees in (4), with the ordering of that word.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
 use machine::clock::Deadline;
@@ -49,7 +49,7 @@ impl Door {
         // Pairs with the fence in `open`.
         fence(Ordering::SeqCst);
         let seen = loop {
-            // Acquire: pairs with the Release of `open`.
+            // Acquire: pairs with the fence of `open`, which comes before the door is moved.
             let door = self.0.door.load(Ordering::Acquire);
             if let Some(seen) = over() {
                 break Some(seen);
@@ -76,8 +76,8 @@ impl Door {
 
     #[cold]
     fn wake(&self) {
-        // Release: pairs with the Acquire in `sleep`.
-        self.0.door.fetch_add(1, Ordering::Release);
+        // Relaxed: the fence in `open` comes before it, and makes it a release for the Acquire in `sleep`.
+        self.0.door.fetch_add(1, Ordering::Relaxed);
         park::wake_all(&self.0.door);
     }
 }

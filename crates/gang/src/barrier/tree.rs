@@ -2,8 +2,8 @@
 //!
 //! Why not the central barrier: its arrivals are exchanges of one word, one after the other. Here each member waits for its own children and then
 //! writes one byte of its parent's line, so arrivals go on side by side and none is an exchange but the root's. Why not a tree downwards as well, as
-//! the paper has for machines without coherent caches: with caches, the paper found, it is better to watch one word, and a barrier that breaks has one
-//! word to say so.
+//! the paper has for machines without coherent caches: with caches, the paper found, it is better to watch one word, and a barrier that breaks has
+//! one word to say so.
 //!
 //! ```text
 //!                 0                 a node's line   one byte for each child
@@ -17,20 +17,20 @@
 //!
 //! 1. The root moves the verdict from p to p + 1 when its children have come, so all have: each member has written its byte after its own children's.
 //!    The verdict decides: a phase is crossed or broken.
-//! 2. A byte holds the sense of phase p or p - 1, or broken, while its owner's parent waits for it in phase p: the child cannot come to p + 1 before p is
-//!    crossed, and so before its parent has looked.
+//! 2. A byte holds the sense of phase p or p - 1, or broken, while its owner's parent waits for it in phase p: the child cannot come to p + 1 before
+//!    p is crossed, and so before its parent has looked.
 //! 3. Who breaks a phase writes `BROKEN` into all bytes afterwards, so that parents do not wait for children who will not come. A child that comes
-//!    just then may write over it: then its parent has what it waited for, comes up, and is told by the next byte that is broken or by the verdict. In
-//!    the phases after that nobody comes: who has been told enters by the verdict.
+//!    just then may write over it: then its parent has what it waited for, comes up, and is told by the next byte that is broken or by the verdict.
+//!    In the phases after that nobody comes: who has been told enters by the verdict.
 //! 4. Nobody who waits for a byte finds it broken for a later phase: that one could not have begun.
 //!
 //! # Orderings
 //!
-//! A child's byte is Release, its parent's look Acquire: so the root has acquired what all did, and crossing passes it on. `BROKEN` is Release as well,
-//! so that who finds it finds the reason in the verdict.
+//! A child's byte is Release, its parent's look Acquire: so the root has acquired what all did, and crossing passes it on. `BROKEN` is Release as
+//! well, so that who finds it finds the reason in the verdict.
 //!
-//! Source: Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", TOCS 1991, section 3.4; the word that
-//! all watch is the variant that their section 4 measures best on the Symmetry.
+//! Source: Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", TOCS 1991, section 3.4; the word
+//! that all watch is the variant that their section 4 measures best on the Symmetry.
 
 use core::fmt;
 
@@ -222,12 +222,12 @@ impl fmt::Debug for Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::barrier::wrap;
+    use crate::barrier::tests::crosses;
 
     #[test]
     fn phases_wrap_around() {
         for members in [2, 5, 6, 23] {
-            wrap::crosses(&Tree::before(Phase::LAST, members).unwrap());
+            crosses(&Tree::before(Phase::LAST, members).unwrap());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The two-phase barrier: spins for a time, then sleeps.
 //!
-//! Why not one or the other: spinning is fast while all members run, and burns the processor of the one that is waited for when they do not. Who spins
-//! for as long as sleeping would cost, and then sleeps, never pays more than twice the better of the two. Why not always this: twice is twice, and where
-//! nobody knows, `CoResident` asks.
+//! Why not one or the other: spinning is fast while all members run, and burns the processor of the one that is waited for when they do not. Who
+//! spins for as long as sleeping would cost, and then sleeps, never pays more than twice the better of the two. Why not always this: twice is twice,
+//! and where nobody knows, `CoResident` asks.
 //!
 //! Arrivals are counted as in `arrivals.rs`; sleepers lie behind the door of `door.rs`.
 //!
@@ -48,8 +48,8 @@ pub struct TwoPhase {
 }
 
 impl TwoPhase {
-    /// A barrier for so many members, who spin for as long as it takes to be woken up ([`cost::current`] as of now), or not at all if there are more of
-    /// them than the process may use processors.
+    /// A barrier for so many members, who spin for as long as it takes to be woken up ([`cost::current`] as of now), or not at all if there are more
+    /// of them than the process may use processors.
     ///
     /// # Errors
     ///

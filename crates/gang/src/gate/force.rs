@@ -114,11 +114,11 @@ impl Gate {
                 }
                 if let Some(holder) = self.holder(seat).filter(|holder| Some(*holder) != now) {
                     self.berths[holder].place.prefer(Preference::Ordinary);
-                    // It runs on beside those who come, when nobody of them wants the processor. AcqRel: as in `put_out`.
+                    // It runs on beside those who come, when nobody of them wants the processor. Relaxed: as in `put_out`.
                     let _ = self.holders[seat].compare_exchange(
                         named(holder),
                         0,
-                        Ordering::AcqRel,
+                        Ordering::Relaxed,
                         Ordering::Relaxed,
                     );
                 }

@@ -291,11 +291,12 @@ impl Gate {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
-            // AcqRel: what it did on the seat is not ordered before what the next does, but what the one before it did is.
+            // Relaxed: what it did on the seat is not ordered before what the next does. What the one before it did is, for this exchange is one of a
+            // chain that began when that one left.
             let out = self.holders[seat].compare_exchange(
                 named(holder),
                 0,
-                Ordering::AcqRel,
+                Ordering::Relaxed,
                 Ordering::Relaxed,
             );
             if out.is_ok() {

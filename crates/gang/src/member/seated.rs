@@ -23,7 +23,7 @@ pub(crate) struct Seated {
 
 impl Seated {
     pub(super) fn new(index: usize, team: Arc<Team>, post: Rc<Post>) -> Self {
-        Self { index, phase: 0, place: team.barrier.place(index), team, post }
+        Self { index, phase: 0, place: team.ending.barrier.place(index), team, post }
     }
 
     pub(super) fn index(&self) -> usize {
@@ -45,7 +45,7 @@ impl Seated {
     #[inline]
     pub(super) fn checkpoint(&mut self) -> Result<(), Ended> {
         self.post.look();
-        self.team.check()
+        self.team.ending.check()
     }
 
     #[inline]
@@ -54,14 +54,15 @@ impl Seated {
         let (gate, berths) = (self.post.gate(), self.post.berths());
         let absent = || berths.iter().any(|&berth| !gate.is_active(berth));
         let mut policy = self.post.waits(absent);
-        let crossed = self.team.barrier.wait_at(&mut self.place, &mut policy, Deadline::NEVER);
+        let crossed =
+            self.team.ending.barrier.wait_at(&mut self.place, &mut policy, Deadline::NEVER);
         drop(policy);
         match crossed {
             Ok(_) => {
                 self.phase += 1;
                 Ok(())
             }
-            Err(_) => Err(self.team.why_broken()),
+            Err(_) => Err(self.team.ending.why_broken()),
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `a_leaver_meets_an_arrival` | 2, one leaves when it has crossed | none, 3 preemptions of those that sleep |
 //! | `a_leaver_meets_a_waiter` | 2, one leaves instead of coming | none |
 //! | `three_members_bounded` | 3, one phase | 3 preemptions, 2 of those that sleep |
+//! | `a_leaver_meets_two_bounded` (of `Dissemination`) | 3, one leaves when it has crossed | 4 preemptions |
 //! | `a_timeout_meets_two_bounded` | 3, one gives up at any time | 2 preemptions, 1 of those that sleep |
 //!
 //! Sleepers wake for no reason only where a deadline may pass as well: elsewhere that multiplies the executions by a hundred.
@@ -20,7 +21,7 @@ use machine::sync::Arc;
 use machine::wait::{Patient, WaitPolicy};
 use machine::{Model, thread};
 use stanchion_gang_loom::barrier::{
-    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase,
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase, Yielding,
 };
 use stanchion_gang_loom::{Broken, Crossing, Waiter};
 
@@ -185,6 +186,20 @@ fn a_timeout_meets_two<B: Barrier + 'static>(name: &str, model: Model) {
     });
 }
 
+/// Member 2 leaves when it has crossed, while two others may still be on their way.
+fn a_leaver_meets_two<B: Barrier + 'static>(name: &str, model: Model) {
+    explore(name, model, || {
+        let stay = together::<B, 3, _>(|mut waiter, cells| {
+            let me = waiter.index();
+            cells.write(me, 1);
+            assert!(waiter.wait().is_ok());
+            cells.read(me, 1);
+            (me != 2).then_some(waiter)
+        });
+        assert_eq!(stay.iter().flatten().count(), 2);
+    });
+}
+
 fn drop_crossing(_: Crossing) {}
 
 macro_rules! models {
@@ -243,6 +258,16 @@ models! { two_phase: TwoPhase;
     a_leaver_meets_an_arrival_bounded => |name| {
         super::a_leaver_meets_an_arrival::<TwoPhase>(name, Model::new().choices(0).preemptions(3));
     };
+}
+
+// Counts as `Central` does.
+models! { yielding: Yielding;
+    two_members => |name| super::two_members::<Yielding>(name, Model::new(), 1);
+}
+
+// The only one in which more than one word says that a phase is crossed.
+models! { dissemination_of_three: Dissemination;
+    a_leaver_meets_two_bounded => |name| super::a_leaver_meets_two::<Dissemination>(name, Model::new().preemptions(4));
 }
 
 // Sleeps as `Blocking` does, if a choice says so; whether it times out is another choice.

@@ -7,6 +7,7 @@
 //! | `gate_turned_bounded` | a member that ends its turn itself, one of the next slot | who looks leaves and is not woken again; the next is not woken |
 //! | `gate_turned_by_the_clock_bounded` | two members of two slots, the clock | the same, while either comes or goes |
 //! | `gate_put_out_bounded` | one that does not look, one of the next slot, the clock | the next never gets the seat |
+//! | `gate_sits_or_is_seen_bounded` | a member that comes, the clock | it sits down in a turn that is over, and who ends the turn does not see it |
 //! | `gate_moved_bounded` | a member, and who gives it another seat | it waits at the old seat; it takes both |
 //! | `gate_given_up_bounded` | two members on one seat each, whose slots are united | one is not told of its new seat |
 //! | `bell_rings` | who listens, who rings | the ring is not heard, or not what was done before it |
@@ -161,6 +162,24 @@ fn gate_put_out_bounded() {
         room.gate.put_out(room.gate.round());
         next.join().expect("no panic");
         room.gate.retire(0);
+    });
+}
+
+#[test]
+fn gate_sits_or_is_seen_bounded() {
+    explore("gate_sits_or_is_seen_bounded", Model::new().preemptions(2).choices(1), || {
+        let room = Room::new(&[[Some(0)], [Some(1)]]);
+        let first = room.gate.round();
+        let member = {
+            let room = room.clone();
+            thread::spawn(move || room.pass(0))
+        };
+        room.gate.turn_over(first);
+        let seen = room.gate.holder(0);
+        // Berth 1 takes no part: it is slot 0's turn again.
+        room.gate.retire(1);
+        let passed = member.join().expect("no panic");
+        assert!(!passed.is_same_turn(first) || seen == Some(0), "it stays, and nobody knows");
     });
 }
 
