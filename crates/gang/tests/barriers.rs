@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use stanchion_gang::barrier::{
-    Barrier, BitMask, Blocking, Central, Dissemination, MOST_MEMBERS, Tree, TwoPhase, Yielding,
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, MOST_MEMBERS, Tree, TwoPhase,
+    Yielding,
 };
 use stanchion_gang::{Broken, Waiter, WrongSize};
 
@@ -204,6 +205,7 @@ barriers! {
     blocking: Blocking;
     two_phase: TwoPhase;
     yielding: Yielding;
+    co_resident: CoResident;
 }
 
 #[test]
@@ -212,6 +214,7 @@ fn a_thousand_members() {
     cross::<Tree>(1_000, 2);
     cross::<Dissemination>(1_000, 2);
     cross::<Blocking>(1_000, 2);
+    cross::<CoResident>(1_000, 2);
 }
 
 #[test]

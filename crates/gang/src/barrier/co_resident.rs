@@ -6,13 +6,13 @@
 //! always, and are slower by factors of 5 to 500 where another is right.
 //!
 //! ```text
-//!                             the habit is to sleep                      more members than processors: some are missing that do not run
-//!  arrive ─► 32 looks ─► ask ───────────────────────► sleep         arrive ─► ask ─► yield, look, for 1 ms ─► sleep
-//!                         │
-//!                         ├─ all who are missing run: look, for 200 µs, then sleep
-//!                         ├─ one was preempted, or last ran on this processor: yield, for 1 ms, then sleep
-//!                         ├─ one is blocked: yield, for it may just be waking up; after 200 µs sleep
-//!                         └─ it cannot be told: look for 4 µs, yield, for 1 ms, then sleep
+//!  arrive ─┬─ the habit is to sleep: sleep
+//!          ├─ more members than processors, so some are missing that do not run: yield, for 1 ms, then sleep
+//!          └─ 32 looks ─► ask
+//!                          ├─ all who are missing run: look, for 200 µs, then sleep
+//!                          ├─ one was preempted, or last ran on this processor: yield, for 1 ms, then sleep
+//!                          ├─ one is blocked: yield, for it may just be waking up; after 200 µs sleep
+//!                          └─ it cannot be told: look for 4 µs, yield, for 1 ms, then sleep
 //! ```
 //!
 //! Arrivals are counted as in `arrivals.rs`; sleepers lie behind the door of `door.rs`; who is missing, and where, is told by `members.rs`. The last
@@ -134,6 +134,12 @@ impl CoResident {
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<(), Broken> {
+        if self.habit.sleeps(arrival.phase()) {
+            return match self.door.sleep(|| self.over(arrival), deadline) {
+                Some(word) => arrival.outcome(word),
+                None => self.give_up(arrival),
+            };
+        }
         let step = Cell::new(Step::Look);
         let mut asked = Asked { looks: 0, first: None };
         let mut policy = Stepping { policy, step: &step };
@@ -192,17 +198,7 @@ impl CoResident {
     #[cold]
     fn ask(&self, phase: u64, asked: &mut Asked) -> Step {
         let now = clock::now();
-        let first = match asked.first {
-            Some(first) => first,
-            None => {
-                asked.first = Some(now);
-                if self.habit.sleeps(phase) {
-                    return Step::Sleep;
-                }
-                now
-            }
-        };
-        let waited = now.nanos_since(first);
+        let waited = now.nanos_since(*asked.first.get_or_insert(now));
         let missing = self.members.as_ref().map(|members| members.missing(phase));
         let (step, budget) = match missing {
             Some(Presence::Running) => (Step::Look, RUNNING_NS),
