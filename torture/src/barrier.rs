@@ -155,7 +155,7 @@ fn round<B: Barrier>(seed: u64, members: usize, books: &Books, time: Duration) -
         let mut random = Random::new(seed, index);
         let mut crossed = 0;
         while !leaves || begin.elapsed() < time {
-            let short = seed % 2 == 0 && random.below(64) == 0;
+            let short = seed.is_multiple_of(2) && random.below(64) == 0;
             let outcome = if short {
                 waiter.wait_timeout(Duration::from_micros(random.below(5_000)))
             } else {

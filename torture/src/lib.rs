@@ -8,6 +8,7 @@
 //! | [`contest`] | threads that fight for one lock and keep the books |
 //! | [`tormentor`] | a thread that stalls the others by signal, wherever they are |
 //! | [`phase`] | calm, crowd, one processor |
+//! | [`barrier`] | every barrier, with deadlines that pass and members that leave |
 //! | [`pool`] | the thread pool, under every strategy, with books of its tasks |
 //! | [`random`] | seeded, so that a run can be repeated as far as the kernel lets it |
 //!
