@@ -3,6 +3,7 @@
 //! | section | what is measured |
 //! | --- | --- |
 //! | `switch` | what it costs a thread to be seen by `machine::presence`: two threads that give one processor to each other |
+//! | `slots` | a switch from one gang's slot to another's, in each mode |
 //! | `pair` | crossings of a barrier by two threads, each on a processor of its own |
 //! | `grid` | crossings by 2, 4, 8 and 16 threads, with work between them, beside other threads that compute |
 //!
@@ -20,6 +21,7 @@ mod barriers;
 mod measure;
 mod options;
 mod seen;
+mod slots;
 
 use options::{Options, Stop};
 
@@ -34,6 +36,9 @@ fn main() {
     };
     if options.wants_section("switch") {
         seen::run(&options);
+    }
+    if options.wants_section("slots") {
+        slots::run(&options);
     }
     for (section, cells) in [("pair", barriers::pair()), ("grid", barriers::grid())] {
         if options.wants_section(section) {

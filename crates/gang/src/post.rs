@@ -140,7 +140,7 @@ impl Post {
 
     /// How a member waits at a barrier of its gang, whose berths `absent` looks through: whether any takes no part.
     pub(crate) fn waits<A: Fn() -> bool>(&self, absent: A) -> AtBarrier<'_, A> {
-        AtBarrier { post: Some((self, absent)), stage: Stage::Fresh }
+        AtBarrier { post: Some((self, absent)), stage: Stage::Brief(BRIEF_PAUSES) }
     }
 }
 
@@ -152,12 +152,16 @@ pub(crate) struct AtBarrier<'p, A> {
 }
 
 enum Stage {
-    Fresh,
+    /// Most waits end here: the clock has not been read.
+    Brief(u32),
     Spinning(Ticks),
     Yielding(u32),
     /// The post is away.
     Sleeping(Patient<0, 0>),
 }
+
+/// Pauses before it reads the clock, and looks at the round: at most 1 µs on any processor known.
+const BRIEF_PAUSES: u32 = 16;
 
 /// Yields before it asks whether somebody is blocked.
 const YIELDS: u32 = 64;
@@ -172,9 +176,12 @@ impl<A: Fn() -> bool> WaitPolicy for AtBarrier<'_, A> {
     fn pause(&mut self) {
         let Some((post, absent)) = &self.post else { return machine::thread::yield_now() };
         match &mut self.stage {
-            Stage::Fresh => {
-                self.stage = Stage::Spinning(now());
-                post.look();
+            Stage::Brief(left) => {
+                *left -= 1;
+                if *left == 0 {
+                    self.stage = Stage::Spinning(now());
+                }
+                machine::hint::spin_loop();
             }
             Stage::Spinning(since) => {
                 if now().nanos_since(*since) >= post.executor.spin_ns() {
@@ -201,14 +208,24 @@ impl<A: Fn() -> bool> WaitPolicy for AtBarrier<'_, A> {
 
     fn pausing(&self) -> u64 {
         match (&self.post, &self.stage) {
-            (Some((post, _)), Stage::Spinning(since)) => {
-                let spent = now().nanos_since(*since);
+            (Some((post, _)), stage @ (Stage::Brief(_) | Stage::Spinning(_))) => {
+                let spent = match stage {
+                    Stage::Spinning(since) => now().nanos_since(*since),
+                    _ => 0,
+                };
                 post.executor
                     .spin_ns()
                     .saturating_sub(spent)
                     .min(post.gate().stays(post.seen.get()))
             }
             _ => 0,
+        }
+    }
+
+    fn paused(&mut self, nanos: u64) {
+        let _ = nanos;
+        if let Stage::Brief(_) = self.stage {
+            self.stage = Stage::Spinning(now());
         }
     }
 }

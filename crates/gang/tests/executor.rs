@@ -208,6 +208,67 @@ fn one_that_never_looks_is_named_and_stops_nobody() {
     executor.shutdown();
 }
 
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+#[test]
+fn panics_in_odd_places_end_the_gang_only() {
+    let executor = executor(2);
+    let blocking = executor
+        .spawn(2, |member: &mut Member| {
+            if member.index() == 0 {
+                member.blocking(|| panic!("while it is away"));
+            }
+            member.barrier()
+        })
+        .expect("seats");
+    assert!(matches!(blocking.join(), Err(GangError::Panicked { member: 0, .. })));
+    let folding = executor
+        .spawn(2, |member: &mut Member| {
+            member.reduce(1, 1, |_, _| panic!("in the operation"))?;
+            member.barrier()
+        })
+        .expect("seats");
+    assert!(matches!(folding.join(), Err(GangError::Panicked { member: 1, .. })));
+    let bomb = Bomb;
+    let closure = executor.spawn(2, move |member: &mut Member| {
+        let _ = &bomb;
+        member.barrier()
+    });
+    // The members drop the closure, for there is no handle.
+    drop(closure.expect("seats"));
+    let mixed = executor
+        .spawn(2, |member: &mut Member| {
+            if member.index() == 0 { member.all_gather(1_u8).map(drop) } else { member.barrier() }
+        })
+        .expect("seats");
+    assert!(matches!(mixed.join(), Err(GangError::Panicked { member: 0, .. })));
+    let after = executor.spawn(2, |member: &mut Member| member.all_reduce(1, |a, b| a + b));
+    assert_eq!(after.expect("seats").join().expect("no panic"), [2, 2]);
+    executor.shutdown();
+}
+
+#[test]
+fn one_that_blocks_without_a_word_stops_nobody() {
+    let executor = executor(1);
+    let (send, receive) = std::sync::mpsc::channel();
+    let receive = std::sync::Mutex::new(receive);
+    let blocked = executor
+        .spawn(1, move |_| Ok(receive.lock().expect("not poisoned").recv().expect("sent")))
+        .expect("a slot");
+    let other = executor.spawn(1, |member: &mut Member| member.barrier()).expect("a slot");
+    other.join().expect("it gets its turn");
+    send.send(3).expect("received");
+    assert_eq!(blocked.join().expect("no panic"), [3]);
+    executor.shutdown();
+}
+
 #[test]
 fn a_gang_that_is_blocked_gives_its_slot_away() {
     let executor = executor(1);

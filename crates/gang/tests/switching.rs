@@ -150,7 +150,7 @@ fn mischief(member: &mut Member, shared: &Mutex<Vec<String>>, round: usize) -> R
     let mut zeroes = [1_u8; 64];
     File::open("/dev/zero").unwrap().read_exact(&mut zeroes).unwrap();
     assert_eq!(zeroes, [0; 64]);
-    if round % 8 == 0 {
+    if round.is_multiple_of(8) {
         member.barrier()?;
     }
     Ok(())
