@@ -5,8 +5,10 @@ mod body;
 mod crew;
 pub mod galaxy;
 pub mod hanoi;
+pub mod iterations;
 mod mix;
 mod named;
+
 pub mod nbody;
 pub mod null_threads;
 pub mod outstanding;

@@ -38,8 +38,8 @@ fn list_names_all_and_runs_nothing() {
     ] {
         assert!(listed.contains(id), "{id} is missing:\n{listed}");
     }
-    assert!(listed.contains("44 experiments"), "{listed}");
-    assert!(listed.contains("not built yet: needs stanchion-gang"), "{listed}");
+    assert!(listed.contains("45 experiments"), "{listed}");
+    assert!(listed.contains("not built yet: needs stanchion-activations"), "{listed}");
     assert!(!Path::new(&out).exists());
 
     let some = text(&stanchion(&["study", "--list", "fig4.?"]).stdout);
@@ -62,16 +62,16 @@ fn a_choice_of_nothing_built_is_refused_and_leaves_the_last_report() {
     let place = Place::new("unbuilt");
     fs::write(place.path("report.html"), "the last one").unwrap();
     let out = place.path("");
-    for (filter, what) in [("fig9*", "fr92/fig9"), ("fr92", "the 7 chosen experiments")] {
+    for (filter, what) in [("upcall*", "sa92/upcall"), ("sa92", "the 5 chosen experiments")] {
         let refused = stanchion(&["study", filter, "--out", &out]);
         assert_eq!(refused.status.code(), Some(2), "{filter}");
         let said = text(&refused.stderr);
-        assert!(said.contains(what) && said.contains("needs stanchion-gang"), "{said}");
+        assert!(said.contains(what) && said.contains("needs stanchion-activations"), "{said}");
         assert!(refused.stdout.is_empty());
     }
     assert_eq!(fs::read_to_string(place.path("report.html")).unwrap(), "the last one");
     assert_eq!(fs::read_dir(&out).unwrap().count(), 1, "nothing was added");
-    let listed = text(&stanchion(&["study", "--list", "fig9*"]).stdout);
+    let listed = text(&stanchion(&["study", "--list", "upcall*"]).stdout);
     assert!(listed.contains("1 experiment, 0 built"), "{listed}");
 }
 

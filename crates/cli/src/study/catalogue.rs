@@ -4,10 +4,10 @@
 //! This is the whole list from the first day. An entry is either run by its own file or says which part of
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
-use super::experiment::Paper::{self, Fr92, Sa92};
-use super::experiment::Part::{self, Activations, Applications, Gang};
+use super::experiment::Paper::{self, Sa92};
+use super::experiment::Part::{self, Activations, Applications};
 use super::experiment::{Bodies, Experiment};
-use super::{all89, klmo91, ms97, regret, regsim};
+use super::{all89, fr92, klmo91, ms97, regret, regsim};
 
 /// How many results the papers have; [`BESIDE`] stand beside them.
 #[cfg(test)]
@@ -118,61 +118,14 @@ fn sa92_list() -> Vec<Experiment> {
 }
 
 fn fr92_list() -> Vec<Experiment> {
-    let on = Fr92;
-    let gang: &[Part] = &[Gang];
     vec![
-        waits(
-            "fr92/table1",
-            on,
-            "Overheads of gang scheduling",
-            "Scheduling 0.07 + 0.14/ℓ ms against 0.2 ms, spawning 1.6 against 2.5 ms; ours on \
-             this machine.",
-            gang,
-        ),
-        waits(
-            "fr92/fig4",
-            on,
-            "Experiment 1: load 1, no variance",
-            "Blocking adds a constant per iteration.",
-            gang,
-        ),
-        waits(
-            "fr92/fig5",
-            on,
-            "Experiment 2: load 3, variance equal to grain",
-            "Crossover near 0.8 ms.",
-            gang,
-        ),
-        waits(
-            "fr92/fig6",
-            on,
-            "Experiment 2 at fine grain",
-            "At 0.16 ms gangs with busy waiting are twice as fast.",
-            gang,
-        ),
-        waits(
-            "fr92/fig7",
-            on,
-            "Experiment 3: a blocking gang among compute-bound ones",
-            "Time per iteration is about competitors × quantum (equation 13).",
-            gang,
-        ),
-        waits(
-            "fr92/fig8",
-            on,
-            "Experiment 4: pairs, grain and variance 100",
-            "Linear in the load for gangs and for blocking, quadratic for uncoordinated busy \
-             waiting.",
-            gang,
-        ),
-        waits(
-            "fr92/fig9",
-            on,
-            "Phase diagram",
-            "At σ = 1 the divide is at 0.3 ms of waiting; at σ = ½ busy waiting is twice as \
-             good below, blocking above t_p + 0.6 ms.",
-            gang,
-        ),
+        fr92::table1::EXPERIMENT,
+        fr92::fig4::EXPERIMENT,
+        fr92::fig5::EXPERIMENT,
+        fr92::fig5::SIX,
+        fr92::fig7::EXPERIMENT,
+        fr92::fig8::EXPERIMENT,
+        fr92::fig9::EXPERIMENT,
     ]
 }
 

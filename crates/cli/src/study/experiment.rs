@@ -195,7 +195,6 @@ impl Paper {
 pub(crate) enum Part {
     Activations,
     Applications,
-    Gang,
 }
 
 impl Part {
@@ -203,7 +202,6 @@ impl Part {
         match self {
             Self::Activations => "stanchion-activations (user-level threads)",
             Self::Applications => "the paper's application in stanchion-applications",
-            Self::Gang => "stanchion-gang (threads that run together)",
         }
     }
 }

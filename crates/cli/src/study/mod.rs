@@ -13,6 +13,7 @@ mod all89;
 mod catalogue;
 mod context;
 mod experiment;
+mod fr92;
 mod klmo91;
 pub(crate) mod locks;
 mod ms97;

@@ -245,9 +245,9 @@ mod tests {
 
     #[test]
     fn a_choice_of_nothing_that_runs_is_refused() {
-        let said = refused("fr92", &Target::Real);
-        assert!(said.contains("the 7 chosen experiments"), "{said}");
-        assert_eq!(said.matches("stanchion-gang").count(), 1, "{said}");
+        let said = refused("sa92", &Target::Real);
+        assert!(said.contains("the 5 chosen experiments"), "{said}");
+        assert_eq!(said.matches("stanchion-activations").count(), 1, "{said}");
         let said = refused("regret", &Target::Papers);
         assert!(said.contains("regret") && said.contains("a simulated machine"), "{said}");
         let said = refused("fig3.5", &Target::of("firefly").unwrap());
