@@ -3,7 +3,7 @@
 //! Why not spin for a time and then sleep, as others: how long is right depends on whether those who are missing run. If they do, the wait is over
 //! in a fraction of a microsecond, and giving the processor away costs more than the wait. If one of them waits for this very processor, each
 //! pause is lost. If a stranger has it, only sleeping gets it back in less than a time slice (`habit.rs`). Barriers that guess do one of the three
-//! always, and are slower by factors of 5 to 500 where another is right.
+//! always, and are slower by factors of up to some hundreds where another is right (`cargo bench -p benches --bench gang -- grid`).
 //!
 //! ```text
 //!  arrive ─┬─ the habit is to sleep: sleep

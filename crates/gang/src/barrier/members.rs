@@ -11,7 +11,7 @@
 //! | where it last was, if that is the processor of who asks | that it is off | nothing |
 //! | [`machine::presence`], if its thread is registered | all | 1.3 µs more for each time that it leaves or takes a processor |
 //!
-//! The price of the second is what `cargo bench -p benches --bench gang -- switch` prints: a yield to another thread takes 1.4 µs, and 2.7 µs if both
+//! The price of the second is what `cargo bench -p benches --bench gang -- switch` prints: a yield to another thread takes 1.6 µs, and 2.9 µs if both
 //! are seen. So only those threads are registered here that may run on one processor only. They leave it seldom unless another program takes it, which
 //! nothing else would tell; and if all shared one, the first source would. Others are seen if they register themselves.
 //!
