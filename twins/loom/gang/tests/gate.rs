@@ -7,6 +7,7 @@
 //! | `gate_turned_bounded` | a member that ends its turn itself, one of the next slot | who looks leaves and is not woken again; the next is not woken |
 //! | `gate_turned_by_the_clock_bounded` | two members of two slots, the clock | the same, while either comes or goes |
 //! | `gate_put_out_bounded` | one that does not look, one of the next slot, the clock | the next never gets the seat |
+//! | `gate_fallen_behind_bounded` | the same, where the clock changes priorities | the same |
 //! | `gate_sits_or_is_seen_bounded` | a member that comes, the clock | it sits down in a turn that is over, and who ends the turn does not see it |
 //! | `gate_moved_bounded` | a member, and who gives it another seat | it waits at the old seat; it takes both |
 //! | `gate_given_up_bounded` | two members on one seat each, whose slots are united | one is not told of its new seat |
@@ -26,7 +27,7 @@ mod data;
 mod gate;
 
 use board::Board;
-use gate::{Bell, Gate, Round};
+use gate::{Bell, Force, Gate, Round};
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::sync::Arc;
@@ -55,7 +56,11 @@ const LONG: u64 = 1_000_000;
 impl Room {
     /// One slot a row, in which each named berth has the seat of its column.
     fn new<const SEATS: usize>(rows: &[[Option<usize>; SEATS]]) -> Arc<Self> {
-        let gate = Gate::new(SEATS, rows.len(), LONG);
+        Self::forcing(Force::None, rows)
+    }
+
+    fn forcing<const SEATS: usize>(force: Force, rows: &[[Option<usize>; SEATS]]) -> Arc<Self> {
+        let gate = Gate::new(SEATS, rows.len(), LONG).forcing(force);
         for row in rows {
             for (seat, berth) in row.iter().enumerate() {
                 berth.iter().for_each(|&berth| gate.assign(berth, seat));
@@ -160,6 +165,22 @@ fn gate_put_out_bounded() {
         });
         room.gate.turn_over(room.gate.round());
         room.gate.put_out(room.gate.round());
+        next.join().expect("no panic");
+        room.gate.retire(0);
+    });
+}
+
+#[test]
+fn gate_fallen_behind_bounded() {
+    explore("gate_fallen_behind_bounded", Model::new().preemptions(2).choices(1), || {
+        let room = Room::forcing(Force::Prefer, &[[Some(0)], [Some(1)]]);
+        room.gate.pass(0);
+        let next = in_thread(&room, |room| {
+            room.gate.pass(1);
+            room.gate.retire(1);
+        });
+        room.gate.turn_over(room.gate.round());
+        room.gate.prefer(&mut Vec::new());
         next.join().expect("no panic");
         room.gate.retire(0);
     });
