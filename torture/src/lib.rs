@@ -8,11 +8,14 @@
 //! | [`contest`] | threads that fight for one lock and keep the books |
 //! | [`tormentor`] | a thread that stalls the others by signal, wherever they are |
 //! | [`phase`] | calm, crowd, one processor |
+//! | [`barrier`] | every barrier, with deadlines that pass and members that leave |
 //! | [`pool`] | the thread pool, under every strategy, with books of its tasks |
 //! | [`random`] | seeded, so that a run can be repeated as far as the kernel lets it |
 //!
 //! The idea is that of Linux's `locktorture`, which also ships a broken lock.
 
+#[cfg(feature = "command")]
+pub mod barrier;
 pub mod busted;
 #[cfg(feature = "command")]
 pub mod contest;

@@ -38,7 +38,7 @@
 //! # Orderings
 //!
 //! Seats and the round against each other: fences, as above. The round is stored with Release and loaded with Acquire: who sees a round sees the table
-//! as it was written before. Bells are exchanged with AcqRel. `active` against the round: fences (`rotation.rs`).
+//! as it was written before. Who rings exchanges the bell with Release, who listens with Acquire. `active` against the round: fences (`rotation.rs`).
 //!
 //! Source: Feitelson and Rudolph 1992, section 3.2.
 
@@ -81,16 +81,16 @@ impl Bell {
 
     /// Wakes who sleeps here, or keeps it from going to sleep.
     pub(crate) fn ring(&self) {
-        // AcqRel: what the ringer did before is seen by who exchanges the bell after it. Pairs with itself and with `listen`.
-        if self.0.swap(AWAKE, Ordering::AcqRel) == ASLEEP {
+        // Release: what the ringer did before is seen by who listens after it. Pairs with `listen`.
+        if self.0.swap(AWAKE, Ordering::Release) == ASLEEP {
             park::wake_one(&self.0);
         }
     }
 
     /// About to sleep: whoever rings from here on is heard. What there is to look at is to be looked at after this.
     pub(crate) fn listen(&self) {
-        // AcqRel: as above.
-        self.0.swap(ASLEEP, Ordering::AcqRel);
+        // Acquire: pairs with the exchange of `ring`, if that came before.
+        self.0.swap(ASLEEP, Ordering::Acquire);
     }
 
     /// Sleeps until somebody rings after [`listen`](Self::listen), or until then. May wake for nothing.
@@ -100,8 +100,8 @@ impl Bell {
 
     /// There is no need to sleep after all.
     pub(crate) fn stay_awake(&self) {
-        // Relaxed: publishes nothing.
-        self.0.store(AWAKE, Ordering::Relaxed);
+        // Acquire: an exchange and no store, for who has rung meanwhile is not rung for again. Pairs with that ring.
+        self.0.swap(AWAKE, Ordering::Acquire);
     }
 }
 
@@ -290,9 +290,8 @@ impl Gate {
     /// Whether the berth could sit down now.
     fn may_sit(&self, berth: usize) -> bool {
         let round = self.round();
-        // Acquire: pairs with who left the seat.
-        let holder = self.holders[self.seat(berth)].load(Ordering::Acquire);
-        self.is_on(round, berth) && (holder == 0 || holder == named(berth))
+        let holder = self.holder(self.seat(berth));
+        self.is_on(round, berth) && holder.is_none_or(|holder| holder == berth)
     }
 
     /// Leaves the seat that the berth holds, if it does, to whoever is next there.

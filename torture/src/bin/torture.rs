@@ -1,10 +1,11 @@
-//! `torture [LOCK | pool]… --seconds N`: see the library. Exit code 1 if one is at fault, 2 if the command makes no sense.
+//! `torture [LOCK | pool | barrier]… --seconds N`: see the library. Exit code 1 if one is at fault, 2 if the command makes no sense.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use torture::barrier::BarrierFault;
 use torture::contest::Fault;
 use torture::locks::{Entry, LOCKS, named};
 use torture::phase::{Phase, Torture};
@@ -13,7 +14,7 @@ use torture::pool::PoolFault;
 /// Tortures locks with real threads, random stalls and too few processors.
 #[derive(Parser)]
 struct Arguments {
-    /// Which locks, or `pool`; all that are not broken on purpose if none is named
+    /// Which locks, `pool` or `barrier`; all that are not broken on purpose if none is named
     #[arg(value_name = "LOCK", value_parser = subject)]
     subjects: Vec<Subject>,
     /// Seconds for each lock
@@ -38,18 +39,24 @@ struct Arguments {
 enum Subject {
     Lock(&'static Entry),
     Pool,
+    Barrier,
 }
 
 /// What the thread pool is called.
 const POOL: &str = "pool";
+/// What all barriers together are called.
+const BARRIER: &str = "barrier";
 
 fn subject(name: &str) -> Result<Subject, String> {
     if name == POOL {
         return Ok(Subject::Pool);
     }
+    if name == BARRIER {
+        return Ok(Subject::Barrier);
+    }
     let names = || LOCKS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
     let lock = named(name).map(Subject::Lock);
-    lock.ok_or_else(|| format!("no such lock; there are: {}, and {POOL}", names()))
+    lock.ok_or_else(|| format!("no such lock; there are: {}, {POOL} and {BARRIER}", names()))
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -69,7 +76,7 @@ fn main() -> ExitCode {
     };
     let all = || {
         let locks = LOCKS.iter().filter(|entry| !entry.busted || arguments.list);
-        locks.map(Subject::Lock).chain([Subject::Pool]).collect()
+        locks.map(Subject::Lock).chain([Subject::Pool, Subject::Barrier]).collect()
     };
     let subjects = if arguments.subjects.is_empty() { all() } else { arguments.subjects };
     // A closed pipe ends the run quietly; what was asked for was the text.
@@ -82,9 +89,16 @@ fn run(subjects: &[Subject], torture: &Torture, list: bool) -> io::Result<usize>
     let mut out = io::stdout().lock();
     let mut faults = 0;
     for subject in subjects {
-        let Subject::Lock(entry) = subject else {
-            faults += pool(&mut out, torture, list)?;
-            continue;
+        let entry = match subject {
+            Subject::Lock(entry) => entry,
+            Subject::Pool => {
+                faults += pool(&mut out, torture, list)?;
+                continue;
+            }
+            Subject::Barrier => {
+                faults += barrier(&mut out, torture, list)?;
+                continue;
+            }
         };
         if list {
             writeln!(out, "{}", entry.name)?;
@@ -129,6 +143,28 @@ fn pool(out: &mut impl Write, torture: &Torture, list: bool) -> io::Result<usize
             let kind = match fault {
                 PoolFault::NoProgress(..) => "progress",
                 PoolFault::Books { .. } => "books",
+            };
+            writeln!(out, "FAULT: {kind}: {fault}")?;
+            return Ok(1);
+        }
+    }
+    Ok(0)
+}
+
+fn barrier(out: &mut impl Write, torture: &Torture, list: bool) -> io::Result<usize> {
+    if list {
+        writeln!(out, "{BARRIER}")?;
+        return Ok(0);
+    }
+    write!(out, "{BARRIER:22} {:14} ", "crowd")?;
+    out.flush()?;
+    match torture::barrier::torment(torture) {
+        Ok(figures) => writeln!(out, "{figures}")?,
+        Err(fault) => {
+            let kind = match fault {
+                BarrierFault::NoProgress(..) => "progress",
+                BarrierFault::Split { .. } => "split",
+                BarrierFault::Panicked(_) => "panic",
             };
             writeln!(out, "FAULT: {kind}: {fault}")?;
             return Ok(1);

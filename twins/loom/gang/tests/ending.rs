@@ -3,6 +3,7 @@
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
 //! | `ending_says_why` | a member that panics, one that waits for it | it learns that the other has gone, but not why |
+//! | `ending_says_why_to_who_asks` | a member that returns, one that only asks whether the barrier is broken | the same |
 //! | `ending_of_two_bounded` | a member that returns, one that waits for it, one who cancels | it hangs; it is told of a reason that is none |
 //! | `ending_is_slept_for` | the last member, who joins | a wake-up is lost; the results are not seen |
 //!
@@ -28,7 +29,7 @@ use error::Ended;
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::sync::Arc;
-use machine::wait::{Patient, WaitPolicy};
+use machine::wait::{Patient, WaitPolicy, retry_until};
 use machine::{Model, thread};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
@@ -70,6 +71,18 @@ fn ending_says_why() {
         let gang = gang();
         let other = in_thread(&gang, |gang| gang.ending.end(Ended::Panicked { member: 1 }));
         assert_eq!(meet(&gang, 0), Ended::Panicked { member: 1 });
+        other.join().expect("no panic");
+    });
+}
+
+#[test]
+fn ending_says_why_to_who_asks() {
+    explore("ending_says_why_to_who_asks", Model::new(), || {
+        let gang = gang();
+        let other = in_thread(&gang, |gang| gang.ending.leave(1));
+        let broken = || gang.ending.barrier.broken();
+        let _ = retry_until(broken, &mut <Patient>::start());
+        assert_eq!(gang.ending.why_broken(), Ended::Left { member: 1 });
         other.join().expect("no panic");
     });
 }

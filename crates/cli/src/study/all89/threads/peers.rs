@@ -199,8 +199,14 @@ fn system(chains: &Chains) -> Result<f64, String> {
 /// What a pool runs in figure 3.4.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The costs of figure 3.4 on pools, by their names: by runnable threads, the creator among them.
-pub(super) const LATENCIES: [(&str, fn(&Sweep) -> Result<Vec<(usize, f64)>, String>); 4] = [
+/// Costs in nanoseconds by runnable threads, the creator among them.
+type Costs = Vec<(usize, f64)>;
+
+/// Goes through the numbers of figure 3.4.
+type Latencies = fn(&Sweep) -> Result<Costs, String>;
+
+/// The costs of figure 3.4 on pools, by their names.
+pub(super) const LATENCIES: [(&str, Latencies); 4] = [
     ("ThreadPool", |sweep| {
         let pool = ThreadPool::new(sweep.processors - 1).map_err(|error| error.to_string())?;
         Ok(latencies(sweep, |job| pool.spawn(job)))
@@ -247,7 +253,7 @@ fn moment(word: &AtomicU64) -> Option<Ticks> {
 }
 
 /// As `null_threads::latency` goes through its numbers, over whatever `spawn` spawns on. The calling thread is the creator.
-fn latencies(sweep: &Sweep, spawn: impl Fn(Job)) -> Vec<(usize, f64)> {
+fn latencies(sweep: &Sweep, spawn: impl Fn(Job)) -> Costs {
     let &Sweep { processors, most, rounds, settle_ns, seed, .. } = sweep;
     let mut sums = vec![0; most];
     // Those that have started, and those that have not.
@@ -301,7 +307,7 @@ fn latencies(sweep: &Sweep, spawn: impl Fn(Job)) -> Vec<(usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stanchion_applications::null_threads::Costs;
+    use stanchion_applications::null_threads;
 
     #[test]
     fn chains_end() {
@@ -335,7 +341,7 @@ mod tests {
             rounds: 3,
             threshold: None,
             settle_ns: 20_000,
-            costs: Costs::default(),
+            costs: null_threads::Costs::default(),
             seed: 1,
         };
         for (name, latencies) in LATENCIES {

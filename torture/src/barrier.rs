@@ -1,0 +1,179 @@
+//! Torture for barriers: every one in turn, a crowd of members stalled at random, some with deadlines that pass, and one that leaves.
+//!
+//! In the end all members of a barrier must have crossed the same number of phases, whatever broke it, and each phase had one leader.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stanchion_gang::Waiter;
+use stanchion_gang::barrier::{
+    Barrier, BitMask, Blocking, Central, CoResident, Dissemination, Tree, TwoPhase,
+};
+
+use crate::phase::{CROWDING, Torture};
+use crate::random::Random;
+use crate::tormentor;
+
+/// What is wrong with a barrier.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BarrierFault {
+    /// Nobody crossed for so long.
+    #[error(
+        "no progress for {0:?} at {1}: its members wait for one that has come, or was not told that it is broken"
+    )]
+    NoProgress(Duration, &'static str),
+    /// Members do not agree.
+    #[error("{barrier} was crossed {crossed:?} times by its members, and {led} times led")]
+    Split {
+        /// Which one.
+        barrier: &'static str,
+        /// How many phases each member crossed.
+        crossed: Vec<u64>,
+        /// How often somebody led.
+        led: u64,
+    },
+    /// A member panicked.
+    #[error("a member of {0} panicked")]
+    Panicked(&'static str),
+}
+
+/// What happened to them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BarrierFigures {
+    /// Barriers made and broken.
+    pub rounds: u64,
+    /// Phases crossed.
+    pub phases: u64,
+    /// Stalls inflicted.
+    pub stalls: u64,
+}
+
+impl fmt::Display for BarrierFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} barriers, {} phases, {} stalls", self.rounds, self.phases, self.stalls)
+    }
+}
+
+/// What the one that watches knows of a round.
+#[derive(Default)]
+struct Books {
+    crossed: AtomicU64,
+    /// The members that run, by the kernel's numbers.
+    members: Mutex<Vec<i32>>,
+}
+
+/// How many phases each member crossed, and how often somebody led.
+type Outcome = Option<(Vec<u64>, u64)>;
+
+/// A round of one barrier: a seed, how many members, its books, how long it lasts if nothing breaks it before.
+type Round = fn(u64, usize, &Books, Duration) -> Outcome;
+
+const ROUNDS: [(&str, Round); 7] = [
+    ("Central", round::<Central>),
+    ("BitMask", round::<BitMask>),
+    ("Tree", round::<Tree>),
+    ("Dissemination", round::<Dissemination>),
+    ("Blocking", round::<Blocking>),
+    ("TwoPhase", round::<TwoPhase>),
+    ("CoResident", round::<CoResident>),
+];
+
+/// Tortures barriers for the whole of `torture.time`.
+///
+/// # Errors
+///
+/// The first fault. Its threads are left behind; the caller is expected to end the process soon.
+pub fn torment(torture: &Torture) -> Result<BarrierFigures, BarrierFault> {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let members = torture.threads.unwrap_or(CROWDING * processors).clamp(2, BitMask::MOST);
+    let begin = Instant::now();
+    let mut figures = BarrierFigures::default();
+    while figures.rounds < ROUNDS.len() as u64 || begin.elapsed() < torture.time {
+        let (name, run) = ROUNDS[figures.rounds as usize % ROUNDS.len()];
+        let books = Arc::new(Books::default());
+        let time = (torture.time / ROUNDS.len() as u32).min(Duration::from_millis(100));
+        let seed = torture.seed + figures.rounds;
+        // Not always the crowd: two members have ways of their own.
+        let members = 2 + seed as usize % (members - 1);
+        let mine = Arc::clone(&books);
+        let runner = thread::spawn(move || run(seed, members, &mine, time));
+        figures.stalls += watch(&books, &runner, torture, name)?;
+        let Ok(Some((crossed, led))) = runner.join() else {
+            return Err(BarrierFault::Panicked(name));
+        };
+        if led != crossed[0] || crossed.iter().any(|&each| each != crossed[0]) {
+            return Err(BarrierFault::Split { barrier: name, crossed, led });
+        }
+        figures.rounds += 1;
+        figures.phases += led;
+    }
+    Ok(figures)
+}
+
+/// Stalls members until the round has ended.
+fn watch(
+    books: &Books,
+    runner: &thread::JoinHandle<Outcome>,
+    torture: &Torture,
+    name: &'static str,
+) -> Result<u64, BarrierFault> {
+    let mut random = Random::new(torture.seed, u64::MAX);
+    let mut last = (0, Instant::now());
+    let mut stalls = 0;
+    while !runner.is_finished() {
+        let members = books.members.lock().unwrap_or_else(PoisonError::into_inner);
+        if !members.is_empty() {
+            let victim = members[random.below(members.len() as u64) as usize];
+            stalls += u64::from(tormentor::stall(victim));
+        }
+        drop(members);
+        thread::sleep(Duration::from_micros(500));
+        // Relaxed: whether it still moves.
+        let crossed = books.crossed.load(Relaxed);
+        if crossed != last.0 {
+            last = (crossed, Instant::now());
+        } else if last.1.elapsed() >= torture.stuck_after {
+            return Err(BarrierFault::NoProgress(torture.stuck_after, name));
+        }
+    }
+    Ok(stalls)
+}
+
+/// One barrier, until its first member leaves or a deadline passes. In every other round there are deadlines.
+fn round<B: Barrier>(seed: u64, members: usize, books: &Books, time: Duration) -> Outcome {
+    let barrier = B::with_members(members).expect("few enough for all");
+    let begin = Instant::now();
+    let led = AtomicU64::new(0);
+    let member = |mut waiter: Waiter<&B>| {
+        let me = tormentor::this_thread();
+        books.members.lock().unwrap_or_else(PoisonError::into_inner).push(me);
+        let index = waiter.index() as u64;
+        let leaves = index == seed % members as u64;
+        let mut random = Random::new(seed, index);
+        let mut crossed = 0;
+        while !leaves || begin.elapsed() < time {
+            let short = seed.is_multiple_of(2) && random.below(64) == 0;
+            let outcome = if short {
+                waiter.wait_timeout(Duration::from_micros(random.below(5_000)))
+            } else {
+                waiter.wait()
+            };
+            let Ok(crossing) = outcome else { break };
+            crossed += 1;
+            // Relaxed: counts, compared when all threads have been joined.
+            books.crossed.fetch_add(1, Relaxed);
+            led.fetch_add(u64::from(crossing.is_leader()), Relaxed);
+        }
+        books.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|&other| other != me);
+        crossed
+    };
+    let crossed: Option<Vec<u64>> = thread::scope(|scope| {
+        let waiters = Waiter::all(&barrier).into_iter();
+        let threads: Vec<_> = waiters.map(|waiter| scope.spawn(|| member(waiter))).collect();
+        threads.into_iter().map(|thread| thread.join().ok()).collect()
+    });
+    crossed.map(|crossed| (crossed, led.into_inner()))
+}
