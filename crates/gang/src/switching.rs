@@ -54,7 +54,7 @@ impl Switching {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Cooperative, Self::Signal, Self::Priority];
 
-    /// Whether this system allows it. Tries it, on the calling thread.
+    /// Whether this system allows it. Tries it, on the calling thread; the handler of the signal that is chosen for [`Signal`](Self::Signal) stays.
     ///
     /// # Errors
     ///

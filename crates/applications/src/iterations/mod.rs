@@ -31,7 +31,7 @@ mod yielding;
 pub use window::Window;
 pub use yielding::Yielding;
 
-use machine::atomic::{AtomicU64, Ordering};
+use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::sync::Arc;
 use machine::topology::CachePadded;
 
@@ -108,7 +108,7 @@ pub struct Team {
 impl Team {
     /// A program whose times are drawn from `seed`.
     pub fn new(grain: Grain, seed: u64, window: Arc<Window>) -> Self {
-        Self { grain, seed, window, last: CachePadded::new(AtomicU64::new(u64::MAX)) }
+        Self { grain, seed, window, last: CachePadded::new(AtomicU64::fresh(u64::MAX)) }
     }
 
     /// Member `index`: computes and meets the others until the window is over. Member 0 counts; the laps of the others say only how much they did.

@@ -8,7 +8,7 @@
 
 use core::time::Duration;
 
-use machine::atomic::{AtomicU64, AtomicUsize, Ordering};
+use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
 use machine::clock::{self, Ticks};
 use machine::topology::CachePadded;
 
@@ -33,8 +33,8 @@ impl Window {
             origin: clock::now(),
             settle: nanos(settle),
             length: nanos(length),
-            awaited: CachePadded::new(AtomicUsize::new(threads)),
-            opens: CachePadded::new(AtomicU64::new(u64::MAX)),
+            awaited: CachePadded::new(AtomicUsize::fresh(threads)),
+            opens: CachePadded::new(AtomicU64::fresh(u64::MAX)),
         }
     }
 
@@ -46,6 +46,7 @@ impl Window {
     pub(super) fn started(&self) {
         // Relaxed: only the number counts, and what `opens` says is about time, not about memory.
         if self.awaited.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // Relaxed: as above.
             self.opens.store(self.now() + self.settle, Ordering::Relaxed);
         }
     }

@@ -63,7 +63,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         pictures: vec![draw::over_grain("Load 1, VAR = 0", &points, &METHODS)],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage),
-        ..Outcome::new(verdict(&points, stage.is_the_papers()))
+        ..stage.judged(verdict(&points, stage.is_the_papers()))
     })
 }
 

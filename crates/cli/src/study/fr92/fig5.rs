@@ -94,7 +94,7 @@ fn five(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         pictures: vec![draw::over_grain("Load 3, VAR = GRAIN", &points, &WITH_TWO_PHASE)],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage),
-        ..Outcome::new(crossover(&points, stage.is_the_papers()))
+        ..stage.judged(crossover(&points, stage.is_the_papers()))
     })
 }
 
@@ -132,7 +132,7 @@ fn six(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         }],
         tables: vec![draw::table(&all)],
         notes: stage::notes(stage).into_iter().chain([WHY.to_owned()]).collect(),
-        ..Outcome::new(twice(&points, stage.is_the_papers()))
+        ..stage.judged(twice(&points, stage.is_the_papers()))
     })
 }
 

@@ -92,7 +92,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         )],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage).into_iter().chain([NOTE.to_owned()]).collect(),
-        ..Outcome::new(if stage.is_the_papers() {
+        ..stage.judged(if stage.is_the_papers() {
             verdict(alike, busy)
         } else {
             Verdict::NotJudged(format!(

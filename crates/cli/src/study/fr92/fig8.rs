@@ -55,7 +55,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         )],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage),
-        ..Outcome::new(if members < 2 { stage::alone() } else { verdict(growths) })
+        ..stage.judged(if members < 2 { stage::alone() } else { verdict(growths) })
     })
 }
 

@@ -98,7 +98,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
                 significant(scale)
             )])
             .collect(),
-        ..Outcome::new(if place.processors < 2 { stage::alone() } else { verdict(&at) })
+        ..stage.judged(if place.processors < 2 { stage::alone() } else { verdict(&at) })
     })
 }
 

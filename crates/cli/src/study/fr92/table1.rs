@@ -64,7 +64,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             "{} processors, medians; switching is cooperative. The gangs' threads are kept from one gang to the next; the system's are new each time.",
             place.processors
         )],
-        ..Outcome::new(verdict(costs))
+        ..stage.judged(verdict(costs))
     })
 }
 
