@@ -1,8 +1,8 @@
 //! When iterations count: from some time after the last thread has started, for so long.
 //!
-//! > To prevent situations in which the starting conditions cause the system to settle into a scheduling pattern that affects synchronization performance, a
-//! > set of skewing threads is generated at the outset. [...] Thus they terminate early in the measurement, and serve to cause the different processors to start
-//! > asynchronously.
+//! > To prevent situations in which the starting conditions cause the system to settle into a scheduling pattern that affects synchronization
+//! > performance, a set of skewing threads is generated at the outset. [...] Thus they terminate early in the measurement, and serve to cause the
+//! > different processors to start asynchronously.
 //!
 //! The skewing threads are the caller's; the window opens after them.
 

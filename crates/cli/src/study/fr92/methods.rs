@@ -95,7 +95,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// On each processor as many threads as there are programs, each of which computes for a part of a quantum: "to cause the different processors to start asynchronously".
+    /// On each processor as many threads as there are programs, each of which computes for a part of a quantum: "to cause the different processors
+    /// to start asynchronously".
     fn skew(&self, compute: &impl Compute) {
         // Together up to a round, all times alike: so every place in it is as likely.
         let longest = self.setting.quantum.as_nanos() as u64;

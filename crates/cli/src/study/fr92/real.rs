@@ -1,7 +1,7 @@
 //! The methods on this computer.
 //!
-//! A thread is a thread of the system, kept on its processor. Without gangs the system's own scheduler takes turns, with a quantum that is its own business.
-//! A unit of GRAIN is a hundredth of the Makbilan's: so much faster are switches here.
+//! A thread is a thread of the system, kept on its processor. Without gangs the system's own scheduler takes turns, with a quantum that is its own
+//! business. A unit of GRAIN is a hundredth of the Makbilan's: so much faster are switches here.
 //!
 //! Gangs of an ordinary process are on the processors together only if nobody else is: where other programs run too, nothing is judged.
 
