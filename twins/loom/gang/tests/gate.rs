@@ -125,7 +125,7 @@ fn gate_taken_over_bounded() {
 
 #[test]
 fn gate_published_bounded() {
-    explore("gate_published_bounded", Model::new().preemptions(2).choices(1), || {
+    explore("gate_published_bounded", Model::new().preemptions(1).choices(1), || {
         let room = Room::new(&[[Some(0), None]]);
         let member = {
             let room = room.clone();
