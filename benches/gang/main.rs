@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `switch` | what it costs a thread to be seen by `machine::presence`: two threads that give one processor to each other |
 //! | `slots` | a switch from one gang's slot to another's, in each mode |
+//! | `gangs` | gangs that take turns, against groups of threads that nobody coordinates; an executor that has nothing to do |
 //! | `pair` | crossings of a barrier by two threads, each on a processor of its own |
 //! | `grid` | crossings by 2, 4, 8 and 16 threads, with work between them, beside other threads that compute |
 //!
@@ -18,6 +19,7 @@
 //! | `regret` | `ns` by that of the best contestant in the same cell |
 
 mod barriers;
+mod gangs;
 mod measure;
 mod options;
 mod seen;
@@ -39,6 +41,9 @@ fn main() {
     }
     if options.wants_section("slots") {
         slots::run(&options);
+    }
+    if options.wants_section("gangs") {
+        gangs::run(&options);
     }
     for (section, cells) in [("pair", barriers::pair()), ("grid", barriers::grid())] {
         if options.wants_section(section) {

@@ -33,7 +33,7 @@ pub(crate) struct Cell {
 }
 
 /// A member's way to cross.
-pub(crate) trait Member: Send {
+pub(crate) trait Member {
     fn cross(&mut self);
 }
 
@@ -41,7 +41,7 @@ pub(crate) trait Member: Send {
 const TIMED: u64 = 8;
 
 /// Runs `members` for about `lasting`.
-pub(crate) fn run<M: Member>(members: Vec<M>, cell: Cell, lasting: Duration) -> Figures {
+pub(crate) fn run<M: Member + Send>(members: Vec<M>, cell: Cell, lasting: Duration) -> Figures {
     let processors = topology::processors();
     let work = Work::of(cell.grain);
     let begin = Barrier::new(members.len() + cell.hogs);
@@ -69,12 +69,7 @@ pub(crate) fn run<M: Member>(members: Vec<M>, cell: Cell, lasting: Duration) -> 
                     let _pinned = cell.pinned.then(|| topology::pin(processor));
                     begin.wait();
                     let before = thread_time();
-                    let figures = if index == 0 {
-                        lead(&mut member, work, last, lasting)
-                    } else {
-                        follow(&mut member, work, last);
-                        (0, 0.0, 0.0)
-                    };
+                    let figures = take_part(&mut member, index == 0, work, last, lasting);
                     cpu.fetch_add(thread_time() - before, Relaxed);
                     figures
                 })
@@ -87,6 +82,22 @@ pub(crate) fn run<M: Member>(members: Vec<M>, cell: Cell, lasting: Duration) -> 
         let crossings = crossings as f64;
         Figures { ns: nanos / crossings, cpu: cpu.load(Relaxed) as f64 / crossings, p99 }
     })
+}
+
+/// Takes part until member 0, which leads, has measured for so long; the crossings, their time, the 99th percentile of the waits: 0 for who does not
+/// lead.
+pub(crate) fn take_part(
+    member: &mut impl Member,
+    leads: bool,
+    work: Work,
+    last: &AtomicU64,
+    lasting: Duration,
+) -> (u64, f64, f64) {
+    if leads {
+        return lead(member, work, last, lasting);
+    }
+    follow(member, work, last);
+    (0, 0.0, 0.0)
 }
 
 fn follow(member: &mut impl Member, work: Work, last: &AtomicU64) {
@@ -163,10 +174,19 @@ impl Work {
 
 /// Nanoseconds of processor time that this thread has had.
 pub(crate) fn thread_time() -> u64 {
+    time_of(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Nanoseconds of processor time that this process has had.
+pub(crate) fn process_time() -> u64 {
+    time_of(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn time_of(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a clock that every thread has, and a place for its time.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    assert_eq!(failed, 0, "every thread has a clock");
+    // SAFETY: a clock that every thread and process has, and a place for its time.
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    assert_eq!(failed, 0, "there is such a clock");
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 pub(crate) const HELP: &str = "\
 cargo bench -p benches --bench gang -- [SECTION]... [options]
 
-sections   switch, slots, pair, grid; all of them if none is named
+sections   switch, slots, gangs, pair, grid; all of them if none is named
 options    --rounds N           rounds (5)
            --milliseconds N     how long a contestant runs in a cell of a round (60)
            --quick              one round of 15 milliseconds
@@ -13,7 +13,7 @@ options    --rounds N           rounds (5)
            --contestant TEXT    only contestants whose name contains TEXT; several are or'ed
 ";
 
-const SECTIONS: [&str; 4] = ["switch", "slots", "pair", "grid"];
+const SECTIONS: [&str; 5] = ["switch", "slots", "gangs", "pair", "grid"];
 
 pub(crate) struct Options {
     sections: Vec<String>,

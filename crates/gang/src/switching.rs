@@ -28,14 +28,14 @@ pub enum Switching {
     Cooperative,
     /// Members that have not left when the slot's turn ends are interrupted by a signal, and sleep in its handler until the turn comes again.
     ///
-    /// A member may be stopped anywhere, with any lock in its hands, the allocator's among them: who wants it, in whatever gang, waits for that member's
-    /// turn. System calls are begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. A member whose gang is
-    /// moved to other seats goes to their processors when it looks.
+    /// A member may be stopped anywhere, with any lock in its hands, the allocator's among them: who wants it, in whatever gang, waits for that
+    /// member's turn. System calls are begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. A member
+    /// whose gang is moved to other seats goes to their processors when it looks.
     Signal,
     /// As the paper did: the tasks of the slot that is on have a higher priority than all others. Here they are `SCHED_FIFO`.
     ///
-    /// They go before everything else on their processors, the rest of the system too, but for the twentieth of a second that Linux keeps for others in
-    /// each (`kernel.sched_rt_runtime_us`). Threads are pinned, whatever the builder says of that.
+    /// They go before everything else on their processors, the rest of the system too, but for the twentieth of a second that Linux keeps for others
+    /// in each (`kernel.sched_rt_runtime_us`). Threads are pinned, whatever the builder says of that.
     Priority,
 }
 
@@ -54,7 +54,7 @@ impl Switching {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Cooperative, Self::Signal, Self::Priority];
 
-    /// Whether this system allows it. Tries it, on the calling thread.
+    /// Whether this system allows it. Tries it, on the calling thread; the handler of the signal that is chosen for [`Signal`](Self::Signal) stays.
     ///
     /// # Errors
     ///

@@ -65,16 +65,17 @@ fn member(shared: &Arc<Shared>, desk: &Arc<Desk>, order: Order, pin: Option<Pin>
     let Order { gang, name, executor, index, berths } = order;
     let team = gang.team().clone();
     let post = Rc::new(Post::new(executor.clone(), index, berths, pin));
-    let reached = reach(shared, post.berth());
-    let pin = post.during(|post| {
-        // SAFETY: once, for this member.
-        unsafe { gang.run(index, post) };
-        // The closure, if nobody else has it: what it owns may panic when it is dropped.
-        quietly(|| drop(gang));
-        post.retire();
-    });
-    // Before the berth is another's.
-    drop(reached);
+    let pin = {
+        // Until the berth is about to be another's.
+        let _reached = reach(shared, post.berth());
+        post.during(|post| {
+            // SAFETY: once, for this member.
+            unsafe { gang.run(index, post) };
+            // The closure, if nobody else has it: what it owns may panic when it is dropped.
+            quietly(|| drop(gang));
+            post.retire();
+        })
+    };
     shared.gate.force().begin_member();
     if shared.complete(&team, name, desk) {
         team.ending.set_done();

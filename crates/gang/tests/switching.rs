@@ -1,4 +1,5 @@
-//! Slots switched by signals and by priorities: members that never look, that hold every kind of lock when they are stopped, that block in the kernel.
+//! Slots switched by signals and by priorities: members that never look, that hold every kind of lock when they are stopped, that block in the
+//! kernel.
 //!
 //! What is asserted is progress, in counts; no time.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]

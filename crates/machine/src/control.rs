@@ -1,8 +1,8 @@
 //! What one thread may do to another that allows it: interrupt it, and change its priority.
 //!
 //! A scheduler inside a program gets its threads off their processors by asking: they look at a word, and leave. One that does not look needs more. A
-//! thread that calls [`allow`] is found in a [`Place`], by which others make it run a function in between, wherever it is, or have the system
-//! prefer it to others. The place is memory of the scheduler's, in which one thread comes after another; so who looks there allocates and frees nothing.
+//! thread that calls [`allow`] is found in a [`Place`], by which others make it run a function in between, wherever it is, or have the system prefer
+//! it to others. The place is memory of the scheduler's, in which one thread comes after another; so who looks there allocates and frees nothing.
 //!
 //! | machine | [`interrupt`](Place::interrupt) | [`prefer`](Place::prefer) |
 //! | --- | --- | --- |
@@ -16,8 +16,8 @@
 //!
 //! # Life and death
 //!
-//! Numbers of threads are given out again by the system, even to other programs. So who acts on a thread holds on to it meanwhile: a thread that gives
-//! up its [`Allowed`] waits for the few µs that takes, and afterwards nothing is sent to that number.
+//! Numbers of threads are given out again by the system, even to other programs. So who acts on a thread holds on to it meanwhile: a thread that
+//! gives up its [`Allowed`] waits for the few µs that takes, and afterwards nothing is sent to that number.
 //!
 //! An interrupted system call is begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. The signal is one
 //! that nobody handles or ignores when it is chosen. Its handler stays for good, because a signal may be under way.
@@ -59,8 +59,8 @@ pub enum Preference {
 ///
 /// # Errors
 ///
-/// [`Refused::Unsupported`] where threads cannot be controlled, [`Refused::Already`] if the thread allows it to somebody, or is ending, or if there is
-/// another thread in the place.
+/// [`Refused::Unsupported`] where threads cannot be controlled, [`Refused::Already`] if the thread allows it to somebody, or is ending, or if there
+/// is another thread in the place.
 ///
 /// ```
 /// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};

@@ -12,8 +12,8 @@
 //! | by blocking, many iterations a quantum, others alike | the same | [`System::blocking`] | 11, 12 |
 //! | by blocking, others only compute | the same | [`System::blocking_among_busy`] | 13 |
 //!
-//! [`Iteration`] is what goes in (equations 1 to 4), [`makbilan`] what the paper's machine had (14, table 1), [`phase`] which way is better when (15 to 17),
-//! and [`simulate`] plays figure 1 itself under each scheduler, without any of the formulas.
+//! [`Iteration`] is what goes in (equations 1 to 4), [`makbilan`] what the paper's machine had (14, table 1), [`phase`] which way is better when (15
+//! to 17), and [`simulate`] plays figure 1 itself under each scheduler, without any of the formulas.
 //!
 //! All times are in one unit, whichever the caller likes; the paper's, and those of [`makbilan`], are milliseconds. The paper's equations with T are
 //! k times those with t, so there is one function for both: the time of an iteration.
@@ -21,13 +21,13 @@
 //! # What checking the paper showed
 //!
 //! 1. The [`overlap`] λⁿ/Λⁿ⁻¹ is exact, on a loop: a point of it lies in all n segments with chance (λ/Λ)ⁿ.
-//! 2. Equation 8 counts the iterations of the overlap only. Threads that are never on their processors all at once still finish an iteration a round, or
-//!    nearly two, and those come on top, so the paper's "maximum between the expression and 1" is nearer to their sum: where the overlap has room for two
-//!    iterations, four threads at load 4 are twice as fast as the equation says. [`simulate::uncoordinated`] shows it.
-//! 3. Equation 12 has no idle time: it wants another thread ready whenever one blocks. With load 1 it says less than the longest thread needs, t_p + t_w
-//!    (unless α makes up for it: a thread that yields to nobody comes back at once, and yields again).
-//! 4. Equations 15, 16 and 17 follow from 6, 12 and 13 without approximation. Figure 9 however has `(n-1)/n` = 1: "t_p + 2 t_w ≤ 300 µs" is 269 µs for ten
-//!    threads, and the divide of σ = 1 lies at 0.269 ms, not 0.3.
+//! 2. Equation 8 counts the iterations of the overlap only. Threads that are never on their processors all at once still finish an iteration a
+//!    round, or nearly two, and those come on top, so the paper's "maximum between the expression and 1" is nearer to their sum: where the overlap
+//!    has room for two iterations, four threads at load 4 are twice as fast as the equation says. [`simulate::uncoordinated`] shows it.
+//! 3. Equation 12 has no idle time: it wants another thread ready whenever one blocks. With load 1 it says less than the longest thread needs, t_p +
+//!    t_w (unless α makes up for it: a thread that yields to nobody comes back at once, and yields again).
+//! 4. Equations 15, 16 and 17 follow from 6, 12 and 13 without approximation. Figure 9 however has `(n-1)/n` = 1: "t_p + 2 t_w ≤ 300 µs" is 269 µs
+//!    for ten threads, and the divide of σ = 1 lies at 0.269 ms, not 0.3.
 
 pub mod makbilan;
 pub mod phase;

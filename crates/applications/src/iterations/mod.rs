@@ -7,12 +7,12 @@
 //!         sync
 //! ```
 //!
-//! > Each instance of the program, i.e. each execution, is characterized by three parameters: LOAD, the number of competing gangs; GRAIN, the number of
-//! > instructions in each iteration [...]; VAR, the difference between the minimal and maximal numbers of instructions in different activities in each
-//! > iteration. The actual numbers are selected at random from a uniform distribution between GRAIN and GRAIN+VAR.
+//! > Each instance of the program, i.e. each execution, is characterized by three parameters: LOAD, the number of competing gangs; GRAIN, the number
+//! > of instructions in each iteration [...]; VAR, the difference between the minimal and maximal numbers of instructions in different activities in
+//! > each iteration. The actual numbers are selected at random from a uniform distribution between GRAIN and GRAIN+VAR.
 //!
-//! Here is what a thread does, [`Team::member`]. How it computes and how it meets the others it is told: a closure each, so that the same program runs
-//! in gangs, on threads that wait busily, and on threads that block, on any machine.
+//! Here is what a thread does, [`Team::member`]. How it computes and how it meets the others it is told: a closure each, so that the same program
+//! runs in gangs, on threads that wait busily, and on threads that block, on any machine.
 //!
 //! Why not `k` iterations, as in the paper: of several programs one ends first, and the others then have less company than they should. So all
 //! run through a [`Window`] of time, in which each counts its iterations, and stop when it is over.
@@ -31,7 +31,7 @@ mod yielding;
 pub use window::Window;
 pub use yielding::Yielding;
 
-use machine::atomic::{AtomicU64, Ordering};
+use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::sync::Arc;
 use machine::topology::CachePadded;
 
@@ -69,8 +69,8 @@ fn up_to(drawn: u64, bound: u64) -> u64 {
 /// What was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lap {
-    /// Meetings within the window. Not the time between the first and the last of them: a gang has its turns in the window and no more, and from the first
-    /// meeting to the last there are fewer pauses than turns.
+    /// Meetings within the window. Not the time between the first and the last of them: a gang has its turns in the window and no more, and from the
+    /// first meeting to the last there are fewer pauses than turns.
     pub iterations: u64,
     /// All that this member has done, those outside the window among them.
     pub all: u64,
@@ -94,7 +94,6 @@ pub struct Lap {
 ///     vec![member(0).unwrap(), other.join().unwrap().unwrap()]
 /// });
 /// assert_eq!(laps[0].all, laps[1].all);
-/// # use stanchion_machine as machine;
 /// ```
 #[derive(Debug)]
 pub struct Team {
@@ -108,7 +107,7 @@ pub struct Team {
 impl Team {
     /// A program whose times are drawn from `seed`.
     pub fn new(grain: Grain, seed: u64, window: Arc<Window>) -> Self {
-        Self { grain, seed, window, last: CachePadded::new(AtomicU64::new(u64::MAX)) }
+        Self { grain, seed, window, last: CachePadded::new(AtomicU64::fresh(u64::MAX)) }
     }
 
     /// Member `index`: computes and meets the others until the window is over. Member 0 counts; the laps of the others say only how much they did.

@@ -1,14 +1,14 @@
 //! When iterations count: from some time after the last thread has started, for so long.
 //!
-//! > To prevent situations in which the starting conditions cause the system to settle into a scheduling pattern that affects synchronization performance, a
-//! > set of skewing threads is generated at the outset. [...] Thus they terminate early in the measurement, and serve to cause the different processors to start
-//! > asynchronously.
+//! > To prevent situations in which the starting conditions cause the system to settle into a scheduling pattern that affects synchronization
+//! > performance, a set of skewing threads is generated at the outset. [...] Thus they terminate early in the measurement, and serve to cause the
+//! > different processors to start asynchronously.
 //!
 //! The skewing threads are the caller's; the window opens after them.
 
 use core::time::Duration;
 
-use machine::atomic::{AtomicU64, AtomicUsize, Ordering};
+use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
 use machine::clock::{self, Ticks};
 use machine::topology::CachePadded;
 
@@ -33,8 +33,8 @@ impl Window {
             origin: clock::now(),
             settle: nanos(settle),
             length: nanos(length),
-            awaited: CachePadded::new(AtomicUsize::new(threads)),
-            opens: CachePadded::new(AtomicU64::new(u64::MAX)),
+            awaited: CachePadded::new(AtomicUsize::fresh(threads)),
+            opens: CachePadded::new(AtomicU64::fresh(u64::MAX)),
         }
     }
 
@@ -46,6 +46,7 @@ impl Window {
     pub(super) fn started(&self) {
         // Relaxed: only the number counts, and what `opens` says is about time, not about memory.
         if self.awaited.fetch_sub(1, Ordering::Relaxed) == 1 {
+            // Relaxed: as above.
             self.opens.store(self.now() + self.settle, Ordering::Relaxed);
         }
     }

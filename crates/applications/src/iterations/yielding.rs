@@ -1,7 +1,7 @@
 //! The paper's way to block: "threads just yield the processor but do not join any explicit blocked queue".
 //!
-//! > As a result, the blocking overhead is not constant. Rather, it depends on how many times the waiting thread yielded the processor. The program counts this
-//! > parameter, and its average value is used for α in the model predictions.
+//! > As a result, the blocking overhead is not constant. Rather, it depends on how many times the waiting thread yielded the processor. The program
+//! > counts this parameter, and its average value is used for α in the model predictions.
 
 use machine::thread;
 use machine::wait::WaitPolicy;

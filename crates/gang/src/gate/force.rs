@@ -6,17 +6,17 @@
 //! | signal | who holds a seat and is not on any more is interrupted, and goes through the gate in the handler | |
 //! | priority | the clock is rung, and changes preferences | who has sat down prefers itself, before it looks at the round once more |
 //!
-//! Why the clock alone changes preferences of others: a member that did could be preempted half-way by one of those that it has preferred, who then waits
-//! for one that it has not. The clock goes before all of them.
+//! Why the clock alone changes preferences of others: a member that did could be preempted half-way by one of those that it has preferred, who then
+//! waits for one that it has not. The clock goes before all of them.
 //!
 //! A member that the clock puts behind the others while it prefers itself stays preferred until the next turn only if it has seen the round that the
 //! clock has seen: then it is on. Otherwise it finds another round, and leaves.
 //!
 //! # Async-signal-safety
 //!
-//! [`Gate::interrupted`] runs in a handler, between any two instructions of a member. It calls nothing but [`pass`](Gate::pass), which reads and writes
-//! atomics, reads the clock, makes the system calls of [`park`](machine::park), and sends signals. Where the gate itself, or one who has the executor's
-//! lock, must not be interrupted, it says `control::defer`.
+//! [`Gate::interrupted`] runs in a handler, between any two instructions of a member. It calls nothing but [`pass`](Gate::pass), which reads and
+//! writes atomics, reads the clock, makes the system calls of [`park`](machine::park), and sends signals. Where the gate itself, or one who has the
+//! executor's lock, must not be interrupted, it says `control::defer`.
 
 use machine::atomic::Ordering;
 use machine::control::{self, Place, Preference};

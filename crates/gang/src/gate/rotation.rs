@@ -22,7 +22,8 @@
 //!
 //! # Orderings
 //!
-//! `active`: Relaxed, between the fences above. The exchange of the round, AcqRel: those who see it see the table.
+//! `active`: Relaxed, between the fences above. The exchange of the round, Release: those who see it see the table. What it
+//! replaces has been loaded with Acquire.
 
 use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 use machine::clock::Deadline;
@@ -125,11 +126,11 @@ impl Gate {
     }
 
     fn exchange(&self, from: Round, to: Round) -> Result<(), Round> {
-        // AcqRel: see the head of the file. Acquire on failure: who lost looks at the table of who won.
+        // Release: see the head of the file. Relaxed on failure: who lost looks again.
         self.round
-            .compare_exchange(from.bits(), to.bits(), Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(from.bits(), to.bits(), Ordering::Release, Ordering::Relaxed)
             .map(drop)
-            .map_err(Round::from_bits)
+            .map_err(|_| self.round())
     }
 
     /// Turns from `round` to `slot`, unless somebody was faster: then to what.

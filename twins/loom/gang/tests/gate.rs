@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `gate_handed_over_bounded` | a member that ends, one of the next slot | a wake-up is lost between leaving, turning and sleeping; a race on the seat |
 //! | `gate_taken_over_bounded` | a member that ends, one of the next slot that ends its turn | it has the seat, and not what was done there |
+//! | `gate_published_bounded` | a member that comes, who writes the table | it sees the round, and the table as it was before |
 //! | `gate_retire_and_resume_bounded` | two members of two slots, each blocked for a while | both find the other's slot on, or nobody's: one never comes back |
 //! | `gate_turned_bounded` | a member that ends its turn itself, one of the next slot | who looks leaves and is not woken again; the next is not woken |
 //! | `gate_turned_by_the_clock_bounded` | two members of two slots, the clock | the same, while either comes or goes |
@@ -102,6 +103,7 @@ fn gate_handed_over_bounded() {
         room.pass(0);
         room.gate.retire(0);
         next.join().expect("no panic");
+        // SAFETY: both have left the seat.
         room.seats[0].with(|seat| assert_eq!(unsafe { *seat }, 2));
     });
 }
@@ -118,6 +120,24 @@ fn gate_taken_over_bounded() {
         room.pass(1);
         room.gate.retire(1);
         first.join().expect("no panic");
+    });
+}
+
+#[test]
+fn gate_published_bounded() {
+    explore("gate_published_bounded", Model::new().preemptions(1).choices(1), || {
+        let room = Room::new(&[[Some(0), None]]);
+        let member = {
+            let room = room.clone();
+            thread::spawn(move || room.pass(0))
+        };
+        publish(&room.gate, &[[None, None]]);
+        let without = room.gate.round();
+        room.gate.move_to(0, 1);
+        publish(&room.gate, &[[None, Some(0)]]);
+        let passed = member.join().expect("no panic");
+        // The table may be newer than the round, and not older.
+        assert!(passed != without || room.gate.holder(1) == Some(0), "it sits where nobody does");
     });
 }
 
@@ -278,11 +298,11 @@ fn bell_rings() {
 
 /// Three exchanges: the third writes where the first was read.
 fn exchange(board: &Board, barrier: &Central, me: usize) {
-    let mut place = barrier.place(me);
+    barrier.place(me);
     for phase in 0..3_u64 {
         // SAFETY: its own place, before it arrives for this phase.
         unsafe { board.post(me, phase, phase * 10 + me as u64) };
-        let crossed = barrier.wait_at(&mut place, &mut <Patient>::start(), Deadline::NEVER);
+        let crossed = barrier.wait_at(&mut (), &mut <Patient>::start(), Deadline::NEVER);
         let _ = crossed.expect("whole");
         // SAFETY: after the crossing, and before the next arrival.
         assert_eq!(unsafe { board.read::<u64>(1 - me, phase) }, phase * 10 + 1 - me as u64);

@@ -50,7 +50,7 @@ fn on_machines(name: &str, scene: fn(GangExecutor)) {
 }
 
 fn executor(seed: u64) -> GangExecutor {
-    let packing = if seed % 2 == 0 { Packing::BestFit } else { Packing::FirstFit };
+    let packing = if seed.is_multiple_of(2) { Packing::BestFit } else { Packing::FirstFit };
     let alternates = match seed % 3 {
         0 => Alternates::None,
         1 => Alternates::Gangs,

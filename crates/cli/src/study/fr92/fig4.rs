@@ -1,8 +1,9 @@
 //! Figure 4, experiment 1: load 1, no variance.
 //!
-//! Rule of the verdict: *holds* if blocking is slower than gangs that wait busily at every grain ("blocking cannot achieve any gains when the load is 1"),
-//! what it adds lies within half and twice its mean at every grain ("an additional constant overhead"), and gangs take what equation 6 says within a tenth;
-//! else *differs*. On this computer, where other programs and the system run too, the last is within a fifth. *not judged* with one processor.
+//! Rule of the verdict: *holds* if blocking is slower than gangs that wait busily at every grain ("blocking cannot achieve any gains when the load
+//! is 1"), what it adds lies within half and twice its mean at every grain ("an additional constant overhead"), and gangs take what equation 6 says
+//! within a tenth; else *differs*. On this computer, where other programs and the system run too, the last is within a fifth. *not judged* with one
+//! processor.
 
 use stanchion_simulator::Machine;
 
@@ -63,7 +64,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         pictures: vec![draw::over_grain("Load 1, VAR = 0", &points, &METHODS)],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage),
-        ..Outcome::new(verdict(&points, stage.is_the_papers()))
+        ..stage.judged(verdict(&points, stage.is_the_papers()))
     })
 }
 

@@ -3,8 +3,8 @@
 //! *The crossover* is the t_p + t_w at which blocking takes as long as gangs, between the points on either side of it.
 //!
 //! Rule of figure 5: *holds* if the crossover lies within a third of 0.8 ms; else *differs*. On this computer, whose switches are not the Makbilan's,
-//! *holds* if there is a crossover: gangs ahead at the finest grain, blocking at the coarsest. Rule of figure 6: *holds* if gangs are twice as fast at 0.16
-//! ms, between the points on either side; on this computer at the finest grain. *not judged* with one processor.
+//! *holds* if there is a crossover: gangs ahead at the finest grain, blocking at the coarsest. Rule of figure 6: *holds* if gangs are twice as fast
+//! at 0.16 ms, between the points on either side; on this computer at the finest grain. *not judged* with one processor.
 
 use stanchion_simulator::Machine;
 
@@ -94,7 +94,7 @@ fn five(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         pictures: vec![draw::over_grain("Load 3, VAR = GRAIN", &points, &WITH_TWO_PHASE)],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage),
-        ..Outcome::new(crossover(&points, stage.is_the_papers()))
+        ..stage.judged(crossover(&points, stage.is_the_papers()))
     })
 }
 
@@ -132,7 +132,7 @@ fn six(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         }],
         tables: vec![draw::table(&all)],
         notes: stage::notes(stage).into_iter().chain([WHY.to_owned()]).collect(),
-        ..Outcome::new(twice(&points, stage.is_the_papers()))
+        ..stage.judged(twice(&points, stage.is_the_papers()))
     })
 }
 

@@ -1,8 +1,8 @@
 //! Figure 7, experiment 3: a gang that blocks, among others that do too or that only compute.
 //!
-//! Rule of the verdict: *holds* if, at every load above 1, the gang among others that compute takes what equation 13 says within a half ("hence the large
-//! variance in the measured results"), and at least twice as long as among its like; else *differs*. This computer's scheduler does not serve threads
-//! strictly in turn, so there it is *not judged*, and the figures are shown.
+//! Rule of the verdict: *holds* if, at every load above 1, the gang among others that compute takes what equation 13 says within a half ("hence the
+//! large variance in the measured results"), and at least twice as long as among its like; else *differs*. This computer's scheduler does not serve
+//! threads strictly in turn, so there it is *not judged*, and the figures are shown.
 
 use stanchion_simulator::Machine;
 
@@ -92,7 +92,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         )],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage).into_iter().chain([NOTE.to_owned()]).collect(),
-        ..Outcome::new(if stage.is_the_papers() {
+        ..stage.judged(if stage.is_the_papers() {
             verdict(alike, busy)
         } else {
             Verdict::NotJudged(format!(

@@ -2,8 +2,8 @@
 //!
 //! *The growth* of a method is the slope of its time over the load, both by their logarithms, by least squares: 1 is linear, 2 quadratic.
 //!
-//! Rule of the verdict: *holds* if the growth of gangs and of blocking is 0.8 to 1.2 and that of uncoordinated busy waiting 1.6 to 2.4; else *differs*. *not
-//! judged* with one processor.
+//! Rule of the verdict: *holds* if the growth of gangs and of blocking is 0.8 to 1.2 and that of uncoordinated busy waiting 1.6 to 2.4; else
+//! *differs*. *not judged* with one processor.
 
 use stanchion_simulator::Machine;
 
@@ -55,7 +55,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         )],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage),
-        ..Outcome::new(if members < 2 { stage::alone() } else { verdict(growths) })
+        ..stage.judged(if members < 2 { stage::alone() } else { verdict(growths) })
     })
 }
 

@@ -1,13 +1,13 @@
 //! Figure 9, the phase diagram: which of gangs that wait busily and blocking is twice as good, and which is better.
 //!
-//! The paper draws conditions 15 and 16 with α = 1.5. Here points are measured beside them, so with the α that they have: programs in which one thread,
-//! another in each iteration, computes longer than the others, since evenly drawn times never wait longer than they compute.
+//! The paper draws conditions 15 and 16 with α = 1.5. Here points are measured beside them, so with the α that they have: programs in which one
+//! thread, another in each iteration, computes longer than the others, since evenly drawn times never wait longer than they compute.
 //!
 //! The paper's lines are in units of the Makbilan's switch of 0.2 ms; on another machine they are taken with its own.
 //!
-//! Rule of the verdict: points within a fifth of a line of the paper decide nothing about it. *holds* if all others do as the paper says: gangs at least
-//! twice as good where t_p + 2 t_w ≤ 0.3 ms, blocking at least twice as good where t_w > t_p + 0.6 ms, gangs ahead where t_w < 0.3 ms, blocking where t_w
-//! is longer; else *differs*. *not judged* with one processor.
+//! Rule of the verdict: points within a fifth of a line of the paper decide nothing about it. *holds* if all others do as the paper says: gangs at
+//! least twice as good where t_p + 2 t_w ≤ 0.3 ms, blocking at least twice as good where t_w > t_p + 0.6 ms, gangs ahead where t_w < 0.3 ms,
+//! blocking where t_w is longer; else *differs*. *not judged* with one processor.
 
 use stanchion_model::gang::{makbilan, phase};
 use stanchion_simulator::Machine;
@@ -98,7 +98,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
                 significant(scale)
             )])
             .collect(),
-        ..Outcome::new(if place.processors < 2 { stage::alone() } else { verdict(&at) })
+        ..stage.judged(if place.processors < 2 { stage::alone() } else { verdict(&at) })
     })
 }
 

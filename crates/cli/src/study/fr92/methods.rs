@@ -7,7 +7,7 @@ use super::super::points::{Measured, Method, Others, Setting};
 use super::applications::iterations::{Grain, Lap, Team, Window, Yielding, compute_bound};
 use super::gang::barrier::{Barrier, BitMask};
 use super::gang::{Ended, GangExecutor, Member};
-use super::machine::atomic::{AtomicBool, Ordering};
+use super::machine::atomic::{AtomicBool, Fresh, Ordering};
 use super::machine::clock::Deadline;
 use super::machine::topology::CachePadded;
 use super::machine::wait::{Patient, Spin, WaitPolicy};
@@ -70,7 +70,8 @@ pub(super) fn measure(
     let teams: Vec<_> = (0..programs as u64)
         .map(|program| Arc::new(Team::new(grain, setting.seed ^ (program << 32), window.clone())))
         .collect();
-    let resumed = (0..setting.members).map(|_| CachePadded::new(AtomicBool::new(false))).collect();
+    let resumed =
+        (0..setting.members).map(|_| CachePadded::new(AtomicBool::fresh(false))).collect();
     let run = Run { setting, processors, window, teams, resumed: Arc::new(resumed) };
     run.skew(&compute);
     let shares = match setting.method {
@@ -94,7 +95,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// On each processor as many threads as there are programs, each of which computes for a part of a quantum: "to cause the different processors to start asynchronously".
+    /// On each processor as many threads as there are programs, each of which computes for a part of a quantum: "to cause the different processors
+    /// to start asynchronously".
     fn skew(&self, compute: &impl Compute) {
         // Together up to a round, all times alike: so every place in it is as likely.
         let longest = self.setting.quantum.as_nanos() as u64;

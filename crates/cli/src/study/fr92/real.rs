@@ -1,7 +1,9 @@
 //! The methods on this computer.
 //!
-//! A thread is a thread of the system, kept on its processor. Without gangs the system's own scheduler takes turns, with a quantum that is its own business.
-//! A unit of GRAIN is a hundredth of the Makbilan's: so much faster are switches here.
+//! A thread is a thread of the system, kept on its processor. Without gangs the system's own scheduler takes turns, with a quantum that is its own
+//! business. A unit of GRAIN is a hundredth of the Makbilan's: so much faster are switches here.
+//!
+//! Gangs of an ordinary process are on the processors together only if nobody else is: where other programs run too, nothing is judged.
 
 #[path = "methods.rs"]
 mod methods;
@@ -16,6 +18,7 @@ use std::time::{Duration, Instant};
 use stanchion_model::gang::makbilan;
 
 use super::super::context::{Context, Stop};
+use super::super::locks::contest::processor_time;
 use super::points::{Measured, Method, Others, Place, Setting};
 
 /// The gangs' quantum.
@@ -62,6 +65,8 @@ pub(super) struct Here {
     pace: Pace,
     processors: Vec<usize>,
     pub(super) place: Place,
+    /// Which part of the processors' time was this program's when it wanted all of it.
+    pub(super) share: f64,
 }
 
 impl Here {
@@ -79,7 +84,9 @@ impl Here {
             pair: 0.0,
             look: 0.0,
         };
-        let mut here = Self { pace: Pace::measured(), processors, place };
+        let pace = Pace::measured();
+        let share = share(pace, &processors);
+        let mut here = Self { pace, processors, place, share };
         let empty = Setting {
             method: Method::Busy,
             load: 1,
@@ -128,6 +135,24 @@ impl Here {
         };
         settings.iter().map(one).collect()
     }
+}
+
+/// Computes on all processors for a while: the part of their time that this takes.
+fn share(pace: Pace, processors: &[usize]) -> f64 {
+    let length = Duration::from_millis(60);
+    let (began, had) = (Instant::now(), processor_time());
+    std::thread::scope(|scope| {
+        for &processor in processors {
+            scope.spawn(move || {
+                let _kept = machine::topology::pin(processor);
+                while began.elapsed() < length {
+                    pace.compute(100_000);
+                }
+            });
+        }
+    });
+    let had = processor_time().saturating_sub(had).as_secs_f64();
+    (had / (began.elapsed().as_secs_f64() * processors.len() as f64)).min(1.0)
 }
 
 /// Milliseconds from one thread to another that takes turns with it on `processor`, by yielding.

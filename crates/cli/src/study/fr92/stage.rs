@@ -5,8 +5,13 @@ use std::time::Duration;
 use stanchion_simulator::Machine;
 
 use super::super::context::{Context, Stop};
+use super::super::outcome::{Outcome, Verdict};
 use super::points::{Case, Measured, Method, Others, Place, Point, Setting};
 use super::{real, simulated};
+use crate::units::percent;
+
+/// A computer of which this program has less is not quiet enough to judge who is on its processors together.
+const QUIET: f64 = 0.95;
 
 /// A machine that cases can be measured on.
 pub(super) enum Stage<'a> {
@@ -33,6 +38,19 @@ impl<'a> Stage<'a> {
     /// Whether the paper's own figures, in milliseconds, can be compared with those of this machine.
     pub(super) fn is_the_papers(&self) -> bool {
         matches!(self, Self::Simulated(machine, _) if machine.name == "makbilan")
+    }
+
+    /// The outcome with this verdict, unless other programs were on the processors too.
+    pub(super) fn judged(&self, verdict: Verdict) -> Outcome {
+        Outcome::new(match self {
+            Self::Real(here) if here.share < QUIET => Verdict::NotJudged(format!(
+                "other programs run here too: of the processors' time {} was left. It would be: {}, {}",
+                percent(here.share),
+                verdict.name(),
+                verdict.because(),
+            )),
+            _ => verdict,
+        })
     }
 
     /// How many patterns of an uncoordinated machine one figure is the mean of.
@@ -135,8 +153,8 @@ pub(super) fn notes(stage: &Stage<'_>) -> Vec<String> {
 }
 
 /// With one processor nobody waits for anybody.
-pub(super) fn alone() -> super::super::outcome::Verdict {
-    super::super::outcome::Verdict::NotJudged(
+pub(super) fn alone() -> Verdict {
+    Verdict::NotJudged(
         "with one processor a gang has one member, which waits for nobody".to_owned(),
     )
 }

@@ -1,8 +1,8 @@
 //! Table 1: what it costs to switch and to spawn, with gangs and without.
 //!
-//! Switching without gangs is a turn of two threads that yield to each other on one processor. Switching slots is the time from a member's last look in its
-//! turn to the first of the next slot's member on the same seat. Spawning is starting and joining as many threads as there are processors that do nothing:
-//! the system's, and a gang's, whose threads the executor keeps.
+//! Switching without gangs is a turn of two threads that yield to each other on one processor. Switching slots is the time from a member's last look
+//! in its turn to the first of the next slot's member on the same seat. Spawning is starting and joining as many threads as there are processors
+//! that do nothing: the system's, and a gang's, whose threads the executor keeps.
 //!
 //! Rule of the verdict: *holds* if both cost more with gangs, as in the paper; else *differs*.
 
@@ -64,7 +64,7 @@ fn run(context: &Context) -> Result<Outcome, Stop> {
             "{} processors, medians; switching is cooperative. The gangs' threads are kept from one gang to the next; the system's are new each time.",
             place.processors
         )],
-        ..Outcome::new(verdict(costs))
+        ..stage.judged(verdict(costs))
     })
 }
 

@@ -20,8 +20,8 @@
 //! # Orderings
 //!
 //! `life` is counted up with Acquire, which pairs with the Release of the thread that comes and has written its number; it is counted down with Release,
-//! so that what is done to the thread is done before it goes on (Acquire of its wait). `signalled` is exchanged on both sides, with AcqRel: who finds it
-//! set knows that the handler's exchange comes after his own, and so sees what he wrote before it.
+//! so that what is done to the thread is done before it goes on (Acquire of its wait). `signalled` is exchanged on both sides, with AcqRel: who finds
+//! it set knows that the handler's exchange comes after his own, and so sees what he wrote before it.
 
 use core::cell::RefCell;
 use core::fmt;

@@ -1,7 +1,7 @@
 //! Where a thread's handler runs: on memory of its own, from when the thread is first to be interrupted until it ends.
 //!
-//! Why not on the thread's stack: it may be a coroutine's just then, of a few KiB. Why not on the one that the standard library gives each thread: it is
-//! made for a handler that reports an overflow, and what the kernel saves there of wide registers leaves little of it.
+//! Why not on the thread's stack: it may be a coroutine's just then, of a few KiB. Why not on the one that the standard library gives each thread: it
+//! is made for a handler that reports an overflow, and what the kernel saves there of wide registers leaves little of it.
 
 use core::mem::MaybeUninit;
 use core::ptr;
