@@ -69,7 +69,7 @@ impl GangExecutorBuilder {
         }
     }
 
-    /// How many seats, each of which stands for a processor; 0, the default, for as many as the process may use.
+    /// How many seats, each of which stands for a processor; 0, the default, for as many as the process may use. At most [`MOST_SEATS`].
     pub fn seats(mut self, seats: usize) -> Self {
         self.seats = seats;
         self
@@ -137,7 +137,8 @@ impl GangExecutorBuilder {
     ///
     /// [`BuildError`], with what would mend it. Then no thread is left.
     pub fn build(self) -> Result<GangExecutor, BuildError> {
-        let seats = if self.seats == 0 { topology::parallelism() } else { self.seats };
+        let all = || topology::parallelism().min(MOST_SEATS);
+        let seats = if self.seats == 0 { all() } else { self.seats };
         if seats > MOST_SEATS {
             return Err(BuildError::Seats { asked: seats });
         }
