@@ -114,7 +114,6 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
 
 /// All have come, and the one that holds this goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "tells whether this member leads"]
 pub struct Crossing {
     leads: bool,
 }
