@@ -31,7 +31,7 @@ impl<R> GangHandle<R> {
     /// [`GangError`], if a member has panicked or returned an error.
     pub fn join(self) -> Result<Vec<R>, GangError> {
         self.team().wait();
-        // SAFETY: it is done, and this is the only handle.
+        // SAFETY: it is done.
         let outcomes = unsafe { self.gang.take() };
         verdict(self.team(), outcomes)
     }
@@ -91,7 +91,7 @@ impl<'scope, R> ScopedGangHandle<'scope, R> {
     /// [`GangError`], if a member has panicked or returned an error.
     pub fn join(self) -> Result<Vec<R>, GangError> {
         self.gang.team().wait();
-        // SAFETY: it is done, this is the only handle, and the scope does not take before it ends.
+        // SAFETY: it is done.
         let outcomes = unsafe { self.gang.take() };
         verdict(self.gang.team(), outcomes)
     }

@@ -18,7 +18,7 @@ use crate::error::{Ended, SpawnError};
 use crate::executor::GangExecutor;
 use crate::handle::ScopedGangHandle;
 use crate::member::Member;
-use crate::team::Run;
+use crate::team::{Run, discard};
 
 /// Where gangs can be spawned that borrow: see [`GangExecutor::scope`].
 ///
@@ -60,13 +60,11 @@ impl<'scope, 'env> GangScope<'scope, 'env> {
         // SAFETY: only the lifetime changes. The executor drops it before the gang is done, and the scope, which drops it too, waits for that
         // (Invariants 1 and 2).
         let run: Arc<dyn Run> = unsafe { core::mem::transmute(run) };
-        {
-            let mut gangs = self.gangs.lock();
-            // Those that are over and leave nothing to say.
-            gangs.retain(|gang| !gang.team().is_done() || gang.team().has_panicked());
-            gangs.push(run.clone());
-        }
+        drop(self.take_over());
+        self.gangs.lock().push(run.clone());
         if let Err(refused) = self.executor.launch(run) {
+            // The scope may be waiting for it already, if a gang spawns it.
+            gang.team().ending.set_done();
             self.gangs.lock().retain(|known| !core::ptr::eq(&**known.team(), &**gang.team()));
             return Err(refused);
         }
@@ -79,20 +77,52 @@ impl<'scope, 'env> GangScope<'scope, 'env> {
         self.executor
     }
 
-    /// Waits for all, and hands out the first panic that nobody has seen.
+    /// The gangs that are over and leave nothing to say, to be dropped without the lock (Invariant 3).
+    fn take_over(&self) -> Vec<Arc<dyn Run>> {
+        let mut gangs = self.gangs.lock();
+        let is_over = |gang: &Arc<dyn Run>| gang.team().is_done() && !gang.team().hides_panic();
+        let (over, others) = gangs.drain(..).partition(is_over);
+        *gangs = others;
+        over
+    }
+
+    /// Waits for all, drops what they leave, and hands out the first panic that nobody has seen.
     fn end(&self) -> Option<Box<dyn Any + Send>> {
+        let mut first = None;
+        let mut note = |result: Result<Option<Box<dyn Any + Send>>, Box<dyn Any + Send>>| {
+            let (Ok(Some(payload)) | Err(payload)) = result else { return };
+            if first.is_none() {
+                first = Some(payload);
+            } else {
+                discard(payload);
+            }
+        };
+        loop {
+            let over = self.wait();
+            if over.is_empty() {
+                return first;
+            }
+            for gang in over {
+                if gang.team().hides_panic() {
+                    // SAFETY: it is done.
+                    note(panic::catch_unwind(AssertUnwindSafe(|| unsafe { gang.take_panic() })));
+                }
+                note(panic::catch_unwind(AssertUnwindSafe(|| drop(gang))).map(|()| None));
+            }
+        }
+    }
+
+    /// Waits for all, also for those that gangs spawn meanwhile.
+    fn wait(&self) -> Vec<Arc<dyn Run>> {
         let mut over = Vec::new();
         loop {
-            // A gang may have spawned others meanwhile.
             let gangs = core::mem::take(&mut *self.gangs.lock());
             if gangs.is_empty() {
-                break;
+                return over;
             }
             gangs.iter().for_each(|gang| gang.team().wait());
             over.extend(gangs);
         }
-        // SAFETY: they are done. Nobody has a handle who could use it: the body has ended, and so have the members of all gangs.
-        over.iter().fold(None, |panicked, gang| panicked.or(unsafe { gang.take_panic() }))
     }
 }
 
@@ -106,7 +136,11 @@ pub(crate) fn run<'env, T>(
     let panicked = scope.end();
     match (result, panicked) {
         (Ok(result), None) => result,
-        (Err(payload), _) | (Ok(_), Some(payload)) => panic::resume_unwind(payload),
+        (Err(payload), seen) => {
+            seen.into_iter().for_each(discard);
+            panic::resume_unwind(payload)
+        }
+        (Ok(_), Some(payload)) => panic::resume_unwind(payload),
     }
 }
 

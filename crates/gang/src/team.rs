@@ -26,6 +26,8 @@ pub(crate) struct Team {
     /// Members that have not ended. Changed under the executor's lock.
     pub(crate) remaining: AtomicU32,
     panicked: AtomicU32,
+    /// Somebody has the outcomes.
+    taken: AtomicU32,
 }
 
 impl Team {
@@ -37,6 +39,7 @@ impl Team {
             members,
             remaining: AtomicU32::fresh(members as u32),
             panicked: AtomicU32::fresh(0),
+            taken: AtomicU32::fresh(0),
         }
     }
 
@@ -49,10 +52,16 @@ impl Team {
         self.ending.is_done()
     }
 
-    /// Whether a member has panicked. Known for good when the gang is done.
-    pub(crate) fn has_panicked(&self) -> bool {
-        // Relaxed: `is_done` orders it.
-        self.panicked.load(Ordering::Relaxed) != 0
+    /// Whether a member has panicked, and nobody has its payload. Known when the gang is done.
+    pub(crate) fn hides_panic(&self) -> bool {
+        // Relaxed: `is_done` orders the first; who takes the payload meanwhile leaves none.
+        self.panicked.load(Ordering::Relaxed) != 0 && self.taken.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether nobody has asked this before: who it is true for has the outcomes.
+    fn is_first(&self) -> bool {
+        // Relaxed: one exchange finds 0, whatever the order; `is_done` orders what it then takes.
+        self.taken.swap(1, Ordering::Relaxed) == 0
     }
 
     /// Sleeps until all members have ended. A member of a gang gives its seat away meanwhile.
@@ -89,7 +98,7 @@ pub(crate) trait Run: Send + Sync {
     ///
     /// # Safety
     ///
-    /// After the gang is done, by one thread at a time.
+    /// After the gang is done.
     unsafe fn take_panic(&self) -> Option<Box<dyn Any + Send>>;
 }
 
@@ -99,7 +108,7 @@ pub(crate) trait Results<R>: Run {
     ///
     /// # Safety
     ///
-    /// After the gang is done, by one thread at a time.
+    /// After the gang is done.
     unsafe fn take(&self) -> Vec<Option<Outcome<R>>>;
 }
 
@@ -175,7 +184,10 @@ where
     R: Send,
 {
     unsafe fn take(&self) -> Vec<Option<Outcome<R>>> {
-        // SAFETY: the members have ended, and one thread takes at a time, as the caller promises.
+        if !self.team.is_first() {
+            return Vec::new();
+        }
+        // SAFETY: the members have ended, as the caller promises, and nobody else takes.
         let taken = self.outcomes.iter().map(|slot| slot.0.with_mut(|it| unsafe { (*it).take() }));
         taken.collect()
     }
@@ -204,5 +216,19 @@ pub(crate) fn verdict<R>(
             Ended::Cancelled => GangError::Cancelled,
             Ended::Left { member } | Ended::Panicked { member } => GangError::Left { member },
         }),
+    }
+}
+
+/// Runs `body`, and forgets it if that panics: for what a user's destructors do in a thread that has to go on.
+pub(crate) fn quietly(body: impl FnOnce()) {
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(body)) {
+        discard(payload);
+    }
+}
+
+/// Drops what a panic carried; leaks what that leaves, if it panics itself.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(next) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        core::mem::forget(next);
     }
 }

@@ -4,7 +4,6 @@
 //! that of the system.
 
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use crate::desk::{Desk, Mail, Order};
 use crate::executor::Shared;
 use crate::gate::Force;
 use crate::post::{Pin, Post};
+use crate::team::quietly;
 
 /// The threads that somebody may have to wait for.
 #[derive(Default)]
@@ -72,7 +72,7 @@ fn member(shared: &Arc<Shared>, desk: &Arc<Desk>, order: Order, pin: Option<Pin>
             // SAFETY: once, for this member.
             unsafe { gang.run(index, post) };
             // The closure, if nobody else has it: what it owns may panic when it is dropped.
-            let _ = panic::catch_unwind(AssertUnwindSafe(|| drop(gang)));
+            quietly(|| drop(gang));
             post.retire();
         })
     };

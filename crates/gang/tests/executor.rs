@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use stanchion_gang::{Ended, GangError, GangExecutor, Member, SpawnError};
+use stanchion_gang::{Ended, GangError, GangExecutor, GangScope, Member, SpawnError};
 
 static_assertions::assert_impl_all!(GangExecutor: Send, Sync, Clone);
 static_assertions::assert_impl_all!(stanchion_gang::GangHandle<u8>: Send);
@@ -310,4 +310,159 @@ fn shut_down_it_refuses_gangs() {
     let other = executor.clone();
     executor.shutdown();
     assert!(matches!(other.spawn(1, |_| Ok(())), Err(SpawnError::Closed)));
+}
+
+/// Waits for a flag.
+fn until(flag: &AtomicBool) {
+    while !flag.load(Ordering::Acquire) {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// Where a gang is moved that never looks, it sits on another's seat until the clock takes that away: the turn is open, so nothing else would.
+#[test]
+fn one_that_is_moved_and_never_looks_keeps_nobody_from_its_seat() {
+    static RETURN: AtomicBool = AtomicBool::new(false);
+    static END: AtomicBool = AtomicBool::new(false);
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let hour = Duration::from_secs(3600);
+    let executor = GangExecutor::builder().seats(2).quantum(hour).build().expect("a clock");
+    let blocked = |flag: &'static AtomicBool| {
+        let gang = executor.spawn(1, move |member| Ok(member.blocking(|| until(flag))));
+        gang.expect("a slot")
+    };
+    let returns = blocked(&RETURN);
+    let ends = blocked(&END);
+    let deaf = executor.spawn(1, |_| {
+        BEGUN.store(true, Ordering::Release);
+        Ok(until(&STOP))
+    });
+    until(&BEGUN);
+    END.store(true, Ordering::Release);
+    ends.join().expect("no panic");
+    assert_eq!(executor.metrics().gangs_moved, 1);
+    RETURN.store(true, Ordering::Release);
+    returns.join().expect("it gets its seat");
+    STOP.store(true, Ordering::Release);
+    deaf.expect("a slot").join().expect("no panic");
+    executor.shutdown();
+}
+
+/// Spawns a gang in the scope when it is dropped.
+struct Spawns<'scope, 'env> {
+    scope: &'scope GangScope<'scope, 'env>,
+    ended: &'env AtomicUsize,
+}
+
+impl Drop for Spawns<'_, '_> {
+    fn drop(&mut self) {
+        let ended = self.ended;
+        let gang = self.scope.spawn(1, move |member| {
+            member.blocking(|| std::thread::sleep(Duration::from_millis(5)));
+            ended.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        drop(gang);
+    }
+}
+
+#[test]
+fn a_scope_waits_for_what_is_spawned_when_a_closure_is_dropped() {
+    let executor = executor(2);
+    let ended = AtomicUsize::new(0);
+    executor.scope(|scope| {
+        let spawns = Spawns { scope, ended: &ended };
+        drop(scope.spawn(1, move |_| {
+            let _ = &spawns;
+            Ok(())
+        }));
+    });
+    assert_eq!(ended.load(Ordering::Relaxed), 1);
+    executor.shutdown();
+}
+
+/// The same by the next gang that is spawned, which drops what those before it have left.
+#[test]
+fn a_closure_that_spawns_when_it_is_dropped_meets_no_lock() {
+    let executor = executor(2);
+    let ended = AtomicUsize::new(0);
+    executor.scope(|scope| {
+        let spawns = Spawns { scope, ended: &ended };
+        let gang = scope
+            .spawn(1, move |_| {
+                let _ = &spawns;
+                Ok(())
+            })
+            .expect("a slot");
+        while !gang.is_finished() {
+            std::thread::yield_now();
+        }
+        drop(gang);
+        drop(scope.spawn(1, |_| Ok(())));
+        while ended.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+    });
+    assert_eq!(ended.load(Ordering::Relaxed), 1);
+    executor.shutdown();
+}
+
+/// A panic that carries what panics when it is dropped.
+struct Malicious;
+
+impl Drop for Malicious {
+    fn drop(&mut self) {
+        panic!("again")
+    }
+}
+
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        std::panic::panic_any(Malicious)
+    }
+}
+
+#[test]
+fn a_closure_that_panics_when_it_is_dropped_stops_no_thread() {
+    let executor = executor(1);
+    let begin = std::sync::Arc::new(AtomicBool::new(false));
+    let (bomb, begins) = (PanicsWhenDropped, begin.clone());
+    let gang = executor.spawn(1, move |_| {
+        until(&begins);
+        let _ = &bomb;
+        Ok(())
+    });
+    drop(gang);
+    begin.store(true, Ordering::Release);
+    // It waits for the thread that drops it.
+    executor.shutdown();
+}
+
+/// A gang that cannot be spawned is waited for by nobody, though the scope has been told of it.
+#[test]
+fn a_scope_waits_for_no_gang_that_was_refused() {
+    let executor = GangExecutor::builder().seats(1).slots(1).build().expect("a clock");
+    for _ in 0..50 {
+        let (begun, leaves) = (AtomicBool::new(false), AtomicBool::new(false));
+        executor.scope(|scope| {
+            let flags = (&begun, &leaves);
+            let spawner = scope.spawn(1, move |_| {
+                flags.0.store(true, Ordering::Release);
+                // Some more, to meet the scope's end.
+                let mut more = 20;
+                while more > 0 {
+                    assert!(scope.spawn(1, |_| Ok(())).is_err(), "there is one slot");
+                    more -= usize::from(flags.1.load(Ordering::Relaxed));
+                }
+                Ok(())
+            });
+            drop(spawner);
+            until(&begun);
+            leaves.store(true, Ordering::Relaxed);
+        });
+    }
+    executor.shutdown();
 }

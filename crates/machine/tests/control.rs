@@ -249,6 +249,30 @@ fn a_preferred_thread_starts_ordinary_ones_and_is_one_again_when_told() {
     assert_eq!(policy(), libc::SCHED_OTHER);
 }
 
+/// Who has no privilege cannot clear that flag, so a trial that set it could not be undone.
+#[test]
+fn a_trial_leaves_the_flag_of_the_policy_as_it_was() {
+    fn all_of_it() -> libc::c_long {
+        // SAFETY: only asks.
+        unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) }
+    }
+    thread::spawn(|| {
+        for before in [all_of_it(), libc::c_long::from(libc::SCHED_RESET_ON_FORK)] {
+            // SAFETY: a number, a number and a structure that outlives the call.
+            unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, before, &raw const NORMAL) };
+            assert_eq!(all_of_it(), before);
+            // Refused or not.
+            let _ = can_prefer(1);
+            assert_eq!(all_of_it(), before);
+        }
+    })
+    .join()
+    .unwrap();
+}
+
+/// What the kernel wants beside a policy without levels.
+static NORMAL: libc::c_int = 0;
+
 /// In a process of its own, which ignores all signals that would do.
 #[test]
 fn where_no_signal_is_free_it_is_refused_by_name() {

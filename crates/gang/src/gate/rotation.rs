@@ -2,7 +2,7 @@
 //!
 //! | who | when |
 //! | --- | --- |
-//! | the clock | the quantum is over |
+//! | the clock | the quantum is over; of an open turn, a quantum after a member was found to be kept from its seat |
 //! | a member that looks at the round | it sees that the quantum is over, before the clock does |
 //! | a member that takes part no longer | it finds that nobody of the slot does: blocked, ended, or waiting for another gang |
 //! | a member that takes part again | it finds a slot on of which nobody does |
@@ -241,9 +241,22 @@ impl Gate {
         }
         self.call(round.slot());
         self.turn_if_idle();
-        if slots > 1 {
+        if slots > 1 || self.is_blocked(self.round()) {
             self.clock.ring();
         }
+    }
+
+    /// Who holds a seat on which it is not on.
+    fn intruder(&self, round: Round, seat: usize) -> Option<usize> {
+        self.holder(seat).filter(|&holder| !self.is_on(round, holder) || self.seat(holder) != seat)
+    }
+
+    /// Whether somebody has another's seat. In an open turn that is so if gangs were moved: one that has lost its seat to another of its own slot is
+    /// taken off by no other slot's turn. The seats are as who published that has seen them in `call`, or newer: he has rung for the clock.
+    fn is_blocked(&self, round: Round) -> bool {
+        (0..self.seats()).any(|seat| {
+            self.intruder(round, seat).is_some() && self.sitting(round.slot(), seat).is_some()
+        })
     }
 
     /// What the clock has to do now, and when it is to come again. `checked` is the clock's own: the turn for which it has looked for those who
@@ -252,9 +265,12 @@ impl Gate {
         loop {
             let round = self.round();
             if round.is_open() {
-                let end = self.end_of(round.slot());
+                let mut end = self.end_of(round.slot());
                 if end == 0 {
-                    return Deadline::NEVER;
+                    if !self.is_blocked(round) {
+                        return Deadline::NEVER;
+                    }
+                    end = Round::after(self.time(), self.quantum);
                 }
                 let _ = self.exchange(round, round.ending(end));
                 continue;
@@ -280,10 +296,7 @@ impl Gate {
     /// Puts those out of their seats who have not left them.
     pub(crate) fn put_out(&self, round: Round) {
         for seat in 0..self.seats() {
-            let Some(holder) = self.holder(seat) else { continue };
-            if self.is_on(round, holder) && self.seat(holder) == seat {
-                continue;
-            }
+            let Some(holder) = self.intruder(round, seat) else { continue };
             // Relaxed: its own thread reads it, and who prints it.
             let began = self.time();
             let _ = self.berths[holder].overstays.compare_exchange(

@@ -1,6 +1,8 @@
 //! Preference by `SCHED_FIFO`.
 //!
-//! Always with `SCHED_RESET_ON_FORK`: what a preferred thread starts is ordinary. System calls, not the C library's functions: musl's refuse.
+//! With `SCHED_RESET_ON_FORK`: what a preferred thread starts is ordinary. But a trial leaves that flag as it is: who has no privilege can set it and
+//! never clear it, and a policy that is set without it is then refused, also the one that the thread had. System calls, not the C library's functions:
+//! musl's refuse.
 
 use super::super::signal::errno;
 use crate::control::{Preference, Refused};
@@ -9,9 +11,13 @@ use crate::control::{Preference, Refused};
 pub(super) fn set(tid: i32, preference: Preference) -> Result<(), i32> {
     let (policy, level) = match preference {
         Preference::Ordinary => (libc::SCHED_OTHER, 0),
-        Preference::Before(level) => (libc::SCHED_FIFO, i32::from(level)),
+        Preference::Before(level) => (libc::SCHED_FIFO, level),
     };
-    let policy = policy | libc::SCHED_RESET_ON_FORK;
+    set_policy(tid, policy | libc::SCHED_RESET_ON_FORK, level)
+}
+
+fn set_policy(tid: i32, policy: i32, level: u8) -> Result<(), i32> {
+    let level = i32::from(level);
     // SAFETY: a number, a number and a structure that outlives the call; an `int` is all of it in the kernel.
     let result =
         unsafe { libc::syscall(libc::SYS_sched_setscheduler, tid, policy, &raw const level) };
@@ -22,26 +28,24 @@ pub(crate) fn prefer(preference: Preference) -> bool {
     set(0, preference).is_ok()
 }
 
-/// Of the calling thread.
+/// Of the calling thread, with the flag.
 fn policy() -> i32 {
     // SAFETY: only asks.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
-    i32::try_from(policy).unwrap_or(-1) & !libc::SCHED_RESET_ON_FORK
+    i32::try_from(policy).unwrap_or(-1)
 }
 
 pub(crate) fn can_prefer(level: u8) -> Result<(), Refused> {
     let before = policy();
-    if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&before) {
+    let flag = before & libc::SCHED_RESET_ON_FORK;
+    if ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&(before ^ flag)) {
         // Somebody has given this thread a policy of its own, which a trial might not be able to give back.
         return by_limit(level);
     }
-    match set(0, Preference::Before(level)) {
-        Ok(()) => {
-            let zero = 0_i32;
-            // SAFETY: as in `set`. From this policy to that one is always allowed.
-            unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, before, &raw const zero) };
-            Ok(())
-        }
+    match set_policy(0, libc::SCHED_FIFO | flag, level) {
+        // From this policy to that one, with the flag as it is, is always allowed.
+        Ok(()) => set_policy(0, before, 0)
+            .map_err(|errno| Refused::Other { call: "sched_setscheduler", errno }),
         Err(libc::EPERM) => Err(Refused::NoPermission { level, limit: limit() }),
         Err(errno) => Err(Refused::Other { call: "sched_setscheduler", errno }),
     }
