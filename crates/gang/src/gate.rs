@@ -100,8 +100,9 @@ impl Bell {
 
     /// There is no need to sleep after all.
     pub(crate) fn stay_awake(&self) {
-        // Acquire: an exchange and no store, for who has rung meanwhile is not rung for again. Pairs with that ring.
-        self.0.swap(AWAKE, Ordering::Acquire);
+        // An exchange and no store: who has rung meanwhile does not ring again, and so the next `listen` still acquires what that ring released.
+        // Relaxed: until then nothing is missed for good.
+        self.0.swap(AWAKE, Ordering::Relaxed);
     }
 }
 
@@ -277,9 +278,9 @@ impl Gate {
     /// Takes the seat, or has it already.
     fn sit(&self, berth: usize, seat: usize) -> bool {
         let me = named(berth);
-        // Acquire: pairs with the Release of who left it, so that what happens on a seat happens one after the other.
+        // Relaxed: the fence in `pass` acquires what who left it has released, so that what happens on a seat happens one after the other.
         let taken =
-            self.holders[seat].compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed);
+            self.holders[seat].compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
         let sits = taken.is_ok() || taken == Err(me);
         if sits {
             self.berths[berth].held.store(seat as u32, Ordering::Relaxed);
@@ -297,7 +298,7 @@ impl Gate {
     /// Leaves the seat that the berth holds, if it does, to whoever is next there.
     fn leave(&self, berth: usize) {
         let seat = self.held(berth);
-        // Release: pairs with the Acquire of who sits down next. Relaxed on failure: the clock has put it out, and nothing is to be done.
+        // Release: pairs with the fence of who sits down next. Relaxed on failure: the clock has put it out, and nothing is to be done.
         let left = self.holders[seat].compare_exchange(
             named(berth),
             0,
