@@ -39,6 +39,8 @@ pub enum Switching {
     ///
     /// So members should not wait for other threads, nor others for them by spinning: an ordinary thread that holds a lock which they want may get no
     /// processor for a second. That goes for the executor's own too, while another thread spawns a gang and members spawn others.
+    /// And there should not be more seats than processors: members that share one take it from each other only where they yield or sleep, and a thread
+    /// that is just being started, which is ordinary at first, waits for both.
     Priority,
 }
 
