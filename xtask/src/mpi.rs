@@ -15,6 +15,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("leaves", &["2"]),
     ("panics", &["3"]),
     ("differs", &["3"]),
+    ("exchanged", &["2"]),
 ];
 
 const PLATE: &[&str] = &["--side", "48", "--steps", "200", "--check"];

@@ -12,6 +12,7 @@
 //! | `leaves` | returns an error | that it has left |
 //! | `panics` | panics | that it has panicked |
 //! | `differs` | calls something else | all panic |
+//! | `exchanged` | as the others: takes the member out of `run`, and meets with it when the job is over | that it is over |
 //!
 //! Exit code 0: each rank has seen what it must.
 
@@ -99,13 +100,31 @@ fn failing(how: &str) {
     assert!(as_expected, "{how}: member {me} got {ended:?}");
 }
 
+/// Safe code can have a rank's member longer than the job, by exchanging it for the member of another gang.
+fn exchanged() -> Result<(), Box<dyn std::error::Error>> {
+    let gang = GangExecutor::new(1)?.spawn(1, |outer: &mut Member| {
+        let met = mpi::run(|member| {
+            member.barrier()?;
+            std::mem::swap(member, outer);
+            Ok(())
+        });
+        assert!(met.is_ok(), "{met:?}");
+        let me = outer.index();
+        assert_eq!(outer.barrier(), Err(Ended::Left { member: me }));
+        Ok(())
+    })?;
+    gang.join()?;
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     match std::env::args().nth(1).as_deref() {
         Some("all") => both(),
+        Some("exchanged") => exchanged(),
         Some(how) => {
             failing(how);
             Ok(())
         }
-        None => Err("say what: all, returns, leaves, panics or differs".into()),
+        None => Err("say what: all, returns, leaves, panics, differs or exchanged".into()),
     }
 }

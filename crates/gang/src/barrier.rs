@@ -69,7 +69,8 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
     /// How many members there are.
     fn members(&self) -> usize;
 
-    /// The place of member `index` before its first wait. To be asked for once for each index: two threads that wait in the same place count as one.
+    /// The place of member `index` before its first wait. To be asked for once for each index: if two threads wait as the same member, phases may end
+    /// too early, or never.
     ///
     /// # Panics
     ///
@@ -113,7 +114,6 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
 
 /// All have come, and the one that holds this goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "tells whether this member leads"]
 pub struct Crossing {
     leads: bool,
 }

@@ -69,7 +69,7 @@ impl GangExecutorBuilder {
         }
     }
 
-    /// How many seats, each of which stands for a processor; 0, the default, for as many as the process may use.
+    /// How many seats, each of which stands for a processor; 0, the default, for as many as the process may use. At most [`MOST_SEATS`].
     pub fn seats(mut self, seats: usize) -> Self {
         self.seats = seats;
         self
@@ -120,6 +120,8 @@ impl GangExecutorBuilder {
     }
 
     /// Whether each member is kept on its seat's processor, the n-th that the process may use; not unless said. What cannot be pinned runs anywhere.
+    ///
+    /// As always, a thread that a pinned one starts is kept there too, also one that another executor starts when a member spawns a gang in it.
     pub fn pin(mut self, pin: bool) -> Self {
         self.pin = pin;
         self
@@ -137,7 +139,10 @@ impl GangExecutorBuilder {
     ///
     /// [`BuildError`], with what would mend it. Then no thread is left.
     pub fn build(self) -> Result<GangExecutor, BuildError> {
-        let seats = if self.seats == 0 { topology::parallelism() } else { self.seats };
+        let seats = match self.seats {
+            0 => topology::parallelism().min(MOST_SEATS),
+            seats => seats,
+        };
         if seats > MOST_SEATS {
             return Err(BuildError::Seats { asked: seats });
         }

@@ -102,6 +102,8 @@ pub(crate) struct Shared {
 /// Clones are handles to the same executor. When the last is gone, gangs that run go on to their end, and then its threads end; nobody waits for
 /// that. [`shutdown`](Self::shutdown) waits.
 ///
+/// It does not live on in a process that `fork` makes: its threads are not there, and a gang that is spawned there never runs.
+///
 /// ```
 /// use stanchion_gang::{GangExecutor, Member};
 ///
@@ -263,7 +265,8 @@ impl GangExecutor {
 
     /// Ends the executor: nobody can spawn any more, gangs that run go on to their end, and this waits for them and for the threads.
     ///
-    /// Called by a member of a gang of this executor, which would have to wait for itself, it does not wait.
+    /// Called by a member of a gang of this executor, which would have to wait for itself, it does not wait. If two threads call it at once, one of
+    /// them waits for the threads, and both for the gangs.
     pub fn shutdown(self) {
         let shared = self.shared().clone();
         let is_member = Post::with_current(|current| {

@@ -24,7 +24,8 @@ impl<R> GangHandle<R> {
 
     /// Waits until all members have ended: their results, by index.
     ///
-    /// A member of a gang that calls this gives its seat away meanwhile, so the gang that it waits for can have it.
+    /// A member of a gang that calls this gives its seat away meanwhile, so the gang that it waits for can have it. Its own gang's cancellation does
+    /// not end the wait. One that joins its own gang, or a gang that waits for its own to end, waits for ever.
     ///
     /// # Errors
     ///

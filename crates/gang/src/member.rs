@@ -154,6 +154,9 @@ impl Member {
 
     /// Waits until all members have come here. What a member did before happens before what any does after.
     ///
+    /// Who waits keeps its seat, and uses its processor in its gang's turns: it spins, then yields between two looks. If a member is
+    /// [`blocking`](Self::blocking) or joins another gang, the others give their seats away, and look every millisecond.
+    ///
     /// # Errors
     ///
     /// [`Ended`], and why: not all will come.

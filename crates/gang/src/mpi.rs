@@ -59,7 +59,7 @@ pub enum MpiError {
 /// ```
 pub fn run<R>(body: impl FnOnce(&mut Member) -> Result<R, Ended>) -> Result<R, MpiError> {
     let universe = mpi::initialize().ok_or(MpiError::Initialized)?;
-    let ranks = Rc::new(Ranks::new(universe.world()));
+    let ranks = Rc::new(Ranks::new(universe));
     let outcome =
         panic::catch_unwind(AssertUnwindSafe(|| body(&mut Member::of_ranks(Rc::clone(&ranks)))));
     let member = ranks.index();

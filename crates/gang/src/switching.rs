@@ -36,6 +36,9 @@ pub enum Switching {
     ///
     /// They go before everything else on their processors, the rest of the system too, but for the twentieth of a second that Linux keeps for others
     /// in each (`kernel.sched_rt_runtime_us`). Threads are pinned, whatever the builder says of that.
+    ///
+    /// So members should not wait for other threads, nor others for them by spinning: an ordinary thread that holds a lock which they want may get no
+    /// processor for a second. That goes for the executor's own too, while another thread spawns a gang and members spawn others.
     Priority,
 }
 

@@ -14,7 +14,8 @@ use super::{Barrier, Broken, Crossing};
 /// One member of a [`Barrier`], which it reaches through `R`: a reference, or an `Arc`.
 ///
 /// Dropped, it breaks the barrier for those who still wait: [`Broken::Panicked`] if its thread is panicking, else [`Broken::Left`]. A phase that has
-/// been crossed stays crossed, so members that drop theirs after the last phase disturb nobody.
+/// been crossed stays crossed, so members that drop theirs after the last phase disturb nobody. For one that is forgotten (`mem::forget`), the others
+/// wait for ever, or until a deadline.
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::{Barrier, Central}};

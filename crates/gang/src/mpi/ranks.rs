@@ -5,9 +5,13 @@
 //! 1. Every operation begins with a meeting of all ranks (an MPI allgather of headers). So they meet equally often, whatever each of them does.
 //! 2. A rank goes on after the meeting only if all are about to do the same with the same type. Else each of them returns or panics, and so comes to
 //!    [`Ranks::leave`]: nobody is left in a collective that others do not take part in.
-//! 3. [`Ranks::leave`] meets until all leave.
+//! 3. [`Ranks::leave`] meets until all leave. A member that is used afterwards, which takes exchanging it for another by `mem::swap`, meets nobody.
+//! 4. MPI is finalized when the last that could call it is dropped.
+
+use std::cell::Cell;
 
 use mpi::datatype::PartitionMut;
+use mpi::environment::Universe;
 use mpi::topology::{Process, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use mpi::{Count, Rank};
@@ -19,6 +23,10 @@ use crate::member::Exchanged;
 
 pub(crate) struct Ranks {
     world: SimpleCommunicator,
+    /// This one has left.
+    gone: Cell<bool>,
+    // Last: finalizes MPI (Invariant 4).
+    _universe: Universe,
 }
 
 fn bytes_of<T: Data>(values: &[T]) -> &[u8] {
@@ -64,8 +72,8 @@ fn laid_out(lengths: impl Iterator<Item = usize>) -> (Vec<Count>, Vec<Count>) {
 }
 
 impl Ranks {
-    pub(super) fn new(world: SimpleCommunicator) -> Self {
-        Self { world }
+    pub(super) fn new(universe: Universe) -> Self {
+        Self { world: universe.world(), gone: Cell::new(false), _universe: universe }
     }
 
     pub(crate) fn index(&self) -> usize {
@@ -88,6 +96,9 @@ impl Ranks {
     ///
     /// If somebody is about to do something else.
     fn meet(&self, mine: Header) -> Result<Vec<Header>, Ended> {
+        if self.gone.get() {
+            return Err(Ended::Left { member: self.index() });
+        }
         let all = self.all_headers(&mine);
         for (member, header) in all.iter().enumerate() {
             match header.what {
@@ -113,6 +124,7 @@ impl Ranks {
         let mine = Header::bare(what);
         let has_gone = |header: &Header| matches!(header.what, What::Left | What::Panicked);
         while !self.all_headers(&mine).iter().all(has_gone) {}
+        self.gone.set(true);
     }
 
     pub(crate) fn barrier(&self) -> Result<(), Ended> {
@@ -197,11 +209,12 @@ impl Ranks {
 
     /// One of the values of member `root`, which gives as many as there are members.
     pub(crate) fn scatter<T: Data>(&self, root: usize, values: Vec<T>) -> Result<T, Ended> {
+        // All find it too large, or none.
+        count(self.len() * size_of::<T>());
         self.meet(Header::new(What::Scatter, number_of::<T>(root), 1, &[]))?;
         let mut mine = vec![0_u8; size_of::<T>()];
         let process = self.process(root);
         if self.index() == root {
-            count(size_of_val(&values[..]));
             process.scatter_into_root(bytes_of(&values), &mut mine[..]);
         } else {
             process.scatter_into(&mut mine[..]);
