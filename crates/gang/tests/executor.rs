@@ -329,14 +329,18 @@ fn one_that_is_moved_and_never_looks_keeps_nobody_from_its_seat() {
     let hour = Duration::from_secs(3600);
     let executor = GangExecutor::builder().seats(2).quantum(hour).build().expect("a clock");
     let blocked = |flag: &'static AtomicBool| {
-        let gang = executor.spawn(1, move |member| Ok(member.blocking(|| until(flag))));
+        let gang = executor.spawn(1, move |member| {
+            member.blocking(|| until(flag));
+            Ok(())
+        });
         gang.expect("a slot")
     };
     let returns = blocked(&RETURN);
     let ends = blocked(&END);
     let deaf = executor.spawn(1, |_| {
         BEGUN.store(true, Ordering::Release);
-        Ok(until(&STOP))
+        until(&STOP);
+        Ok(())
     });
     until(&BEGUN);
     END.store(true, Ordering::Release);
