@@ -171,10 +171,17 @@ where
     unsafe fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
         // SAFETY: as the caller promises.
         let outcomes = unsafe { self.take() };
-        outcomes.into_iter().flatten().find_map(|outcome| match outcome {
-            Outcome::Panicked(payload) => Some(payload),
-            _ => None,
-        })
+        let mut first = None;
+        for outcome in outcomes.into_iter().flatten() {
+            match outcome {
+                Outcome::Panicked(payload) if first.is_none() => first = Some(payload),
+                Outcome::Panicked(payload) => discard(payload),
+                // One that panics when it is dropped has somebody to blame for it already.
+                Outcome::Returned(result) => quietly(|| drop(result)),
+                Outcome::Ended => {}
+            }
+        }
+        first
     }
 }
 
@@ -203,9 +210,10 @@ pub(crate) fn verdict<R>(
     for (member, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
             Some(Outcome::Returned(result)) => results.push(result),
-            Some(Outcome::Panicked(payload)) => {
-                panicked.get_or_insert((member, payload));
+            Some(Outcome::Panicked(payload)) if panicked.is_none() => {
+                panicked = Some((member, payload));
             }
+            Some(Outcome::Panicked(payload)) => discard(payload),
             Some(Outcome::Ended) | None => {}
         }
     }

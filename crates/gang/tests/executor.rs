@@ -445,6 +445,23 @@ fn a_closure_that_panics_when_it_is_dropped_stops_no_thread() {
     executor.shutdown();
 }
 
+/// All but the first of a gang's panics are dropped: where one panics then, the first is still handed out, and the process goes on.
+#[test]
+fn of_several_panics_the_first_is_handed_out() {
+    let executor = executor(3);
+    let body = |_: &mut Member| -> Result<(), Ended> { std::panic::panic_any(Malicious) };
+    let joined = executor.spawn(3, body).expect("seats").join();
+    let Err(GangError::Panicked { member: 0, payload }) = joined else { panic!("{joined:?}") };
+    std::mem::forget(payload);
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        executor.scope(|scope| drop(scope.spawn(3, body)));
+    }));
+    let payload = caught.expect_err("the first");
+    assert!(payload.is::<Malicious>());
+    std::mem::forget(payload);
+    executor.shutdown();
+}
+
 /// A gang that cannot be spawned is waited for by nobody, though the scope has been told of it.
 #[test]
 fn a_scope_waits_for_no_gang_that_was_refused() {
