@@ -71,7 +71,7 @@ pub enum SpawnError {
     },
     /// The system refused to start a thread. Those that had been started for the gang have ended again.
     #[error(
-        "the system refused to start thread {started} of {asked} for a gang: {source}; raise its limit on threads (`ulimit -u`, the control group's pids.max)"
+        "the system refused to start thread {started} of {asked} for a gang: {source}; raise its limit on threads (`ulimit -u`, the control group's pids.max), or ask for another `stack_size`"
     )]
     NoThread {
         /// How many members had a thread.
@@ -118,6 +118,8 @@ pub enum Ended {
 }
 
 /// A gang did not end as its members meant to.
+///
+/// `Send` and not `Sync`, as what a panic carries: where an error must be both, hand on what it says (`to_string`).
 #[non_exhaustive]
 pub enum GangError {
     /// A member panicked.

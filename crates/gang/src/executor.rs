@@ -223,7 +223,8 @@ impl GangExecutor {
 
     /// Runs `body` on `members` threads at the same time, and hands back what will have their results.
     ///
-    /// It starts threads if the executor has fewer idle ones, some 50 µs each; they stay for later gangs.
+    /// It starts threads if the executor has fewer idle ones, some 50 µs each; they stay for later gangs, with what members have put into their
+    /// thread-locals, until the executor ends. One that keeps a handle of its executor there keeps it from ending; but for `shutdown`.
     ///
     /// # Errors
     ///
