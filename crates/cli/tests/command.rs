@@ -440,9 +440,9 @@ fn a_section_is_as_long_as_its_name_says() {
     let rounds = &results["experiments"][0]["data"]["cells"][0]["contestants"][0]["rounds"];
     let costs =
         rounds.as_array().unwrap().iter().map(|round| round["processor_ns"].as_f64().unwrap());
-    // Processor time, so others that run meanwhile hardly matter.
+    // Processor time; a section that is interrupted has less of it. What is looked for is another unit.
     let least = costs.fold(f64::INFINITY, f64::min);
-    assert!((9_000.0..25_000.0).contains(&least), "10 us took {least} ns");
+    assert!((1_000.0..50_000.0).contains(&least), "10 us took {least} ns");
 }
 
 #[test]
