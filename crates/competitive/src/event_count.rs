@@ -257,7 +257,8 @@ impl EventCount {
     ///
     /// static EVENTS: EventCount = EventCount::new();
     /// let seventh = std::thread::spawn(|| EVENTS.wait_as(EVENTS.prepare(), 7, Deadline::NEVER));
-    /// while !EVENTS.notify_only(7) {
+    /// // Either it sleeps and is woken, or it was about to and is let through.
+    /// while !EVENTS.notify_only(7) && !seventh.is_finished() {
     ///     std::thread::yield_now();
     /// }
     /// assert!(seventh.join().unwrap());
