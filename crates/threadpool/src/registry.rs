@@ -252,7 +252,9 @@ impl<S: Strategy> Registry<S> {
         }
         if served == Served::Dismissed {
             // Now that the others can see all that it had.
-            self.release();
+            if self.release(place) {
+                self.lend_spare();
+            }
         }
         served
     }
@@ -289,11 +291,22 @@ impl<S: Strategy> Registry<S> {
         over
     }
 
-    /// The calling worker does not take part any more. If the pool is closed it may have been the last that was busy.
-    fn release(&self) {
-        if self.common.closing.release() {
-            self.common.sleeping.tell_all();
+    /// The calling worker does not take part any more. If the pool is closed it may have been the last that was busy, and those who rest may all be
+    /// such as look for nothing: they wait in `shutdown`. Then it says so itself that all is over; or, with true, that something is ready.
+    fn release(&self, place: &Place) -> bool {
+        let closing = &self.common.closing;
+        if !closing.release() {
+            return false;
         }
+        let rested = closing.all_rest();
+        let ready = self.strategy.is_ready(place);
+        if let Some(rested) = rested
+            && !ready
+        {
+            closing.declare(rested);
+        }
+        self.common.sleeping.tell_all();
+        ready && rested.is_some()
     }
 
     /// Whether a spare that serves is one too many; it does not serve any more then, and may be told at once to do so again.
@@ -314,7 +327,10 @@ impl<S: Strategy> Registry<S> {
         let common = &self.common;
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
-        self.release();
+        if self.release(worker.place()) {
+            // This one, if there is no other.
+            self.lend_spare();
+        }
         let serves = || common.orders(worker) & SERVE != 0;
         let stays = || !serves() && !common.closing.is_over();
         while stays() {

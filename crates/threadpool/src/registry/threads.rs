@@ -217,7 +217,9 @@ struct Unhired<'r, S: Strategy>(&'r Registry<S>);
 
 impl<S: Strategy> Drop for Unhired<'_, S> {
     fn drop(&mut self) {
-        self.0.release();
+        if self.0.common.closing.release() {
+            self.0.common.sleeping.tell_all();
+        }
         // The last only if it was the first: then nothing has been created.
         let _ = self.0.common.ending.leave();
     }
