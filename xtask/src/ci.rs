@@ -184,6 +184,7 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
             "lockfree",
             "threadpool",
             "gang",
+            "activations",
             "linearizability",
             "model",
             "simulator",

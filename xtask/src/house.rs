@@ -12,12 +12,13 @@ use crate::orderings::sites::File;
 use crate::shell;
 
 /// Crates written against `machine`. (`machine` itself is where the real primitives are; the front ends need no other machine.)
-const ALGORITHMS: [&str; 6] = [
+const ALGORITHMS: [&str; 7] = [
     "crates/spin/src",
     "crates/competitive/src",
     "crates/lockfree/src",
     "crates/threadpool/src",
     "crates/gang/src",
+    "crates/activations/src",
     "crates/applications/src",
 ];
 

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 
+#[cfg(feature = "activations")]
+pub use stanchion_activations as activations;
 #[cfg(feature = "competitive")]
 pub use stanchion_competitive as competitive;
 #[cfg(feature = "gang")]

@@ -27,7 +27,7 @@ use models::Outcome;
 /// What the user asked for.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only this crate: machine, spin, competitive, lockfree, threadpool, gang or applications
+    /// Only this crate: machine, spin, competitive, lockfree, threadpool, gang, activations or applications
     #[arg(value_name = "CRATE")]
     room: Option<String>,
     /// Only files changed since the merge base with main, or in the last commit if there is no other
