@@ -1,0 +1,143 @@
+//! How a runtime is to be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machine::topology;
+use stanchion_threadpool::Strategy;
+use stanchion_threadpool::strategy::WorkStealing;
+
+use crate::error::BuildError;
+use crate::ready::{Queue, Ready};
+use crate::runtime::Runtime;
+use crate::shared::{Settings, Shared};
+
+/// The most processors of a runtime.
+pub(crate) const MOST_PROCESSORS: usize = 1_024;
+
+/// The size of a stack, unless the builder says otherwise.
+const STACK_SIZE: usize = 64 * 1024;
+
+/// How long an idle processor spins before it sleeps, unless the builder says otherwise.
+const IDLE_SPIN: Duration = Duration::from_micros(20);
+
+/// Kernel threads beyond one a processor, unless the builder says otherwise.
+const SPARES: usize = 64;
+
+/// Says how a [`Runtime`] is to be, then builds it.
+///
+/// ```
+/// use stanchion_activations::Runtime;
+/// use stanchion_threadpool::strategy::LocalReadyQueue;
+///
+/// let runtime = Runtime::builder()
+///     .processors(2)
+///     .stack_size(128 * 1024)
+///     .strategy::<LocalReadyQueue>()
+///     .build()?;
+/// assert_eq!(runtime.processors(), 2);
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
+#[must_use = "a builder builds nothing before `build`"]
+pub struct RuntimeBuilder {
+    processors: usize,
+    spares: usize,
+    stack_size: usize,
+    idle_spin: Duration,
+    pinned: bool,
+    ready: fn(usize) -> Box<dyn Ready>,
+}
+
+fn queue<S: Strategy>(places: usize) -> Box<dyn Ready> {
+    Box::new(Queue::<S>::new(places))
+}
+
+impl RuntimeBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            processors: 0,
+            spares: SPARES,
+            stack_size: STACK_SIZE,
+            idle_spin: IDLE_SPIN,
+            pinned: false,
+            ready: queue::<WorkStealing>,
+        }
+    }
+
+    /// How many processors; 0, the default, for as many as the process may use.
+    pub fn processors(mut self, processors: usize) -> Self {
+        self.processors = processors;
+        self
+    }
+
+    /// How many kernel threads there may be beyond one for each processor, to stand in for those that block; 64 unless said. None is started before
+    /// it is needed.
+    pub fn spare_threads(mut self, spares: usize) -> Self {
+        self.spares = spares;
+        self
+    }
+
+    /// The size of a thread's stack in bytes, 64 KiB unless said.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = bytes;
+        self
+    }
+
+    /// How long an idle processor spins before it sleeps; 20 µs unless said.
+    pub fn idle_spin(mut self, time: Duration) -> Self {
+        self.idle_spin = time;
+        self
+    }
+
+    /// Whether each processor of the runtime is one of the machine, on which its kernel threads stay; not unless said.
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.pinned = pinned;
+        self
+    }
+
+    /// How ready threads are managed, by any strategy of `stanchion_threadpool`; work stealing unless said.
+    pub fn strategy<S: Strategy>(mut self) -> Self {
+        self.ready = queue::<S>;
+        self
+    }
+
+    /// Builds it, and starts one kernel thread for each processor.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]: too many processors, or the system refuses a thread.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        let processors = match self.processors {
+            0 => topology::parallelism().min(MOST_PROCESSORS),
+            processors => processors,
+        };
+        if processors > MOST_PROCESSORS {
+            return Err(BuildError::Processors { processors, most: MOST_PROCESSORS });
+        }
+        let settings = Settings {
+            stack_size: self.stack_size,
+            idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
+            processors: self.pinned.then(|| topology::processors().into()),
+        };
+        let ready = (self.ready)(processors);
+        let shared = Arc::new(Shared::new(settings, processors, processors + self.spares, ready));
+        let runtime = Runtime::of(shared.clone());
+        for number in 0..processors {
+            // What has been started ends with `runtime`.
+            shared.start_carrier().map_err(|error| BuildError::Thread { number, error })?;
+        }
+        Ok(runtime)
+    }
+}
+
+impl core::fmt::Debug for RuntimeBuilder {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("RuntimeBuilder")
+            .field("processors", &self.processors)
+            .field("spare_threads", &self.spares)
+            .field("stack_size", &self.stack_size)
+            .field("idle_spin", &self.idle_spin)
+            .field("pinned", &self.pinned)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,29 @@
+//! What can go wrong before anything runs.
+
+use std::io;
+
+/// Why there is no runtime.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// More processors than a runtime can have.
+    #[error(
+        "a runtime of {processors} processors was asked for, and {most} is the most: ask for fewer, or 0 for as many as the process may use"
+    )]
+    Processors {
+        /// How many were asked for.
+        processors: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The system refused a kernel thread.
+    #[error(
+        "the system refused kernel thread {number} of the runtime ({error}): ask for fewer processors, or raise the limit of threads (ulimit -u)"
+    )]
+    Thread {
+        /// Which of them, from 0.
+        number: usize,
+        /// What it said.
+        error: io::Error,
+    },
+}

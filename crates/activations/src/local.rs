@@ -1,0 +1,107 @@
+//! The calling kernel thread, if it is a carrier: what a thread's own operations find it by.
+//!
+//! Why functions that are not inlined: a thread that may migrate goes on on another kernel thread after it has parked, and the compiler keeps addresses
+//! of thread-locals across calls that it sees into.
+//!
+//! # Invariants
+//!
+//! 1. `LOCAL` points to the carrier's [`Local`] while that lies on its stack.
+//! 2. What this file hands to a closure is not kept across a switch.
+
+use core::cell::Cell;
+use std::sync::Arc;
+
+use machine::clock::Deadline;
+
+use crate::carrier::Local;
+use crate::fiber::{Exit, Given, Left};
+use crate::shared::Shared;
+use crate::thread::Thread;
+
+machine::thread_local! {
+    static LOCAL: Cell<*const Local> = Cell::new(core::ptr::null());
+}
+
+/// Runs `body` with the calling thread known to be this carrier.
+pub(crate) fn enter(local: &Local, body: impl FnOnce()) {
+    LOCAL.with(|place| place.set(local));
+    body();
+    LOCAL.with(|place| place.set(core::ptr::null()));
+}
+
+#[inline(never)]
+fn address() -> *const Local {
+    LOCAL.with(Cell::get)
+}
+
+/// Calls `body` with the carrier that the calling thread is, if it is one.
+pub(crate) fn with<R>(body: impl FnOnce(Option<&Local>) -> R) -> R {
+    // SAFETY: Invariant 1.
+    body(unsafe { address().as_ref() })
+}
+
+/// The runtime whose carrier calls.
+pub(crate) fn shared() -> Option<Arc<Shared>> {
+    with(|local| local.map(|local| local.shared.clone()))
+}
+
+/// The user-level thread that calls.
+pub(crate) fn current_thread() -> Option<Thread> {
+    with(|local| {
+        // SAFETY: null, or the running thread's handle (Invariant 2 of `carrier.rs`).
+        local.and_then(|local| unsafe { local.current().as_ref() }).cloned()
+    })
+}
+
+/// Runs a thread on the fiber that `exit` leaves, then says which other one may use the fiber.
+pub(crate) fn run(exit: &Exit, thread: &Thread) -> Option<Thread> {
+    with(|local| {
+        let Some(local) = local else { unreachable!("fibers run on carriers") };
+        local.begin(exit, thread);
+    });
+    // SAFETY: it is out of its queue, where it was once.
+    unsafe { thread.body().run() };
+    // Perhaps on another kernel thread than before.
+    with(|local| {
+        let Some(local) = local else { unreachable!("fibers run on carriers") };
+        local.thread_ended();
+        local.next_to_begin()
+    })
+}
+
+/// Leaves the calling thread's fiber; `false` if it is no user-level thread.
+fn leave(left: Left) -> bool {
+    let exit = with(|local| local.map_or(core::ptr::null(), Local::exit));
+    // SAFETY: null, or that of the fiber that this runs on, at whose base it lies.
+    let Some(exit) = (unsafe { exit.as_ref() }) else { return false };
+    let Given::Go = exit.suspend(left) else {
+        unreachable!("a thread that was laid aside goes on")
+    };
+    with(|local| {
+        if let Some(local) = local {
+            local.on_fiber(exit);
+        }
+    });
+    true
+}
+
+/// Parks the calling thread; whether it was unparked before the deadline. `None` if it is no user-level thread.
+pub(crate) fn park_thread(deadline: Deadline) -> Option<bool> {
+    let thread = current_thread()?;
+    if thread.inner().has_token() {
+        return Some(true);
+    }
+    if deadline == Deadline::NEVER {
+        leave(Left::Parked);
+        return Some(true);
+    }
+    let waits = with(|local| local.map(|local| local.shared.add_timer(deadline, thread.clone())))?;
+    leave(Left::Parked);
+    // Relaxed: nothing else is read that the timer wrote.
+    Some(waits.swap(false, machine::atomic::Ordering::Relaxed))
+}
+
+/// Lets others run first; `false` if the caller is no user-level thread.
+pub(crate) fn yield_thread() -> bool {
+    leave(Left::Yielded)
+}

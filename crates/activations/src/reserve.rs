@@ -1,0 +1,106 @@
+//! The carriers without a seat: those that have nothing to do, and those with threads that only they can run.
+//!
+//! Why they queue for seats instead of sharing them: a thread that has begun stays on its kernel thread, because the compiler may have kept the address
+//! of a thread-local. So a carrier that lost its seat while a thread of it was in the kernel still has that thread, and all others that began there.
+//!
+//! # Invariants
+//!
+//! 1. A carrier is in `wanting` if and only if it stands `WANTING`, and in `spares` if and only if it stands `SPARE`, whenever the lock is free.
+//! 2. `wanting` is counted in `waiting`.
+//!
+//! # Orderings
+//!
+//! A carrier stands `SPARE`, then a fence, then looks at its mail; who mails it has a fence, then looks how it stands. One of the two sees the other.
+
+use std::collections::VecDeque;
+
+use machine::atomic::{AtomicUsize, Fresh, Ordering, fence};
+use stanchion_competitive::Mutex;
+
+use crate::carrier::Carrier;
+
+#[derive(Default)]
+struct Lists {
+    spares: Vec<usize>,
+    wanting: VecDeque<usize>,
+}
+
+/// The carriers without a seat.
+pub(crate) struct Reserve {
+    lists: Mutex<Lists>,
+    waiting: AtomicUsize,
+}
+
+impl Reserve {
+    pub(crate) fn new() -> Self {
+        Self { lists: Mutex::new(Lists::default()), waiting: AtomicUsize::fresh(0) }
+    }
+
+    /// How many carriers want a seat, as far as is known.
+    #[inline]
+    pub(crate) fn waiting(&self) -> usize {
+        // Relaxed: a hint; who goes to sleep has a fence before it looks.
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// The calling carrier, which has no seat, will sleep: `wants` says whether it has threads to run. Whether it wants a seat.
+    pub(crate) fn rest(&self, index: usize, carrier: &Carrier, wants: bool) -> bool {
+        let mut lists = self.lists.lock();
+        carrier.standing().rest(wants);
+        if wants {
+            self.queue(&mut lists, index);
+            return true;
+        }
+        fence(Ordering::SeqCst);
+        if carrier.has_mail() {
+            carrier.standing().rest(true);
+            self.queue(&mut lists, index);
+            return true;
+        }
+        lists.spares.push(index);
+        false
+    }
+
+    fn queue(&self, lists: &mut Lists, index: usize) {
+        lists.wanting.push_back(index);
+        // Relaxed: under the lock.
+        self.waiting.store(lists.wanting.len(), Ordering::Relaxed);
+    }
+
+    /// A thread of that carrier has been mailed to it. Whether it slept without a seat and now wants one, so that somebody must be told.
+    pub(crate) fn call(&self, index: usize, carrier: &Carrier) -> bool {
+        fence(Ordering::SeqCst);
+        if !carrier.standing().is_spare() {
+            return false;
+        }
+        let mut lists = self.lists.lock();
+        // Invariant 1.
+        let Some(place) = lists.spares.iter().position(|&spare| spare == index) else {
+            return false;
+        };
+        lists.spares.swap_remove(place);
+        carrier.standing().rest(true);
+        self.queue(&mut lists, index);
+        true
+    }
+
+    /// Gives the caller's seat to the carrier that has wanted one longest, or else, with `spare`, to one that has nothing to do; `give` does it.
+    /// Whether there was one.
+    pub(crate) fn give(&self, spare: bool, give: impl FnOnce(usize)) -> bool {
+        let mut lists = self.lists.lock();
+        let wanting = lists.wanting.pop_front();
+        // Relaxed: under the lock.
+        self.waiting.store(lists.wanting.len(), Ordering::Relaxed);
+        let to = wanting.or_else(|| if spare { lists.spares.pop() } else { None });
+        to.map(give).is_some()
+    }
+
+    /// Calls `end` with each of them, which are in no list any more.
+    pub(crate) fn end(&self, mut end: impl FnMut(usize)) {
+        let mut lists = self.lists.lock();
+        let Lists { spares, wanting } = &mut *lists;
+        spares.drain(..).chain(wanting.drain(..)).for_each(&mut end);
+        // Relaxed: under the lock.
+        self.waiting.store(0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,92 @@
+//! A runtime, as its user has it.
+
+use core::fmt;
+use std::panic;
+use std::sync::Arc;
+
+use crate::builder::RuntimeBuilder;
+use crate::error::BuildError;
+use crate::join::JoinHandle;
+use crate::local;
+use crate::shared::Shared;
+
+/// A number of processors, and the user-level threads that share them.
+///
+/// Dropping it waits until all its threads have ended; when one of its own threads drops it nobody waits, and it ends when they have.
+///
+/// ```
+/// let runtime = stanchion_activations::Runtime::new(2)?;
+/// let squares: Vec<_> = (0..10).map(|n| runtime.spawn(move || n * n)).collect();
+/// let sum: u32 = squares.into_iter().map(|square| square.join().unwrap()).sum();
+/// assert_eq!(sum, 285);
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
+pub struct Runtime {
+    shared: Arc<Shared>,
+}
+
+impl Runtime {
+    /// One of so many processors, 0 for as many as the process may use, and otherwise as [`RuntimeBuilder`] makes it.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`].
+    pub fn new(processors: usize) -> Result<Self, BuildError> {
+        Self::builder().processors(processors).build()
+    }
+
+    /// Says how one is to be.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::new()
+    }
+
+    pub(crate) fn of(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// How many processors it has.
+    #[must_use]
+    pub fn processors(&self) -> usize {
+        self.shared.seats()
+    }
+
+    /// Makes a new thread, which will run `body`.
+    pub fn spawn<F, T>(&self, body: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Shared::spawn(&self.shared, None, body)
+    }
+
+    /// Runs `body` in a thread of the runtime, and waits for it.
+    ///
+    /// # Panics
+    ///
+    /// If `body` does.
+    pub fn run<F, T>(&self, body: F) -> T
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.spawn(body).join().unwrap_or_else(|payload| panic::resume_unwind(payload))
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.shared.close();
+        let inside = local::with(|local| {
+            local.is_some_and(|local| Arc::ptr_eq(&local.shared, &self.shared))
+        });
+        if !inside {
+            self.shared.join();
+        }
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("processors", &self.processors()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,252 @@
+//! What a runtime is to all its carriers.
+//!
+//! # Invariants
+//!
+//! 1. Carriers are added and never removed: those below `started` have a kernel thread.
+//! 2. A thread is counted as created before it can end. So if the ends that were counted up to one moment are as many as the beginnings up to a later
+//!    one, all had ended in between; and no more begin once the runtime is closing and all have ended, because only threads spawn then.
+
+use std::io;
+use std::sync::Arc;
+
+use machine::atomic::{AtomicBool, AtomicU64, Fresh, Ordering};
+use machine::clock::Deadline;
+use machine::thread::{Builder, JoinHandle as KernelHandle};
+use stanchion_competitive::Mutex;
+use stanchion_threadpool::Told;
+
+use crate::carrier::{self, Carrier};
+use crate::fiber::Fiber;
+use crate::join::JoinHandle;
+use crate::local;
+use crate::packet::Packet;
+use crate::ready::Ready;
+use crate::reserve::Reserve;
+use crate::seat::Seat;
+use crate::sleeping::Sleeping;
+use crate::thread::{Home, Inner, Thread};
+use crate::timers::{Timers, Waits};
+
+/// What a runtime was built with.
+pub(crate) struct Settings {
+    pub(crate) stack_size: usize,
+    pub(crate) idle_spin_ns: u64,
+    /// The processor of each seat, if its carriers stay there.
+    pub(crate) processors: Option<Box<[usize]>>,
+}
+
+/// A runtime.
+pub(crate) struct Shared {
+    settings: Settings,
+    seats: Box<[Seat]>,
+    carriers: Box<[Carrier]>,
+    ready: Box<dyn Ready>,
+    sleeping: Sleeping,
+    reserve: Reserve,
+    timers: Timers,
+    fibers: Mutex<Vec<Fiber>>,
+    kernel_threads: Mutex<Vec<KernelHandle<()>>>,
+    /// Threads that were spawned by none of its carriers.
+    created_outside: AtomicU64,
+    closing: AtomicBool,
+    over: AtomicBool,
+}
+
+impl Shared {
+    /// One whose carriers have not been started.
+    pub(crate) fn new(
+        settings: Settings,
+        seats: usize,
+        most_carriers: usize,
+        ready: Box<dyn Ready>,
+    ) -> Self {
+        Self {
+            settings,
+            seats: (0..seats).map(Seat::new).collect(),
+            carriers: (0..most_carriers)
+                .map(|index| Carrier::new((index < seats).then_some(index)))
+                .collect(),
+            ready,
+            sleeping: Sleeping::new(seats),
+            reserve: Reserve::new(),
+            timers: Timers::new(),
+            fibers: Mutex::new(Vec::new()),
+            kernel_threads: Mutex::new(Vec::new()),
+            created_outside: AtomicU64::fresh(0),
+            closing: AtomicBool::fresh(false),
+            over: AtomicBool::fresh(false),
+        }
+    }
+
+    /// Starts the kernel thread of the next carrier, which begins as it stands; `None` if there are as many as there may be.
+    pub(crate) fn start_carrier(self: &Arc<Self>) -> io::Result<Option<usize>> {
+        let mut threads = self.kernel_threads.lock();
+        let index = threads.len();
+        if index == self.carriers.len() {
+            return Ok(None);
+        }
+        let shared = self.clone();
+        let builder = Builder::new().name(format!("carrier-{index}"));
+        threads.push(builder.spawn(move || carrier::carry(shared, index))?);
+        Ok(Some(index))
+    }
+
+    pub(crate) fn seat(&self, index: usize) -> &Seat {
+        &self.seats[index]
+    }
+
+    pub(crate) fn carrier(&self, index: usize) -> &Carrier {
+        &self.carriers[index]
+    }
+
+    pub(crate) fn ready_queue(&self) -> &dyn Ready {
+        &*self.ready
+    }
+
+    pub(crate) fn sleeping(&self) -> &Sleeping {
+        &self.sleeping
+    }
+
+    pub(crate) fn reserve(&self) -> &Reserve {
+        &self.reserve
+    }
+
+    pub(crate) fn idle_spin(&self) -> u64 {
+        self.settings.idle_spin_ns
+    }
+
+    pub(crate) fn processor_of(&self, seat: usize) -> Option<usize> {
+        let processors = self.settings.processors.as_ref()?;
+        Some(processors[seat % processors.len()])
+    }
+
+    pub(crate) fn seats(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// Makes a new thread.
+    pub(crate) fn spawn<F, T>(this: &Arc<Self>, name: Option<Box<str>>, body: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let inner = Inner::new(name, false, Home::Runtime(this.clone()));
+        let packet = Arc::new(Packet::new(inner, body));
+        let thread = Thread::new(packet.clone());
+        local::with(|local| match local.filter(|local| Arc::ptr_eq(&local.shared, this)) {
+            Some(local) => {
+                local.thread_created();
+                local.make_ready(thread.clone(), false);
+            }
+            None => {
+                // Relaxed: the thread is handed on with more than that.
+                this.created_outside.fetch_add(1, Ordering::Relaxed);
+                let told = this.ready.put(None, thread.clone(), false);
+                this.tell(told);
+            }
+        });
+        JoinHandle::new(thread, packet)
+    }
+
+    /// A thread is ready again.
+    pub(crate) fn ready(self: &Arc<Self>, thread: Thread) {
+        local::with(|local| match (local, thread.inner().bound_to()) {
+            (Some(local), _) if Arc::ptr_eq(&local.shared, self) => local.make_ready(thread, false),
+            (_, Some(index)) => self.mail(index, thread),
+            (_, None) => {
+                let told = self.ready.put(None, thread, false);
+                self.tell(told);
+            }
+        });
+    }
+
+    /// A thread that began on that carrier is ready again.
+    pub(crate) fn mail(&self, index: usize, thread: Thread) {
+        let carrier = self.carrier(index);
+        carrier.mail(thread);
+        if self.reserve.call(index, carrier) {
+            self.tell(Told::Anyone(1));
+        } else {
+            self.sleeping.tell_seat(carrier.seat());
+        }
+    }
+
+    /// Wakes those who should be told.
+    pub(crate) fn tell(&self, told: Told) {
+        match told {
+            Told::Anyone(count) => {
+                self.sleeping.tell(count);
+            }
+            Told::Lone => {
+                self.sleeping.tell(1);
+            }
+            Told::Place(seat) => self.sleeping.tell_seat(seat),
+        }
+    }
+
+    pub(crate) fn add_timer(&self, due: Deadline, thread: Thread) -> Waits {
+        self.timers.add(due, thread)
+    }
+
+    /// Unparks whose time has come; when the next one's will.
+    pub(crate) fn run_timers(&self) -> Deadline {
+        self.timers.run()
+    }
+
+    pub(crate) fn take_fiber(&self) -> Option<Fiber> {
+        self.fibers.lock().pop()
+    }
+
+    pub(crate) fn new_fiber(&self) -> io::Result<Fiber> {
+        Fiber::new(self.settings.stack_size)
+    }
+
+    pub(crate) fn keep_fiber(&self, fiber: Fiber) {
+        self.fibers.lock().push(fiber);
+    }
+
+    /// Whether all has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        // Relaxed: it only says that there is nothing more to do.
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Ends the runtime if it is closing and has no thread any more; whether it has ended.
+    pub(crate) fn end_if_done(&self) -> bool {
+        // Acquire: pairs with the Release of `close`, before which the last thread was spawned from outside.
+        if !self.closing.load(Ordering::Acquire) {
+            return false;
+        }
+        // Invariant 2: ends first.
+        let ended: u64 = self.carriers.iter().map(Carrier::ended).sum();
+        // Relaxed: after the Acquire of `closing`.
+        let outside = self.created_outside.load(Ordering::Relaxed);
+        let created: u64 = outside + self.carriers.iter().map(Carrier::created).sum::<u64>();
+        if ended != created {
+            return self.is_over();
+        }
+        self.over.store(true, Ordering::Relaxed);
+        self.sleeping.tell(usize::MAX);
+        self.reserve.end(|index| self.carrier(index).standing().end());
+        true
+    }
+
+    /// No more threads will come from outside: when the last has ended, the carriers end.
+    pub(crate) fn close(&self) {
+        // Release: pairs with the Acquire of `end_if_done`.
+        self.closing.store(true, Ordering::Release);
+        self.sleeping.tell(usize::MAX);
+    }
+
+    /// Waits for the carriers' end.
+    pub(crate) fn join(&self) {
+        let threads = core::mem::take(&mut *self.kernel_threads.lock());
+        for thread in threads {
+            let ended = thread.join();
+            debug_assert!(ended.is_ok(), "carriers catch what their threads panic with");
+        }
+        for fiber in self.fibers.lock().drain(..) {
+            fiber.quit();
+        }
+    }
+}

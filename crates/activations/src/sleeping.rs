@@ -1,0 +1,124 @@
+//! Where carriers sleep that have a seat and find nothing to do, and how they are told that there is something.
+//!
+//! ```text
+//! who goes to sleep                       who makes something ready
+//!   asleep[seat] = ASLEEP, bit set          publishes it
+//!   fence                                   fence
+//!   looks once more                         looks at the bits: clears one, wakes that seat
+//! ```
+//!
+//! One of the two sees the other: the fences are what Dekker's protocol needs.
+//!
+//! # Invariants
+//!
+//! 1. A seat's bit is set only by its sleeper; whoever clears it, and nobody else, makes its word `AWAKE`.
+//!
+//! # Orderings
+//!
+//! The two fences pair with each other; the bits and the words are Relaxed but for the wake-up, a Release that pairs with the sleeper's Acquire.
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
+use machine::clock::Deadline;
+use machine::park;
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
+/// Seats a word of bits.
+const BITS: usize = 64;
+
+/// The seats of a runtime, as far as they sleep.
+pub(crate) struct Sleeping {
+    bits: Box<[CachePadded<AtomicU64>]>,
+    words: Box<[CachePadded<AtomicU32>]>,
+}
+
+impl Sleeping {
+    pub(crate) fn new(seats: usize) -> Self {
+        let bits = (0..seats.div_ceil(BITS)).map(|_| CachePadded::new(AtomicU64::fresh(0)));
+        let words = (0..seats).map(|_| CachePadded::new(AtomicU32::fresh(AWAKE)));
+        Self { bits: bits.collect(), words: words.collect() }
+    }
+
+    /// The seat's carrier is going to sleep, and looks once more after this.
+    pub(crate) fn announce(&self, seat: usize) {
+        // Relaxed: nobody reads the word before the bit is cleared.
+        self.words[seat].store(ASLEEP, Ordering::Relaxed);
+        // Release: who clears the bit makes the word `AWAKE` after this.
+        self.bits[seat / BITS].fetch_or(1 << (seat % BITS), Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+
+    /// It does not sleep after all.
+    pub(crate) fn retract(&self, seat: usize) {
+        if !self.clear(seat) {
+            // Somebody is waking it.
+            self.sleep(seat, Deadline::NEVER);
+        }
+    }
+
+    /// Sleeps until it is told, or until the deadline.
+    pub(crate) fn sleep(&self, seat: usize, deadline: Deadline) {
+        let word = &self.words[seat];
+        // Acquire: pairs with the Release of `wake`.
+        while word.load(Ordering::Acquire) == ASLEEP {
+            if deadline.passed() && self.clear(seat) {
+                return;
+            }
+            park::wait(word, ASLEEP, deadline);
+        }
+    }
+
+    /// Takes the seat's bit away; whether it was there.
+    fn clear(&self, seat: usize) -> bool {
+        let bit = 1 << (seat % BITS);
+        // Acquire: pairs with the Release of `announce`.
+        self.bits[seat / BITS].fetch_and(!bit, Ordering::Acquire) & bit != 0
+    }
+
+    fn wake(&self, seat: usize) -> bool {
+        let cleared = self.clear(seat);
+        if cleared {
+            // Release: pairs with the Acquire of `sleep`.
+            self.words[seat].store(AWAKE, Ordering::Release);
+            park::wake_one(&self.words[seat]);
+        }
+        cleared
+    }
+
+    /// Something has been made ready that up to `count` seats could do: wakes those of them that sleep. Returns how many that were.
+    pub(crate) fn tell(&self, count: usize) -> usize {
+        fence(Ordering::SeqCst);
+        self.tell_more(count)
+    }
+
+    fn tell_more(&self, count: usize) -> usize {
+        let mut woken = 0;
+        for (group, bits) in self.bits.iter().enumerate() {
+            // Relaxed: after the fence.
+            let mut seen = bits.load(Ordering::Relaxed);
+            while seen != 0 && woken < count {
+                let bit = seen.trailing_zeros() as usize;
+                seen &= seen - 1;
+                woken += usize::from(self.wake(group * BITS + bit));
+            }
+        }
+        woken
+    }
+
+    /// Something has been made ready that only this seat can do: wakes it if it sleeps.
+    pub(crate) fn tell_seat(&self, seat: usize) {
+        fence(Ordering::SeqCst);
+        // Relaxed: after the fence.
+        if self.bits[seat / BITS].load(Ordering::Relaxed) & 1 << (seat % BITS) != 0 {
+            self.wake(seat);
+        }
+    }
+
+    /// Whether any seat sleeps, as far as is known.
+    pub(crate) fn any(&self) -> bool {
+        // Relaxed: a hint.
+        self.bits.iter().any(|bits| bits.load(Ordering::Relaxed) != 0)
+    }
+}
