@@ -1,31 +1,37 @@
 //! Arguments to exit code, with the streams handed in, so that tests can look at them.
 
+use crate::copies::{self, Line};
+use crate::disk::{Miss, Reader};
 use crate::picture::{SIZE, image};
+use crate::processors;
 use crate::report::{Report, Row};
-use clap::{Parser, value_parser};
+use crate::runtime::{Blocking, Competitive, Runtime, Which};
+use clap::{Parser, ValueEnum, value_parser};
 use examples::frames::{Frames, Unwritable};
 use examples::strategies::{self, OnPool, OverPool};
 use examples::{at_least_one, bar};
 use indicatif::ProgressBar;
 use stanchion_applications::nbody::{
-    BODIES, Body, DT, Energy, ForceError, Fork, Options, Refused, SOFTENING, Sequential,
-    Simulation, THETA, plummer,
+    BLOCK, BODIES, Body, Cache, Cached, DT, Energy, ForceError, Fork, MEMORY, Options, Refused,
+    SOFTENING, Sequential, Simulation, THETA, plummer,
 };
-use stanchion_threadpool::{Strategy, ThreadPool};
+use stanchion_threadpool::{BuildError, Strategy, ThreadPool};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
-/// Moves a cluster of stars under its own gravitation, by the tree of Barnes and Hut, over a pool whose ready work is managed as you say.
+/// Moves a cluster of stars under its own gravitation, by the tree of Barnes and Hut, over a pool whose ready work is managed as you say, or over
+/// threads of another kind.
 ///
 /// The cluster is Plummer's model in Hénon's units: mass and gravitation are 1, the energy is -1/4, a body crosses it in 2.8. The places do not
-/// depend on the strategy or the threads, to the last bit.
+/// depend on the runtime, the threads or the memory, to the last bit.
 #[derive(Debug, Parser)]
 #[command(
     name = "nbody",
     version,
-    after_help = "Exit code 0: done; 1: two strategies, or --check, came to other places; 2: the arguments are no good, the pool cannot be built, or a frame cannot be written."
+    after_help = "Exit code 0: done; 1: two runs, or --check, came to other places; 2: the arguments are no good, the pool cannot be built, a frame cannot be written, a block cannot be read, or a copy failed."
 )]
 struct Arguments {
     /// Stars.
@@ -38,6 +44,35 @@ struct Arguments {
 
     #[command(flatten)]
     threads: strategies::Threads,
+
+    /// What runs it. Several, with commas between them, run one after another.
+    #[arg(long, value_name = "NAME", default_value = "pool", value_delimiter = ',')]
+    runtime: Vec<Which>,
+
+    /// Processors that the program may use, the first ones of those that it has. Without it all.
+    #[arg(long, allow_negative_numbers = true, value_name = "P", value_parser = value_parser!(u16).range(1..=1024))]
+    processors: Option<u16>,
+
+    /// Stars whose forces are computed at once, at least.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
+    grain: u32,
+
+    /// How much of the stars fits into memory, in percent; what does not, is read when it is wanted. Without it all is there and nobody looks.
+    #[arg(long, allow_negative_numbers = true, value_name = "PERCENT", value_parser = value_parser!(u32).range(*MEMORY.start() as i64..=*MEMORY.end() as i64))]
+    memory: Option<u32>,
+
+    /// What it takes to read what is not in memory: a time that the thread sleeps in the kernel, or `file`: it reads from a file whose pages the system
+    /// was told to forget. Where it cannot be told or does not listen (files in memory, systems other than Linux) the read takes what it takes.
+    #[arg(long, value_name = "TIME|file", default_value = "50ms", requires = "memory")]
+    miss: Miss,
+
+    /// Processes of this program at the same time, each with its own runtime: prints the time of each, and the speed-up over one thread alone.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = value_parser!(u8).range(1..=64), conflicts_with_all = ["frames", "check"])]
+    copies: u8,
+
+    /// Is a copy: prints a line for each runtime.
+    #[arg(long, hide = true)]
+    copy: bool,
 
     /// How the pool manages ready work. Several, with commas between them, run one after another; `all` is each.
     #[arg(long, value_name = "NAME", default_value = strategies::DEFAULT, value_delimiter = ',', value_parser = strategies::values_or_all())]
@@ -77,6 +112,8 @@ struct Task<'a> {
     bodies: &'a [Body],
     options: Options,
     steps: u64,
+    /// What fits, and what a miss is.
+    memory: Option<(u32, Miss)>,
     bar: &'a ProgressBar,
 }
 
@@ -117,31 +154,102 @@ enum Stopped {
     Refused(#[from] Refused),
     #[error(transparent)]
     Unwritable(#[from] Unwritable),
+    #[error("blocks cannot be read: {0}")]
+    Disk(#[from] std::io::Error),
 }
 
-/// A run over a pool, and what that says of itself.
-struct Pooled<'a, 'f> {
+/// A run over a runtime, and what that says of itself.
+struct Over<'a, 'f> {
     task: &'a Task<'a>,
     frames: Option<(&'f mut Frames, u64)>,
     check: bool,
 }
 
-impl OverPool for Pooled<'_, '_> {
-    type Outcome = Result<(Course, String, Option<ForceError>), Stopped>;
+/// What comes of it.
+type Ran = Result<(Course, String, Option<ForceError>), Stopped>;
 
-    fn run<S: Strategy>(mut self, pool: &ThreadPool<S>) -> Self::Outcome {
+impl Over<'_, '_> {
+    fn over<R: Runtime>(mut self, runtime: &R) -> Ran {
+        let (course, touches) = match self.task.memory {
+            None => (self.course(runtime)?, String::new()),
+            Some((percent, miss)) => self.course_in(percent, miss, runtime)?,
+        };
+        let error = self.check.then(|| course.simulation.accuracy(runtime));
+        Ok((course, runtime.says() + &touches, error))
+    }
+
+    fn course<F: Fork>(&mut self, fork: &F) -> Result<Course, Stopped> {
         let last = self.task.steps;
-        let course = self.task.run(&OnPool(pool), |simulation| {
+        self.task.run(fork, |simulation| {
             let Some((frames, every)) = &mut self.frames else { return Ok(()) };
             let step = simulation.steps();
             if step.is_multiple_of(*every) || step == last {
                 frames.write(&image(simulation.places()))?;
             }
             Ok(())
-        })?;
-        let metrics = pool.metrics().to_string();
-        let error = self.check.then(|| course.simulation.accuracy(&OnPool(pool)));
-        Ok((course, metrics, error))
+        })
+    }
+
+    /// The same with so much memory, and what was touched in it.
+    fn course_in<R: Runtime>(
+        &mut self,
+        percent: u32,
+        miss: Miss,
+        runtime: &R,
+    ) -> Result<(Course, String), Stopped> {
+        let bodies = self.task.bodies.len();
+        let reader = Reader::new(miss, bodies.div_ceil(BLOCK))?;
+        let cache = Cache::<R::Lock, _>::new(bodies, percent, |block| reader.read(block));
+        let course = self.course(&Cached { fork: runtime, cache: &cache })?;
+        let ((blocks, fit), touches) = (cache.blocks(), cache.touches());
+        drop(cache);
+        let mean = reader.mean()?.map_or(String::new(), |mean| format!(" of {mean:.1?}"));
+        let touches = format!(
+            "; {fit} of {blocks} blocks fit: {} hits, {} misses{mean}, {} shared",
+            touches.hits, touches.misses, touches.shared
+        );
+        Ok((course, touches))
+    }
+}
+
+impl OverPool for Over<'_, '_> {
+    type Outcome = Ran;
+
+    fn run<S: Strategy>(self, pool: &ThreadPool<S>) -> Ran {
+        self.over(&OnPool(pool))
+    }
+}
+
+/// A row of the report: a strategy of the pool, or another runtime.
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Pool(&'static str),
+    Other(Which),
+}
+
+impl Entry {
+    /// All that were asked for.
+    fn named(arguments: &Arguments) -> Vec<(String, Self)> {
+        let of = |which: &Which| match which {
+            Which::Pool => {
+                let names = strategies::named(&arguments.strategy).into_iter();
+                names.map(|name| (name.to_owned(), Self::Pool(name))).collect()
+            }
+            which => {
+                let value = which.to_possible_value().expect("none is skipped");
+                vec![(value.get_name().to_owned(), Self::Other(*which))]
+            }
+        };
+        arguments.runtime.iter().flat_map(of).collect()
+    }
+
+    fn run(self, threads: usize, over: Over<'_, '_>) -> Result<Ran, BuildError> {
+        Ok(match self {
+            Self::Pool(name) => strategies::run(name, threads, over)?,
+            Self::Other(Which::Kernel) => over.over(&Blocking::default()),
+            Self::Other(Which::KernelCompetitive) => over.over(&Competitive::default()),
+            Self::Other(Which::Pool) => unreachable!("a pool has a strategy"),
+        })
     }
 }
 
@@ -152,11 +260,12 @@ pub(crate) fn run(
     err: &mut dyn Write,
     progress: bool,
 ) -> u8 {
-    let arguments: Arguments = match examples::parse(arguments, out, err) {
+    let given: Vec<OsString> = arguments.into_iter().collect();
+    let arguments: Arguments = match examples::parse(given.iter().cloned(), out, err) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
-    match work(&arguments, out, err, progress) {
+    match work(&arguments, &given, out, err, progress) {
         Ok(code) => code,
         Err(refused) => {
             let _ = writeln!(err, "nbody: {refused}");
@@ -167,6 +276,7 @@ pub(crate) fn run(
 
 fn work(
     arguments: &Arguments,
+    given: &[OsString],
     out: &mut dyn Write,
     err: &mut dyn Write,
     progress: bool,
@@ -175,6 +285,7 @@ fn work(
         theta: arguments.theta,
         dt: arguments.dt,
         softening: arguments.softening,
+        grain: arguments.grain as usize,
         ..Options::default()
     };
     for (name, value, range) in [
@@ -191,19 +302,29 @@ fn work(
         Some(directory) => Some(Frames::new(directory, (SIZE, SIZE))?),
         None => None,
     };
-    let names = strategies::named(&arguments.strategy);
+    if let Some(wanted) = arguments.processors {
+        processors::keep_to(usize::from(wanted))?;
+    }
+    let entries = Entry::named(arguments);
     let bodies = plummer(arguments.bodies as usize, arguments.seed);
-    let runs = names.len() as u64 + u64::from(arguments.check);
+    let runs = match arguments.copies {
+        1 => entries.len() as u64 + u64::from(arguments.check),
+        _ => 1,
+    };
     let bar = bar(progress, Some(arguments.steps * runs), "steps");
-    let task = Task { bodies: &bodies, options, steps: arguments.steps, bar: &bar };
+    let memory = arguments.memory.map(|percent| (percent, arguments.miss));
+    let task = Task { bodies: &bodies, options, steps: arguments.steps, memory, bar: &bar };
+    if arguments.copies > 1 {
+        return at_once(arguments, &task, given, out, err);
+    }
     let threads = arguments.threads.number();
 
     let (mut rows, mut error): (Vec<Row>, _) = (Vec::new(), None);
-    for name in names {
+    for (name, entry) in entries {
         let first = rows.is_empty();
         let frames = frames.as_mut().filter(|_| first).map(|frames| (frames, arguments.every));
-        let pooled = Pooled { task: &task, frames, check: arguments.check && first };
-        let (course, metrics, compared) = strategies::run(name, threads, pooled)??;
+        let over = Over { task: &task, frames, check: arguments.check && first };
+        let (course, metrics, compared) = entry.run(threads, over)??;
         error = error.or(compared);
         rows.push(Row { name, course, metrics });
     }
@@ -212,11 +333,18 @@ fn work(
         false => None,
     };
     bar.finish_and_clear();
+    if arguments.copy {
+        for Row { name, course, .. } in rows {
+            Line { name, seconds: course.seconds, checksum: course.checksum }.write(out)?;
+        }
+        return Ok(0);
+    }
     let report = Report {
         bodies: &bodies,
         options,
         seed: arguments.seed,
         threads,
+        memory,
         rows: &rows,
         alone: alone.as_ref(),
         error,
@@ -231,11 +359,38 @@ fn work(
     Ok(1)
 }
 
+/// Runs the program on one thread, and then the copies.
+fn at_once(
+    arguments: &Arguments,
+    task: &Task<'_>,
+    given: &[OsString],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, Box<dyn std::error::Error>> {
+    let alone = task.run(&Sequential, |_| Ok(()))?;
+    task.bar.finish_and_clear();
+    let program = std::env::current_exe()?;
+    let copy = |_| {
+        let mut command = Command::new(&program);
+        command.args(copies::arguments(given));
+        command
+    };
+    let copies = copies::run((0..arguments.copies).map(copy).collect())?;
+    if copies::report(out, &copies, (alone.seconds, alone.checksum))? {
+        return Ok(0);
+    }
+    let _ = writeln!(
+        err,
+        "nbody: a copy came to other places; please report it with this command line"
+    );
+    Ok(1)
+}
+
 /// The first that came to other places.
 pub(crate) fn wrong(rows: &[Row], alone: Option<&Course>) -> Option<String> {
     let (first, others) = rows.split_first()?;
     let expected = first.course.checksum;
-    let sums = others.iter().map(|row| (row.name, row.course.checksum));
+    let sums = others.iter().map(|row| (row.name.as_str(), row.course.checksum));
     let alone = alone.map(|course| ("one thread without a pool", course.checksum));
     let (name, other) = sums.chain(alone).find(|sum| sum.1 != expected)?;
     Some(format!("checksum {expected:016x} by {}, but {other:016x} by {name}", first.name))

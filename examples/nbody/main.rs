@@ -1,18 +1,23 @@
-//! `nbody`: a cluster of stars under its own gravitation, over a pool of threads, at the command line.
+//! `nbody`: a cluster of stars under its own gravitation, over a pool of threads or threads of another kind, at the command line.
 //!
 //! ```text
 //! cargo run --release -p examples --example nbody -- --bodies 20000 --steps 50 --strategy work-stealing
+//! cargo run --release -p examples --example nbody -- --bodies 6000 --steps 4 --grain 16 --runtime pool,kernel --memory 50 --miss 5ms
 //! ```
 //!
 //! | exit code | meaning |
 //! | --- | --- |
-//! | 0 | done, and every strategy came to the same places; with `--check` also one thread without a pool |
+//! | 0 | done, and every run came to the same places; with `--check` also one thread without a pool |
 //! | 1 | other places |
-//! | 2 | the arguments are no good, the pool cannot be built, or the frames cannot be written |
+//! | 2 | the arguments are no good, the pool cannot be built, the frames cannot be written, a block cannot be read, or a copy failed |
 
 mod app;
+mod copies;
+mod disk;
 mod picture;
+mod processors;
 mod report;
+mod runtime;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;

@@ -1,13 +1,14 @@
 //! What a run looks like on the terminal.
 
 use crate::app::Course;
+use crate::disk::Miss;
 use stanchion_applications::nbody::{Body, ForceError, Options};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// One strategy.
+/// One strategy of the pool, or another runtime.
 pub(crate) struct Row {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) course: Course,
     pub(crate) metrics: String,
 }
@@ -18,6 +19,8 @@ pub(crate) struct Report<'a> {
     pub(crate) options: Options,
     pub(crate) seed: u64,
     pub(crate) threads: usize,
+    /// What fits, and what a miss is.
+    pub(crate) memory: Option<(u32, Miss)>,
     /// At least one.
     pub(crate) rows: &'a [Row],
     pub(crate) alone: Option<&'a Course>,
@@ -38,13 +41,17 @@ impl Report<'_> {
             options.theta,
             options.softening,
         )?;
-        writeln!(
+        write!(
             out,
             "run          {} steps of {}, {} threads",
             simulation.steps(),
             options.dt,
             self.threads,
         )?;
+        match self.memory {
+            None => writeln!(out)?,
+            Some((percent, miss)) => writeln!(out, ", {percent} % in memory, a miss is {miss}")?,
+        }
         // The start needs forces too.
         let pulls = (simulation.steps() + 1) as f64 * self.bodies.len() as f64;
         writeln!(
@@ -75,7 +82,7 @@ impl Report<'_> {
         if let Some((frames, directory)) = self.frames {
             writeln!(out, "frames       {frames} in {}", directory.display())?;
         }
-        writeln!(out, "\n{:<18} {:>9} {:>9} {:>9}", "strategy", "all s", "trees s", "forces s")?;
+        writeln!(out, "\n{:<18} {:>9} {:>9} {:>9}", "runtime", "all s", "trees s", "forces s")?;
         for Row { name, course, metrics } in *rows {
             write_row(out, name, course)?;
             writeln!(out, "   {metrics}")?;

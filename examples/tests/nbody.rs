@@ -2,13 +2,21 @@
 
 #[path = "../nbody/app.rs"]
 mod app;
+#[path = "../nbody/copies.rs"]
+mod copies;
+#[path = "../nbody/disk.rs"]
+mod disk;
 #[path = "common/done.rs"]
 #[expect(dead_code, reason = "no files of waits")]
 mod done;
 #[path = "../nbody/picture.rs"]
 mod picture;
+#[path = "../nbody/processors.rs"]
+mod processors;
 #[path = "../nbody/report.rs"]
 mod report;
+#[path = "../nbody/runtime.rs"]
+mod runtime;
 #[path = "common/scratch.rs"]
 mod scratch;
 
@@ -54,6 +62,36 @@ fn the_checksum_depends_on_bodies_steps_seed_and_precision_only() {
     for more in [["--seed", "2"], ["--theta", "0.4"], ["--dt", "0.01"], ["--softening", "0.1"]] {
         assert_ne!(sum(&more), plain, "{more:?}");
     }
+}
+
+#[test]
+fn the_places_do_not_depend_on_the_runtime_or_the_memory() {
+    let plain = line(&small(&[]), "checksum").to_owned();
+    let all = ["--runtime", "pool,kernel,kernel-competitive", "--strategy", "work-stealing"];
+    let little = ["--memory", "30", "--miss", "20us", "--grain", "16", "--processors", "1"];
+    let done = small(&[&all[..], &little].concat());
+    assert_eq!(line(&done, "checksum"), plain);
+    for row in ["work-stealing", "kernel ", "kernel-competitive"] {
+        let row = line(&done, row);
+        assert!(row.contains("; 3 of 10 blocks fit: ") && !row.contains(" 0 misses"), "{row}");
+    }
+    assert!(line(&done, "kernel ").contains(" threads made; "), "{}", done.out);
+    let done = small(&["--memory", "30", "--miss", "file", "--grain", "64"]);
+    assert_eq!(line(&done, "checksum"), plain);
+    assert!(line(&done, "run").ends_with(" 30 % in memory, a miss is a read from a file"));
+    let done = small(&["--memory", "100"]);
+    assert!(line(&done, "work-stealing").contains("10 of 10 blocks fit: "), "{}", done.out);
+    assert!(line(&done, "work-stealing").ends_with(" 0 misses, 0 shared"), "{}", done.out);
+}
+
+#[test]
+fn a_copy_says_its_time_and_its_checksum() {
+    let done = small(&["--copy", "--runtime", "pool,kernel"]);
+    assert_eq!((done.code, done.err.as_str()), (0, ""));
+    let names: Vec<&str> = done.out.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["work-stealing", "kernel"]);
+    let sum = line(&small(&[]), "checksum").replace("checksum     ", "");
+    assert!(done.out.lines().all(|line| line.ends_with(&sum)), "{}", done.out);
 }
 
 #[test]
@@ -135,8 +173,11 @@ fn other_places_are_noticed() {
         simulation: simulation.clone(),
         seconds: 0.0,
     };
-    let row =
-        |name, checksum| report::Row { name, course: course(checksum), metrics: String::new() };
+    let row = |name: &str, checksum| report::Row {
+        name: name.to_owned(),
+        course: course(checksum),
+        metrics: String::new(),
+    };
     let rows = [row("one", 7), row("two", 7)];
     assert_eq!(app::wrong(&rows, Some(&course(7))), None);
     assert_eq!(
@@ -163,12 +204,24 @@ fn nonsense_in_the_arguments_is_refused() {
         ["--seed", "-1"],
         ["--theta", "wide"],
         ["--every", "5"],
+        ["--runtime", "fibers"],
+        ["--processors", "0"],
+        ["--grain", "0"],
+        ["--memory", "0"],
+        ["--memory", "101"],
+        ["--copies", "65"],
     ] {
         let done = run(&more);
         assert_eq!((done.code, done.out.as_str()), (2, ""), "{more:?}");
         let named = if more[0] == "--every" { "--frames" } else { more[0] };
         assert!(done.err.contains(named), "{more:?}: {}", done.err);
     }
+    let done = run(&["--miss", "5ms"]);
+    assert!(done.code == 2 && done.err.contains("--memory <PERCENT>"), "{}", done.err);
+    let done = run(&["--memory", "50", "--miss", "5"]);
+    assert!(done.code == 2 && done.err.contains("such as 50ms"), "{}", done.err);
+    let done = run(&["--processors", "1024"]);
+    assert!(done.code == 2 && done.err.starts_with("nbody: --processors 1024: "), "{}", done.err);
     for (option, value, range) in [
         ("--theta", "-0.5", "0 to 1"),
         ("--theta", "NaN", "0 to 1"),

@@ -7,6 +7,7 @@
 //! Near each other bodies pull less than Newton says: the potential of mass m is `-m / sqrt(d² + ε²)`, Plummer's softening. So no step is too long
 //! for a pair that meets, and bodies in one place do not divide by zero.
 
+use super::cache::BLOCK;
 use super::tree::{Node, Point};
 use crate::body::{Vector, add, dot};
 
@@ -34,8 +35,15 @@ impl Pull {
     }
 }
 
-/// The pull on the point numbered `me`, by the tree; `soft` is the square of the softening.
-pub(super) fn by_tree(nodes: &[Node], points: &[Point], me: usize, soft: f64) -> Pull {
+/// The pull on the point numbered `me`, by the tree; `soft` is the square of the softening. Blocks of points are touched before they are looked at.
+pub(super) fn by_tree(
+    nodes: &[Node],
+    points: &[Point],
+    me: usize,
+    soft: f64,
+    touch: &mut impl FnMut(usize),
+) -> Pull {
+    touch(me / BLOCK);
     let place = points[me].place;
     let mut pull = Pull::default();
     let mut next = 0;
@@ -48,6 +56,7 @@ pub(super) fn by_tree(nodes: &[Node], points: &[Point], me: usize, soft: f64) ->
         } else if node.count > 0 {
             let first = node.first as usize;
             let points = &points[first..first + node.count as usize];
+            (first / BLOCK..=(first + points.len() - 1) / BLOCK).for_each(&mut *touch);
             for (number, point) in (first..).zip(points) {
                 if number != me {
                     let apart = add(point.place, place, -1.0);

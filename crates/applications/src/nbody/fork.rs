@@ -1,4 +1,4 @@
-//! What the program asks of whoever runs it: to do two things, maybe at the same time. And three loops made of that.
+//! What the program asks of whoever runs it: to do two things, maybe at the same time; and to have bodies in memory. And three loops made of that.
 //!
 //! Why a trait and not a pool: the same program is to run over every pool, over threads that are not the kernel's, and on one thread. Fork and join
 //! is the least that all of them have.
@@ -46,6 +46,13 @@ pub trait Fork: Sync {
     fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()
     }
+
+    /// What a task has to call before it looks at the bodies of a block: [`BLOCK`](super::BLOCK) of them, in the order of the moment. That returns
+    /// when they are in memory; where they always are, not said otherwise.
+    #[inline]
+    fn toucher(&self) -> impl FnMut(usize) {
+        |_block| ()
+    }
 }
 
 /// One after the other, on the thread of the caller.
@@ -72,23 +79,26 @@ where
     T: Send,
     W: Fn(usize, &mut T) + Sync,
 {
-    each_from(fork, 0, items, grain, work);
+    portions(fork, 0, items, grain, &|first, items| {
+        (first..).zip(items).for_each(|(index, item)| work(index, item));
+    });
 }
 
-fn each_from<F, T, W>(fork: &F, first: usize, items: &mut [T], grain: usize, work: &W)
+/// Calls `work` for portions of `items`, of at least `grain` of them if there are so many, with the index of the portion's first, counted from `first`.
+pub(super) fn portions<F, T, W>(fork: &F, first: usize, items: &mut [T], grain: usize, work: &W)
 where
     F: Fork,
     T: Send,
-    W: Fn(usize, &mut T) + Sync,
+    W: Fn(usize, &mut [T]) + Sync,
 {
     if items.len() < 2 * grain {
-        return (first..).zip(items).for_each(|(index, item)| work(index, item));
+        return work(first, items);
     }
     let half = items.len() / 2;
     let (one, other) = items.split_at_mut(half);
     fork.join(
-        || each_from(fork, first, one, grain, work),
-        || each_from(fork, first + half, other, grain, work),
+        || portions(fork, first, one, grain, work),
+        || portions(fork, first + half, other, grain, work),
     );
 }
 

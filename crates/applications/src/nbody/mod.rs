@@ -9,24 +9,30 @@
 //! | [`plummer`](plummer()) | the bodies at the start |
 //! | `tree` | cubes in cubes, in an array without pointers |
 //! | `force` | what a body feels |
+//! | [`Cache`] | bodies of which not all fit into memory |
 //! | [`Simulation`] | the bodies, and a step of theirs |
 //!
 //! The same bodies come to the same places, to the last bit, whatever runs the program: [`Simulation`] says why.
 //!
 //! The application of T. Anderson, B. Bershad, E. Lazowska and H. Levy (*Scheduler activations*, 1992, section 5.3) is one of this kind: a tree of
-//! the masses is constructed, and portions of it are traversed for the force on each body. How it shared the work out they do not say; that is ours.
+//! the masses is constructed, and portions of it are traversed for the force on each body; part of its data is in a buffer cache of its own. How it
+//! shared the work out they do not say, nor what is cached; that is ours.
 //!
 //! Source: J. Barnes, P. Hut, *A hierarchical O(N log N) force-calculation algorithm*, Nature 324, 1986.
 
+mod cache;
 mod force;
 mod fork;
 mod outcome;
 mod plummer;
 mod simulation;
+mod threads;
 mod tree;
 
 pub use crate::body::{Body, Vector};
+pub use cache::{BLOCK, Cache, Cached, Disk, MEMORY, Touches};
 pub use fork::{Fork, Sequential};
 pub use outcome::{BODIES, DT, Energy, ForceError, Options, Refused, SOFTENING, Spent, THETA};
 pub use plummer::plummer;
 pub use simulation::Simulation;
+pub use threads::Threads;

@@ -18,7 +18,7 @@
 //! So a step has the same outcome to the last bit whatever pool runs it, on however many threads.
 
 use super::force::{self, Pull};
-use super::fork::{Fork, each, fold, sort};
+use super::fork::{Fork, each, fold, portions, sort};
 use super::outcome::{BODIES, Energy, ForceError, Options, Refused, Spent};
 use super::tree::{self, Cube, Node, Point};
 use crate::body::{Body, Vector, add, dot};
@@ -28,10 +28,6 @@ use machine::clock;
 
 /// Bodies that are moved, measured or brought to their places at once.
 const GRAIN: usize = 512;
-
-/// Bodies whose forces are computed at once. One takes microseconds, and a fork that nobody takes costs nanoseconds; sixteen would leave four
-/// processors waiting for each other a quarter of the time (`cargo test -p stanchion-applications-simulated --test nbody -- --nocapture`).
-const FORCES: usize = 1;
 
 /// Instructions of an interaction: some twenty operations on numbers with a fraction, one of them a root and one a division.
 const INTERACTION: u64 = 60;
@@ -130,7 +126,7 @@ impl Simulation {
 
     /// Brings the bodies in order, builds the tree, and computes what each feels.
     fn pull<F: Fork>(&mut self, fork: &F) {
-        let Options { theta, softening, instruction_ns, .. } = self.options;
+        let Options { theta, softening, instruction_ns, grain, .. } = self.options;
         let pace = Pace::new(instruction_ns);
         let began = clock::now();
         let cube = self.bounds(fork);
@@ -143,10 +139,14 @@ impl Simulation {
         self.nodes = tree::build(fork, cube, &self.keys, &self.points, theta);
         let built = clock::now();
         let (nodes, points) = (&self.nodes, &self.points);
-        each(fork, &mut self.bodies, FORCES, &|index, felt| {
-            felt.pull = force::by_tree(nodes, points, index, softening * softening);
-            pace.compute(INTERACTION * u64::from(felt.pull.interactions));
-            machine::write(felt);
+        let soft = softening * softening;
+        portions(fork, 0, &mut self.bodies, grain.max(1), &|first, portion| {
+            let mut touch = fork.toucher();
+            for (index, felt) in (first..).zip(portion) {
+                felt.pull = force::by_tree(nodes, points, index, soft, &mut touch);
+                pace.compute(INTERACTION * u64::from(felt.pull.interactions));
+                machine::write(felt);
+            }
         });
         self.spent.tree_ns += built.nanos_since(began);
         self.spent.force_ns += clock::now().nanos_since(built);
@@ -247,7 +247,7 @@ impl Simulation {
     fn compare<F: Fork>(&self, fork: &F) -> ForceError {
         let soft = self.options.softening * self.options.softening;
         let mut exact: Vec<(Felt, f64)> = self.bodies.iter().map(|felt| (*felt, 0.0)).collect();
-        each(fork, &mut exact, FORCES, &|index, (felt, error)| {
+        each(fork, &mut exact, self.options.grain.max(1), &|index, (felt, error)| {
             let pull = force::direct(&self.points, index, soft);
             let off = add(felt.pull.acceleration, pull.acceleration, -1.0);
             let size = dot(pull.acceleration, pull.acceleration);

@@ -1,0 +1,203 @@
+//! Where blocks come from that do not fit into memory: a wait, or a file whose pages the system was told to forget.
+//!
+//! The file holds nothing that the program computes with; it is read for the time that a read takes. It is made in the directory for temporary files,
+//! has no name from then on, and is gone with the program. Before each read `posix_fadvise(POSIX_FADV_DONTNEED)` drops the pages of the block. Where
+//! the system does not know that advice, or the file lies in memory (`tmpfs` ignores it), reads are answered from memory: the report says how long
+//! a read took.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Bytes of a block in the file: so many that the system reads no two of them at once.
+const BYTES: usize = 256 << 10;
+
+/// What a miss is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// The thread sleeps in the kernel for so long.
+    For(Duration),
+    /// The thread reads from a file.
+    File,
+}
+
+impl std::str::FromStr for Miss {
+    type Err = String;
+
+    /// `file`, or a number and `ms`, `us` or `s`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "file" {
+            return Ok(Self::File);
+        }
+        let units = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("s", 1.0)];
+        let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
+        let number = found.and_then(|(number, size)| Some(number.parse::<f64>().ok()? * size));
+        let length = number.filter(|seconds| (1e-6..=10.0).contains(seconds));
+        length
+            .map(|seconds| Self::For(Duration::from_secs_f64(seconds)))
+            .ok_or_else(|| "must be `file`, or a time from 1us to 10s such as 50ms".to_owned())
+    }
+}
+
+impl std::fmt::Display for Miss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::For(length) => write!(f, "{length:?}"),
+            Self::File => f.write_str("a read from a file"),
+        }
+    }
+}
+
+/// What misses wait for.
+pub(crate) struct Reader {
+    means: Means,
+    reads: AtomicU64,
+    nanos: AtomicU64,
+    failed: OnceLock<io::Error>,
+}
+
+enum Means {
+    Sleep(Duration),
+    #[cfg(unix)]
+    File(File),
+}
+
+impl Reader {
+    /// For so many blocks.
+    pub(crate) fn new(miss: Miss, blocks: usize) -> io::Result<Self> {
+        let means = match miss {
+            Miss::For(length) => Means::Sleep(length),
+            Miss::File => file(blocks)?,
+        };
+        Ok(Self {
+            means,
+            reads: AtomicU64::new(0),
+            nanos: AtomicU64::new(0),
+            failed: OnceLock::new(),
+        })
+    }
+
+    /// How long a read took in the mean; or why one failed.
+    pub(crate) fn mean(self) -> io::Result<Option<Duration>> {
+        match self.failed.into_inner() {
+            Some(error) => Err(error),
+            None => {
+                let nanos = self.nanos.into_inner().checked_div(self.reads.into_inner());
+                Ok(nanos.map(Duration::from_nanos))
+            }
+        }
+    }
+
+    /// Reads a block, on the thread that calls, which waits.
+    pub(crate) fn read(&self, block: usize) {
+        let began = Instant::now();
+        match &self.means {
+            // To the kernel: no runtime is told that this waits.
+            Means::Sleep(length) => std::thread::sleep(*length),
+            #[cfg(unix)]
+            Means::File(file) => {
+                if let Err(error) = read(file, block) {
+                    let _ = self.failed.set(error);
+                }
+            }
+        }
+        // Relaxed: read when all threads have been joined.
+        self.reads.fetch_add(1, Relaxed);
+        self.nanos.fetch_add(began.elapsed().as_nanos() as u64, Relaxed);
+    }
+}
+
+#[cfg(unix)]
+fn file(blocks: usize) -> io::Result<Means> {
+    let name = format!("nbody-{:016x}.blocks", machine::hint::entropy());
+    let path = std::env::temp_dir().join(name);
+    let mut options = File::options();
+    let mut file = options.read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    let mut block = vec![0_u8; BYTES];
+    for number in 0..blocks {
+        block[..8].copy_from_slice(&(number as u64).to_le_bytes());
+        file.write_all(&block)?;
+    }
+    // Only what is on the disk can be forgotten.
+    file.sync_all()?;
+    Ok(Means::File(file))
+}
+
+#[cfg(not(unix))]
+fn file(_blocks: usize) -> io::Result<Means> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "`--miss file` wants a Unix"))
+}
+
+#[cfg(unix)]
+fn read(file: &File, block: usize) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let from = (block * BYTES) as u64;
+    forget(file, from);
+    // Only the first page is looked at, and the kernel's reading ahead is its business.
+    let mut page = vec![0; 4_096];
+    file.read_exact_at(&mut page, from)?;
+    let number = page.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    if number == Some(block as u64) {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, format!("block {block} of the file is another")))
+}
+
+#[cfg(target_os = "linux")]
+fn forget(file: &File, from: u64) {
+    use std::os::fd::AsRawFd;
+    // A refusal makes the read faster, which the report shows.
+    // SAFETY: the descriptor is open; advice changes no memory of ours.
+    let _ = unsafe {
+        libc::posix_fadvise(
+            file.as_raw_fd(),
+            from as libc::off_t,
+            BYTES as libc::off_t,
+            libc::POSIX_FADV_DONTNEED,
+        )
+    };
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn forget(_file: &File, _from: u64) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_miss_is_a_time_or_a_file() {
+        let ms = |ms| Ok(Miss::For(Duration::from_millis(ms)));
+        assert_eq!("50ms".parse(), ms(50));
+        assert_eq!("0.002s".parse(), ms(2));
+        assert_eq!("1000us".parse(), ms(1));
+        assert_eq!("file".parse(), Ok(Miss::File));
+        for bad in ["", "50", "ms", "-1ms", "0ms", "11s", "NaNs", "disk"] {
+            assert!(bad.parse::<Miss>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_read_and_counted() {
+        for miss in [Miss::File, Miss::For(Duration::from_micros(1))] {
+            let reader = |reads| {
+                let reader = Reader::new(miss, 3).expect("a file");
+                (0..reads).for_each(|block| reader.read(block));
+                assert_eq!(reader.reads.load(Relaxed), reads as u64);
+                reader.mean().expect("good reads")
+            };
+            assert_eq!((reader(0).is_some(), reader(3).is_some()), (false, true));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_block_that_is_not_there_is_told() {
+        let reader = Reader::new(Miss::File, 1).expect("a file");
+        reader.read(7);
+        assert_eq!(reader.mean().expect_err("no block 7").kind(), io::ErrorKind::UnexpectedEof);
+    }
+}
