@@ -35,6 +35,8 @@ pub mod hint;
 mod model;
 pub mod sync;
 pub mod wait;
+#[cfg(feature = "std")]
+pub mod watch;
 
 #[cfg(all(feature = "std", not(any(stanchion_loom, stanchion_simulated))))]
 pub mod kernel;

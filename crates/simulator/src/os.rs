@@ -6,6 +6,7 @@
 //! | [`activations`] | processors that come and go, and say so | Anderson, Bershad, Lazowska and Levy 1992 |
 //! | [`freeze`] | a thread that stops for ever after a given access | the progress tests of this project |
 //! | [`gang`] | slots of threads that run at the same time | Feitelson and Rudolph 1992 |
+//! | [`watch`] | a sleeper is woken when another thread is switched | Linux's records of switches, exactly |
 //!
 //! As [`inside`](crate::inside), it is called by the code of virtual threads; outside a run each function panics, naming itself.
 
@@ -14,3 +15,4 @@ pub mod freeze;
 pub mod gang;
 pub(crate) mod interrupt;
 pub mod keep;
+pub mod watch;

@@ -120,6 +120,7 @@ impl State {
         self.spend(id, Activity::Switching, begin);
         let stretch = self.threads[id.index()].stretch;
         self.events.announce(begin, What::Run(id, stretch));
+        self.switched(id, now);
     }
 
     /// Gives an idle processor to whoever has a right to it.
@@ -156,6 +157,7 @@ impl State {
         if status == Status::Ready {
             self.ready.push_back(id);
         }
+        self.switched(id, at);
         self.left(id, status);
         self.dispatch(processor, at);
         if let Some(space) = self.threads[id.index()].space {

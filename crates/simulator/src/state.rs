@@ -27,7 +27,7 @@ use crate::statistics::{Activity, Statistics, Words};
 use crate::thread::{Outcome, Status, Thread, ThreadId, Wait};
 use crate::timeline::Timeline;
 use crate::{Machine, Time};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Groups of lines whose last write is remembered together. A collision makes a waiter look once too often.
 const GROUPS: usize = 4_096;
@@ -62,6 +62,8 @@ pub(crate) struct State {
     pub(crate) now: Time,
     /// Whether a thread may have to leave its processor at a moment that is not known before; see `os::interrupt`.
     pub(crate) interruptible: bool,
+    /// The words of watches that have seen a switch, which nobody has taken yet; see `os::watch`.
+    pub(crate) seen_switch: BTreeSet<u64>,
     pub(crate) gangs: Gangs,
     pub(crate) spaces: Spaces,
     pub(crate) globals: Locals,
@@ -97,6 +99,7 @@ impl State {
             written: vec![0; GROUPS].into_boxed_slice(),
             now: Time::ZERO,
             interruptible: false,
+            seen_switch: BTreeSet::new(),
             gangs: Gangs::default(),
             spaces: Spaces::default(),
             globals: Locals::default(),
@@ -255,14 +258,7 @@ impl State {
         let identity = self.identities.of(address);
         let mut woken = 0;
         while woken < count {
-            let Some(queue) = self.parked.get_mut(&identity) else { break };
-            let Some((id, sleep)) = queue.pop_front() else { break };
-            if queue.is_empty() {
-                self.parked.remove(&identity);
-            }
-            if self.thread(id).sleeps != sleep || self.thread(id).outcome != Outcome::Open {
-                continue;
-            }
+            let Some(id) = self.next_sleeper(identity) else { break };
             woken += 1;
             let now = self.thread(waker).time;
             let asleep = self.thread(id).status == Status::Blocked;
@@ -279,6 +275,21 @@ impl State {
             self.spend(waker, Activity::Switching, end);
         }
         woken
+    }
+
+    /// Takes the first who sleeps on a word out of its queue.
+    pub(crate) fn next_sleeper(&mut self, identity: u64) -> Option<ThreadId> {
+        loop {
+            let queue = self.parked.get_mut(&identity)?;
+            let next = queue.pop_front();
+            if queue.is_empty() {
+                self.parked.remove(&identity);
+            }
+            let (id, sleep) = next?;
+            if self.thread(id).sleeps == sleep && self.thread(id).outcome == Outcome::Open {
+                return Some(id);
+            }
+        }
     }
 
     /// Ends the wait of `id`, which may still be on its way to sleep.

@@ -85,6 +85,8 @@ pub(crate) struct Thread {
     pub(crate) processor: usize,
     pub(crate) pinned: Option<usize>,
     pub(crate) joiners: Vec<ThreadId>,
+    /// The words of those who want to hear of its next switch; see `os::watch`.
+    pub(crate) watchers: Vec<u64>,
     /// How often it has gone to sleep on a word.
     pub(crate) sleeps: u64,
     /// The words that it accessed last, and how many accesses the run had seen then, the oldest to be replaced next; see `State::watch`.
@@ -121,6 +123,7 @@ impl Thread {
             processor: pinned.unwrap_or(0),
             pinned,
             joiners: Vec::new(),
+            watchers: Vec::new(),
             sleeps: 0,
             looks: [(u64::MAX, 0); LOOKS],
             oldest: 0,

@@ -11,6 +11,7 @@
 //! | [`data`] | nothing is computed; who guards data puts it into a [`cell`] |
 //! | [`preemption`] | nobody honours requests; whether they are taken back is checked |
 //! | [`park`] | a futex: one table, made of loom's mutex and condition variables |
+//! | [`watch`] | a switch is seen by choice; the sleeper's word is explored |
 //! | [`thread`] | spawn with a label that is the same in every interleaving |
 
 pub(crate) mod asymmetric;
@@ -33,6 +34,8 @@ pub(crate) mod private;
 pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;
+#[cfg(feature = "std")]
+pub(crate) mod watch;
 mod world;
 
 use world::World;

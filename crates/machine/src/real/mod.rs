@@ -28,6 +28,8 @@ pub(crate) mod switches;
 pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;
+#[cfg(feature = "std")]
+pub(crate) mod watch;
 
 pub(crate) mod sync {
     pub use alloc::sync::Arc;

@@ -10,6 +10,7 @@
 //! | [`clock`] | virtual time, in nanoseconds of the code's clock |
 //! | [`wait`] | between two looks a thread stands still until its word is written, or its policy would do something else than pause |
 //! | [`park`] | the scheduler's own queue of a word |
+//! | [`watch`] | the scheduler wakes the sleeper at the moment of the switch |
 //! | [`thread`], [`topology`], [`presence`] | virtual threads and processors, known exactly |
 //! | [`preemption`] | the scheduler honours requests |
 //! | [`private`] | statics of one run, or of one virtual thread |
@@ -41,6 +42,8 @@ pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;
 pub(crate) mod wait;
+#[cfg(feature = "std")]
+pub(crate) mod watch;
 
 use stanchion_simulator::inside;
 

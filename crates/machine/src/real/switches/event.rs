@@ -29,17 +29,27 @@ const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
 /// Opens an event that counts nothing and records the calling thread's switches. Records carry no identification (`sample_id_all` is off),
 /// so each is a bare header of 8 bytes. Excluding the kernel is what makes it permitted without privilege.
-pub(in crate::backend) fn open() -> Result<OwnedFd, Refused> {
+pub(super) fn open() -> Result<OwnedFd, Refused> {
+    // Nobody polls: wake as seldom as can be said.
+    open_for(THIS_THREAD, i32::MAX as u32)
+}
+
+/// Opens an event as [`open`] does, for thread `tid` of this process, whose ring wakes those who poll it at each record. It records once it is mapped.
+pub(in crate::backend) fn open_to_wake(tid: u32) -> Result<OwnedFd, Refused> {
+    open_for(tid as libc::pid_t, 1)
+}
+
+const THIS_THREAD: libc::pid_t = 0;
+
+fn open_for(thread: libc::pid_t, wakeup_watermark: u32) -> Result<OwnedFd, Refused> {
     let attributes = Attributes {
         kind: SOFTWARE,
         size: size_of::<Attributes>() as u32,
         config: DUMMY,
         flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | WATERMARK | CONTEXT_SWITCH,
-        // Nobody polls: wake as seldom as can be said.
-        wakeup_watermark: i32::MAX as u32,
+        wakeup_watermark,
         ..Attributes::default()
     };
-    const THIS_THREAD: libc::pid_t = 0;
     const ANY_PROCESSOR: libc::c_int = -1;
     const NO_GROUP: libc::c_int = -1;
     // SAFETY: the structure is live and of the size that it states; the other arguments are numbers.
@@ -47,7 +57,7 @@ pub(in crate::backend) fn open() -> Result<OwnedFd, Refused> {
         libc::syscall(
             libc::SYS_perf_event_open,
             &raw const attributes,
-            THIS_THREAD,
+            thread,
             ANY_PROCESSOR,
             NO_GROUP,
             CLOSE_ON_EXEC,
@@ -101,6 +111,14 @@ fn not_mapped(errno: i32) -> Refused {
         },
         errno => Refused::Other { call: "mmap of a perf ring", errno },
     }
+}
+
+/// Stops an event's ring from taking records, or lets it take them again; says whether it could. Wakes nobody and interrupts nobody.
+pub(in crate::backend) fn pause(event: &OwnedFd, paused: bool) -> bool {
+    // `_IOW('$', 9, __u32)`, Linux 4.7.
+    const PAUSE_OUTPUT: libc::c_ulong = 0x4004_2409;
+    // SAFETY: the argument is a number.
+    unsafe { libc::ioctl(event.as_raw_fd(), PAUSE_OUTPUT as _, libc::c_ulong::from(paused)) == 0 }
 }
 
 fn paranoia() -> Option<i32> {

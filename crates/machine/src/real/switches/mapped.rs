@@ -3,6 +3,7 @@
 use super::{View, event, last_error, wiped};
 use crate::refused::Refused;
 use core::ptr::NonNull;
+use std::os::fd::OwnedFd;
 
 /// Two pages of the kernel's, unmapped when dropped.
 #[derive(Debug)]
@@ -20,11 +21,15 @@ unsafe impl Sync for Mapped {}
 
 impl Mapped {
     pub(crate) fn of_this_thread() -> Result<Self, Refused> {
+        // The mapping keeps the event alive; the descriptor is closed at the end of this function.
+        Self::of(&event::open()?)
+    }
+
+    /// Maps the ring of an event, which begins to record.
+    pub(in crate::backend) fn of(event: &OwnedFd) -> Result<Self, Refused> {
         let epoch = wiped::epoch()?;
         let page = page_size();
-        // The mapping keeps the event alive; the descriptor is closed at the end of this function.
-        let event = event::open()?;
-        let base = NonNull::new(event::map(&event, page)?.cast())
+        let base = NonNull::new(event::map(event, page)?.cast())
             .ok_or(Refused::Other { call: "mmap of a perf ring", errno: 0 })?;
         Ok(Self { base, page, epoch })
     }

@@ -1,7 +1,7 @@
 //! Switch records on Linux; nothing elsewhere, nor under Miri.
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
-mod event;
+pub(super) mod event;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod mapped;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
@@ -12,7 +12,7 @@ pub(super) mod wiped;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(crate) use self::{mapped::Mapped, view::View};
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
-use event::last_error;
+pub(super) use event::last_error;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(super) use mapped::page_size;
 

@@ -95,7 +95,7 @@ fn map() -> Result<*mut Wiped, Refused> {
 }
 
 /// A number that this process has and none of its ancestors had.
-pub(super) fn epoch() -> Result<u64, Refused> {
+pub(in crate::backend) fn epoch() -> Result<u64, Refused> {
     /// Inherited by children, unlike the epoch itself: so theirs is a new one.
     static LAST: AtomicU64 = AtomicU64::new(0);
 
@@ -114,6 +114,6 @@ pub(super) fn epoch() -> Result<u64, Refused> {
 
 /// Whether that epoch is this process's.
 #[inline]
-pub(super) fn is_now(epoch: u64) -> bool {
+pub(in crate::backend) fn is_now(epoch: u64) -> bool {
     existing().is_some_and(|wiped| wiped.epoch.load(Ordering::Relaxed) == epoch)
 }

@@ -1,0 +1,179 @@
+//! Watching threads by a ring of switch records for each that has been armed.
+//!
+//! | an entry | its ring | who changes it |
+//! | --- | --- | --- |
+//! | none | | armed for the first time, or after its thread has ended: a ring, listened to |
+//! | armed | takes records; each rings the bell | the sleeper, after the first, or who disarms: paused |
+//! | not armed | paused | who arms: takes records again |
+//!
+//! # Invariants
+//!
+//! 1. An entry stands for one registration: its `generation` is that of the slot while that thread is registered. Another is another thread's, or a
+//!    later time of the same, and its ring is replaced.
+//! 2. A ring whose thread has ended hangs up, which is an event like others; its entry goes when that is heard, or when the index is armed again.
+//! 3. A child of a fork has the parent's descriptors, and shares what they stand for with it: it must not touch them. A word that a fork wipes tells.
+
+use super::super::switches::{Mapped, event, wiped};
+use super::bell::{Bell, Happened};
+use super::sleep_blind;
+use crate::atomic::{AtomicU32, Ordering};
+use crate::clock::Deadline;
+use crate::park;
+use crate::refused::Refused;
+use crate::watch::Slept;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What watches, or why nothing does.
+#[derive(Debug)]
+pub(crate) struct Eye(Result<Open, Refused>);
+
+#[derive(Debug)]
+struct Open {
+    bell: Bell,
+    /// Of the process that has opened it.
+    epoch: u64,
+    /// By the thread's index.
+    entries: Mutex<BTreeMap<usize, Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    generation: u64,
+    event: OwnedFd,
+    armed: bool,
+    /// Keeps the ring, which is never read: an event without one records nothing, and so wakes nobody.
+    _ring: Mapped,
+}
+
+impl Eye {
+    pub(crate) fn new() -> Self {
+        Self(Open::new())
+    }
+
+    pub(crate) fn refused(&self) -> Option<&Refused> {
+        self.0.as_ref().err()
+    }
+
+    /// What is open, in the process that has opened it; Invariant 3.
+    fn open(&self) -> Option<&Open> {
+        self.0.as_ref().ok().filter(|open| wiped::is_now(open.epoch))
+    }
+
+    pub(crate) fn arm(&self, _word: &AtomicU32, index: usize) -> bool {
+        self.open().is_some_and(|open| open.arm(index))
+    }
+
+    pub(crate) fn disarm(&self, _word: &AtomicU32, index: usize) {
+        if let Some(open) = self.open() {
+            open.disarm(index);
+        }
+    }
+
+    pub(crate) fn sleep(&self, word: &AtomicU32, expected: u32, deadline: Deadline) -> Slept {
+        match self.open() {
+            Some(open) => open.sleep(word, expected, deadline),
+            None => sleep_blind(word, expected, deadline),
+        }
+    }
+
+    pub(crate) fn ring(&self, word: &AtomicU32) {
+        match self.open() {
+            Some(open) => open.bell.ring(),
+            None => {
+                park::wake_one(word);
+            }
+        }
+    }
+}
+
+impl Open {
+    fn new() -> Result<Self, Refused> {
+        crate::presence::status()?;
+        Ok(Self { bell: Bell::new()?, epoch: wiped::epoch()?, entries: Mutex::default() })
+    }
+
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<usize, Entry>> {
+        // Nothing panics under it but the allocator, which leaves the map whole.
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn arm(&self, index: usize) -> bool {
+        let Some(slot) = wiped::existing().and_then(|wiped| wiped.slots.get(index)) else {
+            return false;
+        };
+        // Relaxed, all three: numbers for the kernel and for comparing; the ring is only asked for. Should they be of two threads, the first's ring has
+        // hung up, or does (Invariant 2).
+        let generation = slot.generation.load(Ordering::Relaxed);
+        let tid = slot.tid.load(Ordering::Relaxed);
+        let seen = generation != 0 && tid != 0 && !slot.ring.load(Ordering::Relaxed).is_null();
+        let mut entries = self.entries();
+        if !seen {
+            entries.remove(&index);
+            return false;
+        }
+        if let Some(entry) = entries.get_mut(&index)
+            && entry.generation == generation
+        {
+            entry.armed = entry.armed || event::pause(&entry.event, false);
+            return entry.armed;
+        }
+        // The old ring goes first: its memory may be what the new one needs.
+        entries.remove(&index);
+        match self.entry(index, generation, tid) {
+            Ok(entry) => {
+                entries.insert(index, entry);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// A ring that takes records, listened to.
+    fn entry(&self, index: usize, generation: u64, tid: u32) -> Result<Entry, Refused> {
+        let event = event::open_to_wake(tid)?;
+        self.bell.listen(&event, index)?;
+        let ring = Mapped::of(&event)?;
+        Ok(Entry { generation, event, armed: true, _ring: ring })
+    }
+
+    fn disarm(&self, index: usize) {
+        Self::pause(&mut self.entries(), index);
+    }
+
+    /// Disarms an entry, if it is there; one that cannot be (before Linux 4.7) goes.
+    fn pause(entries: &mut BTreeMap<usize, Entry>, index: usize) {
+        let Some(entry) = entries.get_mut(&index).filter(|entry| entry.armed) else { return };
+        entry.armed = false;
+        if !event::pause(&entry.event, true) {
+            entries.remove(&index);
+        }
+    }
+
+    fn sleep(&self, word: &AtomicU32, expected: u32, deadline: Deadline) -> Slept {
+        loop {
+            let mut switched = false;
+            self.bell.sleep(deadline, |happened| {
+                let Happened::Switched { index, ended } = happened else { return };
+                switched = true;
+                let mut entries = self.entries();
+                if ended {
+                    entries.remove(&index);
+                } else {
+                    Self::pause(&mut entries, index);
+                }
+            });
+            if switched {
+                return Slept::Switched;
+            }
+            // Relaxed: who finds another value acquires it.
+            if word.load(Ordering::Relaxed) != expected {
+                return Slept::Changed;
+            }
+            if deadline.passed() {
+                return Slept::TimedOut;
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A sleeper that is woken by the switches of others.
+
+use super::{Account, Watched, alone, in_a_fork, processors, records, refuse_perf_events, until};
+use machine::clock::Deadline;
+use machine::presence::{self, Presence};
+use machine::thread;
+use machine::watch::{Watch, Woken};
+use stanchion_machine as machine;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+fn soon() -> Deadline {
+    Deadline::after(Duration::from_millis(2))
+}
+
+/// Waits until the thread is seen so, sleeping in between until it switches: with no other way to be woken, a switch that is missed is a wait that
+/// does not end.
+fn sleep_until(watch: &Watch, other: &Watched, wanted: Presence) {
+    loop {
+        assert!(watch.arm(other.index));
+        if presence::of(other.index) == wanted {
+            return;
+        }
+        assert_eq!(watch.wait(Deadline::NEVER), Woken::Switched);
+    }
+}
+
+#[test]
+fn a_sleeper_is_woken_by_each_switch_it_is_armed_for() {
+    let _account = Account::shared();
+    if !records() {
+        return;
+    }
+    let cpus = processors();
+    for cpu in [cpus[0], cpus[cpus.len() - 1]] {
+        let mut other = Watched::on(cpu);
+        let watch = Watch::new();
+        assert_eq!(watch.refused(), None);
+        for _ in 0..20 {
+            sleep_until(&watch, &other, Presence::Blocked);
+            other.spin();
+            sleep_until(&watch, &other, Presence::Running);
+            other.spins.store(false, SeqCst);
+        }
+        sleep_until(&watch, &other, Presence::Blocked);
+        let index = other.end();
+        // Its end, if nothing before it.
+        assert_eq!(watch.wait(Deadline::NEVER), Woken::Switched);
+        until(|| !watch.arm(index));
+        other = Watched::on(cpu);
+        sleep_until(&watch, &other, Presence::Blocked);
+        other.end();
+    }
+}
+
+#[test]
+fn a_switch_disarms() {
+    let _account = Account::shared();
+    if !records() {
+        return;
+    }
+    let other = Watched::on(processors()[0]);
+    let watch = Watch::new();
+    sleep_until(&watch, &other, Presence::Blocked);
+    watch.disarm(other.index);
+    watch.disarm(other.index);
+    let mut seen = 0;
+    for _ in 0..100 {
+        other.spin();
+        other.spins.store(false, SeqCst);
+        until(|| presence::of(other.index) == Presence::Blocked);
+        seen += u32::from(watch.wait(Deadline::PAST) == Woken::Switched);
+    }
+    // What had happened before it was disarmed.
+    assert!(seen <= 1, "{seen} of 100");
+    other.end();
+}
+
+#[test]
+fn who_is_not_registered_is_not_watched() {
+    let _account = Account::shared();
+    let watch = Watch::new();
+    for index in [thread::INDICES - 1, thread::INDICES, usize::MAX] {
+        assert!(!watch.arm(index));
+        watch.disarm(index);
+    }
+    assert_eq!(watch.wait(soon()), Woken::TimedOut);
+}
+
+/// Two threads that call each other by turns, a watch each.
+fn call_by_turns(turns: u32) {
+    let watches = [Watch::new(), Watch::new()];
+    let turn = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for me in [0, 1] {
+            let (watches, turn) = (&watches, &turn);
+            scope.spawn(move || {
+                while turn.load(SeqCst) < turns {
+                    if turn.load(SeqCst) % 2 == me {
+                        turn.fetch_add(1, SeqCst);
+                        watches[1 - me as usize].wake();
+                    } else {
+                        assert_ne!(watches[me as usize].wait(Deadline::NEVER), Woken::TimedOut);
+                    }
+                }
+                watches[1 - me as usize].wake();
+            });
+        }
+    });
+}
+
+#[test]
+fn no_call_is_lost() {
+    let _account = Account::shared();
+    call_by_turns(4_000);
+}
+
+#[test]
+fn a_refused_watch_sees_nothing_and_is_called_all_the_same() {
+    let _account = Account::shared();
+    alone("watch::a_refused_watch_sees_nothing_and_is_called_all_the_same", || {
+        refuse_perf_events(libc::EPERM);
+        let watch = Watch::new();
+        assert_eq!(watch.refused(), presence::status().as_ref().err());
+        assert!(watch.refused().is_some());
+        let me = presence::register().unwrap();
+        assert!(!watch.arm(me.index()));
+        watch.disarm(me.index());
+        assert_eq!(watch.wait(soon()), Woken::TimedOut);
+        watch.wake();
+        assert_eq!(watch.wait(Deadline::NEVER), Woken::Woken);
+        call_by_turns(4_000);
+    });
+}
+
+#[test]
+fn a_child_leaves_its_parents_watch_alone() {
+    let _account = Account::shared();
+    alone("watch::a_child_leaves_its_parents_watch_alone", || {
+        let watch = Watch::new();
+        let me = presence::register().unwrap();
+        let armed = watch.arm(me.index());
+        in_a_fork(|| {
+            let me = presence::register().unwrap();
+            assert!(!watch.arm(me.index()));
+            watch.disarm(me.index());
+            watch.wake();
+            assert_eq!(watch.wait(Deadline::NEVER), Woken::Woken);
+            assert_eq!(watch.wait(soon()), Woken::TimedOut);
+            let fresh = Watch::new();
+            assert_eq!(fresh.arm(me.index()), armed);
+        });
+        // The parent has been switched, waiting for its child.
+        watch.disarm(me.index());
+        while watch.wait(soon()) == Woken::Switched {}
+        assert_eq!(watch.wait(soon()), Woken::TimedOut, "the child's call is the child's");
+    });
+}

@@ -1,0 +1,114 @@
+//! A sleeper that is woken when another thread loses or gets a processor: what the kernel's switch records give to who polls them, exactly.
+//!
+//! A watch is known by a word, on which its sleeper [parks](crate::inside::park). [`arm`] puts the word down with a thread; the thread's next switch
+//! takes it away, and marks the watch. The mark ends a wait whether that has begun or not.
+//!
+//! The sleeper is woken as by somebody who wakes it at that moment, except that this takes nobody's time: on a real machine it is an interrupt.
+//!
+//! # Invariants
+//!
+//! 1. A word is in a thread's `watchers` at most once; it is there from its arming to that thread's next switch, or until it is disarmed.
+//! 2. A watch is in `seen_switch` from such a switch until [`take`]. Who marks it wakes those who are parked on its word; who is about to park looks for
+//!    the mark in the same step.
+
+use crate::Time;
+use crate::state::State;
+use crate::statistics::Activity;
+use crate::thread::{Status, ThreadId};
+use crate::world::{outside, spend, synchronize, with};
+
+/// Has the watch of that word marked at the next switch of `thread`, once; says whether there is such a thread, and it has not ended. What it costs is a
+/// way into the kernel and back, if it was not armed.
+///
+/// ```
+/// use stanchion_simulator::inside::{self, Parked};
+/// use stanchion_simulator::{Simulation, machines, os::watch};
+///
+/// let run = Simulation::new(machines::modern(2)).run(|| {
+///     let sleeper = inside::spawn(None, None, Box::new(|| inside::sleep(50_000)));
+///     inside::work(20_000);
+///     let word = 0_u32;
+///     let word = (&raw const word).cast();
+///     assert!(watch::arm(sleeper.index(), word));
+///     let parked = inside::park(word, || watch::has_seen(word), u64::MAX);
+///     (parked, watch::take(word))
+/// })?;
+/// assert_eq!(run.result, (Parked::Woken, true), "woken when the sleeper got a processor again");
+/// # Ok::<(), stanchion_simulator::Failure>(())
+/// ```
+pub fn arm(thread: usize, word: *const ()) -> bool {
+    synchronize();
+    let (seen, fresh) = with(|world, _| {
+        let word = world.state.identities.of(word);
+        let watched = world.state.threads.get_mut(thread);
+        let Some(watched) = watched.filter(|thread| thread.status != Status::Ended) else {
+            return (false, false);
+        };
+        let fresh = !watched.watchers.contains(&word);
+        if fresh {
+            watched.watchers.push(word);
+        }
+        (true, fresh)
+    })
+    .unwrap_or_else(|| outside("machine::watch"));
+    if fresh {
+        charge();
+    }
+    seen
+}
+
+/// Undoes [`arm`]. Costs as much, if it was armed.
+pub fn disarm(thread: usize, word: *const ()) {
+    synchronize();
+    let armed = with(|world, _| {
+        let word = world.state.identities.of(word);
+        let Some(watched) = world.state.threads.get_mut(thread) else { return false };
+        let before = watched.watchers.len();
+        watched.watchers.retain(|other| *other != word);
+        watched.watchers.len() < before
+    })
+    .unwrap_or_else(|| outside("machine::watch"));
+    if armed {
+        charge();
+    }
+}
+
+/// A way into the kernel and out again, as `State::wake` takes it to be.
+fn charge() {
+    let wake = with(|world, _| world.state.machine.scheduling.wake).unwrap_or(Time::ZERO);
+    spend(Time::picos(wake.as_picos() / 4), Activity::Switching);
+}
+
+/// Whether the watch of that word is marked. Takes no time.
+#[must_use]
+pub fn has_seen(word: *const ()) -> bool {
+    with(|world, _| {
+        let word = world.state.identities.of(word);
+        world.state.seen_switch.contains(&word)
+    })
+    .unwrap_or_else(|| outside("machine::watch"))
+}
+
+/// Takes the mark away; says whether it was there. Takes no time.
+pub fn take(word: *const ()) -> bool {
+    with(|world, _| {
+        let word = world.state.identities.of(word);
+        world.state.seen_switch.remove(&word)
+    })
+    .unwrap_or_else(|| outside("machine::watch"))
+}
+
+impl State {
+    /// `id` has lost or got its processor at `at`: those who wanted to hear of it do.
+    pub(crate) fn switched(&mut self, id: ThreadId, at: Time) {
+        for word in core::mem::take(&mut self.thread_mut(id).watchers) {
+            self.seen_switch.insert(word);
+            while let Some(sleeper) = self.next_sleeper(word) {
+                let asleep = self.thread(sleeper).status == Status::Blocked;
+                let idle = asleep && self.idle_for(sleeper, at).is_some();
+                let kick = if idle { self.machine.scheduling.kick } else { Time::ZERO };
+                self.rouse(sleeper, at + self.machine.scheduling.wake + kick);
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Models of the watch: no call is lost, each ends one wait, and what was written before it is seen.
+
+use machine::atomic::{AtomicU32, Ordering};
+use machine::cell::UnsafeCell;
+use machine::clock::Deadline;
+use machine::sync::Arc;
+use machine::watch::{Watch, Woken};
+use machine::{Model, thread};
+use stanchion_machine_loom as machine;
+
+/// A watch and what is written before a call.
+struct Shared {
+    watch: Watch,
+    message: UnsafeCell<u32>,
+}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { watch: Watch::new(), message: UnsafeCell::new(0) })
+    }
+
+    /// Writes, and calls.
+    fn call(&self) {
+        // SAFETY: read only after the call has been answered.
+        self.message.with_mut(|message| unsafe { *message = 7 });
+        self.watch.wake();
+    }
+
+    fn read(&self) -> u32 {
+        // SAFETY: the call has been answered; nobody writes after it.
+        self.message.with(|message| unsafe { *message })
+    }
+
+    /// Waits until a call ends a wait.
+    fn listen(&self, deadline: fn() -> Deadline) {
+        while self.watch.wait(deadline()) != Woken::Woken {}
+    }
+}
+
+fn soon() -> Deadline {
+    Deadline::after(core::time::Duration::from_millis(1))
+}
+
+#[test]
+fn watch_loses_no_call() {
+    let explored = Model::new().check(|| {
+        let shared = Shared::new();
+        let caller = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.call())
+        };
+        shared.listen(|| Deadline::NEVER);
+        assert_eq!(shared.read(), 7);
+        caller.join().unwrap();
+    });
+    println!("model watch_loses_no_call: {explored}");
+}
+
+#[test]
+fn watch_with_a_deadline_loses_no_call() {
+    let explored = Model::new().check(|| {
+        let shared = Shared::new();
+        let caller = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.call())
+        };
+        shared.listen(soon);
+        assert_eq!(shared.read(), 7);
+        caller.join().unwrap();
+    });
+    println!("model watch_with_a_deadline_loses_no_call: {explored}");
+}
+
+#[test]
+fn watch_answers_a_call_once() {
+    let explored = Model::new().check(|| {
+        let shared = Shared::new();
+        let caller = {
+            let shared = shared.clone();
+            thread::spawn(move || shared.watch.wake())
+        };
+        let mut answered = u32::from(shared.watch.wait(soon()) == Woken::Woken);
+        caller.join().unwrap();
+        let last = loop {
+            let woken = shared.watch.wait(Deadline::PAST);
+            answered += u32::from(woken == Woken::Woken);
+            if woken == Woken::TimedOut {
+                break answered;
+            }
+        };
+        assert_eq!(last, 1, "answers to one call");
+    });
+    println!("model watch_answers_a_call_once: {explored}");
+}
+
+/// Of two calls that end one wait, both are seen.
+#[test]
+fn watch_sees_both_of_two_callers_bounded() {
+    struct Two {
+        watch: Watch,
+        messages: [UnsafeCell<u32>; 2],
+        called: AtomicU32,
+    }
+
+    let explored = Model::new().preemptions(3).check(|| {
+        let two = Arc::new(Two {
+            watch: Watch::new(),
+            messages: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            called: AtomicU32::new(0),
+        });
+        let callers = [0, 1].map(|number: usize| {
+            let two = two.clone();
+            thread::spawn(move || {
+                // SAFETY: read only after both calls have been answered.
+                two.messages[number].with_mut(|message| unsafe { *message = 1 });
+                two.watch.wake();
+                // Relaxed: that both have called is to be known, and nothing else is to be learnt by it.
+                two.called.fetch_add(1, Ordering::Relaxed);
+            })
+        });
+        if two.called.load(Ordering::Relaxed) == 2 {
+            assert_eq!(two.watch.wait(Deadline::PAST), Woken::Woken);
+            for message in &two.messages {
+                // SAFETY: both calls have been answered.
+                assert_eq!(message.with(|message| unsafe { *message }), 1);
+            }
+            assert_ne!(two.watch.wait(Deadline::PAST), Woken::Woken);
+        }
+        for caller in callers {
+            caller.join().unwrap();
+        }
+    });
+    println!("model watch_sees_both_of_two_callers_bounded: {explored}");
+}

@@ -1,0 +1,135 @@
+//! The watch on a simulated machine: the sleeper is woken at the moment of the switch.
+
+use machine::atomic::{AtomicUsize, Ordering::Relaxed};
+use machine::clock::{self, Deadline};
+use machine::presence::{self, Presence};
+use machine::sync::Arc;
+use machine::wait::{Patient, WaitPolicy, wait_until};
+use machine::watch::{Watch, Woken};
+use machine::{thread, topology};
+use stanchion_machine_simulated as machine;
+use stanchion_simulator::{Arena, Simulation, machines};
+use std::time::Duration;
+
+/// Addresses must not depend on this process.
+#[global_allocator]
+static ARENA: Arena = Arena;
+
+fn on<R: 'static>(processors: usize, body: impl FnOnce() -> R + 'static) -> R {
+    Simulation::new(machines::modern(processors)).run(body).unwrap().result
+}
+
+/// The index of a new thread that runs `body`.
+fn other(body: impl FnOnce() + Send + 'static) -> (usize, thread::JoinHandle<()>) {
+    let index = Arc::new(AtomicUsize::new(usize::MAX));
+    let told = index.clone();
+    let handle = thread::spawn(move || {
+        told.store(thread::index().unwrap(), Relaxed);
+        body();
+    });
+    let index = wait_until(&*index, Relaxed, |index| index != usize::MAX, &mut <Patient>::start());
+    (index, handle)
+}
+
+#[test]
+fn a_block_and_its_end_wake_the_sleeper_when_they_happen() {
+    on(2, || {
+        let watch = Watch::new();
+        let (index, handle) = other(|| {
+            machine::work(100_000);
+            thread::sleep(Duration::from_micros(300));
+            machine::work(100_000);
+        });
+        let start = clock::now();
+        let mut seen = Vec::new();
+        loop {
+            assert!(watch.arm(index));
+            match presence::of(index) {
+                Presence::Unknown => break,
+                now => seen.push((now, clock::now().nanos_since(start) / 50_000)),
+            }
+            assert_eq!(watch.wait(Deadline::NEVER), Woken::Switched);
+            if presence::of(index) == Presence::Unknown {
+                break;
+            }
+        }
+        // In units of 50 us: how late a sleeper is, is a few microseconds.
+        let kinds: Vec<_> = seen.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [Presence::Running, Presence::Blocked, Presence::Running]);
+        assert!(seen[1].1 >= 1 && seen[1].1 <= 2, "{seen:?}");
+        assert!(seen[2].1 >= 7 && seen[2].1 <= 8, "{seen:?}");
+        assert!(!watch.arm(index), "it has ended");
+        handle.join().unwrap();
+    });
+}
+
+#[test]
+fn a_preemption_wakes_the_sleeper() {
+    on(2, || {
+        let watch = Arc::new(Watch::new());
+        let (index, handle) = other(|| {
+            let _pinned = topology::pin(1).unwrap();
+            machine::work(200_000_000);
+        });
+        let rival = thread::spawn(|| {
+            let _pinned = topology::pin(1).unwrap();
+            machine::work(200_000_000);
+        });
+        let mut seen = Vec::new();
+        while seen.len() < 3 {
+            assert!(watch.arm(index));
+            let now = presence::of(index);
+            if seen.last() != Some(&now) {
+                seen.push(now);
+            }
+            assert_eq!(watch.wait(Deadline::NEVER), Woken::Switched);
+        }
+        assert!(
+            seen.contains(&Presence::Preempted) && seen.contains(&Presence::Running),
+            "{seen:?}"
+        );
+        handle.join().unwrap();
+        rival.join().unwrap();
+    });
+}
+
+#[test]
+fn calls_deadlines_and_marks_are_kept_apart() {
+    on(2, || {
+        let watch = Arc::new(Watch::new());
+        let soon = || Deadline::after(Duration::from_micros(50));
+        assert_eq!(watch.wait(soon()), Woken::TimedOut);
+        watch.wake();
+        assert_eq!(watch.wait(Deadline::NEVER), Woken::Woken);
+        let caller = {
+            let watch = watch.clone();
+            thread::spawn(move || {
+                machine::work(20_000);
+                watch.wake();
+            })
+        };
+        assert_eq!(watch.wait(Deadline::NEVER), Woken::Woken);
+        caller.join().unwrap();
+
+        let (index, handle) = other(|| {
+            for _ in 0..4 {
+                thread::sleep(Duration::from_micros(100));
+            }
+        });
+        assert!(watch.arm(index));
+        watch.disarm(index);
+        assert_eq!(watch.wait(soon()), Woken::TimedOut, "disarmed");
+        assert!(watch.arm(index));
+        machine::work(200_000);
+        watch.wake();
+        assert_eq!(
+            watch.wait(Deadline::NEVER),
+            Woken::Woken,
+            "the call first, and the mark is kept"
+        );
+        assert_eq!(watch.wait(Deadline::NEVER), Woken::Switched);
+        machine::work(200_000);
+        assert_eq!(watch.wait(soon()), Woken::TimedOut, "one switch has disarmed it");
+        handle.join().unwrap();
+    });
+}
