@@ -15,6 +15,9 @@
 //! | reading another thread's CPU clock ([`Means::CpuClock`]) | [`Presence::Unknown`] | two readings apart: has it moved? About 2 µs |
 //! | neither, which shows only in the answer: the means are still [`Means::CpuClock`] | [`Presence::Unknown`] | `None` |
 //!
+//! [`examine`] also asks the process table: it tells all of [`Presence`] on each of these lines, for a system call or two, and it alone tells a thread that
+//! was stopped from one that waits.
+//!
 //! Distributions set `kernel.perf_event_paranoid` to 3 or 4, and container runtimes filter the call, so the second line is common;
 //! [`Registration::refused`] and [`status`] say why it is in force.
 //!
@@ -144,6 +147,60 @@ pub fn of(index: usize) -> Presence {
 #[must_use]
 pub fn runs(index: usize) -> Option<bool> {
     backend::presence::runs(index)
+}
+
+/// Where the thread with that index is, as exactly as can be found out: for who is about to act on it, and can afford some 10 µs.
+///
+/// | | a thread with records | one without |
+/// | --- | --- | --- |
+/// | [`of`] says that it runs, or was preempted | that; a load | |
+/// | its CPU clock moves | | [`Presence::Running`]; 3 µs |
+/// | else, in the system's process table (`/proc`): can run | [`Presence::Preempted`]: it has been woken, and has no processor yet | [`Presence::Preempted`] |
+/// | stopped, by SIGSTOP or a debugger | [`Presence::Preempted`] | [`Presence::Preempted`] |
+/// | waits | [`Presence::Blocked`] | [`Presence::Blocked`] |
+/// | is not there | [`Presence::Unknown`] | [`Presence::Unknown`] |
+/// | there is no such table | [`Presence::Blocked`] | [`Presence::Unknown`] |
+///
+/// A stopped thread reads as blocked by [`of`]; who would give its work to others should ask here first, or a debugger that stops a program makes it
+/// hand over everything.
+///
+/// ```
+/// use stanchion_machine::presence::{self, Presence};
+/// if let Ok(me) = presence::register() {
+///     assert_ne!(presence::examine(me.index()), Presence::Blocked);
+/// }
+/// ```
+#[must_use]
+pub fn examine(index: usize) -> Presence {
+    backend::presence::examine(index)
+}
+
+/// While this is alive, threads that register get no switch records, as if the system had refused.
+#[derive(Debug)]
+#[must_use = "records are declined until this is dropped"]
+pub struct Declined(());
+
+impl Drop for Declined {
+    fn drop(&mut self) {
+        backend::presence::decline(false);
+    }
+}
+
+/// Does without switch records in the whole process, until what this returns is dropped: [`status`] is [`Refused::Declined`], and threads that register
+/// have the CPU clock. Those that have records keep them.
+///
+/// For who wants to see how a program does where the system refuses, and for programs that must not use perf events. In a model, and on a simulated
+/// machine, nothing changes.
+///
+/// ```
+/// use stanchion_machine::presence;
+/// let declined = presence::decline();
+/// assert!(presence::status().is_err());
+/// drop(declined);
+/// ```
+pub fn decline() -> Declined {
+    backend::presence::decline(true);
+    Declined(())
 }
 
 /// A thread that was brought to the processor of the thread that holds this; dropping it gives the affinity back that it had before.

@@ -56,6 +56,9 @@ pub enum Refused {
         crate::thread::INDICES
     )]
     NoIndex,
+    /// The program itself has declined them ([`presence::decline`](crate::presence::decline)).
+    #[error("this program has declined switch records")]
+    Declined,
     /// The records did not say what the threads did.
     #[error("the kernel's switch records are not to be trusted: {what}")]
     Untrustworthy {

@@ -34,6 +34,12 @@ pub(crate) fn runs(_index: usize) -> Option<bool> {
     Some(!super::choice())
 }
 
+pub(crate) fn examine(index: usize) -> Presence {
+    of(index)
+}
+
+pub(crate) fn decline(_more: bool) {}
+
 pub(crate) fn status() -> Result<(), Refused> {
     Ok(())
 }

@@ -41,6 +41,12 @@ pub(crate) fn runs(index: usize) -> Option<bool> {
     of(index).runs()
 }
 
+pub(crate) fn examine(index: usize) -> Presence {
+    of(index)
+}
+
+pub(crate) fn decline(_more: bool) {}
+
 pub(crate) fn status() -> Result<(), Refused> {
     Ok(())
 }

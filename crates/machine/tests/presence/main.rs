@@ -16,6 +16,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 mod alone;
+mod examined;
 mod watch;
 use alone::{Account, alone, become_nobody, in_a_fork, lock_no_memory, refuse_perf_events};
 

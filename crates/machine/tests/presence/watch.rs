@@ -36,7 +36,7 @@ fn a_sleeper_is_woken_by_each_switch_it_is_armed_for() {
         let mut other = Watched::on(cpu);
         let watch = Watch::new();
         assert_eq!(watch.refused(), None);
-        for _ in 0..20 {
+        for _ in 0..5 {
             sleep_until(&watch, &other, Presence::Blocked);
             other.spin();
             sleep_until(&watch, &other, Presence::Running);
@@ -65,14 +65,14 @@ fn a_switch_disarms() {
     watch.disarm(other.index);
     watch.disarm(other.index);
     let mut seen = 0;
-    for _ in 0..100 {
+    for _ in 0..20 {
         other.spin();
         other.spins.store(false, SeqCst);
         until(|| presence::of(other.index) == Presence::Blocked);
         seen += u32::from(watch.wait(Deadline::PAST) == Woken::Switched);
     }
     // What had happened before it was disarmed.
-    assert!(seen <= 1, "{seen} of 100");
+    assert!(seen <= 1, "{seen} of 20");
     other.end();
 }
 
@@ -112,7 +112,7 @@ fn call_by_turns(turns: u32) {
 #[test]
 fn no_call_is_lost() {
     let _account = Account::shared();
-    call_by_turns(4_000);
+    call_by_turns(400);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_refused_watch_sees_nothing_and_is_called_all_the_same() {
         assert_eq!(watch.wait(soon()), Woken::TimedOut);
         watch.wake();
         assert_eq!(watch.wait(Deadline::NEVER), Woken::Woken);
-        call_by_turns(4_000);
+        call_by_turns(400);
     });
 }
 

@@ -8,7 +8,7 @@ use crate::presence::Presence;
 use crate::refused::Refused;
 use crate::switches::{Ring, Switch};
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::boxed::Box;
 use std::thread;
@@ -19,7 +19,24 @@ static PASSED: AtomicBool = AtomicBool::new(false);
 /// A refusal that will not go away. Set once, never freed. Not a `OnceLock`: a fork at the wrong moment would lock it for ever in the child.
 static REFUSED: AtomicPtr<Refused> = AtomicPtr::new(ptr::null_mut());
 
+/// How many hold that there are to be none.
+static DECLINED: AtomicUsize = AtomicUsize::new(0);
+
+/// One more wants no records, or one less.
+pub(crate) fn decline(more: bool) {
+    // Relaxed: who asks in another thread has been told by other means, or does not mind.
+    if more {
+        DECLINED.fetch_add(1, Ordering::Relaxed);
+    } else {
+        DECLINED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 pub(crate) fn status() -> Result<(), Refused> {
+    // Relaxed: as above.
+    if DECLINED.load(Ordering::Relaxed) > 0 {
+        return Err(Refused::Declined);
+    }
     // Relaxed: nothing else was written that it stands for.
     if PASSED.load(Ordering::Relaxed) {
         return Ok(());

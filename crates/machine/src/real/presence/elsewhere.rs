@@ -37,6 +37,12 @@ pub(crate) fn runs(_index: usize) -> Option<bool> {
     None
 }
 
+pub(crate) fn examine(_index: usize) -> Presence {
+    Presence::Unknown
+}
+
+pub(crate) fn decline(_more: bool) {}
+
 pub(crate) fn status() -> Result<(), Refused> {
     Err(Refused::Unsupported { os: std::env::consts::OS })
 }

@@ -5,13 +5,16 @@ mod check;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod cpu_clock;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod examine;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod pull;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod slots;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(crate) use self::{
-    check::status,
+    check::{decline, status},
+    examine::examine,
     pull::{Pulled, pull, put_back},
     slots::{Ticket, of, register, runs, thread_ends, unregister},
 };
@@ -20,5 +23,6 @@ pub(crate) use self::{
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 pub(crate) use elsewhere::{
-    Pulled, Ticket, of, pull, put_back, register, runs, status, thread_ends, unregister,
+    Pulled, Ticket, decline, examine, of, pull, put_back, register, runs, status, thread_ends,
+    unregister,
 };
