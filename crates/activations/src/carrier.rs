@@ -19,18 +19,23 @@ use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::clock::{self, Ticks};
+use machine::presence::{self, Presence};
 use machine::topology::{self, Pinned};
 use machine::wait::retry_for;
-use machine::{clock, presence};
 use stanchion_competitive::Mutex;
 use stanchion_threadpool::Told;
 
 use crate::fiber::{Exit, Fiber, Given, Left};
+use crate::handover::FALSE_NS;
+use crate::reserve::Rest;
 use crate::seat::Hold;
 use crate::shared::Shared;
 use crate::standing::{Called, Standing};
 use crate::thread::Thread;
+use crate::upcall::Upcall;
 
 /// One in so many looks goes to the others first, so that nobody waits for ever.
 const SHARE: u32 = 61;
@@ -43,14 +48,21 @@ const KEPT: usize = 4;
 
 /// What others may touch of a carrier.
 pub(crate) struct Carrier {
-    standing: Standing,
+    own: CachePadded<Own>,
     /// Its seat, while it has one.
     seat: AtomicU32,
     /// Its number with [`machine::presence`], and one more; 0 while it is not registered.
     seen_as: AtomicU32,
+    /// When its seat was taken, in ticks.
+    lost: AtomicU64,
     /// Threads that began here and that others have made ready.
     mail: Mutex<Vec<Thread>>,
     has_mail: AtomicBool,
+}
+
+/// What the carrier writes at each scheduling point, apart from what others read at each of theirs.
+struct Own {
+    standing: Standing,
     /// Threads that it has created, and that have ended on it. Only it writes them.
     created: AtomicU64,
     ended: AtomicU64,
@@ -58,19 +70,23 @@ pub(crate) struct Carrier {
 
 impl Carrier {
     pub(crate) fn new(seat: Option<usize>) -> Self {
-        Self {
+        let own = Own {
             standing: if seat.is_some() { Standing::seated() } else { Standing::spare() },
-            seat: AtomicU32::fresh(seat.unwrap_or(0) as u32),
-            seen_as: AtomicU32::fresh(0),
-            mail: Mutex::new(Vec::new()),
-            has_mail: AtomicBool::fresh(false),
             created: AtomicU64::fresh(0),
             ended: AtomicU64::fresh(0),
+        };
+        Self {
+            own: CachePadded::new(own),
+            seat: AtomicU32::fresh(seat.unwrap_or(0) as u32),
+            seen_as: AtomicU32::fresh(0),
+            lost: AtomicU64::fresh(0),
+            mail: Mutex::new(Vec::new()),
+            has_mail: AtomicBool::fresh(false),
         }
     }
 
     pub(crate) fn standing(&self) -> &Standing {
-        &self.standing
+        &self.own.standing
     }
 
     /// Its seat; the last one that it had, if it has none.
@@ -83,7 +99,7 @@ impl Carrier {
     pub(crate) fn take_seat(&self, seat: usize) {
         // Relaxed: `give` is a Release.
         self.seat.store(seat as u32, Ordering::Relaxed);
-        self.standing.give();
+        self.own.standing.give();
     }
 
     pub(crate) fn has_mail(&self) -> bool {
@@ -99,23 +115,38 @@ impl Carrier {
         self.has_mail.store(true, Ordering::Relaxed);
     }
 
-    /// Where it is, if it can be seen.
-    pub(crate) fn presence(&self) -> presence::Presence {
+    /// Its number with [`machine::presence`], if it is registered.
+    pub(crate) fn seen_as(&self) -> Option<usize> {
         // Relaxed: a number.
-        match self.seen_as.load(Ordering::Relaxed) {
-            0 => presence::Presence::Unknown,
-            index => presence::of(index as usize - 1),
-        }
+        (self.seen_as.load(Ordering::Relaxed) as usize).checked_sub(1)
+    }
+
+    /// Where it is, if it can be seen.
+    #[inline]
+    pub(crate) fn presence(&self) -> Presence {
+        self.seen_as().map_or(Presence::Unknown, presence::of)
+    }
+
+    /// Its seat has just been taken.
+    pub(crate) fn lost_seat(&self, now: Ticks) {
+        // Relaxed: for a statistic.
+        self.lost.store(now.to_bits(), Ordering::Relaxed);
+    }
+
+    /// When its seat was taken.
+    fn lost_at(&self) -> Ticks {
+        // Relaxed: for a statistic.
+        Ticks::from_bits(self.lost.load(Ordering::Relaxed))
     }
 
     pub(crate) fn ended(&self) -> u64 {
         // Acquire: pairs with the Release of `count`: what the thread had created is counted before its end.
-        self.ended.load(Ordering::Acquire)
+        self.own.ended.load(Ordering::Acquire)
     }
 
     pub(crate) fn created(&self) -> u64 {
         // Relaxed: read after `ended`.
-        self.created.load(Ordering::Relaxed)
+        self.own.created.load(Ordering::Relaxed)
     }
 }
 
@@ -136,6 +167,8 @@ pub(crate) struct Local {
     bound: RefCell<VecDeque<Thread>>,
     free: RefCell<Vec<Fiber>>,
     looks: Cell<u32>,
+    /// The seat at which it looks next.
+    looks_at: Cell<usize>,
     pinned: RefCell<Option<(usize, Pinned)>>,
 }
 
@@ -150,9 +183,10 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
         bound: RefCell::default(),
         free: RefCell::default(),
         looks: Cell::new(0),
+        looks_at: Cell::new(0),
         pinned: RefCell::default(),
     };
-    let registered = presence::register().ok();
+    let registered = local.shared.activations().then(presence::register).and_then(Result::ok);
     if let Some(registered) = &registered {
         // Relaxed: a number.
         local.carrier().seen_as.store(registered.index() as u32 + 1, Ordering::Relaxed);
@@ -168,10 +202,6 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
 impl Local {
     pub(crate) fn carrier(&self) -> &Carrier {
         self.shared.carrier(self.index)
-    }
-
-    pub(crate) fn index(&self) -> usize {
-        self.index
     }
 
     pub(crate) fn current(&self) -> *const Thread {
@@ -259,11 +289,11 @@ impl Local {
 
     /// The thread that ran has ended.
     pub(crate) fn thread_ended(&self) {
-        count(&self.carrier().ended);
+        count(&self.carrier().own.ended);
     }
 
     pub(crate) fn thread_created(&self) {
-        count(&self.carrier().created);
+        count(&self.carrier().own.created);
     }
 
     /// Another thread for the same stack: one that has not begun, and only if it is this carrier's turn to run one.
@@ -271,11 +301,12 @@ impl Local {
         if !self.enter() || !self.bound.borrow().is_empty() || self.carrier().has_mail() {
             return None;
         }
-        let looks = self.looks.get() + 1;
-        if looks % SHARE == 0 {
+        let looks = self.looks.get().wrapping_add(1);
+        if looks.is_multiple_of(SHARE) {
             return None;
         }
         self.looks.set(looks);
+        self.look_around();
         let thread = self.take_ready()?;
         if thread.inner().has_begun() {
             // It has a stack of its own.
@@ -339,16 +370,39 @@ impl Local {
         thread
     }
 
+    /// Looks whether another carrier is stuck: at one seat after the other, one each time.
+    #[inline]
+    fn look_around(&self) {
+        let shared = &self.shared;
+        if !shared.activations() || shared.seats() == 1 {
+            return;
+        }
+        let seat = self.looks_at.get();
+        self.looks_at.set(if seat + 1 < shared.seats() { seat + 1 } else { 0 });
+        if seat != self.carrier().seat() {
+            shared.look_at(seat);
+        }
+    }
+
+    /// It is about to block: gives its seat to somebody who has something to do, if there is such work, or if nobody would notice when there is.
+    pub(crate) fn gives_way(&self) {
+        let shared = &self.shared;
+        if (shared.has_work() || !shared.activations()) && shared.can_replace() {
+            shared.take_seat(self.carrier().seat(), self.index);
+        }
+    }
+
     /// What comes next on this seat.
     fn find(&self) -> Option<Thread> {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
+        self.look_around();
         self.shared.run_timers();
         if self.carrier().has_mail() {
             self.read_mail();
         }
-        if looks % SHARE == 0 {
-            if self.shared.reserve().waiting() > 0 && self.give_seat(false) {
+        if looks.is_multiple_of(SHARE) {
+            if self.shared.reserve().waiting() > 0 && self.give_seat() {
                 return None;
             }
             if let Some(thread) = self.take_ready() {
@@ -367,14 +421,11 @@ impl Local {
         self.bound.borrow_mut().extend(mail.drain(..));
     }
 
-    /// Gives the seat away to a carrier that wants one, or to a spare one too; whether there was one.
-    fn give_seat(&self, spare: bool) -> bool {
+    /// Gives the seat away to a carrier that wants one; whether there was one.
+    fn give_seat(&self) -> bool {
         let carrier = self.carrier();
         let seat = carrier.seat();
-        let given = self.shared.reserve().give(spare, |to| {
-            self.shared.seat(seat).hand_to(to);
-            self.shared.carrier(to).take_seat(seat);
-        });
+        let given = self.shared.reserve().give(false, |to| self.shared.seat_carrier(seat, to));
         if given {
             self.has_seat.set(false);
         }
@@ -388,16 +439,32 @@ impl Local {
         }
         let wants = !self.bound.borrow().is_empty();
         self.pinned.take();
-        if self.shared.reserve().rest(self.index, self.carrier(), wants) {
-            self.shared.tell(Told::Anyone(1));
-        } else {
-            self.shared.end_if_done();
+        self.count_return();
+        match self.shared.reserve().rest(self.index, self.carrier(), wants) {
+            Rest::Seat(seat) => self.shared.seat_carrier(seat, self.index),
+            Rest::Wanting => self.shared.tell(Told::Anyone(1)),
+            Rest::Spare => {
+                self.shared.end_if_done();
+            }
         }
         if self.carrier().standing().sleep() == Called::End {
             return false;
         }
         self.settle();
         true
+    }
+
+    /// It has come back to find its seat taken, or has given it away itself.
+    fn count_return(&self) {
+        let (carrier, counters) = (self.carrier(), self.shared.counters());
+        let lost = carrier.lost_at();
+        if lost != Ticks::from_bits(0) {
+            counters.tell(Upcall::Unblocked);
+            if clock::now().nanos_since(lost) < FALSE_NS {
+                counters.false_handovers.raise();
+            }
+            carrier.lost_seat(Ticks::from_bits(0));
+        }
     }
 
     /// It has been given a seat.
@@ -417,7 +484,8 @@ impl Local {
     /// Whether there is something to do for whoever sits here.
     fn is_called(&self) -> bool {
         let shared = &self.shared;
-        self.carrier().has_mail()
+        !self.bound.borrow().is_empty()
+            || self.carrier().has_mail()
             || shared.is_over()
             || shared.reserve().waiting() > 0
             || self.with_hold(|hold| {
@@ -432,7 +500,7 @@ impl Local {
             // `find` has given it away.
             return self.await_seat();
         }
-        if shared.reserve().waiting() > 0 && self.give_seat(false) {
+        if shared.reserve().waiting() > 0 && self.give_seat() {
             return self.await_seat();
         }
         let started = clock::now();

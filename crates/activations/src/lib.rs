@@ -1,11 +1,16 @@
 #![doc = include_str!("../README.md")]
 
+mod blocking;
 mod builder;
+mod capabilities;
 mod carrier;
 mod error;
 mod fiber;
+mod handover;
 mod join;
 mod local;
+mod lookout;
+mod metrics;
 mod packet;
 mod park;
 mod ready;
@@ -17,10 +22,15 @@ mod sleeping;
 mod standing;
 mod thread;
 mod timers;
+mod upcall;
 
+pub use blocking::blocking;
 pub use builder::RuntimeBuilder;
+pub use capabilities::{Capabilities, Tier};
 pub use error::BuildError;
 pub use join::JoinHandle;
+pub use metrics::Metrics;
 pub use park::{park, park_timeout};
 pub use runtime::Runtime;
 pub use thread::{Thread, ThreadId, current, spawn, yield_now};
+pub use upcall::Upcall;

@@ -5,8 +5,10 @@
 //!
 //! # Invariants
 //!
-//! 1. A carrier is in `wanting` if and only if it stands `WANTING`, and in `spares` if and only if it stands `SPARE`, whenever the lock is free.
+//! 1. Whoever is in `wanting` stands `WANTING`, and whoever is in `spares` stands `SPARE`, whenever the lock is free.
+//!    A carrier that was taken out of either belongs to who took it out, who gives it a seat.
 //! 2. `wanting` is counted in `waiting`.
+//! 3. A seat in `vacant` is nobody's, and nobody is in the other lists when it is put there.
 //!
 //! # Orderings
 //!
@@ -23,6 +25,18 @@ use crate::carrier::Carrier;
 struct Lists {
     spares: Vec<usize>,
     wanting: VecDeque<usize>,
+    vacant: Vec<usize>,
+}
+
+/// What a carrier without a seat does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// There is a seat that nobody has: it is the caller's.
+    Seat(usize),
+    /// It sleeps, and wants one.
+    Wanting,
+    /// It sleeps.
+    Spare,
 }
 
 /// The carriers without a seat.
@@ -43,22 +57,44 @@ impl Reserve {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// The calling carrier, which has no seat, will sleep: `wants` says whether it has threads to run. Whether it wants a seat.
-    pub(crate) fn rest(&self, index: usize, carrier: &Carrier, wants: bool) -> bool {
+    /// The calling carrier, which has no seat, will sleep, unless a seat is vacant; `wants` says whether it has threads to run.
+    pub(crate) fn rest(&self, index: usize, carrier: &Carrier, wants: bool) -> Rest {
         let mut lists = self.lists.lock();
-        carrier.standing().rest(wants);
-        if wants {
-            self.queue(&mut lists, index);
-            return true;
+        if let Some(seat) = lists.vacant.pop() {
+            return Rest::Seat(seat);
         }
+        carrier.standing().rest(wants);
         fence(Ordering::SeqCst);
-        if carrier.has_mail() {
+        if wants || carrier.has_mail() {
             carrier.standing().rest(true);
             self.queue(&mut lists, index);
-            return true;
+            return Rest::Wanting;
         }
         lists.spares.push(index);
-        false
+        Rest::Spare
+    }
+
+    /// Nobody could be given this seat, which the caller has: the next that rests has it, or who has begun to rest meanwhile, whom this returns.
+    pub(crate) fn vacate(&self, seat: usize) -> Option<usize> {
+        let mut lists = self.lists.lock();
+        let to = self.next(&mut lists, true);
+        if to.is_none() {
+            lists.vacant.push(seat);
+        }
+        to
+    }
+
+    fn next(&self, lists: &mut Lists, spare: bool) -> Option<usize> {
+        let wanting = lists.wanting.pop_front();
+        // Relaxed: under the lock.
+        self.waiting.store(lists.wanting.len(), Ordering::Relaxed);
+        wanting.or_else(|| if spare { lists.spares.pop() } else { None })
+    }
+
+    /// Whether somebody could be given a seat.
+    pub(crate) fn has_any(&self) -> bool {
+        let lists = self.lists.lock();
+        !(lists.wanting.is_empty() && lists.spares.is_empty())
     }
 
     fn queue(&self, lists: &mut Lists, index: usize) {
@@ -87,18 +123,14 @@ impl Reserve {
     /// Gives the caller's seat to the carrier that has wanted one longest, or else, with `spare`, to one that has nothing to do; `give` does it.
     /// Whether there was one.
     pub(crate) fn give(&self, spare: bool, give: impl FnOnce(usize)) -> bool {
-        let mut lists = self.lists.lock();
-        let wanting = lists.wanting.pop_front();
-        // Relaxed: under the lock.
-        self.waiting.store(lists.wanting.len(), Ordering::Relaxed);
-        let to = wanting.or_else(|| if spare { lists.spares.pop() } else { None });
+        let to = self.next(&mut self.lists.lock(), spare);
         to.map(give).is_some()
     }
 
     /// Calls `end` with each of them, which are in no list any more.
     pub(crate) fn end(&self, mut end: impl FnMut(usize)) {
         let mut lists = self.lists.lock();
-        let Lists { spares, wanting } = &mut *lists;
+        let Lists { spares, wanting, vacant: _ } = &mut *lists;
         spares.drain(..).chain(wanting.drain(..)).for_each(&mut end);
         // Relaxed: under the lock.
         self.waiting.store(0, Ordering::Relaxed);

@@ -5,9 +5,11 @@ use std::panic;
 use std::sync::Arc;
 
 use crate::builder::RuntimeBuilder;
+use crate::capabilities::Capabilities;
 use crate::error::BuildError;
 use crate::join::JoinHandle;
 use crate::local;
+use crate::metrics::Metrics;
 use crate::shared::Shared;
 
 /// A number of processors, and the user-level threads that share them.
@@ -48,6 +50,24 @@ impl Runtime {
     #[must_use]
     pub fn processors(&self) -> usize {
         self.shared.seats()
+    }
+
+    /// What it is told here, and why not more.
+    ///
+    /// ```
+    /// let runtime = stanchion_activations::Runtime::new(1)?;
+    /// println!("{}", runtime.capabilities());
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.shared.capabilities()
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.shared.metrics()
     }
 
     /// Makes a new thread, which will run `body`.

@@ -12,13 +12,18 @@ use std::sync::Arc;
 use machine::atomic::{AtomicBool, AtomicU64, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::thread::{Builder, JoinHandle as KernelHandle};
+use machine::watch::Watch;
 use stanchion_competitive::Mutex;
 use stanchion_threadpool::Told;
 
+use crate::capabilities::{Capabilities, Tier};
 use crate::carrier::{self, Carrier};
 use crate::fiber::Fiber;
+use crate::handover::Note;
 use crate::join::JoinHandle;
 use crate::local;
+use crate::lookout::{self, Lookout};
+use crate::metrics::Metrics;
 use crate::packet::Packet;
 use crate::ready::Ready;
 use crate::reserve::Reserve;
@@ -26,13 +31,25 @@ use crate::seat::Seat;
 use crate::sleeping::Sleeping;
 use crate::thread::{Home, Inner, Thread};
 use crate::timers::{Timers, Waits};
+use crate::upcall::{Counters, Upcall};
 
 /// What a runtime was built with.
 pub(crate) struct Settings {
     pub(crate) stack_size: usize,
     pub(crate) idle_spin_ns: u64,
+    /// Whether somebody looks who is stuck.
+    pub(crate) activations: bool,
     /// The processor of each seat, if its carriers stay there.
     pub(crate) processors: Option<Box<[usize]>>,
+}
+
+/// The kernel threads of a runtime.
+#[derive(Default)]
+struct KernelThreads {
+    /// Those that nobody has waited for.
+    handles: Vec<KernelHandle<()>>,
+    /// How many carriers have been started.
+    carriers: usize,
 }
 
 /// A runtime.
@@ -45,7 +62,10 @@ pub(crate) struct Shared {
     reserve: Reserve,
     timers: Timers,
     fibers: Mutex<Vec<Fiber>>,
-    kernel_threads: Mutex<Vec<KernelHandle<()>>>,
+    kernel_threads: Mutex<KernelThreads>,
+    notes: Box<[Note]>,
+    lookout: Lookout,
+    counters: Counters,
     /// Threads that were spawned by none of its carriers.
     created_outside: AtomicU64,
     closing: AtomicBool,
@@ -60,6 +80,7 @@ impl Shared {
         most_carriers: usize,
         ready: Box<dyn Ready>,
     ) -> Self {
+        let lookout = Lookout::new(settings.activations);
         Self {
             settings,
             seats: (0..seats).map(Seat::new).collect(),
@@ -71,7 +92,10 @@ impl Shared {
             reserve: Reserve::new(),
             timers: Timers::new(),
             fibers: Mutex::new(Vec::new()),
-            kernel_threads: Mutex::new(Vec::new()),
+            kernel_threads: Mutex::new(KernelThreads::default()),
+            notes: (0..seats).map(|_| Note::new()).collect(),
+            lookout,
+            counters: Counters::default(),
             created_outside: AtomicU64::fresh(0),
             closing: AtomicBool::fresh(false),
             over: AtomicBool::fresh(false),
@@ -81,14 +105,72 @@ impl Shared {
     /// Starts the kernel thread of the next carrier, which begins as it stands; `None` if there are as many as there may be.
     pub(crate) fn start_carrier(self: &Arc<Self>) -> io::Result<Option<usize>> {
         let mut threads = self.kernel_threads.lock();
-        let index = threads.len();
+        let index = threads.carriers;
         if index == self.carriers.len() {
             return Ok(None);
         }
         let shared = self.clone();
         let builder = Builder::new().name(format!("carrier-{index}"));
-        threads.push(builder.spawn(move || carrier::carry(shared, index))?);
+        let handle = builder.spawn(move || carrier::carry(shared, index))?;
+        threads.handles.push(handle);
+        threads.carriers += 1;
         Ok(Some(index))
+    }
+
+    /// Starts the lookout, if there is to be one.
+    pub(crate) fn start_lookout(self: &Arc<Self>) -> io::Result<()> {
+        if self.settings.activations {
+            let shared = self.clone();
+            let builder = Builder::new().name("lookout".into());
+            let handle = builder.spawn(move || lookout::look_out(&shared))?;
+            self.kernel_threads.lock().handles.push(handle);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn activations(&self) -> bool {
+        self.settings.activations
+    }
+
+    pub(crate) fn lookout(&self) -> &Lookout {
+        &self.lookout
+    }
+
+    pub(crate) fn note(&self, seat: usize) -> &Note {
+        &self.notes[seat]
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Whether there is a carrier for a seat that would be taken from another, as far as is known.
+    pub(crate) fn can_replace(&self) -> bool {
+        self.reserve.has_any() || self.kernel_threads.lock().carriers < self.carriers.len()
+    }
+
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        let tier = match self.lookout.watch().map(Watch::refused) {
+            None => Tier::Off,
+            Some(None) => Tier::Records,
+            Some(Some(refused)) => Tier::Heartbeats(refused.clone()),
+        };
+        Capabilities { tier, pinned: self.settings.processors.is_some() }
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        let (ended, created) = self.ended_and_created();
+        Metrics {
+            spawned: created,
+            ended,
+            upcalls: Upcall::ALL.map(|upcall| self.counters.told(upcall)),
+            handovers: self.counters.handovers.get(),
+            false_handovers: self.counters.false_handovers.get(),
+            vain_handovers: self.counters.vain.get(),
+            carriers: self.kernel_threads.lock().carriers,
+            ready: self.ready.len(),
+            waiting_carriers: self.reserve.waiting(),
+        }
     }
 
     pub(crate) fn seat(&self, index: usize) -> &Seat {
@@ -173,14 +255,13 @@ impl Shared {
 
     /// Wakes those who should be told.
     pub(crate) fn tell(&self, told: Told) {
-        match told {
-            Told::Anyone(count) => {
-                self.sleeping.tell(count);
-            }
-            Told::Lone => {
-                self.sleeping.tell(1);
-            }
-            Told::Place(seat) => self.sleeping.tell_seat(seat),
+        let woken = match told {
+            Told::Anyone(count) => self.sleeping.tell(count),
+            Told::Lone => self.sleeping.tell(1),
+            Told::Place(seat) => return self.sleeping.tell_seat(seat),
+        };
+        if woken == 0 {
+            self.lookout.call();
         }
     }
 
@@ -217,18 +298,23 @@ impl Shared {
         if !self.closing.load(Ordering::Acquire) {
             return false;
         }
-        // Invariant 2: ends first.
-        let ended: u64 = self.carriers.iter().map(Carrier::ended).sum();
-        // Relaxed: after the Acquire of `closing`.
-        let outside = self.created_outside.load(Ordering::Relaxed);
-        let created: u64 = outside + self.carriers.iter().map(Carrier::created).sum::<u64>();
+        let (ended, created) = self.ended_and_created();
         if ended != created {
             return self.is_over();
         }
         self.over.store(true, Ordering::Relaxed);
         self.sleeping.tell(usize::MAX);
+        self.lookout.wake();
         self.reserve.end(|index| self.carrier(index).standing().end());
         true
+    }
+
+    /// How many threads have ended, and, read after that, how many have been created (Invariant 2).
+    fn ended_and_created(&self) -> (u64, u64) {
+        let ended = self.carriers.iter().map(Carrier::ended).sum();
+        // Relaxed: after the Acquire of those, or of `closing`.
+        let outside = self.created_outside.load(Ordering::Relaxed);
+        (ended, outside + self.carriers.iter().map(Carrier::created).sum::<u64>())
     }
 
     /// No more threads will come from outside: when the last has ended, the carriers end.
@@ -240,8 +326,9 @@ impl Shared {
 
     /// Waits for the carriers' end.
     pub(crate) fn join(&self) {
-        let threads = core::mem::take(&mut *self.kernel_threads.lock());
-        for thread in threads {
+        loop {
+            // One that ends may have started another.
+            let Some(thread) = self.kernel_threads.lock().handles.pop() else { break };
             let ended = thread.join();
             debug_assert!(ended.is_ok(), "carriers catch what their threads panic with");
         }

@@ -1,0 +1,197 @@
+//! Taking the seat of a carrier that is stuck in the kernel, and giving it to one that can use it.
+//!
+//! Whoever looks at a seat sees with a few loads whether its holder is on a processor. If it is blocked, in the middle of a thread, and has been for
+//! [`PATIENCE_NS`], and something is ready that it keeps from running, then its seat goes to the carrier that has wanted one longest, else to a spare,
+//! else to a new one.
+//!
+//! Why not at once: a page fault that finds its page, or a short sleep, is over sooner than another kernel thread has woken up, and then two share the
+//! processor. Why only if something is ready: a seat is of no use to who has nothing to do.
+//!
+//! ```text
+//!              Blocked, first seen          for PATIENCE_NS, something ready, confirmed
+//! holder runs ────────────────────► noted ───────────────────────────────────────────► taken (standing: USER to LOST)
+//!      ▲                              │                                                     │ wanting, spare or new carrier
+//!      └──────── runs again ──────────┘                                                     ▼
+//!                                                    its old holder comes back: LOST, so it rests or wants a seat
+//! ```
+//!
+//! A stop, by a debugger or SIGSTOP, reads as a block of every carrier; so what the records say is confirmed by the kernel's own state of the thread
+//! before a seat is taken ([`presence::examine`]).
+//!
+//! # Invariants
+//!
+//! 1. Who has taken a seat gives it to a carrier, or leaves it vacant for the next that rests (`reserve.rs`). No seat is lost.
+//!
+//! # Orderings
+//!
+//! Notes are Relaxed: they say when something was first seen, and a wrong one costs a hand-over too early or too late.
+
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU64, Fresh, Ordering};
+use machine::clock::{self, Ticks};
+use machine::presence::{self, Presence};
+
+use crate::shared::Shared;
+use crate::upcall::Upcall;
+
+/// How long a carrier has been blocked when its seat is taken: about what it takes to wake another one.
+pub(crate) const PATIENCE_NS: u64 = 20_000;
+
+/// When one that is off its processor, and not blocked, is looked at again.
+const AGAIN_NS: u64 = 1_000_000;
+
+/// A carrier that is back so soon after its seat was taken should have been left alone.
+pub(crate) const FALSE_NS: u64 = 50_000;
+
+/// Since when a seat's holder has been seen off its processor.
+pub(crate) struct Note(CachePadded<AtomicU64>);
+
+/// No note: the clock does not stand there but for one tick in 584 years.
+const NOTHING: u64 = 0;
+
+/// The lowest bit says what was seen: such ticks are as good as their neighbours.
+const PREEMPTED: u64 = 1;
+
+impl Note {
+    pub(crate) fn new() -> Self {
+        Self(CachePadded::new(AtomicU64::fresh(NOTHING)))
+    }
+
+    /// It runs; whether a block had been noted.
+    fn clear(&self) -> bool {
+        let noted = self.0.load(Ordering::Relaxed);
+        if noted != NOTHING {
+            self.0.store(NOTHING, Ordering::Relaxed);
+        }
+        noted != NOTHING && noted & PREEMPTED == 0
+    }
+
+    /// It is off its processor, for that reason: since when that is known, and whether it is new.
+    fn make(&self, preempted: bool, now: Ticks) -> (Ticks, bool) {
+        let noted = self.0.load(Ordering::Relaxed);
+        if noted != NOTHING && (noted & PREEMPTED != 0) == preempted {
+            return (Ticks::from_bits(noted), false);
+        }
+        let bits = now.to_bits() & !PREEMPTED | u64::from(preempted);
+        self.0.store(bits, Ordering::Relaxed);
+        (Ticks::from_bits(bits), true)
+    }
+}
+
+/// What a look at a seat has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing to be done.
+    Fine,
+    /// Its holder is blocked, and its seat will be taken if it still is after so many nanoseconds.
+    Blocked(u64),
+    /// Its seat was taken.
+    Taken,
+}
+
+impl Shared {
+    /// Looks where the holder of a seat is, and takes the seat if that is stuck.
+    #[inline]
+    pub(crate) fn look_at(self: &Arc<Self>, seat: usize) -> Found {
+        let holder = self.seat(seat).holder();
+        match self.carrier(holder).presence() {
+            Presence::Running | Presence::Unknown => {
+                if self.note(seat).clear() {
+                    self.counters().tell(Upcall::Unblocked);
+                }
+                Found::Fine
+            }
+            off => self.look_closely(seat, holder, off == Presence::Preempted),
+        }
+    }
+
+    /// The same where the kernel does not record switches: some microseconds.
+    pub(crate) fn examine(self: &Arc<Self>, seat: usize) -> Found {
+        let holder = self.seat(seat).holder();
+        match self.carrier(holder).seen_as().map(presence::examine) {
+            Some(Presence::Blocked) => self.look_closely(seat, holder, false),
+            _ => {
+                self.note(seat).clear();
+                Found::Fine
+            }
+        }
+    }
+
+    #[cold]
+    fn look_closely(self: &Arc<Self>, seat: usize, holder: usize, preempted: bool) -> Found {
+        let carrier = self.carrier(holder);
+        if !carrier.standing().is_in_thread() {
+            return Found::Fine;
+        }
+        let now = clock::now();
+        let (since, new) = self.note(seat).make(preempted, now);
+        if new {
+            let upcall = if preempted { Upcall::Preempted } else { Upcall::Blocked };
+            self.counters().tell(upcall);
+        }
+        if preempted || !self.has_work() {
+            return Found::Fine;
+        }
+        let waited = now.nanos_since(since);
+        if waited < PATIENCE_NS {
+            return Found::Blocked(PATIENCE_NS - waited);
+        }
+        if !self.can_replace() {
+            self.counters().vain.raise();
+            self.note(seat).clear();
+            return Found::Fine;
+        }
+        let state = carrier.seen_as().map(presence::examine);
+        if state != Some(Presence::Blocked) {
+            // On its way back, or stopped. Asked again a while later, not at each look.
+            self.note(seat).clear();
+            return Found::Blocked(AGAIN_NS);
+        }
+        if self.take_seat(seat, holder) { Found::Taken } else { Found::Fine }
+    }
+
+    /// Takes the seat of a carrier that runs a thread, and gives it to another; whether it was there to be taken.
+    pub(crate) fn take_seat(self: &Arc<Self>, seat: usize, holder: usize) -> bool {
+        let carrier = self.carrier(holder);
+        if !carrier.standing().take() {
+            return false;
+        }
+        carrier.lost_seat(clock::now());
+        self.note(seat).clear();
+        self.counters().handovers.raise();
+        self.give_to_another(seat);
+        true
+    }
+
+    /// Gives a seat that the caller has taken to whoever can use it.
+    fn give_to_another(self: &Arc<Self>, seat: usize) {
+        if self.reserve().give(true, |to| self.seat_carrier(seat, to)) {
+            return;
+        }
+        // A new one; nobody else knows it yet.
+        match self.start_carrier() {
+            Ok(Some(to)) => self.seat_carrier(seat, to),
+            Ok(None) | Err(_) => {
+                self.counters().vain.raise();
+                if let Some(to) = self.reserve().vacate(seat) {
+                    self.seat_carrier(seat, to);
+                }
+            }
+        }
+    }
+
+    /// Gives a seat to a carrier that has none.
+    pub(crate) fn seat_carrier(&self, seat: usize, to: usize) {
+        self.seat(seat).hand_to(to);
+        self.carrier(to).take_seat(seat);
+        self.counters().tell(Upcall::ProcessorAdded);
+        self.lookout().look_again();
+    }
+
+    /// Whether something is ready that another carrier than the one that it is ready at could run.
+    pub(crate) fn has_work(&self) -> bool {
+        self.reserve().waiting() > 0 || self.ready_queue().len() > 0
+    }
+}

@@ -1,0 +1,74 @@
+//! What the kernel tells, and how often it has.
+//!
+//! The kernel of the paper calls up: it starts a fresh context on the processor in question, which runs the user-level scheduler. Linux writes a
+//! record. So the upcall is made by whoever looks: a carrier at its next scheduling point, or the lookout, whom the record wakes.
+//!
+//! | upcall | the paper's | here |
+//! | --- | --- | --- |
+//! | [`Blocked`](Upcall::Blocked) | the kernel has blocked a thread, its processor is free | the record says that a carrier left its processor, in the middle of a thread |
+//! | [`Unblocked`](Upcall::Unblocked) | it can go on | it runs again: the carrier comes back to the scheduler and finds its seat gone, or a look finds it back before that |
+//! | [`Preempted`](Upcall::Preempted) | a processor was taken | the record says so: its thread goes on when the kernel lets it |
+//! | [`ProcessorAdded`](Upcall::ProcessorAdded) | a processor was given | a carrier was given a seat |
+//!
+//! Source: Anderson, Bershad, Lazowska and Levy 1992, table II.
+
+use machine::atomic::{AtomicU64, Fresh, Ordering};
+
+/// What the kernel has told a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Upcall {
+    /// A kernel thread waits in the kernel, in the middle of a user-level thread.
+    Blocked,
+    /// It is back.
+    Unblocked,
+    /// A processor was taken from a kernel thread that could have gone on.
+    Preempted,
+    /// A kernel thread has been given a seat.
+    ProcessorAdded,
+}
+
+impl Upcall {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Blocked, Self::Unblocked, Self::Preempted, Self::ProcessorAdded];
+}
+
+/// How often each has come.
+#[derive(Default)]
+pub(crate) struct Counters {
+    upcalls: [AtomicU64; 4],
+    pub(crate) handovers: Counter,
+    pub(crate) false_handovers: Counter,
+    pub(crate) vain: Counter,
+}
+
+/// A number that anybody raises, seldom.
+pub(crate) struct Counter(AtomicU64);
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self(AtomicU64::fresh(0))
+    }
+}
+
+impl Counter {
+    pub(crate) fn raise(&self) {
+        // Relaxed: a statistic.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Counters {
+    pub(crate) fn tell(&self, upcall: Upcall) {
+        // Relaxed: a statistic.
+        self.upcalls[upcall as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn told(&self, upcall: Upcall) -> u64 {
+        self.upcalls[upcall as usize].load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,115 @@
+//! Threads that block in the kernel without saying so: the others go on. Each test ends only if they do, because what blocks waits for what they do.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use stanchion_activations::{Runtime, Tier, blocking, current, park, spawn, yield_now};
+
+/// A thread that blocks in the kernel until the other end is written to.
+fn reads(mut from: UnixStream) -> u8 {
+    let mut byte = [0];
+    from.read_exact(&mut byte).unwrap();
+    byte[0]
+}
+
+#[test]
+fn one_processor_goes_on_when_its_thread_blocks() {
+    let runtime = Runtime::new(1).unwrap();
+    let (mut here, there) = UnixStream::pair().unwrap();
+    let waits = runtime.spawn(move || reads(there));
+    let writes = runtime.spawn(move || here.write_all(&[7]).unwrap());
+    assert_eq!(waits.join().unwrap(), 7);
+    writes.join().unwrap();
+    assert!(matches!(runtime.capabilities().tier, Tier::Records | Tier::Heartbeats(_)));
+}
+
+#[test]
+fn a_row_of_threads_each_of_which_waits_in_the_kernel_for_the_next() {
+    const ROW: usize = 20;
+    for processors in 1..=3 {
+        let runtime = Runtime::new(processors).unwrap();
+        let (first, mut before) = UnixStream::pair().unwrap();
+        let mut row = vec![runtime.spawn(move || reads(first))];
+        for _ in 1..ROW {
+            let (mut behind, this) = (before, UnixStream::pair().unwrap());
+            before = this.1;
+            let own = this.0;
+            row.push(runtime.spawn(move || {
+                let byte = reads(own);
+                behind.write_all(&[byte + 1]).unwrap();
+                byte
+            }));
+        }
+        let last = runtime.spawn(move || before.write_all(&[1]).unwrap());
+        let read: Vec<u8> = row.into_iter().map(|thread| thread.join().unwrap()).collect();
+        last.join().unwrap();
+        assert_eq!(read, (1..=ROW as u8).rev().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_thread_that_has_begun_goes_on_where_it_began_after_its_carrier_has_lost_its_seat() {
+    for processors in 1..=2 {
+        let runtime = Runtime::new(processors).unwrap();
+        let (mut here, there) = UnixStream::pair().unwrap();
+        let waits = runtime.spawn(move || {
+            let before = std::thread::current().id();
+            let parked = spawn(|| {
+                let began = std::thread::current().id();
+                park();
+                assert_eq!(std::thread::current().id(), began);
+            });
+            while parked.thread().id() == current().id() {}
+            yield_now();
+            let byte = reads(there);
+            parked.thread().unpark();
+            assert_eq!(std::thread::current().id(), before);
+            parked.join().unwrap();
+            assert_eq!(std::thread::current().id(), before);
+            byte
+        });
+        let busy: Vec<_> = (0..100).map(|_| runtime.spawn(yield_now)).collect();
+        let writes = runtime.spawn(move || here.write_all(&[9]).unwrap());
+        assert_eq!(waits.join().unwrap(), 9);
+        writes.join().unwrap();
+        busy.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+#[test]
+fn more_block_than_there_may_be_kernel_threads() {
+    let runtime = Runtime::builder().processors(1).spare_threads(3).build().unwrap();
+    let threads: Vec<_> =
+        (0..40).map(|_| runtime.spawn(|| std::thread::sleep(Duration::from_millis(2)))).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let metrics = runtime.metrics();
+    assert!(metrics.carriers <= 4, "{metrics:?}");
+    assert_eq!(metrics.spawned, 40);
+}
+
+#[test]
+fn said_beforehand_it_needs_nobody_who_looks() {
+    let runtime = Runtime::builder().processors(1).activations(false).build().unwrap();
+    assert_eq!(runtime.capabilities().tier, Tier::Off);
+    let (sends, receives) = mpsc::channel();
+    let waits = runtime.spawn(move || blocking(|| receives.recv().unwrap()));
+    runtime.spawn(move || sends.send(5).unwrap()).join().unwrap();
+    assert_eq!(waits.join().unwrap(), 5);
+}
+
+#[test]
+fn dropping_a_runtime_waits_for_those_that_block() {
+    let runtime = Runtime::new(2).unwrap();
+    let (sends, receives) = mpsc::channel();
+    for _ in 0..10 {
+        let sends = sends.clone();
+        runtime.spawn(move || {
+            std::thread::sleep(Duration::from_millis(1));
+            sends.send(()).unwrap();
+        });
+    }
+    drop((runtime, sends));
+    assert_eq!(receives.iter().count(), 10);
+}
