@@ -470,6 +470,7 @@ impl Local {
     /// It has been given a seat.
     fn settle(&self) {
         self.has_seat.set(true);
+        self.shared.lookout().begin(self.carrier());
         let seat = self.carrier().seat();
         if let Some(processor) = self.shared.processor_of(seat) {
             let mut pinned = self.pinned.borrow_mut();
@@ -519,7 +520,9 @@ impl Local {
             shared.sleeping().retract(seat);
             return false;
         } else {
+            shared.lookout().pause(self.carrier());
             shared.sleeping().sleep(seat, first);
+            shared.lookout().begin(self.carrier());
         }
         let told =
             self.with_hold(|hold| hold.and_then(|hold| shared.ready_queue().leave(&hold.place)));

@@ -187,7 +187,6 @@ impl Shared {
         self.seat(seat).hand_to(to);
         self.carrier(to).take_seat(seat);
         self.counters().tell(Upcall::ProcessorAdded);
-        self.lookout().look_again();
     }
 
     /// Whether something is ready that another carrier than the one that it is ready at could run.

@@ -4,25 +4,29 @@
 //! and with one processor there is nobody else. The lookout sleeps on a [`Watch`] that the kernel wakes when a carrier is switched out. It carries no
 //! threads.
 //!
-//! Why not a thread that looks every so often: it is late, or burns a processor. It sleeps on the watch only while threads are ready and all seats are
-//! busy; otherwise on a word, where switches do not wake it.
+//! Why not a thread that looks every so often: it is late, or burns a processor. Why it is not woken whenever something is ready: that costs more than
+//! most threads run for. Instead whoever makes a thread ready for which no seat is free **arms** the watch on the carriers, a microsecond each, and
+//! again only after one of them has been switched: the runtime is *on guard*. A carrier that goes to sleep for want of work takes itself out.
 //!
-//! Where the kernel's records are refused it looks every [`HEARTBEAT`], twice as far apart each time that it finds nothing, as long as threads are
-//! ready; see [`Capabilities`](crate::Capabilities).
+//! Where the kernel's records are refused there is nothing to be armed: the lookout is woken when something is ready that finds no seat free, and looks
+//! every [`HEARTBEAT`], further and further apart while it finds nothing, as long as threads are ready; see [`Capabilities`](crate::Capabilities).
 //!
 //! # Orderings
 //!
-//! It says that it sleeps, then a fence, then looks whether there is work; who makes work ready has a fence (`sleeping.rs`), then looks whether it
-//! sleeps. One of the two sees the other.
+//! The lookout says that nobody is on guard, or that it sleeps, then a fence, then looks whether there is work; who makes work ready has a fence
+//! (`sleeping.rs`), then looks whether the runtime is on guard. One of the two sees the other. A carrier is armed first and looked at then, so that no
+//! switch falls in between.
 
 use core::time::Duration;
 use std::sync::Arc;
 
-use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
+use machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering, fence};
 use machine::clock::Deadline;
 use machine::park;
+use machine::presence::Presence;
 use machine::watch::Watch;
 
+use crate::carrier::Carrier;
 use crate::handover::Found;
 use crate::shared::Shared;
 
@@ -35,34 +39,57 @@ const MOST: Duration = Duration::from_millis(10);
 
 /// Where the lookout sleeps.
 pub(crate) struct Lookout {
-    word: AtomicU32,
     /// None if there is no lookout.
     watch: Option<Watch>,
+    /// The carriers that have seats are armed, unless they have been switched since, of which the lookout is being told.
+    on_guard: AtomicBool,
+    /// Where it sleeps if nobody can be armed.
+    word: AtomicU32,
 }
 
 impl Lookout {
     /// One that has not been started, if there is to be one.
     pub(crate) fn new(wanted: bool) -> Self {
-        Self { word: AtomicU32::fresh(AWAKE), watch: wanted.then(Watch::new) }
+        Self {
+            watch: wanted.then(Watch::new),
+            on_guard: AtomicBool::fresh(false),
+            word: AtomicU32::fresh(AWAKE),
+        }
     }
 
     pub(crate) fn watch(&self) -> Option<&Watch> {
         self.watch.as_ref()
     }
 
-    /// Something is ready, and all seats are busy. After a fence.
+    /// Whether it is of use to call it.
     #[inline]
-    pub(crate) fn call(&self) {
+    fn is_off_guard(&self) -> bool {
         // Relaxed: after the caller's fence.
-        if self.word.load(Ordering::Relaxed) == ASLEEP {
-            self.wake();
+        !self.on_guard.load(Ordering::Relaxed) && self.watch.is_some()
+    }
+
+    /// A carrier has got a seat, or wakes up on it.
+    pub(crate) fn begin(&self, carrier: &Carrier) {
+        // That it is registered, before whether somebody is on guard: pairs with the fence of `go_on_guard`.
+        fence(Ordering::SeqCst);
+        if self.on_guard.load(Ordering::Relaxed) {
+            self.arm(carrier);
         }
     }
 
-    /// A seat has another holder.
-    pub(crate) fn look_again(&self) {
-        if let Some(watch) = &self.watch {
-            watch.wake();
+    /// A carrier goes to sleep on its seat.
+    pub(crate) fn pause(&self, carrier: &Carrier) {
+        if self.on_guard.load(Ordering::Relaxed)
+            && let (Some(watch), Some(index)) = (&self.watch, carrier.seen_as())
+        {
+            watch.disarm(index);
+        }
+    }
+
+    fn arm(&self, carrier: &Carrier) -> bool {
+        match (&self.watch, carrier.seen_as()) {
+            (Some(watch), Some(index)) => watch.arm(index),
+            _ => false,
         }
     }
 
@@ -72,13 +99,16 @@ impl Lookout {
         // Release: pairs with the Acquire in `sleep`.
         self.word.store(AWAKE, Ordering::Release);
         park::wake_one(&self.word);
-        self.look_again();
+        if let Some(watch) = &self.watch {
+            watch.wake();
+        }
     }
 
     /// Sleeps until it is called, unless `needed`.
     fn sleep(&self, needed: impl Fn() -> bool) {
         // Relaxed: the fence orders it.
         self.word.store(ASLEEP, Ordering::Relaxed);
+        self.on_guard.store(false, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if needed() {
             self.word.store(AWAKE, Ordering::Relaxed);
@@ -91,34 +121,68 @@ impl Lookout {
     }
 }
 
+impl Shared {
+    /// Something is ready, and no seat was free for it. After a fence.
+    #[inline]
+    pub(crate) fn guard(&self) {
+        if self.lookout().is_off_guard() {
+            self.go_on_guard();
+        }
+    }
+
+    #[cold]
+    fn go_on_guard(&self) {
+        let lookout = self.lookout();
+        // Relaxed: whoever sees it early leaves it to this.
+        lookout.on_guard.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let mut unseen = false;
+        for seat in 0..self.seats() {
+            let carrier = self.carrier(self.seat(seat).holder());
+            let armed = lookout.arm(carrier);
+            // One that has not registered yet arms itself when it begins.
+            unseen |= carrier.presence() == Presence::Blocked && carrier.standing().is_in_thread();
+            unseen |= !armed && carrier.seen_as().is_some();
+        }
+        if unseen {
+            lookout.wake();
+        }
+    }
+}
+
 /// The lookout's body.
 pub(crate) fn look_out(shared: &Arc<Shared>) {
-    let Some(watch) = shared.lookout().watch() else { return };
+    let lookout = shared.lookout();
+    let Some(watch) = lookout.watch() else { return };
     let needed = || shared.is_over() || shared.has_work();
+    let sees = watch.refused().is_none();
     let mut interval = HEARTBEAT;
     while !shared.is_over() {
-        if !needed() {
-            shared.lookout().sleep(needed);
-            interval = HEARTBEAT;
+        let mut soonest = None;
+        if needed() {
+            lookout.on_guard.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            for seat in 0..shared.seats() {
+                let told = lookout.arm(shared.carrier(shared.seat(seat).holder()));
+                let found = if told { shared.look_at(seat) } else { shared.examine(seat) };
+                let after = match found {
+                    Found::Fine => (!told).then_some(interval),
+                    Found::Blocked(nanos) => Some(Duration::from_nanos(nanos)),
+                    Found::Taken => Some(Duration::ZERO),
+                };
+                soonest = after.into_iter().chain(soonest).min();
+            }
+            interval = if soonest == Some(interval) { (interval * 2).min(MOST) } else { HEARTBEAT };
+        } else if sees {
+            lookout.on_guard.store(false, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            if needed() {
+                continue;
+            }
+        } else {
+            lookout.sleep(needed);
             continue;
         }
-        let mut soonest = None;
-        for seat in 0..shared.seats() {
-            let holder = shared.carrier(shared.seat(seat).holder());
-            // First armed, then looked at: a switch in between wakes it.
-            let told = holder.seen_as().is_some_and(|index| watch.arm(index));
-            let found = if told { shared.look_at(seat) } else { shared.examine(seat) };
-            let after = match found {
-                Found::Fine => (!told).then_some(interval),
-                Found::Blocked(nanos) => Some(Duration::from_nanos(nanos)),
-                Found::Taken => Some(Duration::ZERO),
-            };
-            soonest = after.into_iter().chain(soonest).min();
-        }
-        let deadline = soonest.map_or(Deadline::NEVER, Deadline::after);
-        watch.wait(deadline);
-        if soonest == Some(interval) {
-            interval = (interval * 2).min(MOST);
-        }
+        watch.wait(soonest.map_or(Deadline::NEVER, Deadline::after));
     }
 }

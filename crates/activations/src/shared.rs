@@ -261,7 +261,7 @@ impl Shared {
             Told::Place(seat) => return self.sleeping.tell_seat(seat),
         };
         if woken == 0 {
-            self.lookout.call();
+            self.guard();
         }
     }
 

@@ -1,0 +1,44 @@
+//! Where the kernel's records are declined: the others go on all the same, some milliseconds later.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+
+use machine::presence;
+use stanchion_activations::{Runtime, Tier, blocking, yield_now};
+
+#[test]
+fn threads_that_block_are_found_by_looking() {
+    let _declined = presence::decline();
+    for processors in 1..=2 {
+        let runtime = Runtime::new(processors).unwrap();
+        assert!(matches!(runtime.capabilities().tier, Tier::Heartbeats(_)));
+        assert!(runtime.capabilities().to_string().contains("every few milliseconds"));
+        let (ends, others): (Vec<_>, Vec<_>) = (0..6).map(|_| UnixStream::pair().unwrap()).unzip();
+        let waiting: Vec<_> = others
+            .into_iter()
+            .map(|mut from| {
+                runtime.spawn(move || {
+                    let mut byte = [0];
+                    from.read_exact(&mut byte).unwrap();
+                    byte[0]
+                })
+            })
+            .collect();
+        // Behind those that block.
+        let writes = runtime.spawn(move || {
+            yield_now();
+            for (number, mut end) in ends.into_iter().enumerate() {
+                end.write_all(&[number as u8]).unwrap();
+            }
+        });
+        writes.join().unwrap();
+        let read: Vec<u8> = waiting.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert_eq!(read, [0, 1, 2, 3, 4, 5]);
+        assert!(runtime.metrics().handovers > 0);
+    }
+    let runtime = Runtime::new(1).unwrap();
+    let (sends, receives) = std::sync::mpsc::channel();
+    let waits = runtime.spawn(move || blocking(|| receives.recv().unwrap()));
+    runtime.spawn(move || sends.send(3).unwrap());
+    assert_eq!(waits.join().unwrap(), 3);
+}
