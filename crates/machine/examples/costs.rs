@@ -8,7 +8,8 @@ use stanchion_machine as machine;
 
 use machine::atomic::{AtomicBool, AtomicU32, Ordering};
 use machine::clock::Deadline;
-use machine::{asymmetric, kernel, park, preemption, presence, thread, topology};
+use machine::stack::{Guards, Size, Slab, Stack};
+use machine::{asymmetric, kernel, park, preemption, presence, stack, thread, topology};
 use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -77,6 +78,8 @@ fn main() {
     drop(stop);
     sleeper.join().ok();
 
+    stacks();
+
     println!();
     println!("clock            {}, one pause {pause:.1} ns", machine::clock::source());
     println!("processors       {:?}, {} at once", topology::processors(), topology::parallelism());
@@ -113,6 +116,54 @@ fn barriers() {
     });
     cost("asymmetric::heavy, alone", 10_000, asymmetric::heavy);
     cost("asymmetric::light", 1_000_000, asymmetric::light);
+}
+
+/// Prints what stacks cost: a fresh one, its pages, one whose pages were given back, and one that is used again as it is; with both kinds of guards.
+fn stacks() {
+    first("stack::guards: trying", stack::guards);
+    for kind in [Guards::Installed, Guards::Protected] {
+        const ROUNDS: u32 = 1000;
+        let Ok(mut slab) =
+            Size::of(64 << 10).and_then(|size| Slab::new(size, 7 * ROUNDS as usize, kind, ""))
+        else {
+            return;
+        };
+        if slab.guards() != kind {
+            continue;
+        }
+        let mut stacks = Vec::new();
+        cost(&format!("stack: a fresh one, guard {kind:?}"), ROUNDS, || {
+            stacks.extend(slab.next_stack().ok().flatten());
+        });
+        let mut untouched = stacks.iter();
+        cost("stack: its page touched first", ROUNDS, || untouched.next().map(touch));
+        let mut used = stacks.iter_mut();
+        cost("stack: given back, one page touched", ROUNDS, || {
+            // SAFETY: nothing is on it.
+            used.next().map(|stack| unsafe { stack.discard() })
+        });
+        let mut empty = stacks.iter();
+        cost("stack: its page touched again", ROUNDS, || empty.next().map(touch));
+        if let Some(stack) = stacks.first() {
+            cost("stack: its page touched when it has one", 1_000_000, || touch(stack));
+            cost("stack: a name of 16 bytes", 1_000_000, || {
+                stack.set_name(Some("sorter of parcel"))
+            });
+            cost("stack: no name", 1_000_000, || stack.set_name(None));
+        }
+    }
+    cost("stack::watch and drop", 10_000, stack::watch);
+    #[cfg(unix)]
+    cost("a mapping of its own, made and dropped", 1_000, || {
+        corosensei::stack::DefaultStack::new(64 << 10).map(drop)
+    });
+}
+
+/// Writes the first byte that a thread would write.
+fn touch(stack: &Stack) {
+    let place = std::ptr::with_exposed_provenance_mut::<u8>(stack.base().get() - 1);
+    // SAFETY: the stack is this one's, and nothing is on it.
+    unsafe { place.write_volatile(1) };
 }
 
 fn yes_or_why(answer: Result<(), impl ToString>) -> String {

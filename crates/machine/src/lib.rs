@@ -33,6 +33,8 @@ pub mod control;
 mod data;
 pub mod hint;
 mod model;
+#[cfg(feature = "std")]
+pub mod stack;
 pub mod sync;
 pub mod wait;
 #[cfg(feature = "std")]

@@ -23,6 +23,8 @@ pub(crate) mod private;
 #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
 mod signal;
 #[cfg(feature = "std")]
+pub(crate) mod stack;
+#[cfg(feature = "std")]
 pub(crate) mod switches;
 #[cfg(feature = "std")]
 pub(crate) mod thread;

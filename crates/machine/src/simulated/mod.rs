@@ -38,6 +38,9 @@ pub(crate) mod preemption;
 pub(crate) mod presence;
 pub(crate) mod private;
 #[cfg(feature = "std")]
+#[path = "../stack_allocated.rs"]
+pub(crate) mod stack;
+#[cfg(feature = "std")]
 pub(crate) mod thread;
 #[cfg(feature = "std")]
 pub(crate) mod topology;

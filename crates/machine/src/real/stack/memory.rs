@@ -1,0 +1,193 @@
+//! The memory of a slab: one mapping, and the guards in it.
+//!
+//! | range | [`Guards::Installed`] | [`Guards::Protected`] |
+//! | --- | --- | --- |
+//! | mapped, not given out | readable and writable, nothing in it | the same |
+//! | the guard of a stack that was given out | marked in the page table | without access |
+//! | a stack | readable and writable; pages come when they are touched, and go by `discard` | the same |
+//!
+//! # Invariants
+//!
+//! 1. The mapping is this structure's from `new` to `drop`, and nobody else's.
+//! 2. The table knows the mapping while it is there, and no longer: it leaves the table first.
+
+use core::mem::ManuallyDrop;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::refusal::{failed, refused};
+use super::table::{Ticket, enter};
+use crate::stack::{Guards, Size, StackError};
+
+/// Linux 6.13; not yet in the C library's headers everywhere.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const GUARD_INSTALL: i32 = 102;
+
+/// The size of a page; never changes.
+pub(crate) fn page() -> usize {
+    // SAFETY: a question without pointers.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}
+
+/// What this kernel has, tried on a page of its own.
+pub(crate) fn guards() -> Guards {
+    const UNKNOWN: u8 = 0;
+    const INSTALLED: u8 = 1;
+    const PROTECTED: u8 = 2;
+    static KIND: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+    // Relaxed, here and below: everyone finds out alike.
+    match KIND.load(Ordering::Relaxed) {
+        INSTALLED => Guards::Installed,
+        PROTECTED => Guards::Protected,
+        _ => {
+            let Ok(scratch) = map(page()) else { return Guards::Protected };
+            // SAFETY: a page of ours, with nothing in it.
+            let has = unsafe { install(scratch, page()) };
+            // SAFETY: as above; nobody knows it any more.
+            unsafe { unmap(scratch, page()) };
+            KIND.store(if has { INSTALLED } else { PROTECTED }, Ordering::Relaxed);
+            if has { Guards::Installed } else { Guards::Protected }
+        }
+    }
+}
+
+/// A mapping and its entry in the table of those that are watched.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    low: NonNull<u8>,
+    bytes: usize,
+    size: Size,
+    guards: Guards,
+    ticket: ManuallyDrop<Ticket>,
+}
+
+// SAFETY: Invariant 1: memory that this has alone, and which no thread is bound to.
+unsafe impl Send for Memory {}
+// SAFETY: nothing of it changes; system calls may be made from any thread.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    pub(crate) fn new(
+        size: Size,
+        stacks: usize,
+        best: Guards,
+        advice: &'static str,
+    ) -> Result<Self, StackError> {
+        let bytes = size.stride().checked_mul(stacks);
+        let bytes = bytes.ok_or(StackError::Memory { bytes: usize::MAX })?;
+        let low = map(bytes)?;
+        let guards = match (best, guards()) {
+            // Tried here too: memory that the process has had locked (`mlockall`) takes no marks.
+            // SAFETY: the first guard, which lies in the mapping; nothing is in it.
+            (Guards::Installed, Guards::Installed) if unsafe { install(low, size.guard()) } => {
+                Guards::Installed
+            }
+            _ => Guards::Protected,
+        };
+        let ticket = ManuallyDrop::new(enter(low, bytes, size, advice));
+        Ok(Self { low, bytes, size, guards, ticket })
+    }
+
+    #[inline]
+    pub(crate) fn low(&self) -> NonNull<u8> {
+        self.low
+    }
+
+    pub(crate) fn guards(&self) -> Guards {
+        self.guards
+    }
+
+    /// Sets the guard of stack `number`, which nobody has yet.
+    pub(crate) fn open(&self, number: usize) -> Result<(), StackError> {
+        // SAFETY: Invariant 1: the number is less than that of the stacks, so the guard lies in the mapping.
+        let at = unsafe { self.low.add(number * self.size.stride()) };
+        let bytes = self.size.guard();
+        match self.guards {
+            Guards::Installed => {
+                // SAFETY: the guard's pages, in which nobody has put anything.
+                if unsafe { install(at, bytes) } { Ok(()) } else { Err(failed("madvise")) }
+            }
+            Guards::Protected => {
+                // SAFETY: as above.
+                let done = unsafe { libc::mprotect(at.as_ptr().cast(), bytes, libc::PROT_NONE) };
+                if done == 0 { Ok(()) } else { Err(refused("mprotect", bytes)) }
+            }
+        }
+    }
+
+    /// Gives pages back. If the system refuses, they stay: they are in nobody's way.
+    ///
+    /// # Safety
+    ///
+    /// `from` and `bytes` are whole pages of a stack, in which nobody uses anything any more.
+    pub(crate) unsafe fn discard(&self, from: usize, bytes: usize) {
+        // At once where that is sure to empty them: pages that are only free to be taken count as the process's until somebody needs them.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        const GIVE_BACK: i32 = libc::MADV_DONTNEED;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        const GIVE_BACK: i32 = libc::MADV_FREE;
+        // SAFETY: the caller's promise, and Invariant 1.
+        let at = unsafe { self.low.add(from) };
+        // SAFETY: as above.
+        unsafe { libc::madvise(at.as_ptr().cast(), bytes, GIVE_BACK) };
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the ticket is dropped here only. Invariant 2: afterwards no handler looks at the mapping.
+        unsafe { ManuallyDrop::drop(&mut self.ticket) };
+        // SAFETY: Invariant 1; who drops a slab's memory is the last who knows it.
+        unsafe { unmap(self.low, self.bytes) };
+    }
+}
+
+/// Address space that is readable and writable, and costs memory when it is touched.
+fn map(bytes: usize) -> Result<NonNull<u8>, StackError> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const KIND: i32 = libc::MAP_NORESERVE | libc::MAP_STACK;
+    #[cfg(target_os = "openbsd")]
+    const KIND: i32 = libc::MAP_STACK;
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
+    const KIND: i32 = 0;
+    const FLAGS: i32 = libc::MAP_PRIVATE | libc::MAP_ANON | KIND;
+    const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping wherever the kernel likes touches no other.
+    let at = unsafe { libc::mmap(ptr::null_mut(), bytes, ACCESS, FLAGS, -1, 0) };
+    if at == libc::MAP_FAILED {
+        return Err(refused("mmap", bytes));
+    }
+    // Not in huge pages: a stack of which one page is used would be 2 MiB of memory. Since 6.7 the kernel takes `MAP_STACK` to say so.
+    #[cfg(target_os = "linux")]
+    // SAFETY: the mapping is ours; a kernel without huge pages refuses, which is as well.
+    unsafe {
+        libc::madvise(at, bytes, libc::MADV_NOHUGEPAGE)
+    };
+    NonNull::new(at.cast()).ok_or(StackError::Other { call: "mmap", errno: 0 })
+}
+
+/// # Safety
+///
+/// The range was mapped by [`map`], and nobody uses it any more.
+unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { libc::munmap(at.as_ptr().cast(), bytes) };
+}
+
+/// Marks pages so that whoever touches them gets a signal; says whether the system did.
+///
+/// # Safety
+///
+/// Whole pages of the caller's, with nothing in them.
+unsafe fn install(at: NonNull<u8>, bytes: usize) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the caller's promise; a kernel that does not know the advice refuses.
+    return unsafe { libc::madvise(at.as_ptr().cast(), bytes, GUARD_INSTALL) } == 0;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = (at, bytes);
+        false
+    }
+}

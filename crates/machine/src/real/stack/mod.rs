@@ -1,0 +1,25 @@
+//! Stacks of the real machine: on a Unix system, whose memory protection makes guards.
+
+#[cfg(all(unix, not(miri)))]
+mod alternate;
+#[cfg(all(unix, not(miri)))]
+mod line;
+#[cfg(all(unix, not(miri)))]
+mod memory;
+#[cfg(all(unix, not(miri)))]
+mod overflow;
+#[cfg(all(unix, not(miri)))]
+mod refusal;
+#[cfg(all(unix, not(miri)))]
+mod table;
+
+#[cfg(all(unix, not(miri)))]
+pub(crate) use self::{
+    memory::{Memory, guards, page},
+    overflow::{Watched, watch},
+};
+
+#[cfg(not(all(unix, not(miri))))]
+mod elsewhere;
+#[cfg(not(all(unix, not(miri))))]
+pub(crate) use elsewhere::{Memory, Watched, guards, page, watch};

@@ -1,0 +1,130 @@
+//! How large a stack is, and its guard: whole pages, and sums that cannot overflow.
+
+use super::{Head, StackError};
+use crate::backend::stack::page;
+
+/// Pages of a guard, if nobody says otherwise; the header of [`stack`](super) has why.
+const GUARD: usize = 4;
+
+/// So many different places, in turn, at which the stacks of a slab begin.
+const COLOURS: usize = 16;
+
+/// Bytes of a stack and of its guard, in whole pages.
+///
+/// ```
+/// use stanchion_machine::stack::Size;
+///
+/// assert_eq!(Size::of(0)?.bytes(), Size::LEAST);
+/// assert_eq!(Size::of(100_000)?.with_guard(1)?.bytes() % 4096, 0);
+/// println!("{}", Size::of(usize::MAX).unwrap_err());
+/// # Ok::<(), stanchion_machine::stack::StackError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Size {
+    bytes: usize,
+    guard: usize,
+}
+
+impl Size {
+    /// The least: 16 KiB. Smaller ones are rounded up: address space costs nothing, and a thread that panics needs some.
+    pub const LEAST: usize = 16 << 10;
+
+    /// The most: 64 GiB, and 256 MiB where addresses have 32 bits.
+    pub const MOST: usize = if usize::BITS > 32 { 1 << (usize::BITS - 28) } else { 256 << 20 };
+
+    /// `bytes` of stack, rounded up to pages, and four pages of guard.
+    ///
+    /// Of the stack, 64 to 1024 bytes are for the thread's name and for keeping stacks apart in the caches.
+    ///
+    /// # Errors
+    ///
+    /// [`StackError::TooLarge`] above [`MOST`](Self::MOST).
+    pub fn of(bytes: usize) -> Result<Self, StackError> {
+        Ok(Self { bytes: whole(bytes.max(Self::LEAST))?, guard: GUARD * page() })
+    }
+
+    /// The same stack with a guard of `bytes`, rounded up to pages, at least one.
+    ///
+    /// # Errors
+    ///
+    /// [`StackError::TooLarge`] above [`MOST`](Self::MOST).
+    pub fn with_guard(self, bytes: usize) -> Result<Self, StackError> {
+        Ok(Self { guard: whole(bytes.max(1))?, ..self })
+    }
+
+    /// One that was checked before.
+    pub(crate) const fn recorded(bytes: usize, guard: usize) -> Self {
+        Self { bytes, guard }
+    }
+
+    /// Bytes of the stack, without its guard.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes of the guard below it.
+    #[must_use]
+    pub const fn guard(self) -> usize {
+        self.guard
+    }
+
+    /// From one stack to the next.
+    #[must_use]
+    pub const fn stride(self) -> usize {
+        self.bytes + self.guard
+    }
+
+    /// Where the head of stack `number` is, from the beginning of its slab.
+    pub(crate) const fn head_of(self, number: usize) -> usize {
+        (number + 1) * self.stride() - (number % COLOURS + 1) * size_of::<Head>()
+    }
+}
+
+/// Rounded up to pages.
+fn whole(bytes: usize) -> Result<usize, StackError> {
+    if bytes > Size::MOST {
+        return Err(StackError::TooLarge { asked: bytes, most: Size::MOST });
+    }
+    Ok(bytes.next_multiple_of(page()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_whole_pages_and_never_less_than_asked() {
+        for asked in [0, 1, 4095, 16384, 16385, 50_001, 65_536, 1 << 20, Size::MOST - 1, Size::MOST]
+        {
+            let size = Size::of(asked).unwrap();
+            assert!(size.bytes() >= asked.max(Size::LEAST), "{asked}: {size:?}");
+            assert!(size.bytes() < asked.max(Size::LEAST) + page(), "{asked}: {size:?}");
+            assert_eq!((size.bytes() % page(), size.guard()), (0, GUARD * page()), "{asked}");
+        }
+    }
+
+    #[test]
+    fn an_absurd_size_is_refused_and_the_mend_named() {
+        for asked in [Size::MOST + 1, usize::MAX - 1, usize::MAX] {
+            let error = Size::of(asked).unwrap_err();
+            assert_eq!(error, StackError::TooLarge { asked, most: Size::MOST });
+            let text = std::string::ToString::to_string(&error);
+            assert!(
+                text.contains(&std::format!("{asked} bytes")) && text.contains("ask for"),
+                "{text}"
+            );
+            assert_eq!(Size::of(1).unwrap().with_guard(asked), Err(error));
+        }
+    }
+
+    #[test]
+    fn heads_lie_in_their_stacks_on_lines_of_their_own() {
+        let size = Size::of(1).unwrap().with_guard(1).unwrap();
+        for number in 0..3 * COLOURS {
+            let (head, end) = (size.head_of(number), (number + 1) * size.stride());
+            assert!(head >= end - 1024 && head + size_of::<Head>() <= end, "{number}");
+            assert_eq!(head % 64, 0);
+        }
+    }
+}
