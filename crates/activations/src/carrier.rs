@@ -13,7 +13,7 @@
 //! # Invariants
 //!
 //! 1. A [`Local`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
-//! 2. `current` points to the running thread's handle, which is alive while the thread runs.
+//! 2. `current` points to the running thread's handle, which is alive while the thread runs; it is null while none does. `exit` is null in the trunk.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -169,6 +169,8 @@ pub(crate) struct Local {
     looks: Cell<u32>,
     /// The seat at which it looks next.
     looks_at: Cell<usize>,
+    /// It was woken and has not gone on yet.
+    was_told: Cell<bool>,
     pinned: RefCell<Option<(usize, Pinned)>>,
 }
 
@@ -184,6 +186,7 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
         free: RefCell::default(),
         looks: Cell::new(0),
         looks_at: Cell::new(0),
+        was_told: Cell::new(false),
         pinned: RefCell::default(),
     };
     let registered = local.shared.activations().then(presence::register).and_then(Result::ok);
@@ -256,17 +259,20 @@ impl Local {
                 }
             },
         };
-        match fiber.resume(given) {
+        let left = fiber.resume(given);
+        let current = self.current.replace(core::ptr::null());
+        self.exit.set(core::ptr::null());
+        match left {
             Left::Free => self.keep_fiber(fiber),
-            left => self.lay_aside(fiber, left),
+            left => self.lay_aside(current, fiber, left),
         }
     }
 
-    /// The current thread has left its fiber.
-    fn lay_aside(&self, fiber: Fiber, left: Left) {
+    /// The thread that was current has left its fiber.
+    fn lay_aside(&self, current: *const Thread, fiber: Fiber, left: Left) {
         self.enter();
         // SAFETY: the thread has just left (Invariant 2), and cannot go on before it is settled.
-        let thread = unsafe { &*self.current.get() }.clone();
+        let thread = unsafe { &*current }.clone();
         // SAFETY: this carrier has just run it.
         unsafe { thread.inner().lay_aside(fiber) };
         if left == Left::Yielded || !thread.inner().settle() {
@@ -289,6 +295,7 @@ impl Local {
 
     /// The thread that ran has ended.
     pub(crate) fn thread_ended(&self) {
+        self.current.set(core::ptr::null());
         count(&self.carrier().own.ended);
     }
 
@@ -406,11 +413,33 @@ impl Local {
                 return None;
             }
             if let Some(thread) = self.take_ready() {
+                if self.was_told.take() {
+                    self.pass_on();
+                }
                 return Some(thread);
             }
         }
         let own = self.bound.borrow_mut().pop_front();
-        own.or_else(|| self.take_ready())
+        let thread = own.or_else(|| self.take_ready());
+        if self.was_told.take() && thread.is_some() {
+            self.pass_on();
+        }
+        thread
+    }
+
+    /// It was woken, and goes on with one thread: what else there is to do, and to look at, is another's.
+    ///
+    /// Why: who makes something ready wakes one sleeper. If that finds something of its own first, the others sleep beside what they could do.
+    fn pass_on(&self) {
+        let shared = &self.shared;
+        if shared.reserve().waiting() > 0
+            || shared.has_timers()
+            || self.with_hold(|hold| {
+                hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
+            })
+        {
+            shared.tell(Told::Anyone(1));
+        }
     }
 
     fn read_mail(&self) {
@@ -524,6 +553,7 @@ impl Local {
             shared.sleeping().sleep(seat, first);
             shared.lookout().begin(self.carrier());
         }
+        self.was_told.set(true);
         let told =
             self.with_hold(|hold| hold.and_then(|hold| shared.ready_queue().leave(&hold.place)));
         if let Some(told) = told {

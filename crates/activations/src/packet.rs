@@ -4,14 +4,16 @@
 //!
 //! | `end` | meaning | left by |
 //! | --- | --- | --- |
-//! | `OPEN` | it has not ended | the thread, for `DONE`; who joins, for `AWAITED` |
+//! | `OPEN` | it has not ended | the thread, for `DONE`; who joins, for `AWAITED`; who drops the handle, for `DETACHED` |
 //! | `AWAITED` | likewise, and `joiner` is to be woken | the thread, for `DONE` |
-//! | `DONE` | it has ended, and the result is there | nobody |
+//! | `DETACHED` | likewise, and nobody wants the result | the thread, for `DONE` |
+//! | `DONE` | it has ended, and the result is there, or was not wanted | nobody |
 //!
 //! # Invariants
 //!
-//! 1. `stage` belongs to the thread until `DONE`, then to its one [`JoinHandle`](crate::JoinHandle).
+//! 1. `stage` belongs to the thread until `DONE`, then to its one [`JoinHandle`](crate::JoinHandle), unless that had gone before.
 //! 2. `joiner` belongs to the handle until `AWAITED`, then to the thread.
+//! 3. Whoever has the stage last leaves nothing of the user's in it: the packet's memory is freed where no code of the user may run.
 
 use core::mem;
 use std::any::Any;
@@ -25,6 +27,7 @@ use crate::thread::{Body, Inner, Thread};
 const OPEN: u32 = 0;
 const AWAITED: u32 = 1;
 const DONE: u32 = 2;
+const DETACHED: u32 = 3;
 
 /// What a thread returned, or panicked with.
 pub(crate) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
@@ -66,6 +69,13 @@ pub(crate) trait Yields<T>: Body {
     ///
     /// By the one handle, once, when it is done.
     unsafe fn take(&self) -> Outcome<T>;
+
+    /// Nobody wants what comes of it; drops it if it is there.
+    ///
+    /// # Safety
+    ///
+    /// By the one handle, as its last act.
+    unsafe fn detach(&self);
 }
 
 impl<F: FnOnce() -> T, T> Packet<F, T> {
@@ -109,15 +119,31 @@ impl<F: FnOnce() -> T + Send, T: Send> Packet<F, T> {
     /// The thread's last act.
     fn end(&self, outcome: Outcome<T>) {
         // SAFETY: still the thread's (Invariant 1).
-        drop(unsafe { self.stage(Stage::Done(outcome)) });
+        let before = unsafe { self.stage(Stage::Done(outcome)) };
+        drop_quietly(before);
         // Release: pairs with the Acquire of `is_done`. Acquire: pairs with the Release of `await_by`.
-        if self.end.swap(DONE, Ordering::AcqRel) == AWAITED {
-            // SAFETY: the thread's by now (Invariant 2).
-            let joiner = self.joiner.with_mut(|joiner| unsafe { (*joiner).take() });
-            if let Some(joiner) = joiner {
-                joiner.unpark();
+        match self.end.swap(DONE, Ordering::AcqRel) {
+            AWAITED => {
+                // SAFETY: the thread's by now (Invariant 2).
+                let joiner = self.joiner.with_mut(|joiner| unsafe { (*joiner).take() });
+                if let Some(joiner) = joiner {
+                    joiner.unpark();
+                }
             }
+            DETACHED => {
+                // SAFETY: the handle has gone (Invariant 1).
+                let outcome = unsafe { self.stage(Stage::Running) };
+                drop_quietly(outcome);
+            }
+            _ => {}
         }
+    }
+}
+
+/// Drops what is the user's. If that panics, the hook has said so; nobody can be handed what it panicked with, and dropping that might panic again.
+fn drop_quietly<V>(value: V) {
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        mem::forget(payload);
     }
 }
 
@@ -139,6 +165,15 @@ impl<F: FnOnce() -> T + Send, T: Send> Yields<T> for Packet<F, T> {
         match unsafe { self.stage(Stage::Running) } {
             Stage::Done(outcome) => outcome,
             _ => unreachable!("taken once, when it is done"),
+        }
+    }
+
+    unsafe fn detach(&self) {
+        // Relaxed: the thread reads nothing of the handle's. Acquire on failure: pairs with the Release of `end`.
+        let seen = self.end.compare_exchange(OPEN, DETACHED, Ordering::Relaxed, Ordering::Acquire);
+        if seen == Err(DONE) {
+            // SAFETY: the handle's by now (Invariant 1).
+            drop(unsafe { self.stage(Stage::Running) });
         }
     }
 }

@@ -266,7 +266,17 @@ impl Shared {
     }
 
     pub(crate) fn add_timer(&self, due: Deadline, thread: Thread) -> Waits {
-        self.timers.add(due, thread)
+        let (waits, is_first) = self.timers.add(due, thread);
+        if is_first {
+            // Who sleeps does so until a later time, and who runs may do so for long.
+            self.sleeping.tell(1);
+        }
+        waits
+    }
+
+    /// Whether threads wait for a time, as far as is known.
+    pub(crate) fn has_timers(&self) -> bool {
+        self.timers.any()
     }
 
     /// Unparks whose time has come; when the next one's will.
@@ -303,6 +313,8 @@ impl Shared {
             return self.is_over();
         }
         self.over.store(true, Ordering::Relaxed);
+        // They hold threads, which hold this.
+        self.timers.clear();
         self.sleeping.tell(usize::MAX);
         self.lookout.wake();
         self.reserve.end(|index| self.carrier(index).standing().end());
@@ -332,8 +344,18 @@ impl Shared {
             let ended = thread.join();
             debug_assert!(ended.is_ok(), "carriers catch what their threads panic with");
         }
-        for fiber in self.fibers.lock().drain(..) {
-            fiber.quit();
-        }
+        self.quit_fibers();
+    }
+
+    fn quit_fibers(&self) {
+        let fibers = core::mem::take(&mut *self.fibers.lock());
+        fibers.into_iter().for_each(Fiber::quit);
+    }
+}
+
+impl Drop for Shared {
+    /// Nobody has joined the carriers if the runtime was dropped inside.
+    fn drop(&mut self) {
+        self.quit_fibers();
     }
 }

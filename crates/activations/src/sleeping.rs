@@ -20,7 +20,7 @@
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
 use machine::clock::Deadline;
-use machine::park;
+use machine::park::{self, Woken};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
@@ -61,12 +61,16 @@ impl Sleeping {
     /// Sleeps until it is told, or until the deadline.
     pub(crate) fn sleep(&self, seat: usize, deadline: Deadline) {
         let word = &self.words[seat];
+        let mut deadline = deadline;
         // Acquire: pairs with the Release of `wake`.
         while word.load(Ordering::Acquire) == ASLEEP {
-            if deadline.passed() && self.clear(seat) {
-                return;
+            if park::wait(word, ASLEEP, deadline) == Woken::TimedOut {
+                if self.clear(seat) {
+                    return;
+                }
+                // Somebody is waking it.
+                deadline = Deadline::NEVER;
             }
-            park::wait(word, ASLEEP, deadline);
         }
     }
 

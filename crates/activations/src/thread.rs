@@ -147,15 +147,15 @@ impl Inner {
         match self.state.compare_exchange(RUNNING, PARKED, Ordering::Release, Ordering::Acquire) {
             Ok(_) => true,
             Err(_) => {
-                // Relaxed: only the thread itself, which is this, takes a token away.
-                self.state.store(RUNNING, Ordering::Relaxed);
+                // Only the thread itself, which is this, takes a token away. Acquire: it may be that of a later `unpark` by now, which nobody repeats.
+                self.state.swap(RUNNING, Ordering::Acquire);
                 false
             }
         }
     }
 
     /// Sleeps in the kernel until there is a token; whether there is.
-    fn sleep(&self, deadline: Deadline) -> bool {
+    pub(crate) fn sleep(&self, deadline: Deadline) -> bool {
         // Acquire on failure, and of the swap: pairs with the Release of `unpark`.
         if self
             .state
@@ -261,6 +261,8 @@ machine::thread_local! {
 }
 
 impl ThreadId {
+    /// Not inlined: as in `local.rs`.
+    #[inline(never)]
     fn next() -> Self {
         let number = NUMBERS_HERE.with(|numbers| {
             let (mut next, mut end) = numbers.get();

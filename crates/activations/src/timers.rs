@@ -62,19 +62,36 @@ impl Timers {
     }
 
     /// Unparks `thread` when `due` has come, unless what is returned says by then that it does not wait any more.
-    pub(crate) fn add(&self, due: Deadline, thread: Thread) -> Waits {
+    /// And whether that is before all others.
+    pub(crate) fn add(&self, due: Deadline, thread: Thread) -> (Waits, bool) {
         let waits = Arc::new(AtomicBool::fresh(true));
         let mut heap = self.heap.lock();
+        let is_first = heap.peek().is_none_or(|Reverse(first)| due < first.due);
         heap.push(Reverse(Entry { due, thread, waits: waits.clone() }));
         // Relaxed: under the lock.
         self.count.store(heap.len(), Ordering::Relaxed);
-        waits
+        (waits, is_first)
+    }
+
+    /// Whether there is one, as far as is known.
+    pub(crate) fn any(&self) -> bool {
+        // Relaxed: a hint; who goes to sleep has a fence before it looks.
+        self.count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Nobody waits any more: forgets the threads that did.
+    pub(crate) fn clear(&self) {
+        let mut heap = self.heap.lock();
+        // Relaxed: under the lock.
+        self.count.store(0, Ordering::Relaxed);
+        let entries = core::mem::take(&mut *heap);
+        drop(heap);
+        drop(entries);
     }
 
     /// Unparks whose time has come; when the next one's will.
     pub(crate) fn run(&self) -> Deadline {
-        // Relaxed: a hint.
-        if self.count.load(Ordering::Relaxed) == 0 {
+        if !self.any() {
             return Deadline::NEVER;
         }
         loop {

@@ -158,3 +158,66 @@ fn a_time_comes_without_anybody_running() {
         .collect();
     assert!(sleepers.into_iter().all(|sleeper| !sleeper.join().unwrap()));
 }
+
+/// What a thread returns, and what is done with it where it is dropped.
+struct Dropped<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for Dropped<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_result_that_nobody_wants_is_dropped_by_its_thread() {
+    let runtime = Runtime::new(1).unwrap();
+    let (sent, receives) = mpsc::channel();
+    drop(runtime.spawn(move || {
+        let me = current().id();
+        Dropped(move || {
+            // It may wait, as any code of a thread.
+            yield_now();
+            park_timeout(Duration::from_micros(1));
+            spawn(|| ()).join().unwrap();
+            sent.send((me, current().id())).unwrap();
+        })
+    }));
+    let (thread, dropped_by) = receives.recv().unwrap();
+    assert_eq!(thread, dropped_by);
+}
+
+#[test]
+fn a_result_that_panics_when_dropped_harms_nobody() {
+    let runtime = Runtime::new(1).unwrap();
+    for _ in 0..3 {
+        drop(runtime.spawn(|| Dropped(|| panic!("when dropped"))));
+        drop(runtime.spawn(|| std::panic::panic_any(Dropped(|| panic!("payload, when dropped")))));
+    }
+    assert_eq!(runtime.run(|| 1), 1, "the runtime goes on");
+}
+
+#[test]
+fn a_result_is_dropped_once() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let runtime = Runtime::new(2).unwrap();
+    let count = || {
+        let drops = drops.clone();
+        move || {
+            let drops = drops.clone();
+            Dropped(move || {
+                drops.fetch_add(1, Ordering::Relaxed);
+            })
+        }
+    };
+    for _ in 0..100 {
+        drop(runtime.spawn(count()));
+        drop(runtime.spawn(count()).join());
+        let ended = runtime.spawn(count());
+        while !ended.is_finished() {
+            std::thread::yield_now();
+        }
+        drop(ended);
+    }
+    drop(runtime);
+    assert_eq!(drops.load(Ordering::Relaxed), 300);
+}

@@ -1,0 +1,381 @@
+//! Models of parking: a wake-up is not lost, and who goes on sees what was done before it, and has its stack.
+//!
+//! | model | threads | what would go wrong |
+//! | --- | --- | --- |
+//! | `parking_woken_again` | a carrier whose thread parks and has a token, one that unparks it for another reason | the thread goes on for the first, and sleeps beside the second |
+//! | `parking_woken_by_two_bounded` | the same, by two | the same; it is made ready twice |
+//! | `parking_a_stack_is_handed_on` | the same, once, and the thread goes on where it was woken | the stack is not the one that was laid aside |
+//! | `parking_in_the_kernel_bounded` | a kernel thread that parks, one that unparks it twice | it sleeps on, or does not see what was done |
+//! | `parking_in_the_kernel_for_a_time_bounded` | the same, with a time that may pass | a token is lost when both happen |
+//! | `parking_until_a_thread_ends_bounded` | a thread that ends, who joins it | the joiner is not woken, or does not see the result |
+//! | `parking_until_the_end_is_seen` | the same, where the joiner only asks | the result is not seen |
+//! | `parking_for_nobody` | a thread that ends, who drops its handle | both drop the result, or neither |
+//! | `parking_until_a_time_bounded` | a carrier that looks at the times, one that unparks the thread itself | it is woken twice or not at all |
+//!
+//! Every model prints `model NAME: N executions`.
+
+#[path = "../../../../crates/activations/src/packet.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod packet;
+#[path = "../../../../crates/activations/src/thread.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod thread;
+#[path = "../../../../crates/activations/src/timers.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod timers;
+
+use std::sync::Arc;
+
+use machine::Model;
+use machine::atomic::{AtomicU32, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use machine::clock::Deadline;
+use machine::wait::{Patient, WaitPolicy, retry_until};
+
+use fiber::Fiber;
+use packet::{Packet, Yields};
+use shared::Shared;
+use thread::{Body, Home, Inner, Thread};
+use timers::Timers;
+
+/// What a thread has of a stack here: a word that only who runs it touches.
+mod fiber {
+    use machine::cell::UnsafeCell;
+
+    pub(crate) struct Fiber(pub(crate) UnsafeCell<u32>);
+}
+
+mod join {
+    pub struct JoinHandle<T>(core::marker::PhantomData<T>);
+
+    impl<T> JoinHandle<T> {
+        pub(crate) fn new() -> Self {
+            Self(core::marker::PhantomData)
+        }
+    }
+}
+
+/// No kernel thread of these models is a carrier as far as the threads' own operations know.
+mod local {
+    use std::sync::Arc;
+
+    use crate::shared::Shared;
+    use crate::thread::Thread;
+
+    pub(crate) fn current_thread() -> Option<Thread> {
+        None
+    }
+
+    pub(crate) fn shared() -> Option<Arc<Shared>> {
+        None
+    }
+
+    pub(crate) fn yield_thread() -> bool {
+        false
+    }
+}
+
+/// A runtime of one carrier and one thread: whether that is ready, and how often it has become so.
+mod shared {
+    use std::sync::Arc;
+
+    use machine::atomic::{AtomicU32, Fresh, Ordering};
+    use machine::wait::{Patient, WaitPolicy, retry_until};
+
+    use crate::join::JoinHandle;
+    use crate::thread::Thread;
+
+    pub(crate) struct Shared(AtomicU32);
+
+    impl Shared {
+        pub(crate) fn new() -> Arc<Self> {
+            Arc::new(Self(AtomicU32::fresh(0)))
+        }
+
+        pub(crate) fn spawn<F, T>(_: &Arc<Self>, _: Option<Box<str>>, _: F) -> JoinHandle<T> {
+            JoinHandle::new()
+        }
+
+        pub(crate) fn ready(self: &Arc<Self>, _thread: Thread) {
+            // Release: what a queue's lock does.
+            assert_eq!(self.0.swap(1, Ordering::Release), 0, "made ready twice");
+        }
+
+        /// Waits until the thread is ready, and takes it.
+        pub(crate) fn take(&self) {
+            // Acquire: likewise.
+            let taken = || (self.0.load(Ordering::Acquire) == 1).then_some(());
+            retry_until(taken, &mut <Patient>::start());
+            // Relaxed: nobody makes it ready before it runs.
+            self.0.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// A thread whose code is the model's.
+struct Stand(Inner);
+
+impl Body for Stand {
+    fn inner(&self) -> &Inner {
+        &self.0
+    }
+
+    unsafe fn run(&self) {
+        unreachable!("the model runs it")
+    }
+
+    fn refuse(&self, _error: std::io::Error) {
+        unreachable!("it has a stack")
+    }
+}
+
+fn stand(home: Home) -> Thread {
+    Thread::new(Arc::new(Stand(Inner::new(None, false, home))))
+}
+
+/// Parks the thread as its carrier does, and waits until it is ready again.
+fn park(shared: &Shared, thread: &Thread) {
+    if !thread.inner().has_token() {
+        settle(shared, thread);
+    }
+}
+
+/// The second half of it.
+fn settle(shared: &Shared, thread: &Thread) {
+    let inner = thread.inner();
+    let fiber = Fiber(UnsafeCell::new(7));
+    // SAFETY: this thread runs it.
+    unsafe { inner.lay_aside(fiber) };
+    if inner.settle() {
+        shared.take();
+    }
+    // SAFETY: it is ready, and this is its carrier.
+    let fiber = unsafe { inner.take_up() }.expect("it was laid aside");
+    // SAFETY: as above.
+    fiber.0.with_mut(|word| unsafe { *word += 1 });
+}
+
+/// A thread, its runtime, and two things that it waits for.
+struct Scene {
+    shared: Arc<Shared>,
+    thread: Thread,
+    done: [AtomicU32; 2],
+}
+
+impl Scene {
+    fn new() -> Arc<Self> {
+        let shared = Shared::new();
+        let thread = stand(Home::Runtime(shared.clone()));
+        Arc::new(Self { shared, thread, done: [AtomicU32::fresh(0), AtomicU32::fresh(0)] })
+    }
+
+    fn is_done(&self) -> bool {
+        // Relaxed: parking orders it.
+        self.done.iter().all(|done| done.load(Ordering::Relaxed) == 1)
+    }
+
+    fn make_done(&self, which: usize) {
+        self.done[which].store(1, Ordering::Relaxed);
+        self.thread.unpark();
+    }
+}
+
+#[test]
+fn parking_woken_again() {
+    explore("parking_woken_again", Model::new(), || {
+        let scene = Scene::new();
+        // After it has looked for a token, and before it settles.
+        scene.make_done(0);
+        let other = {
+            let scene = scene.clone();
+            machine::thread::spawn(move || scene.make_done(1))
+        };
+        settle(&scene.shared, &scene.thread);
+        while !scene.is_done() {
+            park(&scene.shared, &scene.thread);
+        }
+        other.join().expect("no panic");
+    });
+}
+
+#[test]
+fn parking_woken_by_two_bounded() {
+    explore("parking_woken_by_two_bounded", Model::new().preemptions(2), || {
+        let scene = Scene::new();
+        let others = [0, 1].map(|which| {
+            let scene = scene.clone();
+            machine::thread::spawn(move || scene.make_done(which))
+        });
+        while !scene.is_done() {
+            park(&scene.shared, &scene.thread);
+        }
+        others.into_iter().for_each(|other| other.join().expect("no panic"));
+    });
+}
+
+#[test]
+fn parking_a_stack_is_handed_on() {
+    explore("parking_a_stack_is_handed_on", Model::new(), || {
+        let scene = Scene::new();
+        let other = {
+            let scene = scene.clone();
+            machine::thread::spawn(move || {
+                while !scene.is_done() {
+                    park(&scene.shared, &scene.thread);
+                }
+            })
+        };
+        scene.done[0].store(1, Ordering::Relaxed);
+        scene.make_done(1);
+        other.join().expect("no panic");
+    });
+}
+
+/// A kernel thread parks until both are done.
+fn sleep_until_done(done: &Arc<(Thread, [AtomicU32; 2])>, deadline: Deadline) {
+    // Relaxed: parking orders it.
+    while !done.1.iter().all(|done| done.load(Ordering::Relaxed) == 1) {
+        done.0.inner().sleep(deadline);
+    }
+}
+
+fn in_the_kernel(name: &str, model: Model, deadline: fn() -> Deadline) {
+    explore(name, model, move || {
+        let both = [AtomicU32::fresh(0), AtomicU32::fresh(0)];
+        let done = Arc::new((stand(Home::Kernel), both));
+        let other = {
+            let done = done.clone();
+            machine::thread::spawn(move || {
+                for which in &done.1 {
+                    which.store(1, Ordering::Relaxed);
+                    done.0.unpark();
+                }
+            })
+        };
+        sleep_until_done(&done, deadline());
+        other.join().expect("no panic");
+    });
+}
+
+#[test]
+fn parking_in_the_kernel_bounded() {
+    in_the_kernel("parking_in_the_kernel_bounded", Model::new().preemptions(2).choices(0), || {
+        Deadline::NEVER
+    });
+}
+
+#[test]
+fn parking_in_the_kernel_for_a_time_bounded() {
+    let soon = || Deadline::after(core::time::Duration::from_secs(1));
+    in_the_kernel(
+        "parking_in_the_kernel_for_a_time_bounded",
+        Model::new().preemptions(2).choices(1),
+        soon,
+    );
+}
+
+/// A thread that returns what it did, and the handle of it. The handle's thread is a kernel thread.
+fn a_thread() -> Arc<Packet<impl FnOnce() -> UnsafeCell<u32> + Send, UnsafeCell<u32>>> {
+    let inner = Inner::new(None, false, Home::Runtime(Shared::new()));
+    Arc::new(Packet::new(inner, || UnsafeCell::new(7)))
+}
+
+fn run(packet: &impl Body) {
+    // SAFETY: once.
+    unsafe { packet.run() };
+}
+
+fn result_of(packet: &impl Yields<UnsafeCell<u32>>) {
+    // SAFETY: by the one handle, once, when it is done.
+    let Ok(result) = (unsafe { packet.take() }) else { unreachable!("it does not panic") };
+    // SAFETY: this thread's by now.
+    result.with_mut(|result| assert_eq!(unsafe { *result }, 7));
+}
+
+#[test]
+fn parking_until_a_thread_ends_bounded() {
+    explore("parking_until_a_thread_ends_bounded", Model::new().preemptions(3).choices(0), || {
+        let packet = a_thread();
+        let ends = packet.clone();
+        let other = machine::thread::spawn(move || run(&*ends));
+        let joiner = stand(Home::Kernel);
+        // SAFETY: by the one handle, once.
+        if !packet.is_done() && unsafe { packet.await_by(joiner.clone()) } {
+            while !packet.is_done() {
+                joiner.inner().sleep(Deadline::NEVER);
+            }
+        }
+        result_of(&*packet);
+        other.join().expect("no panic");
+    });
+}
+
+#[test]
+fn parking_until_the_end_is_seen() {
+    explore("parking_until_the_end_is_seen", Model::new(), || {
+        let packet = a_thread();
+        let ends = packet.clone();
+        let other = machine::thread::spawn(move || run(&*ends));
+        let done = || packet.is_done().then_some(());
+        retry_until(done, &mut <Patient>::start());
+        result_of(&*packet);
+        other.join().expect("no panic");
+    });
+}
+
+/// Says when it is dropped.
+struct Counted(Arc<AtomicU32>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // Relaxed: only that there is one; the joins of the model order it.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn parking_for_nobody() {
+    explore("parking_for_nobody", Model::new(), || {
+        let drops = Arc::new(AtomicU32::fresh(0));
+        let inner = Inner::new(None, false, Home::Runtime(Shared::new()));
+        let result = Counted(drops.clone());
+        let packet = Arc::new(Packet::new(inner, move || result));
+        let ends = packet.clone();
+        let other = machine::thread::spawn(move || run(&*ends));
+        // SAFETY: by the one handle, as its last act.
+        unsafe { packet.detach() };
+        other.join().expect("no panic");
+        assert!(packet.is_done());
+        assert_eq!(drops.load(Ordering::Relaxed), 1, "before the packet itself goes");
+    });
+}
+
+#[test]
+fn parking_until_a_time_bounded() {
+    explore("parking_until_a_time_bounded", Model::new().preemptions(2), || {
+        let scene = Scene::new();
+        let timers = Arc::new(Timers::new());
+        scene.done[1].store(1, Ordering::Relaxed);
+        let (waits, is_first) = timers.add(Deadline::PAST, scene.thread.clone());
+        assert!(is_first);
+        let other = {
+            let (scene, timers) = (scene.clone(), timers.clone());
+            machine::thread::spawn(move || {
+                timers.run();
+                scene.make_done(0);
+            })
+        };
+        settle(&scene.shared, &scene.thread);
+        let unparked = waits.swap(false, Ordering::Relaxed);
+        assert!(!unparked || scene.is_done(), "neither the time nor the other");
+        while !scene.is_done() {
+            park(&scene.shared, &scene.thread);
+        }
+        other.join().expect("no panic");
+        assert!(!timers.any());
+    });
+}
