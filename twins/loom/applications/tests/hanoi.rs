@@ -22,7 +22,7 @@ fn two_threads_move_two_disks_bounded() {
         pinned: false,
         ..Options::default()
     };
-    let model = brief::bounded(Model::new(), 2, Some(3));
+    let model = brief::bounded(Model::new(), 2, 3);
     explore("hanoi::two_threads_move_two_disks_bounded", model, move || {
         let run = hanoi::run::<Lock>(&options).expect("good options");
         assert_eq!((run.moves, run.fault), (3, None));

@@ -28,7 +28,7 @@ unsafe impl Sync for Papers {}
 /// Two parties meet twice and read what the other and the last wrote.
 #[test]
 fn two_parties_meet_twice_bounded() {
-    let model = brief::bounded(Model::new(), 6, Some(8));
+    let model = brief::bounded(Model::new(), 6, 8);
     explore("regsim::two_parties_meet_twice_bounded", model, || {
         let barrier = Arc::new(Barrier::<Lock, u32>::new(2, 0));
         let papers = Arc::new(Papers {
@@ -131,7 +131,7 @@ fn no_move_is_missed_with_one_bucket() {
 
 #[test]
 fn the_last_gives_one_object_to_the_first_and_both_know_at_once() {
-    let model = brief::bounded(Model::new(), 6, None);
+    let model = Model::new();
     explore("regsim::the_last_gives_one_object_to_the_first_and_both_know_at_once", model, || {
         let shared = Arc::new((chain(3), Barrier::<Lock, ()>::new(2, ())));
         let party = |who: usize| {

@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | `two_threads…` | 2 | none |
 //! | `a_try_meets_a_holder`, `a_forgotten_guard_keeps_a_moved_lock` | 2 | none |
-//! | `deadlines::…` | 2 | none; beside a holder 6 when brief (`brief.rs`) |
+//! | `deadlines::…` | 2 | none |
 //! | `…_bounded` | 2, each locking twice; or 3 | 2 or 3 preemptions, as they print |
 //!
 //! The payload is a checked cell, so that a lock which excludes but does not synchronize fails too. A thread that sleeps for ever is a deadlock.
@@ -169,7 +169,7 @@ fn two_threads_that_spin() {
 /// A wake-up for no reason, and patience that ends at the first release.
 #[test]
 fn a_holder_and_a_sleeper_with_choices() {
-    let model = brief::bounded(Model::new().choices(1), 6, None);
+    let model = Model::new().choices(1);
     explore("a_holder_and_a_sleeper_with_choices", model, || {
         held_then::<Sleeps>(false, |mutex| vec![locker(mutex, 1)]);
     });
@@ -190,7 +190,7 @@ fn two_threads_of_either_kind_twice_bounded() {
 
 #[test]
 fn three_threads_bounded() {
-    let model = brief::bounded(plain(), 2, Some(3));
+    let model = brief::bounded(plain(), 2, 3);
     explore("three_threads_bounded", model, || count_with::<Sleeps>(&[1, 1, 1]));
 }
 
@@ -202,7 +202,7 @@ fn three_threads_of_either_kind_bounded() {
 
 #[test]
 fn a_holder_and_two_that_wait_bounded() {
-    let model = brief::bounded(plain(), 2, Some(3));
+    let model = brief::bounded(plain(), 2, 3);
     explore("a_holder_and_two_that_wait_bounded", model, || {
         held_then::<Sleeps>(false, |mutex| vec![locker(mutex, 1), locker(mutex, 1)]);
     });
@@ -297,7 +297,7 @@ mod deadlines {
     /// It passes, or not, before, while and after the lock is released.
     #[test]
     fn beside_a_holder() {
-        let model = brief::bounded(Model::new().choices(2), 6, None);
+        let model = Model::new().choices(2);
         explore("deadlines::beside_a_holder", model, || {
             held_then::<Sleeps>(false, |mutex| vec![timed(mutex, Until::Soon)]);
         });
@@ -540,7 +540,7 @@ mod a_policy_that_panics {
     /// what that one wrote.
     #[test]
     fn with_the_lock_handed_over_late_bounded() {
-        let model = brief::bounded(Model::new().choices(1), 2, Some(3));
+        let model = brief::bounded(Model::new().choices(1), 2, 3);
         explore("a_policy_that_panics::with_the_lock_handed_over_late_bounded", model, || {
             let mutex = shared::<Faulty<WHEN_WOKEN>>();
             let guard = mutex.lock();

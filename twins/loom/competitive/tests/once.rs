@@ -1,8 +1,5 @@
 //! Models of what is done once: by one thread, seen by all, tried again after a failure, and nobody sleeps for ever.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use machine::atomic::{AtomicU32, Ordering};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
@@ -141,7 +138,7 @@ fn once_a_failure_among_three_bounded() {
 /// One of two values is put in, and the other is given back; both threads see the same one.
 #[test]
 fn once_lock_is_set_once() {
-    let model = brief::bounded(Model::new(), 4, None);
+    let model = Model::new();
     explore("once_lock_is_set_once", model, || {
         let cell = Arc::new(OnceLock::new());
         let other = spawn(&cell, |cell: &OnceLock<Box<u32>>| cell.set(Box::new(1)).is_ok());

@@ -2,9 +2,6 @@
 //!
 //! The gate is a spin lock where that is enough, because the blocking mutex's own steps are modelled elsewhere and multiply what is to be explored.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 use std::time::Duration;
 
 use lock_api::{
@@ -183,7 +180,7 @@ fn rw_lock_tries() {
 /// An upgradable reader beside a reader; then it writes, without letting another writer in between.
 #[test]
 fn rw_lock_upgrades() {
-    let model = brief::bounded(Model::new().choices(1), 4, None);
+    let model = Model::new().choices(1);
     explore("rw_lock_upgrades", model, || {
         let lock = new::<TestAndSet>();
         let other = spawn(&lock, |lock| {

@@ -179,7 +179,7 @@ macro_rules! models {
             let model = match *bounds {
                 [] => Model::new(),
                 [bound] => Model::new().preemptions(bound),
-                [bound, whole, ..] => brief::bounded(Model::new(), bound, Some(whole)),
+                [bound, whole, ..] => brief::bounded(Model::new(), bound, whole),
             };
             let name = concat!(module_path!(), "::", stringify!($name));
             explore(name.trim_start_matches("stacks::"), model, $body);

@@ -357,7 +357,7 @@ mod deadlines {
 
     #[test]
     fn two_clh_waiters_give_up_bounded() {
-        let model = brief::bounded(Model::new().objects(6), 2, Some(3));
+        let model = brief::bounded(Model::new().objects(6), 2, 3);
         explore("deadlines::two_clh_waiters_give_up_bounded", model, || {
             count_with_deadlines::<Clh>(2)
         });

@@ -17,9 +17,6 @@
 //!
 //! Every model prints `model NAME: N executions`.
 
-#[path = "../../brief.rs"]
-mod brief;
-
 #[path = "../../../../crates/threadpool/src/sleeping.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod sleeping;
@@ -124,7 +121,7 @@ fn spawn(pool: &Arc<Pool>, body: impl FnOnce(&Pool) + Send + 'static) -> thread:
 
 #[test]
 fn sleeping_a_task_is_found() {
-    let model = brief::bounded(Model::new(), 6, None);
+    let model = Model::new();
     explore("sleeping_a_task_is_found", model, || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.work(0));
@@ -136,7 +133,7 @@ fn sleeping_a_task_is_found() {
 
 #[test]
 fn sleeping_a_lone_task_is_found() {
-    let model = brief::bounded(Model::new(), 6, None);
+    let model = Model::new();
     explore("sleeping_a_lone_task_is_found", model, || {
         let pool = Pool::new();
         let worker = spawn(&pool, |pool| pool.work(0));
@@ -253,7 +250,7 @@ fn sleeping_a_worker_told_by_name_bounded() {
 /// The tasks are ready from the start: whoever creates them has told before the worker searched. One thread takes both, keeps one and is busy for ever.
 #[test]
 fn sleeping_a_task_that_moves() {
-    let model = brief::bounded(Model::new(), 6, None);
+    let model = Model::new();
     explore("sleeping_a_task_that_moves", model, || {
         let pool = Pool::new();
         pool.ready.fetch_add(2, Relaxed);
