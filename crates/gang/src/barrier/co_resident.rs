@@ -6,13 +6,14 @@
 //! always, and are slower by factors of up to some hundreds where another is right (`cargo bench -p benches --bench gang -- grid`).
 //!
 //! ```text
-//!  arrive ─┬─ the habit is to sleep: sleep
-//!          ├─ more members than processors, so some are missing that do not run: yield, for 1 ms, then sleep
+//!  arrive ─┬─ more members than processors, so some are missing that do not run: yield, for 1 ms, then sleep
 //!          └─ 32 looks ─► ask
 //!                          ├─ all who are missing run: look, for 200 µs, then sleep
 //!                          ├─ one was preempted, or last ran on this processor: yield, for 1 ms, then sleep
 //!                          ├─ one is blocked: yield, for it may just be waking up; after 200 µs sleep
 //!                          └─ it cannot be told: look for 4 µs, yield, for 1 ms, then sleep
+//!
+//!  if the habit is to sleep: where it says yield, sleep; and where it cannot be told, look for as long as it takes to be woken up
 //! ```
 //!
 //! Arrivals are counted as in `arrivals.rs`; sleepers lie behind the door of `door.rs`; who is missing, and where, is told by `members.rs`. The last
@@ -33,10 +34,11 @@ use machine::clock::{self, Deadline, Ticks};
 use machine::presence::Presence;
 use machine::wait::{Spin, WaitPolicy, wait_until_deadline};
 use machine::{thread, topology};
+use stanchion_competitive::cost;
 
 use super::arrivals::{Arrival, Arrivals};
 use super::door::Door;
-use super::habit::{Habit, LONG_NS};
+use super::habit::{Habit, LONG_NS, PATIENCE_CROWDED_NS, PATIENCE_NS};
 use super::members::{Announced, Members};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
@@ -52,7 +54,7 @@ const UNKNOWN_NS: u64 = 4_000;
 /// How long one who is blocked may be about to wake up.
 const WAKING_NS: u64 = 200_000;
 
-/// How long a waiter gives its processor away, again and again, before it sleeps.
+/// How long a waiter gives its processor away, again and again, before it sleeps, if it is not the habit to sleep at once.
 const YIELDING_NS: u64 = 1_000_000;
 
 /// On a simulated machine: how long a waiter stands still between two questions.
@@ -113,11 +115,13 @@ impl CoResident {
     /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
     pub fn new(members: usize) -> Result<Self, WrongSize> {
         let count = WrongSize::check(members, MOST_MEMBERS)?;
+        let members = (members <= topology::online()).then(|| Members::new(members));
+        let patience = if members.is_some() { PATIENCE_NS } else { PATIENCE_CROWDED_NS };
         Ok(Self {
             arrivals: Arrivals::new(count),
             door: Door::new(),
-            habit: topology::CachePadded::new(Habit::new()),
-            members: (members <= topology::online()).then(|| Members::new(members)),
+            habit: topology::CachePadded::new(Habit::new(patience)),
+            members,
         })
     }
 
@@ -134,12 +138,6 @@ impl CoResident {
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Result<(), Broken> {
-        if self.habit.sleeps(arrival.phase()) {
-            return match self.door.sleep(|| self.over(arrival), deadline) {
-                Some(word) => arrival.outcome(word),
-                None => self.give_up(arrival),
-            };
-        }
         let step = Cell::new(Step::Look);
         let mut asked = Asked { looks: 0, first: None };
         let mut policy = Stepping { policy, step: &step };
@@ -163,10 +161,11 @@ impl CoResident {
             }
             seen => seen,
         };
-        if let Some(first) = asked.first
-            && clock::now().nanos_since(first) > LONG_NS
-        {
-            self.habit.took_long(arrival.phase());
+        if let Some(first) = asked.first {
+            let now = clock::now();
+            if now.nanos_since(first) > LONG_NS {
+                self.habit.took_long(arrival.phase(), now);
+            }
         }
         match seen {
             Some(word) => arrival.outcome(word),
@@ -199,14 +198,16 @@ impl CoResident {
     fn ask(&self, phase: u64, asked: &mut Asked) -> Step {
         let now = clock::now();
         let waited = now.nanos_since(*asked.first.get_or_insert(now));
+        let sleeps = self.habit.sleeps(phase, now);
+        let unknown = if sleeps { cost::current() } else { UNKNOWN_NS };
         let missing = self.members.as_ref().map(|members| members.missing(phase));
         let (step, budget) = match missing {
             Some(Presence::Running) => (Step::Look, RUNNING_NS),
-            Some(Presence::Unknown) if waited < UNKNOWN_NS => (Step::Look, UNKNOWN_NS),
+            Some(Presence::Unknown) if waited < unknown => (Step::Look, unknown),
             Some(Presence::Blocked) => (Step::Yield, WAKING_NS),
             Some(Presence::Preempted | Presence::Unknown) | None => (Step::Yield, YIELDING_NS),
         };
-        if waited > budget { Step::Sleep } else { step }
+        if waited > budget || sleeps && step == Step::Yield { Step::Sleep } else { step }
     }
 }
 

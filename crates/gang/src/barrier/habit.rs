@@ -1,17 +1,26 @@
-//! Whether to sleep at once: a habit that all members of a barrier share, from what it has cost them to stay awake.
+//! Whether to sleep instead of yielding: a habit that all members of a barrier share, from what it has cost them to stay awake.
 //!
 //! A member that gives its processor away when a fellow member waits for it gets it back soon. If a stranger waits for it, who has something to
 //! compute, it comes back a time slice later, some 3 ms, and all others have waited for it. One that sleeps instead, and is woken, takes its processor
 //! back from the stranger. Which of the two it is cannot be asked; it shows in what a phase takes on average. So both ways are tried and timed.
 //!
 //! ```text
-//!            a wait took long, and phases awake have taken longer than phases asleep (or nobody knows how long those take)
-//!   awake ────────────────────────────────────────────────────────────────────────────────────────────────────────────────► asleep
-//!         ◄────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-//!            8 times the time has passed that staying awake has lost, twice that the next time, up to 128 times
+//!            a wait took long, and how long phases take asleep is not known, or they took less than they now take awake
+//!   awake ────────────────────────────────────────────────────────────────────────────────────────────────────────────► asleep
+//!         ◄────────────────────────────────────────────────────────────────────────────────────────────────────────────
+//!            1 ms and 32 phases later if it was not known; else 16 times the time that staying awake has lost, twice that
+//!            the next time, up to 128 times
 //! ```
 //!
-//! Why not a policy a member, as a mutex has: one that sleeps makes the others wait, so each would time the habits of all.
+//! What an average must hold. With a stranger beside each member, a phase awake takes 50 ns while all members are on, and 3 ms when one is taken off. Of
+//! two members on two processors both are on for a time slice or so after each such phase: one of 3 ms and 30 000 of 50 ns are 0.2 µs each, while
+//! sleeping takes 20 to 30 µs. Who judges by the first alone finds staying awake a hundred times dearer, and is wrong by that factor. So if all
+//! members can be on at once, phases awake are judged after [`PATIENCE_NS`], a few slices off and on. Who was right to sleep has lost that once, and
+//! a sixteenth of his time at most thereafter. If there are more members than processors, all are never on, and each round of yields meets each
+//! stranger: there one slice says it all, and waiting for more would lose more, so [`PATIENCE_CROWDED_NS`] is less than one.
+//!
+//! Why not a policy a member, as a mutex has: one that sleeps makes the others wait, so each would time the habits of all. Why not count the phase
+//! of the first long wait: the threads of the members are just being started in it.
 //!
 //! # Invariants
 //!
@@ -19,27 +28,32 @@
 //!    once.
 
 use machine::atomic::{AtomicBool, AtomicU64, Fresh, Ordering};
-use machine::clock::{self, Ticks};
+use machine::clock::Ticks;
 
 /// A wait that has taken longer makes its member look at what phases cost: more than fellow members take with little to do, less than a time slice.
 pub(super) const LONG_NS: u64 = 50_000;
 
-/// So many phases at least are slept through, to see what that costs.
+/// For how long phases awake are averaged at least before they are judged, if all members can be on a processor: three time slices.
+pub(super) const PATIENCE_NS: u64 = 10_000_000;
+
+/// The same if they cannot.
+pub(super) const PATIENCE_CROWDED_NS: u64 = 1_000_000;
+
+/// For so long, and so many phases, members sleep to see what that costs.
+const SAMPLE_NS: u64 = 1_000_000;
 const SAMPLE: u64 = 32;
 
-/// When this much time has been averaged, half of it is forgotten.
+/// When staying awake was no worse for so long, what sleeping costs is forgotten: it may have become cheaper. To see it again takes a fiftieth of that.
+/// No more than so much is ever lost, either: nobody yields for so long, so the process was stopped.
 const WINDOW_NS: u64 = 50_000_000;
 
 /// Sleeping lasts for 2 to this power times what was lost, and how often that is doubled.
-const FACTOR_SHIFT: u64 = 3;
-const DOUBLINGS: u64 = 4;
-
-/// By what fraction sleeping is taken to have become cheaper each time that staying awake was found no worse: so it is tried again some day.
-const OPTIMISM: u64 = 16;
+const FACTOR_SHIFT: u64 = 4;
+const DOUBLINGS: u64 = 3;
 
 /// The habit. All fields are shared, and seldom written.
 pub(super) struct Habit {
-    /// Phases with smaller numbers are slept through; 0 while awake.
+    /// Members sleep until then, in ticks; 0 while awake.
     until: AtomicU64,
     /// A member is changing the others.
     reviewed: AtomicBool,
@@ -50,9 +64,8 @@ pub(super) struct Habit {
     asleep: AtomicU64,
     /// How often sleeping has been doubled.
     doublings: AtomicU64,
-    /// What phases took awake before the first that were slept through: their number, and all in all.
-    count: AtomicU64,
-    nanos: AtomicU64,
+    /// For how long phases awake are averaged at least.
+    patience_ns: u64,
 }
 
 /// What a number of phases took.
@@ -68,43 +81,42 @@ impl Phases {
 
     /// How much longer they took than if each had taken so long.
     fn lost(&self, each: u64) -> u64 {
-        self.nanos.saturating_sub(self.count.saturating_mul(each))
+        self.nanos.saturating_sub(self.count.saturating_mul(each)).min(WINDOW_NS)
     }
 }
 
 impl Habit {
     /// Awake.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(patience_ns: u64) -> Self {
         Self {
             until: AtomicU64::fresh(0),
             reviewed: AtomicBool::fresh(false),
-            since: AtomicU64::fresh(clock::now().to_bits()),
+            since: AtomicU64::fresh(0),
             first: AtomicU64::fresh(0),
             asleep: AtomicU64::fresh(0),
             doublings: AtomicU64::fresh(0),
-            count: AtomicU64::fresh(0),
-            nanos: AtomicU64::fresh(0),
+            patience_ns,
         }
     }
 
     /// Whether to sleep in that phase.
-    #[inline]
-    pub(super) fn sleeps(&self, phase: u64) -> bool {
+    pub(super) fn sleeps(&self, phase: u64, now: Ticks) -> bool {
         match self.until.load(Ordering::Relaxed) {
             0 => false,
-            until if phase < until => true,
+            until if now < Ticks::from_bits(until) => true,
             _ => {
-                self.review(|| self.has_slept(phase));
-                phase < self.until.load(Ordering::Relaxed)
+                self.review(|| self.has_slept(phase, now));
+                self.until.load(Ordering::Relaxed) != 0
             }
         }
     }
 
     /// A wait of that phase took longer than [`LONG_NS`].
     #[cold]
-    pub(super) fn took_long(&self, phase: u64) {
+    pub(super) fn took_long(&self, phase: u64, now: Ticks) {
         if self.until.load(Ordering::Relaxed) == 0 {
-            self.review(|| self.was_awake(phase));
+            // It is over, while one that is slept through is not.
+            self.review(|| self.was_awake(phase + 1, now));
         }
     }
 
@@ -116,63 +128,53 @@ impl Habit {
         }
     }
 
-    fn has_slept(&self, phase: u64) {
-        if self.until.load(Ordering::Relaxed) == 0 {
+    fn has_slept(&self, phase: u64, now: Ticks) {
+        let slept = self.so_far(phase, now);
+        // Another may have seen to it meanwhile.
+        if self.until.load(Ordering::Relaxed) == 0 || slept.count < SAMPLE {
             return;
         }
-        let asleep = self.so_far(phase).each().max(1);
-        let was_sample = self.asleep.swap(asleep, Ordering::Relaxed) == 0;
-        let count = self.count.load(Ordering::Relaxed);
-        let awake = Phases { count, nanos: self.nanos.load(Ordering::Relaxed) };
-        if was_sample && awake.each() > asleep {
-            self.sleep_for(awake.lost(asleep), asleep, phase);
-        } else {
-            self.begin(clock::now(), phase, 0);
-        }
+        self.asleep.store(slept.each().max(1), Ordering::Relaxed);
+        self.begin(phase, now, 0);
     }
 
-    fn was_awake(&self, phase: u64) {
+    fn was_awake(&self, phase: u64, now: Ticks) {
         if self.until.load(Ordering::Relaxed) != 0 {
             return;
         }
-        let awake = self.so_far(phase);
         let asleep = self.asleep.load(Ordering::Relaxed);
         if asleep == 0 {
-            self.count.store(awake.count, Ordering::Relaxed);
-            self.nanos.store(awake.nanos, Ordering::Relaxed);
-            self.begin(clock::now(), phase, phase + SAMPLE);
-        } else if awake.each() > asleep {
-            self.sleep_for(awake.lost(asleep), asleep, phase);
+            return self.begin(phase, now, SAMPLE_NS);
+        }
+        let awake = self.so_far(phase, now);
+        if awake.nanos < self.patience_ns {
+            return;
+        }
+        if awake.each() > asleep {
+            let doublings = self.doublings.load(Ordering::Relaxed);
+            self.doublings.store((doublings + 1).min(DOUBLINGS), Ordering::Relaxed);
+            self.begin(phase, now, awake.lost(asleep) << (FACTOR_SHIFT + doublings));
         } else {
             self.doublings.store(0, Ordering::Relaxed);
-            self.asleep.store((asleep - asleep / OPTIMISM).max(1), Ordering::Relaxed);
             if awake.nanos > WINDOW_NS {
-                let since = Ticks::from_bits(self.since.load(Ordering::Relaxed));
-                let first = self.first.load(Ordering::Relaxed);
-                self.begin(since.plus_nanos(awake.nanos / 2), first + awake.count / 2, 0);
+                self.asleep.store(0, Ordering::Relaxed);
             }
         }
     }
 
-    /// Sleeps for a multiple of the time that was lost, in phases that take so long.
-    fn sleep_for(&self, lost: u64, asleep: u64, phase: u64) {
-        let doublings = self.doublings.load(Ordering::Relaxed);
-        self.doublings.store((doublings + 1).min(DOUBLINGS), Ordering::Relaxed);
-        let phases = (lost << (FACTOR_SHIFT + doublings)) / asleep;
-        self.begin(clock::now(), phase, phase + phases.max(SAMPLE));
-    }
-
-    fn begin(&self, since: Ticks, first: u64, until: u64) {
-        self.since.store(since.to_bits(), Ordering::Relaxed);
-        self.first.store(first, Ordering::Relaxed);
+    /// Averages from now on, and sleeps for so long.
+    fn begin(&self, phase: u64, now: Ticks, sleep_ns: u64) {
+        let until = if sleep_ns == 0 { 0 } else { now.plus_nanos(sleep_ns).to_bits().max(1) };
+        self.since.store(now.to_bits(), Ordering::Relaxed);
+        self.first.store(phase, Ordering::Relaxed);
         self.until.store(until, Ordering::Relaxed);
     }
 
     /// What is being averaged.
-    fn so_far(&self, phase: u64) -> Phases {
+    fn so_far(&self, phase: u64, now: Ticks) -> Phases {
         let since = Ticks::from_bits(self.since.load(Ordering::Relaxed));
         let first = self.first.load(Ordering::Relaxed);
-        Phases { count: phase.saturating_sub(first).max(1), nanos: clock::now().nanos_since(since) }
+        Phases { count: phase.saturating_sub(first).max(1), nanos: now.nanos_since(since) }
     }
 }
 
@@ -180,48 +182,141 @@ impl Habit {
 mod tests {
     use super::*;
 
-    /// A habit that takes phases that are slept through for short.
-    fn slow() -> Habit {
-        let habit = Habit::new();
-        habit.asleep.store(1, Ordering::Relaxed);
-        habit
+    const SLICE_NS: u64 = 3_000_000;
+
+    /// A barrier in a world where each phase takes what the test says; time passes nowhere else.
+    struct World {
+        habit: Habit,
+        phase: u64,
+        nanos: u64,
+    }
+
+    impl World {
+        fn new(patience_ns: u64) -> Self {
+            Self { habit: Habit::new(patience_ns), phase: 0, nanos: 0 }
+        }
+
+        fn now(&self) -> Ticks {
+            Ticks::from_bits(1).plus_nanos(self.nanos)
+        }
+
+        fn sleeps(&self) -> bool {
+            self.habit.sleeps(self.phase, self.now())
+        }
+
+        /// A phase that takes so long.
+        fn phase(&mut self, nanos: u64) {
+            self.nanos += nanos;
+            if nanos > LONG_NS {
+                self.habit.took_long(self.phase, self.now());
+            }
+            self.phase += 1;
+        }
+
+        /// Phases that take `asleep` or what `awake` says, until so much time has passed; how much of it was slept through.
+        fn run(&mut self, nanos: u64, asleep: u64, mut awake: impl FnMut(u64) -> u64) -> f64 {
+            let (end, mut slept) = (self.nanos + nanos, 0);
+            while self.nanos < end {
+                let before = self.nanos;
+                if self.sleeps() {
+                    self.phase(asleep);
+                    slept += self.nanos - before;
+                } else {
+                    let takes = awake(self.phase);
+                    self.phase(takes);
+                }
+            }
+            slept as f64 / nanos as f64
+        }
+    }
+
+    /// With strangers, and all on at once for a slice after each that one was off.
+    fn off_and_on(phase: u64) -> u64 {
+        if phase.is_multiple_of(60_000) { SLICE_NS } else { 50 }
+    }
+
+    #[test]
+    fn what_a_few_slices_show_to_be_cheap_is_kept() {
+        let mut world = World::new(PATIENCE_NS);
+        let slept = world.run(1_000_000_000, 25_000, off_and_on);
+        assert!(slept < 0.05, "{slept}");
+    }
+
+    #[test]
+    fn one_slice_that_was_lost_at_first_is_not_held_against_it() {
+        let mut world = World::new(PATIENCE_NS);
+        // Before the first phase, and then once more when it is known what sleeping costs.
+        world.phase(SLICE_NS);
+        world.run(2 * SAMPLE_NS, 25_000, |_| 50);
+        world.phase(SLICE_NS);
+        assert!(!world.sleeps());
+        let slept = world.run(100_000_000, 25_000, off_and_on);
+        assert!(slept < 0.05, "{slept}");
     }
 
     #[test]
     fn what_costs_more_than_sleeping_is_given_up_for_longer_and_longer() {
-        let habit = slow();
-        let mut phase = 1;
-        let mut before = 0;
-        for _ in 0..3 {
-            assert!(!habit.sleeps(phase));
-            std::thread::sleep(core::time::Duration::from_millis(1));
-            habit.took_long(phase);
-            assert!(habit.sleeps(phase));
-            let doublings = habit.doublings.load(Ordering::Relaxed);
-            assert!(doublings > before);
-            before = doublings;
-            phase = habit.until.load(Ordering::Relaxed);
-            // Said to have taken next to no time, as at first.
-            assert!(!habit.sleeps(phase), "awake again");
-            habit.asleep.store(1, Ordering::Relaxed);
+        for (patience, least) in [(PATIENCE_NS, 0.95), (PATIENCE_CROWDED_NS, 0.98)] {
+            let mut world = World::new(patience);
+            let slept = world.run(5_000_000_000, 40_000, |_| SLICE_NS);
+            assert!(slept > least, "{patience}: {slept}");
         }
     }
 
     #[test]
-    fn what_sleeping_costs_is_looked_at_first() {
-        let habit = Habit::new();
-        habit.took_long(10);
-        assert!(habit.sleeps(10) && habit.sleeps(9 + SAMPLE));
-        habit.sleeps(10 + SAMPLE);
-        assert_ne!(habit.asleep.load(Ordering::Relaxed), 0);
+    fn a_crowd_decides_after_one_slice_beside_its_sample() {
+        let mut world = World::new(PATIENCE_CROWDED_NS);
+        // The threads are being started.
+        world.phase(2 * SLICE_NS);
+        assert!(world.sleeps(), "to see what it costs");
+        while world.sleeps() {
+            world.phase(40_000);
+        }
+        assert!(world.nanos < 3 * SLICE_NS);
+        world.phase(SLICE_NS);
+        assert!(world.sleeps());
+        let until = world.nanos + 15 * SLICE_NS;
+        while world.sleeps() {
+            world.phase(40_000);
+        }
+        assert!(world.nanos > until, "16 times what was lost");
     }
 
     #[test]
-    fn what_costs_less_than_sleeping_is_kept() {
-        let habit = Habit::new();
-        habit.asleep.store(u64::MAX / 2, Ordering::Relaxed);
-        habit.took_long(1_000);
-        assert!(!habit.sleeps(1_000));
-        assert!(habit.asleep.load(Ordering::Relaxed) < u64::MAX / 2, "to be tried again some day");
+    fn a_sample_has_its_phases_however_long_they_are() {
+        let mut world = World::new(PATIENCE_CROWDED_NS);
+        world.phase(SLICE_NS);
+        let first = world.phase;
+        while world.sleeps() {
+            world.phase(SLICE_NS);
+        }
+        assert_eq!(world.phase, first + SAMPLE);
+        // To the tick.
+        assert!(world.habit.asleep.load(Ordering::Relaxed).abs_diff(SLICE_NS) < 100);
+    }
+
+    #[test]
+    fn strangers_that_come_and_go_are_noticed() {
+        let mut world = World::new(PATIENCE_NS);
+        let calm = |world: &mut World| world.run(2_000_000_000, 25_000, |_| 1_000);
+        assert!(calm(&mut world) < 0.01);
+        let slept = world.run(2_000_000_000, 25_000, |_| SLICE_NS);
+        assert!(slept > 0.9, "{slept}");
+        // 128 times 10 ms at most, which may have begun just before they went.
+        let slept = world.run(4_000_000_000, 25_000, |_| 1_000);
+        assert!(slept < 0.5, "{slept}");
+        assert!(calm(&mut world) < 0.01);
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_does_not_sleep_for_hours() {
+        let mut world = World::new(PATIENCE_NS);
+        world.phase(SLICE_NS);
+        world.run(2 * SAMPLE_NS, 25_000, |_| 1_000);
+        world.phase(3_600_000_000_000);
+        assert!(world.sleeps());
+        world.nanos += WINDOW_NS << (FACTOR_SHIFT + DOUBLINGS);
+        world.phase += SAMPLE;
+        assert!(!world.sleeps());
     }
 }
