@@ -134,12 +134,45 @@ pub(crate) fn run(options: &Options) {
                 }
             }
         }
-        for (contestant, figures) in running.iter().zip(&mut rounds) {
-            let figures = figures.each_mut().map(|figures| format!("{:>11.0}", median(figures)));
+        let medians: Vec<_> =
+            rounds.iter_mut().map(|figures| figures.each_mut().map(|f| median(f))).collect();
+        for (contestant, figures) in running.iter().zip(&medians) {
+            let figures = figures.map(|figure| format!("{figure:>11.0}"));
             println!("{:<34} {}", format!("{cell}, {}", contestant.name), figures.concat());
+        }
+        let of = |name| running.iter().position(|known| known.name == name).map(|at| medians[at]);
+        if let (Some(gangs), Some(threads)) = (of(CONTESTANTS[0].name), of(CONTESTANTS[2].name)) {
+            draw(&cell, gangs, threads);
         }
     }
     idle(options);
+}
+
+/// By how much gangs beat threads that block, or lose to them, at each grain, a mark for each fifth of a doubling; and where the two are even.
+fn draw(cell: &str, gangs: [f64; 4], threads: [f64; 4]) {
+    let ahead: [f64; 4] = std::array::from_fn(|grain| (threads[grain] / gangs[grain]).log2());
+    println!("{cell}: gangs that spin against threads, Blocking");
+    for (grain, ahead) in GRAINS.iter().zip(ahead) {
+        let bar = "#".repeat((ahead.abs() * 5.0).round().min(30.0) as usize);
+        let (left, right) = if ahead < 0.0 { (bar, String::new()) } else { (String::new(), bar) };
+        let (grain, factor) = (format!("{} µs", grain / 1_000), ahead.abs().exp2());
+        let who = if ahead < 0.0 { "threads" } else { "gangs" };
+        println!("{grain:>9} {left:>30}|{right:<30} {who} {factor:.2} times as fast");
+    }
+    match crossing(ahead) {
+        Some(nanos) => println!("they cross at {:.1} µs", nanos / 1e3),
+        None => println!("they do not cross"),
+    }
+}
+
+/// The grain in ns at which `ahead`, a logarithm for each of [`GRAINS`], first falls below 0: straight lines between the grains, whose logarithms
+/// are taken too, but for the first.
+fn crossing(ahead: [f64; 4]) -> Option<f64> {
+    (1..GRAINS.len()).find(|&grain| ahead[grain - 1] >= 0.0 && ahead[grain] < 0.0).map(|grain| {
+        let part = ahead[grain - 1] / (ahead[grain - 1] - ahead[grain]);
+        let (from, to) = (GRAINS[grain - 1] as f64, GRAINS[grain] as f64);
+        if from == 0.0 { to * part } else { from * (to / from).powf(part) }
+    })
 }
 
 /// What an executor takes that has had work and has none.

@@ -6,9 +6,9 @@
 //! | [`Signal`](Switching::Signal) | is interrupted wherever it is, and leaves in the handler | as above | is stopped | Linux, a free real-time signal |
 //! | [`Priority`](Switching::Priority) | falls behind all others of its processor; leaves where it looks | is preferred to all others of its processor | runs when nobody else of its processor does | Linux, `RLIMIT_RTPRIO` or `CAP_SYS_NICE`; pinned threads |
 //!
-//! A switch, from the last step of one member to the first of the next on the same seat, takes 5, 11 and 8 µs in the median, in this order, on two
-//! processors wanted by a dozen other threads; the 99th of a hundred takes 7 ms and 4 ms, because the system runs the others first, but 0.1 ms by
-//! priorities (`cargo bench -p benches --bench gang -- slots`).
+//! A switch, from the last step of one member to the first of the next on the same seat, takes 5.3, 8.7 and 9.3 µs in the median, in this order, on two
+//! processors that nobody else uses (`cargo bench -p benches --bench gang -- slots`). Where a dozen other threads want them, the 99th of a hundred
+//! takes 7 ms and 4 ms, because the system runs the others first, but 0.1 ms by priorities.
 //!
 //! What a system refuses is not an error: the executor switches cooperatively then, and says so.
 
