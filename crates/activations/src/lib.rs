@@ -19,6 +19,8 @@ mod runtime;
 mod seat;
 mod shared;
 mod sleeping;
+#[allow(dead_code, unused_imports, reason = "fibers are about to take their stacks from it")]
+mod stack;
 mod standing;
 mod thread;
 mod timers;

@@ -1,0 +1,196 @@
+//! The stacks of a runtime: taken when a fiber is made, given back when it ends.
+//!
+//! This is the slow path. Processors keep free fibers, each with its stack, in lists of their own; here is what stands behind those, so a lock
+//! will do. Why not a mapping for each stack: see `machine::stack`, which has the slabs, the guards and the report of an overflow.
+//!
+//! ```text
+//! take:  warm ─► cold ─► the slab that is being cut ─► another slab, as large as all before together
+//! drop:  warm, while that has fewer than WARM; else its memory goes back to the system, and its address space to cold
+//! ```
+//!
+//! Slabs double what there is, from [`FIRST`] stacks on up to [`LARGEST`] at a time, so that a hundred thousand stacks are a hundred mappings; a slab that the
+//! system refuses is tried in halves before there is an error. Both lists are last in, first out: what was used last is still in the caches.
+//!
+//! # Memory
+//!
+//! What threads have touched of the stacks in use, and of at most `WARM` that are free. Address space is never given back while the runtime lives.
+//!
+//! # Invariants
+//!
+//! 1. A stack is in one of the lists, or a [`FiberStack`] has it.
+//! 2. Nothing is on a stack in a list: who drops a `FiberStack` is not on it, and neither is a coroutine (`corosensei` takes a coroutine down before its stack).
+//!
+//! No atomics: the lock orders all.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 3.3, whose free lists of stacks were where most of the time went.
+
+#[cfg(all(test, unix))]
+mod tests;
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use corosensei::stack::StackPointer;
+use machine::stack::{Label, Slab, Stack};
+use stanchion_competitive::Mutex;
+
+pub(crate) use machine::stack::{Guards, Size, StackError, Watched, watch};
+
+/// Stacks of the first slab. Under loom each costs two system calls in every execution.
+const FIRST: usize = machine::sized(64, 2);
+
+/// Stacks of a slab, at most.
+const LARGEST: usize = 1024;
+
+/// Bytes of a slab, at most, if its stacks are not larger: systems that count what is promised count all of it.
+const LARGEST_BYTES: usize = 1 << 30;
+
+/// Free stacks that keep their memory.
+const WARM: usize = 64;
+
+/// What follows the thread's name and the size of its stack when that has overflowed.
+const ADVICE: &str =
+    "a thread of a stanchion-activations Runtime; make stacks larger by RuntimeBuilder::stack_size";
+
+/// Where stacks of one size come from, and go to. Stacks that have been taken keep it.
+pub(crate) struct Stacks(Arc<Home>);
+
+struct Home {
+    size: Size,
+    /// The best that is tried.
+    best: Guards,
+    free: Mutex<Free>,
+}
+
+struct Free {
+    warm: Vec<Stack>,
+    cold: Vec<Stack>,
+    /// What is being cut.
+    slab: Slab,
+    /// Of all slabs together.
+    stacks: usize,
+}
+
+impl Stacks {
+    /// Address space for the first few: some µs.
+    pub(crate) fn new(size: Size) -> Result<Self, StackError> {
+        Self::with_guards(size, machine::stack::guards())
+    }
+
+    /// The same with guards of no better kind.
+    pub(crate) fn with_guards(size: Size, best: Guards) -> Result<Self, StackError> {
+        let (slab, stacks) = slab(size, best, FIRST)?;
+        let free = Free { warm: Vec::new(), cold: Vec::new(), slab, stacks };
+        Ok(Self(Arc::new(Home { size, best, free: Mutex::new(free) })))
+    }
+
+    /// What stands below the stacks.
+    pub(crate) fn guards(&self) -> Guards {
+        self.0.free.lock().slab.guards()
+    }
+
+    /// The size of each.
+    pub(crate) fn size(&self) -> Size {
+        self.0.size
+    }
+
+    /// A stack: some 50 ns for one that was used before, 1 µs for a fresh one, whose first page costs as much again when it is touched.
+    ///
+    /// When there is none, all others stay as they are, and one that is given back can be taken.
+    pub(crate) fn take(&self) -> Result<FiberStack, StackError> {
+        let stack = self.0.take()?;
+        Ok(FiberStack { stack: ManuallyDrop::new(stack), home: Arc::clone(&self.0) })
+    }
+}
+
+impl Home {
+    fn take(&self) -> Result<Stack, StackError> {
+        let mut free = self.free.lock();
+        if let Some(stack) = free.warm.pop() {
+            return Ok(stack);
+        }
+        if let Some(stack) = free.cold.pop() {
+            return Ok(stack);
+        }
+        loop {
+            if let Some(stack) = free.slab.next_stack()? {
+                return Ok(stack);
+            }
+            let (slab, stacks) = slab(self.size, self.best, free.stacks)?;
+            // What was cut from the old one keeps it.
+            free.slab = slab;
+            free.stacks += stacks;
+        }
+    }
+
+    fn give(&self, mut stack: Stack) {
+        {
+            let mut free = self.free.lock();
+            if free.warm.len() < WARM {
+                free.warm.push(stack);
+                return;
+            }
+        }
+        // Without the lock: it takes a µs or more.
+        // SAFETY: Invariant 2.
+        unsafe { stack.discard() };
+        self.free.lock().cold.push(stack);
+    }
+}
+
+/// A slab of so many stacks, or of fewer if they would be too much; and of how many.
+fn slab(size: Size, best: Guards, wanted: usize) -> Result<(Slab, usize), StackError> {
+    let mut stacks = wanted.min(LARGEST).min(LARGEST_BYTES / size.stride()).max(1);
+    loop {
+        match Slab::new(size, stacks, best, ADVICE) {
+            Ok(slab) => return Ok((slab, stacks)),
+            Err(StackError::AddressSpace { .. } | StackError::Memory { .. }) if stacks > 1 => {
+                stacks /= 2;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A stack that somebody has; its address space goes back when it is dropped, and is there for as long.
+#[derive(Debug)]
+pub(crate) struct FiberStack {
+    stack: ManuallyDrop<Stack>,
+    home: Arc<Home>,
+}
+
+impl FiberStack {
+    /// Where the code on the stack says which thread it is; the name is for who reports an overflow.
+    pub(crate) fn label(&self) -> Label {
+        self.stack.label()
+    }
+}
+
+impl Drop for FiberStack {
+    fn drop(&mut self) {
+        // SAFETY: taken once, as this is dropped.
+        let stack = unsafe { ManuallyDrop::take(&mut self.stack) };
+        // The next one is nobody yet.
+        stack.set_name(None);
+        self.home.give(stack);
+    }
+}
+
+// SAFETY: below the stack is a guard, of at least a page; above that, at least 15 KiB.
+unsafe impl corosensei::stack::Stack for FiberStack {
+    #[inline]
+    fn base(&self) -> StackPointer {
+        self.stack.base()
+    }
+
+    #[inline]
+    fn limit(&self) -> StackPointer {
+        self.stack.limit()
+    }
+}
+
+impl core::fmt::Debug for Home {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Home").field("size", &self.size).finish_non_exhaustive()
+    }
+}
