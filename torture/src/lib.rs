@@ -9,6 +9,7 @@
 //! | [`tormentor`] | a thread that stalls the others by signal, wherever they are |
 //! | [`phase`] | calm, crowd, one processor |
 //! | [`barrier`] | every barrier, with deadlines that pass and members that leave |
+//! | [`gang`] | gangs that are switched by signal: they allocate, lock, panic, are cancelled, never look |
 //! | [`pool`] | the thread pool, under every strategy, with books of its tasks |
 //! | [`random`] | seeded, so that a run can be repeated as far as the kernel lets it |
 //!
@@ -19,6 +20,8 @@ pub mod barrier;
 pub mod busted;
 #[cfg(feature = "command")]
 pub mod contest;
+#[cfg(feature = "command")]
+pub mod gang;
 #[cfg(feature = "command")]
 pub mod locks;
 #[cfg(feature = "command")]

@@ -6,7 +6,7 @@ use crate::shell;
 /// What the user asked for.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Which locks, `pool` or `barrier`; all if none is named
+    /// Which locks, `pool`, `barrier` or `gang`; all if none is named
     #[arg(value_name = "LOCK")]
     locks: Vec<String>,
     /// Seconds for each lock

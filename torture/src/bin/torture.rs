@@ -1,4 +1,4 @@
-//! `torture [LOCK | pool | barrier]… --seconds N`: see the library. Exit code 1 if one is at fault, 2 if the command makes no sense.
+//! `torture [LOCK | pool | barrier | gang]… --seconds N`: see the library. Exit code 1 if one is at fault, 2 if the command makes no sense.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use torture::barrier::BarrierFault;
 use torture::contest::Fault;
+use torture::gang::GangFault;
 use torture::locks::{Entry, LOCKS, named};
 use torture::phase::{Phase, Torture};
 use torture::pool::PoolFault;
@@ -14,7 +15,7 @@ use torture::pool::PoolFault;
 /// Tortures locks with real threads, random stalls and too few processors.
 #[derive(Parser)]
 struct Arguments {
-    /// Which locks, `pool` or `barrier`; all that are not broken on purpose if none is named
+    /// Which locks, `pool`, `barrier` or `gang`; all that are not broken on purpose if none is named
     #[arg(value_name = "LOCK", value_parser = subject)]
     subjects: Vec<Subject>,
     /// Seconds for each lock
@@ -40,12 +41,15 @@ enum Subject {
     Lock(&'static Entry),
     Pool,
     Barrier,
+    Gang,
 }
 
 /// What the thread pool is called.
 const POOL: &str = "pool";
 /// What all barriers together are called.
 const BARRIER: &str = "barrier";
+/// What gangs are called.
+const GANG: &str = "gang";
 
 fn subject(name: &str) -> Result<Subject, String> {
     if name == POOL {
@@ -54,9 +58,14 @@ fn subject(name: &str) -> Result<Subject, String> {
     if name == BARRIER {
         return Ok(Subject::Barrier);
     }
+    if name == GANG {
+        return Ok(Subject::Gang);
+    }
     let names = || LOCKS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
     let lock = named(name).map(Subject::Lock);
-    lock.ok_or_else(|| format!("no such lock; there are: {}, {POOL} and {BARRIER}", names()))
+    lock.ok_or_else(|| {
+        format!("no such lock; there are: {}, {POOL}, {BARRIER} and {GANG}", names())
+    })
 }
 
 fn positive(text: &str) -> Result<f64, String> {
@@ -76,7 +85,7 @@ fn main() -> ExitCode {
     };
     let all = || {
         let locks = LOCKS.iter().filter(|entry| !entry.busted || arguments.list);
-        locks.map(Subject::Lock).chain([Subject::Pool, Subject::Barrier]).collect()
+        locks.map(Subject::Lock).chain([Subject::Pool, Subject::Barrier, Subject::Gang]).collect()
     };
     let subjects = if arguments.subjects.is_empty() { all() } else { arguments.subjects };
     // A closed pipe ends the run quietly; what was asked for was the text.
@@ -97,6 +106,10 @@ fn run(subjects: &[Subject], torture: &Torture, list: bool) -> io::Result<usize>
             }
             Subject::Barrier => {
                 faults += barrier(&mut out, torture, list)?;
+                continue;
+            }
+            Subject::Gang => {
+                faults += gang(&mut out, torture, list)?;
                 continue;
             }
         };
@@ -165,6 +178,31 @@ fn barrier(out: &mut impl Write, torture: &Torture, list: bool) -> io::Result<us
                 BarrierFault::NoProgress(..) => "progress",
                 BarrierFault::Split { .. } => "split",
                 BarrierFault::Panicked(_) => "panic",
+            };
+            writeln!(out, "FAULT: {kind}: {fault}")?;
+            return Ok(1);
+        }
+    }
+    Ok(0)
+}
+
+fn gang(out: &mut impl Write, torture: &Torture, list: bool) -> io::Result<usize> {
+    if list {
+        writeln!(out, "{GANG}")?;
+        return Ok(0);
+    }
+    write!(out, "{GANG:22} {:14} ", "by signal")?;
+    out.flush()?;
+    // Members panic on purpose.
+    std::panic::set_hook(Box::new(|_| ()));
+    let tortured = torture::gang::torment(torture);
+    drop(std::panic::take_hook());
+    match tortured {
+        Ok(figures) => writeln!(out, "{figures}")?,
+        Err(fault) => {
+            let kind = match fault {
+                GangFault::NoProgress(_) => "progress",
+                GangFault::Books { .. } => "books",
             };
             writeln!(out, "FAULT: {kind}: {fault}")?;
             return Ok(1);
