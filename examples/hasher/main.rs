@@ -1,0 +1,26 @@
+//! `hasher`: a hash of each file below a directory, by one thread a file that reads with plain `std::fs`, at the command line.
+//!
+//! ```text
+//! cargo run --release -p examples --example hasher -- crates
+//! cargo run --release -p examples --example hasher -- crates --runtime tokio --cold
+//! ```
+//!
+//! | exit code | meaning |
+//! | --- | --- |
+//! | 0 | every file was hashed |
+//! | 1 | the same, but something could not be read |
+//! | 2 | the arguments are no good, or the runtime cannot be built |
+
+mod app;
+mod cold;
+mod crews;
+mod hash;
+mod report;
+mod walk;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (mut out, mut err) = (std::io::stdout().lock(), std::io::stderr());
+    ExitCode::from(app::run(std::env::args_os(), &mut out, &mut err))
+}
