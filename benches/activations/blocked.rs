@@ -1,0 +1,246 @@
+//! Threads that each block in the kernel for 1 ms, then compute for 1 ms, over and over: how much of the processors' time they use.
+//!
+//! Nobody but the kernel knows that they block. The ideal is that every processor computes all the time; threads that take their processor along when
+//! they block come to half of it, whatever their number.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stanchion_activations::{Runtime, blocking, spawn};
+
+use crate::contest::{Contestant, rounds};
+use crate::measure::{Figures, Work, by, process_time, processors};
+use crate::options::Options;
+
+/// How long a thread blocks, and how long it computes.
+const EACH: Duration = Duration::from_millis(1);
+
+/// Threads for each processor.
+const CROWDS: [usize; 2] = [4, 16];
+
+/// How a thread blocks.
+#[derive(Clone, Copy)]
+enum Means {
+    Sleep,
+    Read,
+}
+
+/// What a thread blocks by.
+enum Block {
+    Sleep,
+    /// A descriptor that can be read after a time: a read that waits, as of a pipe.
+    Read(File),
+}
+
+impl Block {
+    fn new(means: Means) -> Self {
+        match means {
+            Means::Sleep => Self::Sleep,
+            Means::Read => {
+                // SAFETY: a call that takes numbers.
+                let timer = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, 0) };
+                assert!(timer >= 0, "the system has a descriptor left");
+                // SAFETY: it is open, and nobody else's.
+                Self::Read(unsafe { File::from_raw_fd(timer) })
+            }
+        }
+    }
+
+    fn block(&mut self) {
+        match self {
+            Self::Sleep => thread::sleep(EACH),
+            Self::Read(timer) => {
+                let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+                let once = libc::timespec { tv_sec: 0, tv_nsec: EACH.as_nanos() as _ };
+                let when = libc::itimerspec { it_interval: zero, it_value: once };
+                let before = std::ptr::null_mut();
+                // SAFETY: an open timer, a time, and nowhere to put the one before.
+                let set =
+                    unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const when, before) };
+                assert_eq!(set, 0, "a timer can be set");
+                timer.read_exact(&mut [0; 8]).expect("a timer that is set goes off");
+            }
+        }
+    }
+}
+
+/// What the threads of a run share.
+struct Run {
+    until: Instant,
+    work: Work,
+    /// How often a thread has blocked and computed.
+    done: AtomicU64,
+    begun: Instant,
+    cpu: u64,
+}
+
+impl Run {
+    fn begin(lasting: Duration) -> Arc<Self> {
+        let work = Work::of(EACH.as_nanos() as u64);
+        let (cpu, begun) = (process_time(), Instant::now());
+        Arc::new(Self { until: begun + lasting, work, done: AtomicU64::new(0), begun, cpu })
+    }
+
+    /// What a thread does; `wrapped` is around what blocks.
+    fn take_part(&self, means: Means, wrapped: impl Fn(&mut dyn FnMut())) {
+        let mut block = Block::new(means);
+        loop {
+            wrapped(&mut || block.block());
+            self.compute();
+            if Instant::now() >= self.until {
+                return;
+            }
+        }
+    }
+
+    fn compute(&self) {
+        self.work.compute();
+        self.done.fetch_add(1, Relaxed);
+    }
+
+    fn end(&self) -> Figures {
+        by(self.begun, self.cpu, self.done.load(Relaxed))
+    }
+}
+
+pub(crate) fn run(options: &Options) {
+    let processors = processors();
+    for (means, called) in [(Means::Sleep, "sleep"), (Means::Read, "read")] {
+        for crowd in CROWDS {
+            let count = crowd * processors;
+            let cell = format!("blocked: {count} threads, {called}, {processors} processors");
+            if !options.wants_cell(&cell) {
+                continue;
+            }
+            let lines = rounds(contestants(count, means, options.lasting), options);
+            let ideal = EACH.as_nanos() as f64 / processors as f64;
+            println!("\n{cell}");
+            println!("{:<44} {:>12} {:>12}", "", "of ideal, %", "CPU, %");
+            for (name, Figures { ns, cpu }) in lines {
+                let (share, cpu) = (100.0 * ideal / ns, 100.0 * cpu / EACH.as_nanos() as f64);
+                println!("{name:<44} {share:>12.1} {cpu:>12.1}");
+            }
+        }
+    }
+}
+
+fn contestants(count: usize, means: Means, lasting: Duration) -> Vec<Contestant<'static>> {
+    let ours = move |activations, tells| move || ours(count, means, lasting, activations, tells);
+    vec![
+        Contestant::new("activations", ours(true, false)),
+        Contestant::new("activations, `blocking`", ours(true, true)),
+        Contestant::new("activations off", ours(false, false)),
+        Contestant::new("activations off, `blocking`", ours(false, true)),
+        Contestant::new("tokio tasks", move || tasks(count, means, lasting)),
+        Contestant::new("tokio spawn_blocking (peer)", move || wrapped(count, means, lasting)),
+        Contestant::new("a kernel thread each (peer)", move || threads(count, means, lasting)),
+    ]
+}
+
+fn ours(count: usize, means: Means, lasting: Duration, activations: bool, tells: bool) -> Figures {
+    let builder = Runtime::builder().spare_threads(count).activations(activations);
+    builder.build().expect("few threads").run(move || {
+        let run = Run::begin(lasting);
+        let threads: Vec<_> = (0..count)
+            .map(|_| {
+                let run = run.clone();
+                spawn(move || {
+                    run.take_part(means, |block| match tells {
+                        true => blocking(block),
+                        false => block(),
+                    });
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().expect("it ends");
+        }
+        run.end()
+    })
+}
+
+/// Tasks that block their worker.
+fn tasks(count: usize, means: Means, lasting: Duration) -> Figures {
+    let runtime = tokio();
+    let run = Run::begin(lasting);
+    let tasks: Vec<_> = (0..count)
+        .map(|_| {
+            let run = run.clone();
+            runtime.spawn(async move {
+                let mut block = Block::new(means);
+                loop {
+                    block.block();
+                    run.compute();
+                    if Instant::now() >= run.until {
+                        return;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        runtime.block_on(task).expect("it ends");
+    }
+    run.end()
+}
+
+/// Tasks that have what blocks done elsewhere.
+fn wrapped(count: usize, means: Means, lasting: Duration) -> Figures {
+    let runtime = tokio();
+    let run = Run::begin(lasting);
+    let tasks: Vec<_> = (0..count)
+        .map(|_| {
+            let run = run.clone();
+            runtime.spawn(async move {
+                let mut block = Block::new(means);
+                loop {
+                    let blocks = move || {
+                        block.block();
+                        block
+                    };
+                    block = tokio::task::spawn_blocking(blocks).await.expect("it ends");
+                    run.compute();
+                    if Instant::now() >= run.until {
+                        return;
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        runtime.block_on(task).expect("it ends");
+    }
+    run.end()
+}
+
+fn tokio() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(processors())
+        .build()
+        .expect("few threads")
+}
+
+fn threads(count: usize, means: Means, lasting: Duration) -> Figures {
+    let ready = Barrier::new(count + 1);
+    let run = std::sync::OnceLock::<Arc<Run>>::new();
+    let (ready, run) = (&ready, &run);
+    thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(move || {
+                ready.wait();
+                ready.wait();
+                run.get().expect("it has begun").take_part(means, |block| block());
+            });
+        }
+        ready.wait();
+        let _ = run.set(Run::begin(lasting));
+        ready.wait();
+    });
+    run.get().expect("it has begun").end()
+}

@@ -1,0 +1,155 @@
+//! Phases of short threads on all processors, alone, beside threads that compute all the time, and beside a second copy of the same.
+//!
+//! A phase forks threads that compute, and joins them all; so whoever is off its processor with one of them keeps all others waiting. `CPU` has the hogs'
+//! share in it.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stanchion_activations::{Runtime, spawn};
+
+use crate::contest::{self, Contestant};
+use crate::measure::{Figures, Work, by, process_time, processors};
+use crate::options::Options;
+
+/// Threads of a phase for each processor, and how long each computes.
+const FORKS: usize = 16;
+const GRAIN: Duration = Duration::from_micros(20);
+
+/// What runs beside.
+#[derive(Clone, Copy)]
+enum Beside {
+    Nothing,
+    Hogs,
+    Copy,
+}
+
+/// Runs phases for a time; how many.
+type Phases = fn(Duration) -> u64;
+
+pub(crate) fn run(options: &Options) {
+    let count = processors();
+    for (beside, called) in [
+        (Beside::Nothing, "alone".to_owned()),
+        (Beside::Hogs, format!("beside {count} hogs")),
+        (Beside::Copy, "two copies".to_owned()),
+    ] {
+        let lasting = options.lasting;
+        let phases: [(&str, Phases); 5] = [
+            ("activations", |lasting| ours(lasting, true)),
+            ("activations off", |lasting| ours(lasting, false)),
+            ("tokio spawn", with_tokio),
+            ("rayon scope, spawn", with_rayon),
+            ("std threads (peer)", threads),
+        ];
+        let contestants = phases.map(|(name, phases)| {
+            Contestant::new(name, move || beside_what(beside, phases, lasting))
+        });
+        contest::nanos(&format!("hogs: {called}"), contestants.into(), options);
+    }
+}
+
+fn beside_what(beside: Beside, phases: Phases, lasting: Duration) -> Figures {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (cpu, begun) = (process_time(), Instant::now());
+        match beside {
+            Beside::Nothing => by(begun, cpu, phases(lasting)),
+            Beside::Hogs => {
+                for _ in 0..processors() {
+                    scope.spawn(|| {
+                        let work = Work::of(1_000);
+                        while !over.load(Relaxed) {
+                            work.compute();
+                        }
+                    });
+                }
+                let figures = by(begun, cpu, phases(lasting));
+                over.store(true, Relaxed);
+                figures
+            }
+            Beside::Copy => {
+                let copy = scope.spawn(move || phases(lasting));
+                let mine = phases(lasting);
+                // The time of a phase of one of them.
+                let both = mine + copy.join().expect("it ends");
+                by(begun, cpu, both.div_ceil(2))
+            }
+        }
+    })
+}
+
+/// Calls `phase` until the time is up; how often.
+fn repeat(lasting: Duration, mut phase: impl FnMut()) -> u64 {
+    let (mut phases, begun) = (0, Instant::now());
+    while begun.elapsed() < lasting {
+        phase();
+        phases += 1;
+    }
+    phases
+}
+
+fn work() -> Work {
+    Work::of(GRAIN.as_nanos() as u64)
+}
+
+fn ours(lasting: Duration, activations: bool) -> u64 {
+    let runtime = Runtime::builder().activations(activations).build().expect("few threads");
+    let (work, count) = (work(), FORKS * processors());
+    runtime.run(move || {
+        let mut handles = Vec::with_capacity(count);
+        repeat(lasting, || {
+            handles.extend((0..count).map(|_| spawn(move || work.compute())));
+            for handle in handles.drain(..) {
+                handle.join().expect("it computes");
+            }
+        })
+    })
+}
+
+fn with_tokio(lasting: Duration) -> u64 {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(processors())
+        .build()
+        .expect("few threads");
+    let (work, count) = (work(), FORKS * processors());
+    let measuring = runtime.spawn(async move {
+        let (mut phases, begun) = (0, Instant::now());
+        while begun.elapsed() < lasting {
+            let tasks: Vec<_> =
+                (0..count).map(|_| tokio::spawn(async move { work.compute() })).collect();
+            for task in tasks {
+                task.await.expect("it computes");
+            }
+            phases += 1;
+        }
+        phases
+    });
+    runtime.block_on(measuring).expect("it ends")
+}
+
+fn with_rayon(lasting: Duration) -> u64 {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(processors()).build();
+    let (work, count) = (work(), FORKS * processors());
+    pool.expect("few threads").install(|| {
+        repeat(lasting, || {
+            rayon::scope(|scope| {
+                for _ in 0..count {
+                    scope.spawn(move |_| work.compute());
+                }
+            });
+        })
+    })
+}
+
+fn threads(lasting: Duration) -> u64 {
+    let (work, count) = (work(), FORKS * processors());
+    repeat(lasting, || {
+        thread::scope(|scope| {
+            for _ in 0..count {
+                scope.spawn(move || work.compute());
+            }
+        });
+    })
+}

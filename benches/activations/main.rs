@@ -1,0 +1,59 @@
+//! `stanchion-activations` and its peers: `cargo bench -p benches --bench activations`.
+//!
+//! | section | what is measured |
+//! | --- | --- |
+//! | `fork` | a thread that does nothing is made, run and joined (the Null Fork of 1992), alone and a hundred together |
+//! | `signal` | two threads that wake each other in turn (Signal-Wait) |
+//! | `blocked` | threads that each block in the kernel for 1 ms and compute for 1 ms, over and over: how much of the processors is used |
+//! | `upcall` | how soon another thread runs where one has blocked |
+//! | `hash` | the files of a directory are hashed, one thread each, with their content in memory and without |
+//! | `hogs` | phases of short threads, beside others that want the processors all the time |
+//!
+//! In each round every contestant runs once in every cell; the next round goes in the other order. Figures are medians of the rounds. `CPU` is processor
+//! time of the whole process, by the operations.
+
+mod blocked;
+#[path = "../../examples/hasher/cold.rs"]
+mod cold;
+mod contest;
+#[expect(dead_code, reason = "what they say of themselves is for a help")]
+#[path = "../../examples/hasher/crews.rs"]
+mod crews;
+mod fork;
+#[path = "../../examples/hasher/hash.rs"]
+mod hash;
+mod hash_files;
+mod hogs;
+mod measure;
+mod options;
+mod signal;
+mod upcall;
+#[path = "../../examples/hasher/walk.rs"]
+mod walk;
+
+use options::{Options, Stop};
+
+fn main() {
+    let options = match Options::from_arguments(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(Stop::Help) => return print!("{}", options::HELP),
+        Err(Stop::Refused(refusal)) => {
+            eprintln!("{refusal}");
+            std::process::exit(2);
+        }
+    };
+    type Section = (&'static str, fn(&Options));
+    let sections: [Section; 6] = [
+        ("fork", fork::run),
+        ("signal", signal::run),
+        ("blocked", blocked::run),
+        ("upcall", upcall::run),
+        ("hash", hash_files::run),
+        ("hogs", hogs::run),
+    ];
+    for (name, run) in sections {
+        if options.wants_section(name) {
+            run(&options);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Signal-Wait: two threads that wake each other in turn. An operation is one thread's: it wakes the other, and waits until it is woken.
+
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Acquire, Release},
+};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stanchion_activations as activations;
+use stanchion_activations::Runtime;
+use tokio::sync::Notify;
+
+use crate::contest::{self, Contestant};
+use crate::measure::{self, Figures, process_time, processors};
+use crate::options::Options;
+
+/// Whose turn it is.
+const LEADS: u32 = 0;
+const FOLLOWS: u32 = 1;
+const OVER: u32 = 2;
+
+/// Rounds between two looks at the clock.
+const BATCH: u64 = 64;
+
+pub(crate) fn run(options: &Options) {
+    let mut sizes = vec![1, processors()];
+    sizes.dedup();
+    let lasting = options.lasting;
+    for size in sizes {
+        let plural = if size == 1 { "" } else { "s" };
+        let mut contestants = vec![
+            Contestant::new("activations", move || ours(size, lasting, true)),
+            Contestant::new("activations off", move || ours(size, lasting, false)),
+            Contestant::new("tokio Notify, multi_thread (peer)", move || {
+                let mut builder = tokio::runtime::Builder::new_multi_thread();
+                with_tokio(builder.worker_threads(size), lasting)
+            }),
+            Contestant::new("std threads, park (peer)", move || threads(lasting)),
+            Contestant::new("kernel threads, ours", move || kernel(lasting)),
+        ];
+        if size == 1 {
+            let tokio = Contestant::new("tokio Notify, current_thread (peer)", move || {
+                with_tokio(&mut tokio::runtime::Builder::new_current_thread(), lasting)
+            });
+            contestants.insert(3, tokio);
+        }
+        if size == processors() {
+            let may = Contestant::new("may, park (peer)", move || with_may(size, lasting));
+            contestants.insert(2, may);
+        }
+        contest::nanos(&format!("signal: {size} processor{plural}"), contestants, options);
+    }
+}
+
+/// Of the thread that looks at the clock: wakes the other, waits for it, and so on.
+fn lead(turn: &AtomicU32, lasting: Duration, wake: impl Fn(), wait: impl Fn()) -> Figures {
+    let (mut rounds, cpu, begun) = (0, process_time(), Instant::now());
+    while begun.elapsed() < lasting {
+        for _ in 0..BATCH {
+            turn.store(FOLLOWS, Release);
+            wake();
+            while turn.load(Acquire) != LEADS {
+                wait();
+            }
+        }
+        rounds += BATCH;
+    }
+    let figures = measure::by(begun, cpu, 2 * rounds);
+    turn.store(OVER, Release);
+    wake();
+    figures
+}
+
+/// Of the other.
+fn follow(turn: &AtomicU32, wake: impl Fn(), wait: impl Fn()) {
+    loop {
+        match turn.load(Acquire) {
+            LEADS => wait(),
+            FOLLOWS => {
+                turn.store(LEADS, Release);
+                wake();
+            }
+            _ => return,
+        }
+    }
+}
+
+fn ours(size: usize, lasting: Duration, activations: bool) -> Figures {
+    let runtime = Runtime::builder().processors(size).activations(activations).build();
+    runtime.expect("few processors").run(move || {
+        let (turn, leader) = (Arc::new(AtomicU32::new(LEADS)), activations::current());
+        let shared = turn.clone();
+        let other = activations::spawn(move || {
+            follow(&shared, || leader.unpark(), activations::park);
+        });
+        let follower = other.thread().clone();
+        let figures = lead(&turn, lasting, || follower.unpark(), activations::park);
+        other.join().expect("it ends");
+        figures
+    })
+}
+
+/// Kernel threads by the same functions, outside of any runtime.
+fn kernel(lasting: Duration) -> Figures {
+    let (turn, leader) = (AtomicU32::new(LEADS), activations::current());
+    let (turn, leader) = (&turn, &leader);
+    thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            tell.send(activations::current()).expect("somebody waits");
+            follow(turn, || leader.unpark(), activations::park);
+        });
+        let follower = told.recv().expect("it says so first");
+        lead(turn, lasting, || follower.unpark(), activations::park)
+    })
+}
+
+fn threads(lasting: Duration) -> Figures {
+    let (turn, leader) = (AtomicU32::new(LEADS), thread::current());
+    let (turn, leader) = (&turn, &leader);
+    thread::scope(|scope| {
+        let other = scope.spawn(move || follow(turn, || leader.unpark(), thread::park));
+        lead(turn, lasting, || other.thread().unpark(), thread::park)
+    })
+}
+
+fn with_may(size: usize, lasting: Duration) -> Figures {
+    may::config().set_workers(size);
+    let body = move || {
+        let turn = Arc::new(AtomicU32::new(LEADS));
+        let (shared, leader) = (turn.clone(), may::coroutine::current());
+        let follower = move || follow(&shared, || leader.unpark(), may::coroutine::park);
+        // SAFETY: neither it nor what it calls has thread-locals or a deep stack.
+        let other = unsafe { may::coroutine::spawn(follower) };
+        let figures = lead(&turn, lasting, || other.coroutine().unpark(), may::coroutine::park);
+        other.join().expect("it ends");
+        figures
+    };
+    // SAFETY: the clock is all it asks for.
+    unsafe { may::coroutine::spawn(body) }.join().expect("it ends")
+}
+
+fn with_tokio(builder: &mut tokio::runtime::Builder, lasting: Duration) -> Figures {
+    let runtime = builder.build().expect("few threads");
+    let (one, other) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let leads = {
+        let (one, other) = (one.clone(), other.clone());
+        runtime.spawn(async move {
+            let (mut rounds, cpu, begun) = (0, process_time(), Instant::now());
+            while begun.elapsed() < lasting {
+                for _ in 0..BATCH {
+                    other.notify_one();
+                    one.notified().await;
+                }
+                rounds += BATCH;
+            }
+            measure::by(begun, cpu, 2 * rounds)
+        })
+    };
+    let follows = runtime.spawn(async move {
+        loop {
+            other.notified().await;
+            one.notify_one();
+        }
+    });
+    let figures = runtime.block_on(leads).expect("it ends");
+    follows.abort();
+    figures
+}

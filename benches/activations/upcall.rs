@@ -1,0 +1,136 @@
+//! How soon it is known that a thread has blocked in the kernel, and how soon another runs in its place.
+//!
+//! Times run from before the call that blocks, so they include its way into the kernel.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use machine::clock::{Ticks, now};
+use stanchion_activations::{Runtime, Upcall, spawn, yield_now};
+
+use crate::measure::{percentiles, processors};
+use crate::options::Options;
+
+/// How long the thread blocks: longer than any hand-over takes.
+const BLOCKED: Duration = Duration::from_millis(4);
+
+pub(crate) fn run(options: &Options) {
+    type Cell = (&'static str, usize, fn(Duration) -> Vec<f64>);
+    let cells: [Cell; 3] = [
+        ("upcall: `Blocked`, seen by a running processor", 2, seen),
+        ("upcall: another thread runs, all else idle", 1, replaced),
+        ("upcall: the same, with `blocking`", 1, told),
+    ];
+    let mut begun = false;
+    for (cell, needed, measure) in cells {
+        if !options.wants_cell(cell) || processors() < needed {
+            continue;
+        }
+        let mut lags: Vec<f64> =
+            (0..options.rounds).flat_map(|_| measure(options.lasting)).collect();
+        if !begun {
+            println!("\n{:<52} {:>8} {:>10} {:>10}", "", "times", "p50, µs", "p99, µs");
+            begun = true;
+        }
+        let count = lags.len();
+        if count == 0 {
+            println!("{cell:<52} {count:>8}");
+            continue;
+        }
+        let [half, most] = percentiles(&mut lags, [0.5, 0.99]);
+        println!("{cell:<52} {count:>8} {:>10.1} {:>10.1}", half / 1e3, most / 1e3);
+    }
+}
+
+/// When the thread was about to block; 0 while it is not.
+#[derive(Default)]
+struct Since(AtomicU64);
+
+impl Since {
+    fn block(&self, wrapped: impl FnOnce(&mut dyn FnMut())) {
+        wrapped(&mut || {
+            self.0.store(now().to_bits(), Relaxed);
+            thread::sleep(BLOCKED);
+        });
+        self.0.store(0, Relaxed);
+    }
+
+    fn lag(&self) -> Option<f64> {
+        let since = self.0.load(Relaxed);
+        (since != 0).then(|| now().nanos_since(Ticks::from_bits(since)) as f64)
+    }
+}
+
+/// One of two processors runs a thread that yields, and asks after each time whether the runtime has been told of the other.
+fn seen(lasting: Duration) -> Vec<f64> {
+    let runtime = Arc::new(Runtime::new(2).expect("few threads"));
+    let shared = runtime.clone();
+    let since = Arc::new(Since::default());
+    let [begun, over] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let (begins, watched) = (begun.clone(), Arc::new(AtomicBool::new(false)));
+    let watches = watched.clone();
+    let watcher = {
+        let (since, over) = (since.clone(), over.clone());
+        runtime.spawn(move || {
+            watches.store(true, Relaxed);
+            let mut lags = Vec::new();
+            // A thread stays on the kernel thread that it began on: the other must not begin on this one.
+            while !begun.load(Relaxed) {
+                thread::yield_now();
+            }
+            let mut before = shared.metrics().upcalls(Upcall::Blocked);
+            while !over.load(Relaxed) {
+                yield_now();
+                let upcalls = shared.metrics().upcalls(Upcall::Blocked);
+                if upcalls != before {
+                    before = upcalls;
+                    // Another block: of the memory allocator, say, or one that is over already.
+                    lags.extend(since.lag().filter(|&lag| lag < BLOCKED.as_nanos() as f64));
+                }
+            }
+            lags
+        })
+    };
+    while !watched.load(Relaxed) {
+        thread::yield_now();
+    }
+    let blocks = runtime.spawn(move || {
+        begins.store(true, Relaxed);
+        let begun = Instant::now();
+        while begun.elapsed() < lasting {
+            since.block(|block| block());
+            // So that the next block is another one.
+            yield_now();
+        }
+        over.store(true, Relaxed);
+    });
+    blocks.join().expect("it ends");
+    watcher.join().expect("it ends")
+}
+
+/// The one processor of the runtime blocks while a thread is ready, and nobody else is awake.
+fn replaced(lasting: Duration) -> Vec<f64> {
+    one_behind(lasting, |block| block())
+}
+
+fn told(lasting: Duration) -> Vec<f64> {
+    one_behind(lasting, |block| stanchion_activations::blocking(block))
+}
+
+fn one_behind(lasting: Duration, wrapped: fn(&mut dyn FnMut())) -> Vec<f64> {
+    let runtime = Runtime::new(1).expect("few threads");
+    runtime.run(move || {
+        let (since, begun) = (Arc::new(Since::default()), Instant::now());
+        let mut lags = Vec::new();
+        while begun.elapsed() < lasting {
+            let seen = since.clone();
+            let behind = spawn(move || seen.lag());
+            since.block(wrapped);
+            // None: it has run only now, after the block.
+            lags.extend(behind.join().expect("it ends"));
+        }
+        lags
+    })
+}
