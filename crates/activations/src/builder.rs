@@ -7,6 +7,7 @@ use machine::topology;
 use stanchion_threadpool::Strategy;
 use stanchion_threadpool::strategy::WorkStealing;
 
+use crate::arbiter::Arbiter;
 use crate::error::BuildError;
 use crate::ready::{Queue, Ready};
 use crate::runtime::Runtime;
@@ -46,6 +47,7 @@ pub struct RuntimeBuilder {
     idle_spin: Duration,
     pinned: bool,
     activations: bool,
+    arbiter: Option<Arbiter>,
     ready: fn(usize) -> Box<dyn Ready>,
 }
 
@@ -62,6 +64,7 @@ impl RuntimeBuilder {
             idle_spin: IDLE_SPIN,
             pinned: false,
             activations: true,
+            arbiter: None,
             ready: queue::<WorkStealing>,
         }
     }
@@ -105,6 +108,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Shares the machine's processors with other runtimes, of this or other processes.
+    pub fn arbiter(mut self, arbiter: Arbiter) -> Self {
+        self.arbiter = Some(arbiter);
+        self
+    }
+
     /// How ready threads are managed, by any strategy of `stanchion_threadpool`; work stealing unless said.
     pub fn strategy<S: Strategy>(mut self) -> Self {
         self.ready = queue::<S>;
@@ -124,6 +133,9 @@ impl RuntimeBuilder {
         if processors > MOST_PROCESSORS {
             return Err(BuildError::Processors { processors, most: MOST_PROCESSORS });
         }
+        if self.pinned && self.arbiter.is_some() {
+            return Err(BuildError::PinnedAndShared);
+        }
         let settings = Settings {
             stack_size: self.stack_size,
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
@@ -131,7 +143,13 @@ impl RuntimeBuilder {
             processors: self.pinned.then(|| topology::processors().into()),
         };
         let ready = (self.ready)(processors);
-        let shared = Arc::new(Shared::new(settings, processors, processors + self.spares, ready));
+        let shared = Arc::new(Shared::new(
+            settings,
+            processors,
+            processors + self.spares,
+            ready,
+            self.arbiter,
+        ));
         let runtime = Runtime::of(shared.clone());
         for number in 0..processors {
             // What has been started ends with `runtime`.

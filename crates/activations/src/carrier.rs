@@ -395,8 +395,33 @@ impl Local {
     pub(crate) fn gives_way(&self) {
         let shared = &self.shared;
         if (shared.has_work() || !shared.activations()) && shared.can_replace() {
-            shared.take_seat(self.carrier().seat(), self.index);
+            shared.take_seat(self.index);
         }
+    }
+
+    /// Whether its seat is one of those that the runtime uses; if not it is closed, and the carrier has none.
+    #[inline]
+    fn stays_open(&self, looks: u32) -> bool {
+        let (shared, seat) = (&self.shared, self.carrier().seat());
+        if shared.demand().poll(looks.is_multiple_of(SHARE)) {
+            shared.open_seats();
+        }
+        seat < shared.demand().allowed() || !self.close_seat(seat)
+    }
+
+    #[cold]
+    fn close_seat(&self, seat: usize) -> bool {
+        let shared = &self.shared;
+        let told =
+            self.with_hold(|hold| hold.and_then(|hold| shared.ready_queue().leave(&hold.place)));
+        let closed = shared.reserve().close(seat, || seat < shared.demand().allowed());
+        if closed {
+            self.has_seat.set(false);
+            shared.demand().closed(true);
+        }
+        // Somebody else has to do what this one was told of.
+        shared.tell(told.unwrap_or(Told::Anyone(1)));
+        closed
     }
 
     /// What comes next on this seat.
@@ -404,6 +429,9 @@ impl Local {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
         self.look_around();
+        if !self.stays_open(looks) {
+            return None;
+        }
         self.shared.run_timers();
         if self.carrier().has_mail() {
             self.read_mail();
@@ -550,7 +578,9 @@ impl Local {
             return false;
         } else {
             shared.lookout().pause(self.carrier());
+            shared.demand().sleeps();
             shared.sleeping().sleep(seat, first);
+            shared.demand().wakes();
             shared.lookout().begin(self.carrier());
         }
         self.was_told.set(true);

@@ -16,6 +16,11 @@ pub enum BuildError {
         /// The most.
         most: usize,
     },
+    /// Runtimes that share processors move to where there is room.
+    #[error(
+        "a runtime that shares processors through an arbiter cannot be pinned: leave out one of the two"
+    )]
+    PinnedAndShared,
     /// The system refused a kernel thread.
     #[error(
         "the system refused kernel thread {number} of the runtime ({error}): ask for fewer processors, or raise the limit of threads (ulimit -u)"

@@ -149,15 +149,17 @@ impl Shared {
             self.note(seat).clear();
             return Found::Blocked(AGAIN_NS);
         }
-        if self.take_seat(seat, holder) { Found::Taken } else { Found::Fine }
+        if self.take_seat(holder) { Found::Taken } else { Found::Fine }
     }
 
     /// Takes the seat of a carrier that runs a thread, and gives it to another; whether it was there to be taken.
-    pub(crate) fn take_seat(self: &Arc<Self>, seat: usize, holder: usize) -> bool {
+    pub(crate) fn take_seat(self: &Arc<Self>, holder: usize) -> bool {
         let carrier = self.carrier(holder);
         if !carrier.standing().take() {
             return false;
         }
+        // The one that it had when it was taken: who holds a seat is a hint to those who look.
+        let seat = carrier.seat();
         carrier.lost_seat(clock::now());
         self.note(seat).clear();
         self.counters().handovers.raise();
@@ -166,7 +168,7 @@ impl Shared {
     }
 
     /// Gives a seat that the caller has taken to whoever can use it.
-    fn give_to_another(self: &Arc<Self>, seat: usize) {
+    pub(crate) fn give_to_another(self: &Arc<Self>, seat: usize) {
         if self.reserve().give(true, |to| self.seat_carrier(seat, to)) {
             return;
         }
@@ -187,6 +189,15 @@ impl Shared {
         self.seat(seat).hand_to(to);
         self.carrier(to).take_seat(seat);
         self.counters().tell(Upcall::ProcessorAdded);
+    }
+
+    /// Opens what is allowed and closed.
+    #[cold]
+    pub(crate) fn open_seats(self: &Arc<Self>) {
+        while let Some(seat) = self.reserve().open(self.demand().allowed()) {
+            self.demand().closed(false);
+            self.give_to_another(seat);
+        }
     }
 
     /// Whether something is ready that another carrier than the one that it is ready at could run.

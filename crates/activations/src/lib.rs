@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod arbiter;
 mod blocking;
 mod builder;
 mod capabilities;
 mod carrier;
+mod demand;
 mod error;
 mod fiber;
 mod handover;
@@ -26,6 +28,7 @@ mod thread;
 mod timers;
 mod upcall;
 
+pub use arbiter::{Arbiter, ArbiterError};
 pub use blocking::blocking;
 pub use builder::RuntimeBuilder;
 pub use capabilities::{Capabilities, Tier};

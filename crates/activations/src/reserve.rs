@@ -8,7 +8,8 @@
 //! 1. Whoever is in `wanting` stands `WANTING`, and whoever is in `spares` stands `SPARE`, whenever the lock is free.
 //!    A carrier that was taken out of either belongs to who took it out, who gives it a seat.
 //! 2. `wanting` is counted in `waiting`.
-//! 3. A seat in `vacant` is nobody's, and nobody is in the other lists when it is put there.
+//! 3. A seat in `closed` is nobody's, and its number was not below `Demand::allowed` when it was put there.
+//! 4. A seat in `vacant` is nobody's, and nobody is in the other lists when it is put there.
 //!
 //! # Orderings
 //!
@@ -26,6 +27,7 @@ struct Lists {
     spares: Vec<usize>,
     wanting: VecDeque<usize>,
     vacant: Vec<usize>,
+    closed: Vec<usize>,
 }
 
 /// What a carrier without a seat does next.
@@ -91,6 +93,23 @@ impl Reserve {
         wanting.or_else(|| if spare { lists.spares.pop() } else { None })
     }
 
+    /// The caller's seat closes, unless `stays` says that it is to stay after all. Whether it has.
+    pub(crate) fn close(&self, seat: usize, stays: impl FnOnce() -> bool) -> bool {
+        let mut lists = self.lists.lock();
+        let closes = !stays();
+        if closes {
+            lists.closed.push(seat);
+        }
+        closes
+    }
+
+    /// A seat that has been closed, with a number below `allowed`: it is the caller's.
+    pub(crate) fn open(&self, allowed: usize) -> Option<usize> {
+        let mut lists = self.lists.lock();
+        let place = lists.closed.iter().position(|&seat| seat < allowed)?;
+        Some(lists.closed.swap_remove(place))
+    }
+
     /// Whether somebody could be given a seat.
     pub(crate) fn has_any(&self) -> bool {
         let lists = self.lists.lock();
@@ -130,7 +149,7 @@ impl Reserve {
     /// Calls `end` with each of them, which are in no list any more.
     pub(crate) fn end(&self, mut end: impl FnMut(usize)) {
         let mut lists = self.lists.lock();
-        let Lists { spares, wanting, vacant: _ } = &mut *lists;
+        let Lists { spares, wanting, vacant: _, closed: _ } = &mut *lists;
         spares.drain(..).chain(wanting.drain(..)).for_each(&mut end);
         // Relaxed: under the lock.
         self.waiting.store(0, Ordering::Relaxed);

@@ -52,6 +52,22 @@ impl Runtime {
         self.shared.seats()
     }
 
+    /// Uses no more than so many of its processors from now on, at least 1 and at most [`processors`](Self::processors): what runs on the others stops there
+    /// at its next scheduling point. Returns how many it uses, which is less if an [`Arbiter`](crate::Arbiter) gives it fewer.
+    ///
+    /// ```
+    /// let runtime = stanchion_activations::Runtime::new(4)?;
+    /// assert_eq!(runtime.limit_processors(1), 1);
+    /// assert_eq!(runtime.limit_processors(9), 4);
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    pub fn limit_processors(&self, most: usize) -> usize {
+        if self.shared.demand().limit(most) {
+            self.shared.open_seats();
+        }
+        self.shared.demand().allowed()
+    }
+
     /// What it is told here, and why not more.
     ///
     /// ```

@@ -16,8 +16,10 @@ use machine::watch::Watch;
 use stanchion_competitive::Mutex;
 use stanchion_threadpool::Told;
 
+use crate::arbiter::Arbiter;
 use crate::capabilities::{Capabilities, Tier};
 use crate::carrier::{self, Carrier};
+use crate::demand::Demand;
 use crate::fiber::Fiber;
 use crate::handover::Note;
 use crate::join::JoinHandle;
@@ -65,6 +67,7 @@ pub(crate) struct Shared {
     kernel_threads: Mutex<KernelThreads>,
     notes: Box<[Note]>,
     lookout: Lookout,
+    demand: Demand,
     counters: Counters,
     /// Threads that were spawned by none of its carriers.
     created_outside: AtomicU64,
@@ -79,6 +82,7 @@ impl Shared {
         seats: usize,
         most_carriers: usize,
         ready: Box<dyn Ready>,
+        arbiter: Option<Arbiter>,
     ) -> Self {
         let lookout = Lookout::new(settings.activations);
         Self {
@@ -95,6 +99,7 @@ impl Shared {
             kernel_threads: Mutex::new(KernelThreads::default()),
             notes: (0..seats).map(|_| Note::new()).collect(),
             lookout,
+            demand: Demand::new(seats, arbiter),
             counters: Counters::default(),
             created_outside: AtomicU64::fresh(0),
             closing: AtomicBool::fresh(false),
@@ -134,6 +139,10 @@ impl Shared {
 
     pub(crate) fn lookout(&self) -> &Lookout {
         &self.lookout
+    }
+
+    pub(crate) fn demand(&self) -> &Demand {
+        &self.demand
     }
 
     pub(crate) fn note(&self, seat: usize) -> &Note {
@@ -261,6 +270,7 @@ impl Shared {
             Told::Place(seat) => return self.sleeping.tell_seat(seat),
         };
         if woken == 0 {
+            self.demand.more();
             self.guard();
         }
     }

@@ -119,10 +119,4 @@ impl Sleeping {
             self.wake(seat);
         }
     }
-
-    /// Whether any seat sleeps, as far as is known.
-    pub(crate) fn any(&self) -> bool {
-        // Relaxed: a hint.
-        self.bits.iter().any(|bits| bits.load(Ordering::Relaxed) != 0)
-    }
 }

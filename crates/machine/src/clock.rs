@@ -218,6 +218,19 @@ pub fn moment_after(timeout: Duration) -> Option<Instant> {
     backend::clock::instant().checked_add(timeout)
 }
 
+/// The system's monotonic clock in nanoseconds: the same for all processes, unlike [`Ticks`].
+///
+/// ```
+/// use stanchion_machine::clock::monotonic;
+/// let before = monotonic();
+/// assert!(monotonic() >= before);
+/// ```
+#[cfg(feature = "std")]
+#[must_use]
+pub fn monotonic() -> u64 {
+    backend::clock::monotonic()
+}
+
 /// When a wait gives up: a moment of the monotonic clock, or never.
 ///
 /// Without the `std` feature there is no clock, and the only deadline is [`NEVER`](Self::NEVER).

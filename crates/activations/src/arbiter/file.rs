@@ -1,0 +1,220 @@
+//! The shared file.
+//!
+//! # Invariants
+//!
+//! 1. `base` is a mapping of [`LENGTH`] bytes of a file of at least that length, for as long as the table lives. Nobody shortens the file.
+//! 2. What lies there is only ever touched by atomics.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+use machine::atomic::{AtomicU64, Ordering};
+
+/// The runtimes that can share.
+const SLOTS: usize = 63;
+/// A slot, and the header: a line.
+const LINE: usize = 64;
+const LENGTH: usize = (SLOTS + 1) * LINE;
+/// `stanch` and the layout's version.
+const VERSION: u64 = 0x7374_616e_6368_0001;
+
+/// Why a runtime cannot share processors.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArbiterError {
+    /// The name cannot be part of a file's.
+    #[error("an arbiter cannot be called {name:?}: use 1 to 64 letters, digits, '-' and '_'")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The file cannot be opened, made or mapped.
+    #[error(
+        "{path}, through which runtimes share processors, cannot be used ({error}): check that the directory exists and that the file is yours"
+    )]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Another user's file of that name, or one of another version.
+    #[error(
+        "{path} is not a table of processors of this user and version: remove it, or choose another name"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// As many runtimes share as can.
+    #[error("{path} has {SLOTS} runtimes already: choose another name")]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The mapped table, and the slot in it that is this runtime's.
+#[derive(Debug)]
+pub(super) struct Table {
+    base: NonNull<AtomicU64>,
+    slot: usize,
+    /// Keeps the lock of the slot's byte.
+    file: File,
+    path: PathBuf,
+}
+
+// SAFETY: only atomics are reached through it (Invariant 2).
+unsafe impl Send for Table {}
+// SAFETY: likewise.
+unsafe impl Sync for Table {}
+
+fn directory() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { std::env::temp_dir() }
+}
+
+fn lock(byte: usize) -> libc::flock {
+    // SAFETY: all zeroes is a lock of nothing.
+    let mut lock: libc::flock = unsafe { core::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as _;
+    lock.l_whence = libc::SEEK_SET as _;
+    lock.l_start = byte as _;
+    lock.l_len = 1;
+    lock
+}
+
+impl Table {
+    pub(super) fn open(name: &str) -> Result<Self, ArbiterError> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if !(1..=64).contains(&name.len()) || !name.chars().all(plain) {
+            return Err(ArbiterError::Name { name: name.to_owned() });
+        }
+        // SAFETY: a question without arguments.
+        let user = unsafe { libc::geteuid() };
+        let path = directory().join(format!("stanchion-{user}-{name}"));
+        let failed = |error| ArbiterError::File { path: path.clone(), error };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&path)
+            .map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if about.uid() != user || !about.is_file() || about.len() > LENGTH as u64 {
+            return Err(ArbiterError::Foreign { path });
+        }
+        // Longer never shorter: others may have mapped it.
+        if about.len() < LENGTH as u64 {
+            file.set_len(LENGTH as u64).map_err(failed)?;
+        }
+        let base = map(&file).map_err(failed)?;
+        let mut table = Self { base, slot: SLOTS, file, path: path.clone() };
+        // Relaxed: it is the first word, and nothing else hangs on it.
+        let version =
+            table.word(0).compare_exchange(0, VERSION, Ordering::Relaxed, Ordering::Relaxed);
+        if version.is_err_and(|found| found != VERSION) {
+            return Err(ArbiterError::Foreign { path });
+        }
+        match (0..SLOTS).find(|&slot| table.own(slot)) {
+            Some(slot) => table.slot = slot,
+            None => return Err(ArbiterError::Full { path }),
+        }
+        table.want(0);
+        Ok(table)
+    }
+
+    fn word(&self, line: usize) -> &AtomicU64 {
+        assert!(line <= SLOTS, "inside the mapping");
+        // SAFETY: inside the mapping (Invariant 1).
+        let word = unsafe { self.base.byte_add(line * LINE) };
+        // SAFETY: mapped, aligned to a line, and touched by atomics only (Invariant 2).
+        unsafe { word.as_ref() }
+    }
+
+    fn epoch_word(&self) -> &AtomicU64 {
+        // SAFETY: inside the mapping (Invariant 1).
+        let word = unsafe { self.base.add(1) };
+        // SAFETY: as in `word`.
+        unsafe { word.as_ref() }
+    }
+
+    /// Locks the slot's byte; whether it was nobody's.
+    fn own(&self, slot: usize) -> bool {
+        let lock = lock(slot);
+        // SAFETY: the descriptor is open, and the lock is read only.
+        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) == 0 }
+    }
+
+    /// Whether somebody else has locked the slot's byte.
+    fn is_owned(&self, slot: usize) -> bool {
+        let mut lock = lock(slot);
+        // SAFETY: the descriptor is open, and the lock is live.
+        let told = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+        told == 0 && lock.l_type != libc::F_UNLCK as libc::c_short
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// How often something has changed. Even.
+    pub(super) fn epoch(&self) -> u64 {
+        // Acquire: pairs with the Release of `want`.
+        self.epoch_word().load(Ordering::Acquire)
+    }
+
+    pub(super) fn want(&self, processors: usize) {
+        // Relaxed: the epoch's Release follows.
+        let before = self.word(self.slot + 1).swap(processors as u64, Ordering::Relaxed);
+        if before != processors as u64 {
+            // Release: pairs with the Acquire of `epoch`.
+            self.epoch_word().fetch_add(2, Ordering::Release);
+        }
+    }
+
+    /// What each slot wants whose owner lives.
+    pub(super) fn wanted(&self) -> Vec<usize> {
+        let live = |slot: usize| slot == self.slot || self.is_owned(slot);
+        (0..SLOTS)
+            .map(|slot| {
+                // Relaxed: after the Acquire of `epoch`.
+                let wanted = self.word(slot + 1).load(Ordering::Relaxed) as usize;
+                if wanted > 0 && live(slot) { wanted } else { 0 }
+            })
+            .collect()
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        if self.slot < SLOTS {
+            self.want(0);
+        }
+        // SAFETY: this mapping, of which no reference is left.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), LENGTH) };
+    }
+}
+
+fn map(file: &File) -> io::Result<NonNull<AtomicU64>> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choosing disturbs nothing.
+    let address = unsafe {
+        libc::mmap(core::ptr::null_mut(), LENGTH, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+    };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(address.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))
+}
