@@ -325,7 +325,7 @@ impl Local {
 
     /// Into the scheduler; whether it has its seat.
     pub(crate) fn enter(&self) -> bool {
-        let has = self.has_seat.get() || self.carrier().standing().enter();
+        let has = self.has_seat.get() || self.carrier().standing().enter(self.carrier().seat());
         self.has_seat.set(has);
         has
     }
@@ -333,7 +333,7 @@ impl Local {
     /// Out of the scheduler, with its seat.
     fn leave(&self) {
         self.has_seat.set(false);
-        self.carrier().standing().leave();
+        self.carrier().standing().leave(self.carrier().seat());
     }
 
     /// Calls `body` with what belongs to its seat, if it has it.
@@ -461,12 +461,13 @@ impl Local {
     fn pass_on(&self) {
         let shared = &self.shared;
         if shared.reserve().waiting() > 0
-            || shared.has_timers()
             || self.with_hold(|hold| {
                 hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
             })
         {
             shared.tell(Told::Anyone(1));
+        } else if shared.has_timers() {
+            shared.sleeping().tell(1);
         }
     }
 

@@ -155,7 +155,7 @@ impl Shared {
     /// Takes the seat of a carrier that runs a thread, and gives it to another; whether it was there to be taken.
     pub(crate) fn take_seat(self: &Arc<Self>, holder: usize) -> bool {
         let carrier = self.carrier(holder);
-        if !carrier.standing().take() {
+        if !carrier.standing().take(seat) {
             return false;
         }
         // The one that it had when it was taken: who holds a seat is a hint to those who look.

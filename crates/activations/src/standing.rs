@@ -4,6 +4,9 @@
 //! threads that are ready there. It must not do so while the carrier is in the middle of the seat's queues. So the carrier says which of the two it
 //! is in, and the taker asks by exchanging: either the carrier sees that the seat is gone before it touches it, or the taker sees that it is in use.
 //!
+//! `USER` names the seat. A taker has found the carrier by its seat, and by the time of the exchange the carrier may have lost that one, and run on
+//! another; it would take this one, and believe that it has the first.
+//!
 //! Why not a flag and a fence on each side: the exchange costs the carrier 6 ns where its line is its own, and says both at once.
 //!
 //! | word | the carrier | left by |
@@ -40,6 +43,13 @@ const SPARE: u32 = 3;
 const WANTING: u32 = 4;
 const ENDED: u32 = 5;
 
+/// The states' bits. Above them, in `USER` only, is the seat.
+const STATE: u32 = 7;
+
+fn user(seat: usize) -> u32 {
+    USER | (seat as u32) << STATE.count_ones()
+}
+
 /// The word of one carrier.
 pub(crate) struct Standing(AtomicU32);
 
@@ -63,30 +73,30 @@ impl Standing {
         Self(AtomicU32::fresh(SPARE))
     }
 
-    /// The carrier goes on in a thread.
+    /// The carrier goes on in a thread, with this seat.
     #[inline]
-    pub(crate) fn leave(&self) {
+    pub(crate) fn leave(&self, seat: usize) {
         // Release: see the header.
-        self.0.store(USER, Ordering::Release);
+        self.0.store(user(seat), Ordering::Release);
     }
 
-    /// The carrier comes back from a thread; whether it still has its seat.
+    /// The carrier comes back from a thread; whether it still has this seat, its last.
     #[inline]
-    pub(crate) fn enter(&self) -> bool {
+    pub(crate) fn enter(&self, seat: usize) -> bool {
         // Relaxed both ways: on success nobody else has had the seat, on failure nothing is read that the taker wrote.
-        self.0.compare_exchange(USER, RUNTIME, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        self.0.compare_exchange(user(seat), RUNTIME, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Another one takes the seat; whether it has it now.
-    pub(crate) fn take(&self) -> bool {
+    /// Another one takes this seat; whether it has it now.
+    pub(crate) fn take(&self, seat: usize) -> bool {
         // Acquire: pairs with the Release of `leave`.
-        self.0.compare_exchange(USER, LOST, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.0.compare_exchange(user(seat), LOST, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Whether it runs a thread on a seat, as far as is known.
     pub(crate) fn is_in_thread(&self) -> bool {
         // Relaxed: `take` decides.
-        self.0.load(Ordering::Relaxed) == USER
+        self.0.load(Ordering::Relaxed) & STATE == USER
     }
 
     /// Whether it sleeps without a seat and without threads, as far as is known.

@@ -1,0 +1,339 @@
+//! Models of seats: one carrier uses a seat, whoever takes it sees what was done on it, and no seat and no carrier is forgotten.
+//!
+//! | model | threads | what would go wrong |
+//! | --- | --- | --- |
+//! | `seats_taken_or_entered` | a carrier that comes back from a thread, one that takes its seat | both use it |
+//! | `seats_taken_and_given_bounded` | the same, where the taker gives it to a third carrier | that does not see what was done on it |
+//! | `seats_taken_by_two_bounded` | a carrier in a thread, two that take its seat | both have it |
+//! | `seats_taken_too_late_bounded` | a carrier that has lost its seat and runs on another, one that still takes it for the first one's holder | the first has two users |
+//! | `seats_called_or_rested_bounded` | a carrier that rests, one that mails it a thread | it sleeps beside its mail, and nobody knows that it wants a seat |
+//! | `seats_vacant_or_rested_bounded` | a carrier that rests, one that has a seat for which there is nobody | one waits for the other |
+//! | `seats_end_or_rest_bounded` | a carrier that rests, one that ends all that rest | it sleeps for ever |
+//! | `seats_asleep_or_told_bounded`, `seats_asleep_or_told_by_number_bounded` | a carrier that goes to sleep on its seat, one that makes something ready | it sleeps beside it |
+//! | `seats_asleep_for_a_time_bounded` | the same, with a time that may pass | it goes on while it is being woken, and sleeps through the next time |
+//!
+//! Every model prints `model NAME: N executions`.
+
+#[path = "../../../../crates/activations/src/reserve.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod reserve;
+#[path = "../../../../crates/activations/src/seat.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod seat;
+#[path = "../../../../crates/activations/src/sleeping.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod sleeping;
+#[path = "../../../../crates/activations/src/standing.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod standing;
+
+use carrier::Carrier;
+use machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering};
+use machine::cell::UnsafeCell;
+use machine::clock::Deadline;
+use machine::sync::Arc;
+use machine::{Model, thread};
+use reserve::{Reserve, Rest};
+use sleeping::Sleeping;
+use standing::{Called, Standing};
+
+/// What `reserve.rs` asks of a carrier.
+mod carrier {
+    use crate::{AtomicBool, Fresh, Ordering, Standing};
+
+    pub(crate) struct Carrier {
+        standing: Standing,
+        has_mail: AtomicBool,
+    }
+
+    impl Carrier {
+        pub(crate) fn new(standing: Standing) -> Self {
+            Self { standing, has_mail: AtomicBool::fresh(false) }
+        }
+
+        pub(crate) fn standing(&self) -> &Standing {
+            &self.standing
+        }
+
+        pub(crate) fn has_mail(&self) -> bool {
+            self.has_mail.load(Ordering::Relaxed)
+        }
+
+        pub(crate) fn mail(&self) {
+            self.has_mail.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
+    println!("model {name}: {}", model.check(body));
+}
+
+/// Carrier 0 sits on seat 0 and runs a thread; the others have no seat.
+struct Room {
+    carriers: [Carrier; 3],
+    reserve: Reserve,
+    /// What is done on the seats.
+    seats: [UnsafeCell<u32>; 2],
+}
+
+// SAFETY: seats are used by one at a time. The models check that.
+unsafe impl Send for Room {}
+// SAFETY: as above.
+unsafe impl Sync for Room {}
+
+impl Room {
+    fn new() -> Arc<Self> {
+        let carriers = [Standing::seated(), Standing::spare(), Standing::spare()];
+        let room = Self {
+            carriers: carriers.map(Carrier::new),
+            reserve: Reserve::new(),
+            seats: [UnsafeCell::new(0), UnsafeCell::new(0)],
+        };
+        room.sit(0);
+        room.standing(0).leave(0);
+        Arc::new(room)
+    }
+
+    fn standing(&self, carrier: usize) -> &Standing {
+        self.carriers[carrier].standing()
+    }
+
+    /// Uses a seat.
+    fn sit(&self, seat: usize) {
+        // SAFETY: the caller has it. The models check that.
+        self.seats[seat].with_mut(|seat| unsafe { *seat += 1 });
+    }
+}
+
+fn beside(room: &Arc<Room>, body: impl FnOnce(&Room) + 'static) -> thread::JoinHandle<()> {
+    let room = room.clone();
+    thread::spawn(move || body(&room))
+}
+
+#[test]
+fn seats_taken_or_entered() {
+    explore("seats_taken_or_entered", Model::new(), || {
+        let room = Room::new();
+        let taker = beside(&room, |room| {
+            if room.standing(0).take(0) {
+                room.sit(0);
+            }
+        });
+        if room.standing(0).enter(0) {
+            room.sit(0);
+            room.standing(0).leave(0);
+        }
+        taker.join().expect("no panic");
+    });
+}
+
+#[test]
+fn seats_taken_and_given_bounded() {
+    explore("seats_taken_and_given_bounded", Model::new().preemptions(2).choices(0), || {
+        let room = Room::new();
+        let other = beside(&room, |room| {
+            if room.standing(1).sleep() == Called::Seat {
+                room.sit(0);
+            }
+        });
+        let holder = beside(&room, |room| {
+            if room.standing(0).enter(0) {
+                room.sit(0);
+                room.standing(0).leave(0);
+            }
+        });
+        if room.standing(0).take(0) {
+            room.standing(1).give();
+        } else {
+            room.standing(1).end();
+        }
+        other.join().expect("no panic");
+        holder.join().expect("no panic");
+    });
+}
+
+#[test]
+fn seats_taken_by_two_bounded() {
+    explore("seats_taken_by_two_bounded", Model::new().preemptions(3), || {
+        let room = Room::new();
+        let taken = Arc::new(AtomicU32::fresh(0));
+        let takers = [0, 1].map(|_| {
+            let taken = taken.clone();
+            beside(&room, move |room| {
+                if room.standing(0).take(0) {
+                    room.sit(0);
+                    taken.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        });
+        takers.into_iter().for_each(|taker| taker.join().expect("no panic"));
+        assert_eq!(taken.load(Ordering::Relaxed), 1);
+        assert!(!room.standing(0).enter(0));
+    });
+}
+
+#[test]
+fn seats_taken_too_late_bounded() {
+    explore("seats_taken_too_late_bounded", Model::new().preemptions(3).choices(0), || {
+        let room = Room::new();
+        // It has seen that carrier 0 sits there.
+        let late = beside(&room, |room| {
+            if room.standing(0).take(0) {
+                room.sit(0);
+            }
+        });
+        if room.standing(0).take(0) {
+            // Carrier 1 has it now, and carrier 0 comes back, to another seat.
+            room.standing(0).give();
+            room.standing(0).leave(1);
+            room.sit(0);
+        }
+        late.join().expect("no panic");
+    });
+}
+
+#[test]
+fn seats_called_or_rested_bounded() {
+    explore("seats_called_or_rested_bounded", Model::new().preemptions(3).choices(0), || {
+        let room = Room::new();
+        assert!(room.standing(0).take(0));
+        let caller = beside(&room, |room| {
+            let carrier = &room.carriers[0];
+            carrier.mail();
+            room.reserve.call(0, carrier);
+        });
+        room.reserve.rest(0, &room.carriers[0], false);
+        caller.join().expect("no panic");
+        assert_eq!(room.reserve.waiting(), 1, "it has mail, and no seat");
+    });
+}
+
+#[test]
+fn seats_vacant_or_rested_bounded() {
+    explore("seats_vacant_or_rested_bounded", Model::new().preemptions(2).choices(0), || {
+        let room = Room::new();
+        assert!(room.standing(0).take(0));
+        let taker = beside(&room, |room| {
+            room.sit(0);
+            if let Some(carrier) = room.reserve.vacate(0) {
+                room.standing(carrier).give();
+            }
+        });
+        match room.reserve.rest(0, &room.carriers[0], true) {
+            Rest::Seat(0) => {}
+            Rest::Wanting => assert_eq!(room.standing(0).sleep(), Called::Seat),
+            other => unreachable!("{other:?}"),
+        }
+        room.sit(0);
+        taker.join().expect("no panic");
+    });
+}
+
+#[test]
+fn seats_end_or_rest_bounded() {
+    explore("seats_end_or_rest_bounded", Model::new().preemptions(2).choices(0), || {
+        let room = Room::new();
+        assert!(room.standing(0).take(0));
+        let ended = [AtomicU32::fresh(0), AtomicU32::fresh(0)];
+        let ended = Arc::new(ended);
+        let both =
+            |ended: &[AtomicU32; 2]| ended.iter().all(|one| one.load(Ordering::Acquire) == 1);
+        let end = move |room: &Room, ended: &[AtomicU32; 2]| {
+            if both(ended) {
+                room.reserve.end(|carrier| room.standing(carrier).end());
+            }
+        };
+        let last = {
+            let ended = ended.clone();
+            beside(&room, move |room| {
+                // As on a carrier that rests: under the lock there is a fence.
+                ended[1].store(1, Ordering::Release);
+                let rest = room.reserve.rest(1, &room.carriers[1], false);
+                assert_eq!(rest, Rest::Spare);
+                end(room, &ended);
+                assert_eq!(room.standing(1).sleep(), Called::End);
+            })
+        };
+        ended[0].store(1, Ordering::Release);
+        assert_eq!(room.reserve.rest(0, &room.carriers[0], false), Rest::Spare);
+        end(&room, &ended);
+        assert_eq!(room.standing(0).sleep(), Called::End);
+        last.join().expect("no panic");
+    });
+}
+
+/// A seat that sleeps, and what may be ready for it.
+struct Bed {
+    sleeping: Sleeping,
+    ready: AtomicU32,
+    what: UnsafeCell<u32>,
+}
+
+// SAFETY: `what` is written before it is ready, and read after. The models check that.
+unsafe impl Send for Bed {}
+// SAFETY: as above.
+unsafe impl Sync for Bed {}
+
+/// Sleeps as a carrier does, until something is ready.
+fn rest(bed: &Bed, deadline: Deadline) {
+    loop {
+        bed.sleeping.announce(0);
+        // Relaxed: the fences order it; what is ready is taken under a lock.
+        if bed.ready.load(Ordering::Relaxed) == 1 {
+            bed.sleeping.retract(0);
+        } else {
+            bed.sleeping.sleep(0, deadline);
+        }
+        // Acquire: what a queue's lock does.
+        if bed.ready.load(Ordering::Acquire) == 1 {
+            // SAFETY: it is ready.
+            bed.what.with(|what| assert_eq!(unsafe { *what }, 7));
+            return;
+        }
+    }
+}
+
+fn asleep_or_told(name: &str, model: Model, deadline: fn() -> Deadline, by_seat: bool) {
+    explore(name, model, move || {
+        let bed = Arc::new(Bed {
+            sleeping: Sleeping::new(1),
+            ready: AtomicU32::fresh(0),
+            what: UnsafeCell::new(0),
+        });
+        let teller = {
+            let bed = bed.clone();
+            thread::spawn(move || {
+                // SAFETY: it is not ready yet.
+                bed.what.with_mut(|what| unsafe { *what = 7 });
+                bed.ready.store(1, Ordering::Release);
+                if by_seat {
+                    bed.sleeping.tell_seat(0);
+                } else {
+                    bed.sleeping.tell(1);
+                }
+            })
+        };
+        rest(&bed, deadline());
+        teller.join().expect("no panic");
+    });
+}
+
+#[test]
+fn seats_asleep_or_told_bounded() {
+    let model = Model::new().preemptions(3).choices(0);
+    asleep_or_told("seats_asleep_or_told_bounded", model, || Deadline::NEVER, false);
+}
+
+#[test]
+fn seats_asleep_or_told_by_number_bounded() {
+    let model = Model::new().preemptions(3).choices(0);
+    asleep_or_told("seats_asleep_or_told_by_number_bounded", model, || Deadline::NEVER, true);
+}
+
+#[test]
+fn seats_asleep_for_a_time_bounded() {
+    let soon = || Deadline::after(core::time::Duration::from_secs(1));
+    let model = Model::new().preemptions(2).choices(1);
+    asleep_or_told("seats_asleep_for_a_time_bounded", model, soon, false);
+}
