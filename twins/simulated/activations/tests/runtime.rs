@@ -31,7 +31,7 @@ use stanchion_threadpool::strategy::{LocalFreeList, LocalReadyQueue, SingleLock,
 static ARENA: Arena = Arena;
 
 /// Seeds of each scene.
-const SEEDS: u64 = 48;
+const SEEDS: u64 = 96;
 
 fn machine(seed: u64) -> Machine {
     let mut machine = machines::modern([1, 2, 6, 3][seed as usize % 4]);
