@@ -395,7 +395,7 @@ impl Local {
     pub(crate) fn gives_way(&self) {
         let shared = &self.shared;
         if (shared.has_work() || !shared.activations()) && shared.can_replace() {
-            shared.take_seat(self.index);
+            shared.take_seat(self.carrier().seat(), self.index);
         }
     }
 

@@ -149,17 +149,15 @@ impl Shared {
             self.note(seat).clear();
             return Found::Blocked(AGAIN_NS);
         }
-        if self.take_seat(holder) { Found::Taken } else { Found::Fine }
+        if self.take_seat(seat, holder) { Found::Taken } else { Found::Fine }
     }
 
-    /// Takes the seat of a carrier that runs a thread, and gives it to another; whether it was there to be taken.
-    pub(crate) fn take_seat(self: &Arc<Self>, holder: usize) -> bool {
+    /// Takes this seat of a carrier that runs a thread there, and gives it to another; whether it was there to be taken.
+    pub(crate) fn take_seat(self: &Arc<Self>, seat: usize, holder: usize) -> bool {
         let carrier = self.carrier(holder);
         if !carrier.standing().take(seat) {
             return false;
         }
-        // The one that it had when it was taken: who holds a seat is a hint to those who look.
-        let seat = carrier.seat();
         carrier.lost_seat(clock::now());
         self.note(seat).clear();
         self.counters().handovers.raise();
