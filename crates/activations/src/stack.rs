@@ -72,7 +72,7 @@ struct Free {
 }
 
 impl Stacks {
-    /// Address space for the first few: some µs.
+    /// Address space for the first few.
     pub(crate) fn new(size: Size) -> Result<Self, StackError> {
         Self::with_guards(size, machine::stack::guards())
     }
@@ -94,7 +94,7 @@ impl Stacks {
         self.0.size
     }
 
-    /// A stack: some 50 ns for one that was used before, 1 µs for a fresh one, whose first page costs as much again when it is touched.
+    /// A stack: a lock for one that was used before, and a system call, about 1 µs, for a fresh one, whose first page costs as much again when it is touched.
     ///
     /// When there is none, all others stay as they are, and one that is given back can be taken.
     pub(crate) fn take(&self) -> Result<FiberStack, StackError> {

@@ -154,9 +154,69 @@ fn stacks() {
     }
     cost("stack::watch and drop", 10_000, stack::watch);
     #[cfg(unix)]
-    cost("a mapping of its own, made and dropped", 1_000, || {
-        corosensei::stack::DefaultStack::new(64 << 10).map(drop)
-    });
+    on_stacks::beside_mappings();
+}
+
+/// What stacks are for: coroutines, on those of a slab and on mappings of their own.
+#[cfg(unix)]
+mod on_stacks {
+    use super::{Size, Slab, Stack, cost, stack};
+    use corosensei::stack::{DefaultStack, StackPointer};
+    use corosensei::{Coroutine, Yielder};
+
+    /// As a coroutine wants it.
+    struct On(Stack);
+
+    // SAFETY: a guard below, and at least 15 KiB above it.
+    unsafe impl corosensei::stack::Stack for On {
+        fn base(&self) -> StackPointer {
+            self.0.base()
+        }
+
+        fn limit(&self) -> StackPointer {
+            self.0.limit()
+        }
+    }
+
+    const BYTES: usize = 64 << 10;
+
+    pub(super) fn beside_mappings() {
+        cost("a mapping of its own, made and dropped", 1_000, || {
+            DefaultStack::new(BYTES).map(drop)
+        });
+        for coroutines in [16, 256] {
+            let own = (0..coroutines).map_while(|_| DefaultStack::new(BYTES).ok());
+            in_turn("own mappings", own.collect());
+            let size = Size::of(BYTES);
+            let slab = size.and_then(|size| Slab::new(size, coroutines, stack::guards(), ""));
+            let Ok(mut slab) = slab else { return };
+            let stacks = std::iter::from_fn(|| slab.next_stack().ok().flatten().map(On));
+            in_turn("a slab", stacks.collect());
+        }
+    }
+
+    /// Prints what one of many coroutines costs that are resumed in turn.
+    fn in_turn<S: corosensei::stack::Stack + 'static>(on: &str, stacks: Vec<S>) {
+        let what = format!("resume and leave, {} on {on}", stacks.len());
+        let begin = |stack| {
+            Coroutine::<bool, (), (), S>::with_stack(stack, |exit: &Yielder<bool, ()>, mut more| {
+                while more {
+                    more = exit.suspend(());
+                }
+            })
+        };
+        let mut coroutines: Vec<_> = stacks.into_iter().map(begin).collect();
+        let mut next = 0;
+        cost(&what, 100_000, || {
+            coroutines[next].resume(true);
+            next = if next + 1 < coroutines.len() { next + 1 } else { 0 };
+        });
+        for coroutine in &mut coroutines {
+            if !coroutine.done() {
+                coroutine.resume(false);
+            }
+        }
+    }
 }
 
 /// Writes the first byte that a thread would write.

@@ -1,6 +1,6 @@
 //! Stacks for user-level threads: where they lie, what stands below them, and what is said when one overflows.
 //!
-//! Why not a mapping for each stack: making and dropping one takes several µs, and each is two of the 65,530 that Linux grants a process, so that 32,000 threads
+//! Why not a mapping for each stack: making and dropping one takes some 10 µs, and each is two of the 65,530 that Linux grants a process, so that 32,000 threads
 //! are the end. A [`Slab`] is one mapping for many stacks. Below each is a guard, on which who overflows stumbles:
 //!
 //! ```text
@@ -28,7 +28,8 @@
 //! # Where a stack begins
 //!
 //! Stacks that lie a power of two apart have their first frames, which every switch touches, in the same few sets of a cache. So each [`base`](Stack::base) is
-//! one of 16 multiples of a line below the end, in turn. Above it is the head: the name of the thread, for the handler.
+//! one of 16 multiples of a line below the end, in turn. Above it is the head: the name of the thread, for the handler. The example `costs` prints what a
+//! switch costs on such stacks, beside stacks that all begin at the end of a page.
 //!
 //! # Overflow
 //!
@@ -69,7 +70,7 @@ pub enum Guards {
     Protected,
 }
 
-/// The best guards that are to be had here. The first call tries, in 5 µs; later ones cost a load.
+/// The best guards that are to be had here. The first call tries, in some 10 µs; later ones cost a load.
 ///
 /// ```
 /// # if cfg!(all(unix, not(miri))) {
@@ -116,7 +117,7 @@ struct Shared {
 }
 
 impl Slab {
-    /// Address space for so many stacks, at least one: a system call, some 3 µs, and no memory yet. `guards` is the best that is tried; what the system then refuses
+    /// Address space for so many stacks, at least one: some system calls, and no memory yet. `guards` is the best that is tried; what the system then refuses
     /// is replaced by [`Guards::Protected`].
     ///
     /// `advice` is said to who overflows one, after the name of the thread and the size of the stack.
@@ -212,7 +213,7 @@ impl Stack {
         self.shared.memory.guards()
     }
 
-    /// Which thread runs on it from now on, for who reports an overflow. One store for a thread without a name; names are copied, some 10 ns, and cut
+    /// Which thread runs on it from now on, for who reports an overflow. One store for a thread without a name; names are copied, 10 to 20 ns, and cut
     /// after [`NAME`] bytes.
     #[inline]
     pub fn set_name(&self, name: Option<&str>) {
