@@ -47,6 +47,7 @@ pub struct RuntimeBuilder {
     idle_spin: Duration,
     pinned: bool,
     activations: bool,
+    trace: Option<usize>,
     arbiter: Option<Arbiter>,
     ready: fn(usize) -> Box<dyn Ready>,
 }
@@ -64,6 +65,7 @@ impl RuntimeBuilder {
             idle_spin: IDLE_SPIN,
             pinned: false,
             activations: true,
+            trace: None,
             arbiter: None,
             ready: queue::<WorkStealing>,
         }
@@ -108,6 +110,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Notes what runs where and what the kernel tells, up to so many events for each kernel thread, for [`Runtime::trace`]. Some 50 ns for each time that a
+    /// thread begins, goes on or waits.
+    pub fn trace(mut self, events: usize) -> Self {
+        self.trace = Some(events);
+        self
+    }
+
     /// Shares the machine's processors with other runtimes, of this or other processes.
     pub fn arbiter(mut self, arbiter: Arbiter) -> Self {
         self.arbiter = Some(arbiter);
@@ -140,6 +149,7 @@ impl RuntimeBuilder {
             stack_size: self.stack_size,
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
             activations: self.activations,
+            trace: self.trace,
             processors: self.pinned.then(|| topology::processors().into()),
         };
         let ready = (self.ready)(processors);

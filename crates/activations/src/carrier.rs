@@ -245,6 +245,7 @@ impl Local {
         let (mut fiber, given) = match laid_aside {
             Some(fiber) => {
                 self.current.set(thread);
+                self.trace_run(thread);
                 self.leave();
                 (fiber, Given::Go)
             }
@@ -270,6 +271,7 @@ impl Local {
 
     /// The thread that was current has left its fiber.
     fn lay_aside(&self, current: *const Thread, fiber: Fiber, left: Left) {
+        self.trace_leave();
         self.enter();
         // SAFETY: the thread has just left (Invariant 2), and cannot go on before it is settled.
         let thread = unsafe { &*current }.clone();
@@ -285,6 +287,7 @@ impl Local {
         self.exit.set(exit);
         self.current.set(thread);
         thread.inner().begin(self.index);
+        self.trace_run(thread);
         self.leave();
     }
 
@@ -293,9 +296,24 @@ impl Local {
         self.exit.set(exit);
     }
 
+    #[inline]
+    fn trace_run(&self, thread: &Thread) {
+        if let Some(tracer) = self.shared.tracer() {
+            tracer.runs(self.index, thread.id());
+        }
+    }
+
+    #[inline]
+    fn trace_leave(&self) {
+        if let Some(tracer) = self.shared.tracer() {
+            tracer.leaves(self.index);
+        }
+    }
+
     /// The thread that ran has ended.
     pub(crate) fn thread_ended(&self) {
         self.current.set(core::ptr::null());
+        self.trace_leave();
         count(&self.carrier().own.ended);
     }
 
@@ -517,7 +535,7 @@ impl Local {
         let (carrier, counters) = (self.carrier(), self.shared.counters());
         let lost = carrier.lost_at();
         if lost != Ticks::from_bits(0) {
-            counters.tell(Upcall::Unblocked);
+            self.shared.told(Upcall::Unblocked, carrier.seat());
             if clock::now().nanos_since(lost) < FALSE_NS {
                 counters.false_handovers.raise();
             }

@@ -99,7 +99,7 @@ impl Shared {
         match self.carrier(holder).presence() {
             Presence::Running | Presence::Unknown => {
                 if self.note(seat).clear() {
-                    self.counters().tell(Upcall::Unblocked);
+                    self.told(Upcall::Unblocked, seat);
                 }
                 Found::Fine
             }
@@ -129,7 +129,7 @@ impl Shared {
         let (since, new) = self.note(seat).make(preempted, now);
         if new {
             let upcall = if preempted { Upcall::Preempted } else { Upcall::Blocked };
-            self.counters().tell(upcall);
+            self.told(upcall, seat);
         }
         if preempted || !self.has_work() {
             return Found::Fine;
@@ -186,7 +186,7 @@ impl Shared {
     pub(crate) fn seat_carrier(&self, seat: usize, to: usize) {
         self.seat(seat).hand_to(to);
         self.carrier(to).take_seat(seat);
-        self.counters().tell(Upcall::ProcessorAdded);
+        self.told(Upcall::ProcessorAdded, seat);
     }
 
     /// Opens what is allowed and closed.

@@ -26,6 +26,7 @@ mod stack;
 mod standing;
 mod thread;
 mod timers;
+mod trace;
 mod upcall;
 
 pub use arbiter::{Arbiter, ArbiterError};
@@ -38,4 +39,5 @@ pub use metrics::Metrics;
 pub use park::{park, park_timeout};
 pub use runtime::Runtime;
 pub use thread::{Thread, ThreadId, current, spawn, yield_now};
+pub use trace::Trace;
 pub use upcall::Upcall;

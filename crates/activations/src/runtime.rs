@@ -11,6 +11,7 @@ use crate::join::JoinHandle;
 use crate::local;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
+use crate::trace::{Trace, Tracer};
 
 /// A number of processors, and the user-level threads that share them.
 ///
@@ -78,6 +79,21 @@ impl Runtime {
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.shared.capabilities()
+    }
+
+    /// What ran where so far, if it was [asked for](RuntimeBuilder::trace).
+    ///
+    /// ```
+    /// let runtime = stanchion_activations::Runtime::builder().processors(1).trace(1_000).build()?;
+    /// runtime.run(stanchion_activations::yield_now);
+    /// let mut json = Vec::new();
+    /// runtime.trace().expect("it was asked for").write_chrome(&mut json)?;
+    /// assert!(json.starts_with(b"{"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn trace(&self) -> Option<Trace> {
+        self.shared.tracer().map(Tracer::trace)
     }
 
     /// What it has done so far.

@@ -33,6 +33,7 @@ use crate::seat::Seat;
 use crate::sleeping::Sleeping;
 use crate::thread::{Home, Inner, Thread};
 use crate::timers::{Timers, Waits};
+use crate::trace::Tracer;
 use crate::upcall::{Counters, Upcall};
 
 /// What a runtime was built with.
@@ -41,6 +42,8 @@ pub(crate) struct Settings {
     pub(crate) idle_spin_ns: u64,
     /// Whether somebody looks who is stuck.
     pub(crate) activations: bool,
+    /// How many events of each carrier are kept.
+    pub(crate) trace: Option<usize>,
     /// The processor of each seat, if its carriers stay there.
     pub(crate) processors: Option<Box<[usize]>>,
 }
@@ -67,6 +70,7 @@ pub(crate) struct Shared {
     kernel_threads: Mutex<KernelThreads>,
     notes: Box<[Note]>,
     lookout: Lookout,
+    tracer: Option<Tracer>,
     demand: Demand,
     counters: Counters,
     /// Threads that were spawned by none of its carriers.
@@ -85,6 +89,7 @@ impl Shared {
         arbiter: Option<Arbiter>,
     ) -> Self {
         let lookout = Lookout::new(settings.activations);
+        let tracer = settings.trace.map(|events| Tracer::new(most_carriers, events));
         Self {
             settings,
             seats: (0..seats).map(Seat::new).collect(),
@@ -99,6 +104,7 @@ impl Shared {
             kernel_threads: Mutex::new(KernelThreads::default()),
             notes: (0..seats).map(|_| Note::new()).collect(),
             lookout,
+            tracer,
             demand: Demand::new(seats, arbiter),
             counters: Counters::default(),
             created_outside: AtomicU64::fresh(0),
@@ -147,6 +153,19 @@ impl Shared {
 
     pub(crate) fn note(&self, seat: usize) -> &Note {
         &self.notes[seat]
+    }
+
+    #[inline]
+    pub(crate) fn tracer(&self) -> Option<&Tracer> {
+        self.tracer.as_ref()
+    }
+
+    /// The kernel has told something of the carrier on that seat.
+    pub(crate) fn told(&self, upcall: Upcall, seat: usize) {
+        self.counters.tell(upcall);
+        if let Some(tracer) = &self.tracer {
+            tracer.told(upcall, seat);
+        }
     }
 
     pub(crate) fn counters(&self) -> &Counters {

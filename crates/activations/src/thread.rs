@@ -260,6 +260,12 @@ machine::thread_local! {
     static KERNEL: Cell<Option<Thread>> = Cell::new(None);
 }
 
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl ThreadId {
     /// Not inlined: as in `local.rs`.
     #[inline(never)]

@@ -113,3 +113,24 @@ fn dropping_a_runtime_waits_for_those_that_block() {
     drop((runtime, sends));
     assert_eq!(receives.iter().count(), 10);
 }
+
+#[test]
+fn a_trace_has_what_ran_and_what_the_kernel_told() {
+    let runtime = Runtime::builder().processors(1).trace(100).build().unwrap();
+    let (mut here, there) = UnixStream::pair().unwrap();
+    let waits = runtime.spawn(move || reads(there));
+    let writes = runtime.spawn(move || here.write_all(&[7]).unwrap());
+    waits.join().unwrap();
+    writes.join().unwrap();
+    for _ in 0..200 {
+        runtime.run(|| ());
+    }
+    let trace = runtime.trace().unwrap();
+    assert!(trace.left_out() > 0, "there were more than 100 events on one of the carriers");
+    let mut json = Vec::new();
+    trace.write_chrome(&mut json).unwrap();
+    let json = String::from_utf8(json).unwrap();
+    assert!(json.contains("\"ph\":\"X\"") && json.contains("ProcessorAdded"), "{json}");
+    assert_eq!(json.matches('{').count(), json.matches('}').count());
+    assert!(Runtime::new(1).unwrap().trace().is_none());
+}

@@ -1,0 +1,168 @@
+//! What ran where and when, and what the kernel told: for a trace viewer.
+//!
+//! Each carrier writes into a list of its own, up to a number of events; what comes later is counted and left out, so that tracing a server does not fill
+//! its memory. Without tracing it costs a look at a pointer.
+//!
+//! The format is the JSON of Chrome's "Trace Event Format", which [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` read: a track for each kernel
+//! thread, on which the user-level threads are that it ran, and an instant event for each upcall.
+
+use core::fmt::Write as _;
+use std::io::{self, Write};
+
+use machine::atomic::{AtomicU64, Fresh, Ordering};
+use machine::clock;
+use stanchion_competitive::Mutex;
+
+use crate::thread::ThreadId;
+use crate::upcall::Upcall;
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// The thread runs from now on.
+    Runs(ThreadId),
+    /// It does not any more.
+    Leaves,
+    /// The kernel has told something of the carrier on this seat.
+    Told(Upcall, usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    at: u64,
+    what: What,
+}
+
+/// The lists of a runtime that is traced.
+pub(crate) struct Tracer {
+    most: usize,
+    began: u64,
+    /// One a carrier, and one for the lookout and everybody else.
+    lists: Box<[Mutex<Vec<Event>>]>,
+    left_out: AtomicU64,
+}
+
+impl Tracer {
+    /// For so many carriers, each with so many events.
+    pub(crate) fn new(carriers: usize, most: usize) -> Self {
+        Self {
+            most,
+            began: clock::monotonic(),
+            lists: (0..=carriers).map(|_| Mutex::new(Vec::new())).collect(),
+            left_out: AtomicU64::fresh(0),
+        }
+    }
+
+    fn note(&self, list: usize, what: What) {
+        let at = clock::monotonic() - self.began;
+        let mut list = self.lists[list].lock();
+        if list.len() < self.most {
+            list.push(Event { at, what });
+        } else {
+            // Relaxed: a statistic.
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn runs(&self, carrier: usize, thread: ThreadId) {
+        self.note(carrier, What::Runs(thread));
+    }
+
+    pub(crate) fn leaves(&self, carrier: usize) {
+        self.note(carrier, What::Leaves);
+    }
+
+    pub(crate) fn told(&self, upcall: Upcall, seat: usize) {
+        self.note(self.lists.len() - 1, What::Told(upcall, seat));
+    }
+
+    /// What there is so far.
+    pub(crate) fn trace(&self) -> Trace {
+        Trace {
+            lists: self.lists.iter().map(|list| list.lock().clone()).collect(),
+            // Relaxed: a statistic.
+            left_out: self.left_out.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// What a runtime has done, from [`Runtime::trace`](crate::Runtime::trace).
+#[derive(Clone, Debug)]
+pub struct Trace {
+    lists: Vec<Vec<Event>>,
+    left_out: u64,
+}
+
+impl Trace {
+    /// Events that came when their kernel thread's list was full.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// How many events there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lists.iter().map(Vec::len).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes it as trace-event JSON, to be opened with Perfetto or `chrome://tracing`.
+    ///
+    /// # Errors
+    ///
+    /// What writing to `out` fails with.
+    pub fn write_chrome(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut events = Vec::new();
+        for (carrier, list) in self.lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+            let others = carrier + 1 == self.lists.len();
+            let name = if others { "upcalls".into() } else { format!("carrier {carrier}") };
+            events.push(format!(
+                r#"{{"name":"thread_name","ph":"M","pid":1,"tid":{carrier},"args":{{"name":"{name}"}}}}"#
+            ));
+            let mut running: Option<(u64, ThreadId)> = None;
+            for event in list {
+                if let (What::Runs(_) | What::Leaves, Some((from, thread))) =
+                    (event.what, running.take())
+                {
+                    events.push(span(carrier, from, event.at, thread));
+                }
+                match event.what {
+                    What::Runs(thread) => running = Some((event.at, thread)),
+                    What::Leaves => {}
+                    What::Told(upcall, seat) => {
+                        events.push(instant(carrier, event.at, upcall, seat))
+                    }
+                }
+            }
+        }
+        write!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", events.join(",\n"))
+    }
+}
+
+/// Nanoseconds as the format's microseconds.
+fn micros(nanos: u64) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = write!(text, "{}.{:03}", nanos / 1_000, nanos % 1_000);
+    text
+}
+
+fn span(carrier: usize, from: u64, to: u64, thread: ThreadId) -> String {
+    format!(
+        r#"{{"name":"thread {thread}","ph":"X","pid":1,"tid":{carrier},"ts":{},"dur":{}}}"#,
+        micros(from),
+        micros(to - from)
+    )
+}
+
+fn instant(track: usize, at: u64, upcall: Upcall, seat: usize) -> String {
+    format!(
+        r#"{{"name":"{upcall:?}","ph":"i","s":"p","pid":1,"tid":{track},"ts":{},"args":{{"seat":{seat}}}}}"#,
+        micros(at)
+    )
+}
