@@ -172,8 +172,11 @@ impl<F: FnMut()> Drop for Dropped<F> {
 fn a_result_that_nobody_wants_is_dropped_by_its_thread() {
     let runtime = Runtime::new(1).unwrap();
     let (sent, receives) = mpsc::channel();
+    let (dropped, drops) = mpsc::channel();
     drop(runtime.spawn(move || {
         let me = current().id();
+        // Whoever drops the handle of a thread that has ended drops its result.
+        drops.recv().unwrap();
         Dropped(move || {
             // It may wait, as any code of a thread.
             yield_now();
@@ -182,6 +185,7 @@ fn a_result_that_nobody_wants_is_dropped_by_its_thread() {
             sent.send((me, current().id())).unwrap();
         })
     }));
+    dropped.send(()).unwrap();
     let (thread, dropped_by) = receives.recv().unwrap();
     assert_eq!(thread, dropped_by);
 }
