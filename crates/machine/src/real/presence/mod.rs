@@ -12,6 +12,8 @@ mod pull;
 mod slots;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+pub(in crate::backend) use self::slots::count;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(crate) use self::{
     check::{decline, status},
     examine::examine,

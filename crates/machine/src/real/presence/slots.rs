@@ -144,15 +144,21 @@ fn forget(slot: &Slot) {
 
 #[inline]
 pub(crate) fn of(index: usize) -> Presence {
-    let Some(slot) = wiped::existing().and_then(|wiped| wiped.slots.get(index)) else {
-        return Presence::Unknown;
-    };
+    view(index).map_or(Presence::Unknown, View::presence)
+}
+
+/// How often that thread has been switched since it registered, if it has records.
+pub(in crate::backend) fn count(index: usize) -> Option<u64> {
+    view(index).map(View::count)
+}
+
+#[inline]
+fn view(index: usize) -> Option<View> {
+    let slot = wiped::existing()?.slots.get(index)?;
     // Acquire pairs with the Release in `record`.
-    let Some(ring) = NonNull::new(slot.ring.load(Ordering::Acquire)) else {
-        return Presence::Unknown;
-    };
+    let ring = NonNull::new(slot.ring.load(Ordering::Acquire))?;
     // SAFETY: Invariant 2. Relaxed: written before the ring was published.
-    unsafe { View::new(ring, PAGE.load(Ordering::Relaxed)) }.presence()
+    Some(unsafe { View::new(ring, PAGE.load(Ordering::Relaxed)) })
 }
 
 pub(crate) fn runs(index: usize) -> Option<bool> {

@@ -11,8 +11,13 @@
 //! 1. An entry stands for one registration: its `generation` is that of the slot while that thread is registered. Another is another thread's, or a
 //!    later time of the same, and its ring is replaced.
 //! 2. A ring whose thread has ended hangs up, which is an event like others; its entry goes when that is heard, or when the index is armed again.
-//! 3. A child of a fork has the parent's descriptors, and shares what they stand for with it: it must not touch them. A word that a fork wipes tells.
+//! 3. A switch that falls into the arming is seen all the same. The kernel writes the records of one switch one after the other, into the watch's ring first,
+//!    which drops it while it is paused, and into the one that `presence` reads last. Who arms in between, and looks there before the second, would
+//!    see neither. So each entry keeps the count of switches from before it was armed, and the sleeper compares before it sleeps, and after a first short
+//!    sleep, and a longer one: by then no switch is half written, unless a processor of a virtual machine stands still for that long.
+//! 4. A child of a fork has the parent's descriptors, and shares what they stand for with it: it must not touch them. A word that a fork wipes tells.
 
+use super::super::presence;
 use super::super::switches::{Mapped, event, wiped};
 use super::bell::{Bell, Happened};
 use super::sleep_blind;
@@ -21,9 +26,14 @@ use crate::clock::Deadline;
 use crate::park;
 use crate::refused::Refused;
 use crate::watch::Slept;
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::vec::Vec;
+
+/// How long the sleeper sleeps before it compares again.
+const NAPS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
 
 /// What watches, or why nothing does.
 #[derive(Debug)]
@@ -43,6 +53,8 @@ struct Entry {
     generation: u64,
     event: OwnedFd,
     armed: bool,
+    /// Switches of the thread before it was armed; Invariant 3.
+    count: Option<u64>,
     /// Keeps the ring, which is never read: an event without one records nothing, and so wakes nobody.
     _ring: Mapped,
 }
@@ -56,7 +68,7 @@ impl Eye {
         self.0.as_ref().err()
     }
 
-    /// What is open, in the process that has opened it; Invariant 3.
+    /// What is open, in the process that has opened it; Invariant 4.
     fn open(&self) -> Option<&Open> {
         self.0.as_ref().ok().filter(|open| wiped::is_now(open.epoch))
     }
@@ -90,7 +102,7 @@ impl Eye {
 
 impl Open {
     fn new() -> Result<Self, Refused> {
-        crate::presence::status()?;
+        presence::status()?;
         Ok(Self { bell: Bell::new()?, epoch: wiped::epoch()?, entries: Mutex::default() })
     }
 
@@ -116,7 +128,11 @@ impl Open {
         if let Some(entry) = entries.get_mut(&index)
             && entry.generation == generation
         {
-            entry.armed = entry.armed || event::pause(&entry.event, false);
+            if !entry.armed {
+                // In this order, which a fence keeps: the kernel's call is one.
+                entry.count = presence::count(index);
+                entry.armed = event::pause(&entry.event, false);
+            }
             return entry.armed;
         }
         // The old ring goes first: its memory may be what the new one needs.
@@ -132,10 +148,12 @@ impl Open {
 
     /// A ring that takes records, listened to.
     fn entry(&self, index: usize, generation: u64, tid: u32) -> Result<Entry, Refused> {
+        let count = presence::count(index);
         let event = event::open_to_wake(tid)?;
-        self.bell.listen(&event, index)?;
+        // In this order: an event without a ring reads as hung up. What is recorded before it is listened to is heard.
         let ring = Mapped::of(&event)?;
-        Ok(Entry { generation, event, armed: true, _ring: ring })
+        self.bell.listen(&event, index)?;
+        Ok(Entry { generation, event, armed: true, count, _ring: ring })
     }
 
     fn disarm(&self, index: usize) {
@@ -151,10 +169,39 @@ impl Open {
         }
     }
 
+    /// Which threads have been switched since before they were armed: they are disarmed. None, if no thread is armed. Invariant 3.
+    fn compare(&self) -> Option<bool> {
+        let mut entries = self.entries();
+        let mut armed = None;
+        let mut missed = Vec::new();
+        for (index, entry) in entries.iter().filter(|(_, entry)| entry.armed) {
+            if presence::count(*index) != entry.count {
+                missed.push(*index);
+            }
+            armed = Some(!missed.is_empty());
+        }
+        for index in missed {
+            Self::pause(&mut entries, index);
+        }
+        armed
+    }
+
     fn sleep(&self, word: &AtomicU32, expected: u32, deadline: Deadline) -> Slept {
+        let mut naps = NAPS.into_iter();
         loop {
             let mut switched = false;
-            self.bell.sleep(deadline, |happened| {
+            let until = match self.compare() {
+                // What else has happened is fetched as well.
+                Some(true) => {
+                    switched = true;
+                    Deadline::PAST
+                }
+                Some(false) => {
+                    naps.next().map_or(deadline, |nap| deadline.min(Deadline::after(nap)))
+                }
+                None => deadline,
+            };
+            self.bell.sleep(until, |happened| {
                 let Happened::Switched { index, ended } = happened else { return };
                 switched = true;
                 let mut entries = self.entries();
