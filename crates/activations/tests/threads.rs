@@ -194,8 +194,18 @@ fn a_result_that_nobody_wants_is_dropped_by_its_thread() {
 fn a_result_that_panics_when_dropped_harms_nobody() {
     let runtime = Runtime::new(1).unwrap();
     for _ in 0..3 {
-        drop(runtime.spawn(|| Dropped(|| panic!("when dropped"))));
-        drop(runtime.spawn(|| std::panic::panic_any(Dropped(|| panic!("payload, when dropped")))));
+        let (dropped, drops) = mpsc::channel();
+        let (dropped_too, drops_too) = mpsc::channel();
+        drop(runtime.spawn(move || {
+            drops.recv().unwrap();
+            Dropped(|| panic!("when dropped"))
+        }));
+        drop(runtime.spawn(move || {
+            drops_too.recv().unwrap();
+            std::panic::panic_any(Dropped(|| panic!("payload, when dropped")))
+        }));
+        dropped.send(()).unwrap();
+        dropped_too.send(()).unwrap();
     }
     assert_eq!(runtime.run(|| 1), 1, "the runtime goes on");
 }
