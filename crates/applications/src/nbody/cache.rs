@@ -26,6 +26,7 @@
 //! Source: T. Anderson, B. Bershad, E. Lazowska, H. Levy, *Scheduler activations*, 1992, section 5.3.
 
 use super::fork::Fork;
+use crate::pace::{Pace, SECTION};
 use core::ops::RangeInclusive;
 use lock_api::{Mutex, RawMutex};
 
@@ -82,6 +83,7 @@ pub struct Cache<L: RawMutex, D> {
     disk: D,
     /// Blocks, and how many fit.
     shape: (usize, usize),
+    pace: Pace,
 }
 
 #[derive(Debug)]
@@ -130,7 +132,13 @@ impl<L: RawMutex, D: Disk> Cache<L, D> {
             touches: Touches::default(),
         };
         let arrivals = (0..frames).map(|_| Mutex::new(())).collect();
-        Self { books: Mutex::new(books), arrivals, disk, shape: (blocks, frames) }
+        Self { books: Mutex::new(books), arrivals, disk, shape: (blocks, frames), pace: Pace::new(0) }
+    }
+
+    /// The same, where a simulated machine takes so many nanoseconds for an instruction of the cache; the real one takes what it takes.
+    #[must_use]
+    pub fn instruction_ns(self, nanos: u64) -> Self {
+        Self { pace: Pace::new(nanos), ..self }
     }
 
     /// How many blocks there are, and how many of them fit.
@@ -154,6 +162,7 @@ impl<L: RawMutex, D: Disk> Cache<L, D> {
         let mut first = true;
         loop {
             let mut books = self.books.lock();
+            self.pace.compute(SECTION);
             let frame = match books.find(block, first) {
                 Found::Here => return,
                 Found::Coming(frame) => frame,

@@ -5,9 +5,9 @@
 //! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
 
 use super::experiment::Paper::{self, Sa92};
-use super::experiment::Part::{self, Activations, Applications};
+use super::experiment::Part::{self, Activations};
 use super::experiment::{Bodies, Experiment};
-use super::{all89, fr92, klmo91, ms97, regret, regsim};
+use super::{all89, fr92, klmo91, ms97, regret, regsim, sa92};
 
 /// How many results the papers have; [`BESIDE`] stand beside them.
 #[cfg(test)]
@@ -91,29 +91,9 @@ fn sa92_list() -> Vec<Experiment> {
             "2.4 ms, five times kernel threads; ours stays below kernel-thread Signal-Wait.",
             &[Activations],
         ),
-        waits(
-            "sa92/fig2",
-            on,
-            "N-body speed-up against processors, enough memory",
-            "User threads scale, kernel threads flatten.",
-            &[Activations, Applications],
-        ),
-        waits(
-            "sa92/fig3",
-            on,
-            "N-body time against available memory",
-            "User threads on kernel threads lose a processor for each miss; activations overlap \
-             misses with work.",
-            &[Activations, Applications],
-        ),
-        waits(
-            "sa92/table5",
-            on,
-            "Two copies at once, 6 processors, speed-up",
-            "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of \
-             at most 3.0.",
-            &[Activations, Applications],
-        ),
+        sa92::fig2::EXPERIMENT,
+        sa92::fig3::EXPERIMENT,
+        sa92::table5::EXPERIMENT,
     ]
 }
 

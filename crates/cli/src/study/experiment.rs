@@ -194,14 +194,12 @@ impl Paper {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Activations,
-    Applications,
 }
 
 impl Part {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Activations => "stanchion-activations (user-level threads)",
-            Self::Applications => "the paper's application in stanchion-applications",
         }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) mod outcome;
 pub(crate) mod regret;
 mod regsim;
 mod results;
+mod sa92;
 mod select;
 pub(crate) mod simulated;
 mod target;

@@ -1,0 +1,310 @@
+//! User-level threads on the simulated machine: FastThreads, over kernel threads or over activations.
+//!
+//! A user-level thread is a coroutine. A virtual processor takes one from the ready list, runs it until it ends or waits for another, and takes the
+//! next. What a virtual processor is, is all in which the two systems differ:
+//!
+//! | | virtual processor | a thread that waits in the kernel | nothing is ready |
+//! | --- | --- | --- | --- |
+//! | over kernel threads | a kernel thread, as many as processors | takes its virtual processor along | looks again and again |
+//! | on activations | whatever activation the kernel has made for an upcall | another activation goes on with the others | looks for a while, then gives the processor back |
+//!
+//! On activations the ready list holds stopped activations too: a thread that was preempted or has unblocked is in the middle of one, and goes on
+//! with it ([`Next::Resume`]). The upcalls are the paper's, each with its cost from the description of the machine.
+//!
+//! What is left out: the scheduler's own sections take no lock here, so none is ever preempted in one. The paper's are made safe by recovery, which
+//! costs nothing while nobody is preempted; over kernel threads that flatters user-level threads.
+//!
+//! # Invariants
+//!
+//! 1. All threads of a run are on one thread of this computer, and between two calls of the simulator nothing else happens. So cells are enough.
+//! 2. A fiber is in one place: on a virtual processor, in the ready list, or with who will make it ready. Who puts itself there leaves its
+//!    coroutine before the simulator is called again.
+//! 3. `join` does not return before the other half has ended, so that may borrow from the caller.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use lock_api::RawMutex;
+use sim_applications::nbody::Fork;
+use stanchion_simulator::os::activations::{Next, Space, Upcall};
+use stanchion_simulator::ThreadId;
+use stanchion_simulator::inside::{self, Local};
+
+/// Bytes of a user-level thread's stack.
+const STACK: usize = 128 << 10;
+
+/// Between two looks of a virtual processor that has nothing to do, in nanoseconds.
+const LOOK_NS: u64 = 100_000;
+
+/// What operations cost on the paper's machine, in nanoseconds: inputs, not results.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Costs {
+    /// Null Fork.
+    pub(super) fork: u64,
+    /// Signal-Wait, half with the one who signals, half with the one who waits.
+    pub(super) signal_wait: u64,
+    /// Taking a free lock and giving it back.
+    pub(super) lock: u64,
+    /// For how long a processor on activations has nothing to do before it goes back to the kernel.
+    pub(super) patience: u64,
+}
+
+/// Who can go on.
+enum Ready {
+    Fiber(Rc<Fiber>),
+    /// A stopped activation, in the middle of a fiber.
+    Stopped(ThreadId),
+}
+
+/// A user-level thread.
+struct Fiber {
+    coroutine: RefCell<Option<Coroutine<(), (), (), DefaultStack>>>,
+    /// Of its coroutine, once that has begun.
+    yielder: Cell<*const Yielder<(), ()>>,
+}
+
+/// A program's user-level threads.
+pub(super) struct Fibers {
+    ready: RefCell<VecDeque<Ready>>,
+    ended: Cell<bool>,
+    costs: Costs,
+    /// Virtual processors that look for work.
+    idle: Cell<usize>,
+    /// The address space and the most processors it may have; none over kernel threads.
+    space: Cell<Option<(Space, usize)>>,
+}
+
+/// A fiber and its program.
+type Running = Option<(Rc<Fibers>, Rc<Fiber>)>;
+
+/// What a virtual thread is running.
+static CURRENT: Local<RefCell<Running>> = Local::new(RefCell::default);
+
+fn running() -> Running {
+    CURRENT.with(|current| current.borrow().clone())
+}
+
+/// The fiber that runs, and its program.
+fn current() -> (Rc<Fibers>, Rc<Fiber>) {
+    running().expect("a user-level thread runs")
+}
+
+/// Leaves the processor until somebody makes this fiber ready, which `keep` is handed.
+fn suspend(keep: impl FnOnce(Rc<Fiber>)) {
+    let (_, fiber) = current();
+    let yielder = fiber.yielder.get();
+    keep(fiber);
+    // SAFETY: the yielder is on the stack of the coroutine that runs here, which lives as long as it does.
+    let yielder = unsafe { &*yielder };
+    yielder.suspend(());
+}
+
+impl Fibers {
+    /// No threads yet.
+    pub(super) fn new(costs: Costs) -> Rc<Self> {
+        Rc::new(Self {
+            ready: RefCell::default(),
+            ended: Cell::new(false),
+            costs,
+            idle: Cell::new(0),
+            space: Cell::new(None),
+        })
+    }
+
+    /// Runs `main` as the first user-level thread, on `processors` kernel threads.
+    pub(super) fn over_threads(self: &Rc<Self>, processors: usize, main: impl FnOnce() + 'static) {
+        self.begin(main);
+        for _ in 0..processors {
+            let own = Rc::clone(self);
+            let serve = move || {
+                own.serve();
+            };
+            inside::spawn(None, None, Box::new(serve));
+        }
+    }
+
+    /// The same on the activations of an address space of its own.
+    pub(super) fn on_activations(
+        self: &Rc<Self>,
+        processors: usize,
+        main: impl FnOnce() + 'static,
+    ) {
+        self.begin(main);
+        let own = Rc::clone(self);
+        let space = Space::new("user-level threads", 0, 1, move |events| own.handle(events));
+        self.space.set(Some((space, processors)));
+    }
+
+    fn begin(self: &Rc<Self>, main: impl FnOnce() + 'static) {
+        let own = Rc::clone(self);
+        let main = move || {
+            main();
+            own.ended.set(true);
+        };
+        self.ready.borrow_mut().push_back(Ready::Fiber(Fiber::new(Box::new(main))));
+    }
+
+    /// An upcall.
+    fn handle(self: &Rc<Self>, events: &[Upcall]) -> Next {
+        for event in events {
+            if let Upcall::Preempted(stopped) | Upcall::Unblocked(stopped) = event {
+                self.ready.borrow_mut().push_front(Ready::Stopped(*stopped));
+            }
+        }
+        self.serve()
+    }
+
+    /// A virtual processor, until the program has ended or there is something else to do with the processor.
+    fn serve(self: &Rc<Self>) -> Next {
+        let mut looked = 0;
+        loop {
+            let next = self.ready.borrow_mut().pop_front();
+            match next {
+                Some(Ready::Fiber(fiber)) => {
+                    looked = 0;
+                    self.run(fiber);
+                }
+                Some(Ready::Stopped(activation)) => return Next::Resume(activation),
+                None if self.ended.get() => break,
+                None if self.space.get().is_some() && looked >= self.costs.patience => break,
+                None => {
+                    self.idle.set(self.idle.get() + 1);
+                    inside::work(LOOK_NS);
+                    self.idle.set(self.idle.get() - 1);
+                    looked += LOOK_NS;
+                }
+            }
+        }
+        Next::Idle
+    }
+
+    fn run(self: &Rc<Self>, fiber: Rc<Fiber>) {
+        let mut coroutine = fiber.coroutine.take().expect("invariant 2");
+        CURRENT.with(|current| current.replace(Some((Rc::clone(self), Rc::clone(&fiber)))));
+        let result = coroutine.resume(());
+        CURRENT.with(RefCell::take);
+        if matches!(result, CoroutineResult::Yield(())) {
+            *fiber.coroutine.borrow_mut() = Some(coroutine);
+        }
+    }
+
+    /// Somebody can go on.
+    fn make_ready(&self, fiber: Rc<Fiber>) {
+        self.ready.borrow_mut().push_back(Ready::Fiber(fiber));
+        // "Add more processors": only if those that it has are all busy.
+        if let Some((space, most)) = self.space.get()
+            && self.idle.get() == 0
+            && space.wanted() < most
+        {
+            space.request(1);
+        }
+    }
+}
+
+impl Fiber {
+    fn new(body: Box<dyn FnOnce()>) -> Rc<Self> {
+        let fiber = Rc::new(Self { coroutine: RefCell::default(), yielder: Cell::new(core::ptr::null()) });
+        let own = Rc::downgrade(&fiber);
+        let stack = DefaultStack::new(STACK).expect("memory for a stack");
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+            if let Some(own) = own.upgrade() {
+                own.yielder.set(yielder);
+            }
+            body();
+        });
+        *fiber.coroutine.borrow_mut() = Some(coroutine);
+        fiber
+    }
+}
+
+/// Forks user-level threads of whatever program the caller belongs to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OnFibers;
+
+impl Fork for OnFibers {
+    fn join<A, B, RA, RB>(&self, one: A, other: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        let (program, _) = current();
+        let (result, waiter) = (Cell::new(None), RefCell::new(None::<Rc<Fiber>>));
+        let half = || {
+            let done = catch_unwind(AssertUnwindSafe(other));
+            inside::work(current().0.costs.signal_wait / 2);
+            result.set(Some(done));
+            let waiter = waiter.borrow_mut().take();
+            if let Some(waiter) = waiter {
+                current().0.make_ready(waiter);
+            }
+        };
+        let half: Box<dyn FnOnce() + '_> = Box::new(half);
+        // SAFETY: only the lifetime changes, and invariant 3 keeps what it borrows.
+        let half = unsafe {
+            core::mem::transmute::<Box<dyn FnOnce() + '_>, Box<dyn FnOnce() + 'static>>(half)
+        };
+        inside::work(program.costs.fork);
+        program.make_ready(Fiber::new(half));
+        let here = catch_unwind(AssertUnwindSafe(one));
+        inside::work(program.costs.signal_wait / 2);
+        let there = loop {
+            match result.take() {
+                Some(there) => break there,
+                None => suspend(|fiber| *waiter.borrow_mut() = Some(fiber)),
+            }
+        };
+        match (here, there) {
+            (Ok(here), Ok(there)) => (here, there),
+            (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
+        }
+    }
+}
+
+/// A lock for user-level threads: who does not get it lets the others run.
+pub(super) struct FiberLock {
+    held: Cell<bool>,
+    waiters: RefCell<VecDeque<Rc<Fiber>>>,
+}
+
+// SAFETY: by invariant 1 all that use it are on one thread of this computer.
+unsafe impl Sync for FiberLock {}
+// SAFETY: as above.
+unsafe impl Send for FiberLock {}
+
+// SAFETY: `held` is looked at and set without a call of the simulator in between, so by invariant 1 one has it at a time.
+unsafe impl RawMutex for FiberLock {
+    const INIT: Self = Self { held: Cell::new(false), waiters: RefCell::new(VecDeque::new()) };
+    type Guard = ();
+
+    fn lock(&self) {
+        inside::work(current().0.costs.lock);
+        while self.held.get() {
+            suspend(|fiber| self.waiters.borrow_mut().push_back(fiber));
+        }
+        self.held.set(true);
+    }
+
+    fn try_lock(&self) -> Option<()> {
+        (!self.held.replace(true)).then_some(())
+    }
+
+    unsafe fn unlock(&self, (): ()) {
+        self.held.set(false);
+        let waiter = self.waiters.borrow_mut().pop_front();
+        if let Some(waiter) = waiter {
+            let (program, _) = current();
+            inside::work(program.costs.signal_wait / 2);
+            program.make_ready(waiter);
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.held.get()
+    }
+}

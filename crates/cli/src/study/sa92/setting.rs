@@ -1,0 +1,88 @@
+//! What is run: a system of threads, a machine's processors, and the program.
+
+use std::time::Duration;
+
+/// A way to have threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum System {
+    /// None: the program on one thread, without a cache.
+    Sequential,
+    /// Kernel threads, one for each fork, whose locks sleep at once.
+    Kernel,
+    /// The same with competitive locks.
+    Competitive,
+    /// User-level threads on kernel threads, of which the kernel tells nothing.
+    User,
+    /// User-level threads on activations.
+    Activations,
+}
+
+impl System {
+    /// Those that are compared.
+    pub(super) const COMPARED: [Self; 4] =
+        [Self::Kernel, Self::Competitive, Self::User, Self::Activations];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "one thread",
+            Self::Kernel => "kernel threads",
+            Self::Competitive => "kernel threads, competitive locks",
+            Self::User => "user threads on kernel threads",
+            Self::Activations => "user threads on activations",
+        }
+    }
+}
+
+/// The program and its size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Program {
+    pub(super) bodies: usize,
+    /// Bodies of a task.
+    pub(super) grain: usize,
+    pub(super) steps: u64,
+    pub(super) theta: f64,
+    pub(super) miss: Duration,
+}
+
+/// A task for each body, on the paper's machine some milliseconds of a CVAX: threads are made often enough to matter.
+pub(super) const FINE: Program =
+    Program { bodies: 600, grain: 1, steps: 2, theta: 1.0, miss: Duration::from_millis(50) };
+
+/// A task for sixteen neighbours, which touch a third of the blocks.
+pub(super) const COARSE: Program = Program { bodies: 2_000, grain: 16, steps: 1, ..FINE };
+
+/// One run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) system: System,
+    pub(super) processors: usize,
+    /// How much of the bodies fits, in percent.
+    pub(super) memory: u32,
+    /// Programs at the same time.
+    pub(super) copies: usize,
+    pub(super) program: Program,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Measured {
+    /// From the beginning of the program to its end; of several, the longest.
+    pub(super) seconds: f64,
+    pub(super) checksum: u64,
+    pub(super) misses: u64,
+}
+
+impl Measured {
+    /// The one that took longest, of copies of a program.
+    ///
+    /// # Panics
+    ///
+    /// If they came to different places, or there is none.
+    pub(super) fn slowest(copies: impl IntoIterator<Item = Self>) -> Self {
+        let slower = |one: Self, other: Self| {
+            assert_eq!(one.checksum, other.checksum, "two copies came to different places");
+            if one.seconds < other.seconds { other } else { one }
+        };
+        copies.into_iter().reduce(slower).expect("a copy")
+    }
+}
