@@ -23,12 +23,6 @@ pub(crate) enum Error {
     )]
     EmptyFilter,
 
-    #[error(
-        "not built yet: {what}, which needs {needs}; nothing was run and nothing written. \
-         `stanchion study --list` says which are built"
-    )]
-    NothingBuilt { what: String, needs: String },
-
     #[error("there is no machine `{name}`{}; there are {}", nearest(.near), .all.join(", "))]
     UnknownMachine {
         name: String,
@@ -126,7 +120,6 @@ impl Error {
         match self {
             Self::UnknownExperiment { .. }
             | Self::EmptyFilter
-            | Self::NothingBuilt { .. }
             | Self::UnknownMachine { .. }
             | Self::UnknownLock { .. }
             | Self::ReadMachine { .. }

@@ -1,12 +1,9 @@
 //! Every figure and table of results in the five papers: forty, and beside them the hybrids and the fits of two sections without a figure,
 //! what a multiprogramming level costs, a paper's own circuit simulator and the study of regret.
 //!
-//! This is the whole list from the first day. An entry is either run by its own file or says which part of
-//! Stanchion it waits for; to build one, write its file and replace its `waits` by the file's `EXPERIMENT`.
+//! Each entry is run by its own file.
 
-use super::experiment::Paper::{self, Sa92};
-use super::experiment::Part::{self, Activations};
-use super::experiment::{Bodies, Experiment};
+use super::experiment::Experiment;
 use super::{all89, fr92, klmo91, ms97, regret, regsim, sa92};
 
 /// How many results the papers have; [`BESIDE`] stand beside them.
@@ -27,17 +24,6 @@ pub(crate) fn catalogue() -> Vec<Experiment> {
     all.push(regsim::EXPERIMENT);
     all.push(regret::EXPERIMENT);
     all
-}
-
-/// One of which nothing is built; it will run on this computer and on simulated machines.
-const fn waits(
-    id: &'static str,
-    paper: Paper,
-    title: &'static str,
-    claim: &'static str,
-    needs: &'static [Part],
-) -> Experiment {
-    Experiment { id, paper, title, claim, bodies: Bodies::waits(needs) }
 }
 
 fn all89_list() -> Vec<Experiment> {
@@ -74,23 +60,9 @@ fn klmo91_list() -> Vec<Experiment> {
 }
 
 fn sa92_list() -> Vec<Experiment> {
-    let on = Sa92;
     vec![
-        waits(
-            "sa92/table4",
-            on,
-            "Null Fork and Signal-Wait at four levels",
-            "Each step is an order of magnitude: user threads 34 / 37 µs, on activations 37 / \
-             42, kernel threads 948 / 441, processes 11,300 / 1,840.",
-            &[Activations],
-        ),
-        waits(
-            "sa92/upcall",
-            on,
-            "Signal-Wait forced through the kernel",
-            "2.4 ms, five times kernel threads; ours stays below kernel-thread Signal-Wait.",
-            &[Activations],
-        ),
+        sa92::table4::EXPERIMENT,
+        sa92::upcall::EXPERIMENT,
         sa92::fig2::EXPERIMENT,
         sa92::fig3::EXPERIMENT,
         sa92::table5::EXPERIMENT,
@@ -184,14 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn each_says_what_it_claims_and_what_it_misses() {
+    fn each_says_what_it_claims_and_runs_somewhere() {
         for experiment in catalogue() {
             assert!(experiment.claim.ends_with('.'), "{}", experiment.id);
             assert!(!experiment.title.is_empty(), "{}", experiment.id);
-            if !experiment.bodies.is_built() {
-                let state = experiment.bodies.state();
-                assert!(state.contains("stanchion-"), "{}: {state}", experiment.id);
-            }
+            assert!(experiment.bodies.is_built(), "{}", experiment.id);
             let paper = format!("{:?}/", experiment.paper).to_lowercase();
             assert!(
                 BESIDE.contains(&experiment.id) || experiment.id.starts_with(&paper),

@@ -1,7 +1,7 @@
 //! An experiment as a value: what the paper claims, and how to try it on each kind of machine.
 //!
-//! An experiment is a formula, or it has a body for this computer, one for simulated machines, or both. What it lacks it says: a
-//! part of Stanchion that is not built ([`Body::Needs`]), or that such a run has no sense ([`Body::Never`]).
+//! An experiment is a formula, or it has a body for this computer, one for simulated machines, or both. If it lacks one, it says why such a run has no
+//! sense ([`Body::Never`]).
 //!
 //! # To give an experiment its simulated run
 //!
@@ -56,8 +56,6 @@ pub(crate) struct Simulated {
 /// A way to run it, or why there is none.
 pub(crate) enum Body<F> {
     Run(F),
-    /// Not built yet: what it waits for.
-    Needs(&'static [Part]),
     /// It will not be built; the reason.
     Never(&'static str),
 }
@@ -70,11 +68,6 @@ impl Bodies {
     /// On this computer only, and why.
     pub(crate) const fn real(run: Run, why: &'static str) -> Self {
         Self::Machines { real: Body::Run(run), simulated: Body::Never(why) }
-    }
-
-    /// Nothing is built: what either run waits for.
-    pub(crate) const fn waits(needs: &'static [Part]) -> Self {
-        Self::Machines { real: Body::Needs(needs), simulated: Body::Needs(needs) }
     }
 
     /// On which kinds of machines, as the list of experiments says it.
@@ -102,28 +95,24 @@ impl Bodies {
     /// What is built of it and what is not, as the list of experiments says it.
     pub(crate) fn state(&self) -> String {
         let (real, simulated) = match self {
-            Self::Formula(body) => return body.missing().unwrap_or_else(|| "built".to_owned()),
+            Self::Formula(body) => return body.missing().unwrap_or("built").to_owned(),
             Self::Machines { real, simulated } => (real.missing(), simulated.missing()),
         };
         match (real, simulated) {
             (None, None) => "built".to_owned(),
             (None, Some(why)) => format!("built; simulated: {why}"),
             (Some(why), None) => format!("built; real: {why}"),
-            (Some(real), Some(_)) => real,
+            (Some(real), Some(_)) => real.to_owned(),
         }
     }
 }
 
 impl<F> Body<F> {
     /// Why it cannot be run, if it cannot.
-    pub(crate) fn missing(&self) -> Option<String> {
+    pub(crate) fn missing(&self) -> Option<&'static str> {
         match self {
             Self::Run(_) => None,
-            Self::Needs(parts) => {
-                let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
-                Some(format!("not built yet: needs {}", names.join(" and ")))
-            }
-            Self::Never(why) => Some((*why).to_owned()),
+            Self::Never(why) => Some(why),
         }
     }
 
@@ -186,20 +175,6 @@ impl Paper {
                  non-blocking synchronization on multiprogrammed shared-memory multiprocessors, \
                  1997"
             }
-        }
-    }
-}
-
-/// A part of Stanchion that an experiment waits for. One that is built has no place here: give the experiment its body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Activations,
-}
-
-impl Part {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Activations => "stanchion-activations (user-level threads)",
         }
     }
 }

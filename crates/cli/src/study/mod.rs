@@ -204,7 +204,7 @@ fn say_end(out: Output, results: &Results, destination: &Destination) {
         .collect();
     if !waiting.is_empty() {
         let number = count(waiting.len(), "experiment");
-        // On this computer those are the ones that are not built yet; elsewhere somebody may have expected one.
+        // On this computer those are the ones that only simulated machines have; elsewhere somebody may have expected one.
         let which =
             if results.here.is_some() { String::new() } else { format!(": {}", waiting.join(" ")) };
         out.line(format_args!("{number} not run; the report says why{which}"));

@@ -140,7 +140,7 @@ impl Entry {
         let experiment = task.experiment;
         let reason = match &task.call {
             Ok(_) => "the study was interrupted before its turn".to_owned(),
-            Err(missing) => missing.why().to_owned(),
+            Err(why) => (*why).to_owned(),
         };
         let on = match &task.call {
             Ok(Call::On(_, machine)) => {

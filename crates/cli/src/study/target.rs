@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stanchion_simulator::{Machine, machines};
 
-use super::experiment::{Bodies, Body, Experiment, Kind, Part, Run, Simulated};
+use super::experiment::{Bodies, Body, Experiment, Kind, Run, Simulated};
 use crate::error::Error;
 use crate::survey::description;
 
@@ -86,32 +86,14 @@ fn near(name: &str) -> Vec<&'static str> {
 pub(crate) struct Task<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) kind: Kind,
-    pub(crate) call: Result<Call, Missing>,
+    /// Or why nothing is called.
+    pub(crate) call: Result<Call, &'static str>,
 }
 
 /// What is called.
 pub(crate) enum Call {
     Here(Run),
     On(Simulated, Box<Machine>),
-}
-
-/// Why nothing is called.
-pub(crate) enum Missing {
-    Needs {
-        parts: &'static [Part],
-        why: String,
-    },
-    /// It does not run on this kind of machine.
-    NotThere(&'static str),
-}
-
-impl Missing {
-    pub(crate) fn why(&self) -> &str {
-        match self {
-            Self::Needs { why, .. } => why,
-            Self::NotThere(why) => why,
-        }
-    }
 }
 
 /// The runs of `chosen` on `target`, in order; refused if there is none.
@@ -122,7 +104,7 @@ pub(crate) fn plan<'a>(chosen: &[&'a Experiment], target: &Target) -> Result<Vec
         match (&experiment.bodies, target) {
             (Bodies::Formula(_), Target::Named(_)) => {
                 let why = "it is a formula, which no machine changes: leave out --machine";
-                tasks.push(task(Kind::Formula, Err(Missing::NotThere(why))));
+                tasks.push(task(Kind::Formula, Err(why)));
             }
             (Bodies::Formula(body), _) => {
                 tasks.push(task(Kind::Formula, runnable(body).map(Call::Here)));
@@ -145,12 +127,10 @@ pub(crate) fn plan<'a>(chosen: &[&'a Experiment], target: &Target) -> Result<Vec
     Ok(tasks)
 }
 
-fn runnable<F: Copy>(body: &Body<F>) -> Result<F, Missing> {
-    let why = body.missing().unwrap_or_default();
+fn runnable<F: Copy>(body: &Body<F>) -> Result<F, &'static str> {
     match *body {
         Body::Run(run) => Ok(run),
-        Body::Needs(parts) => Err(Missing::Needs { parts, why }),
-        Body::Never(why) => Err(Missing::NotThere(why)),
+        Body::Never(why) => Err(why),
     }
 }
 
@@ -178,20 +158,9 @@ fn refusal(tasks: &[Task<'_>], target: &Target) -> Error {
         [one] => one.experiment.id.to_owned(),
         several => format!("the {} chosen experiments", several.len()),
     };
-    let missing = || tasks.iter().filter_map(|task| task.call.as_ref().err());
-    let mut needs: Vec<&'static str> = Vec::new();
-    for missing in missing() {
-        match missing {
-            Missing::Needs { parts, .. } => needs.extend(parts.iter().map(|part| part.name())),
-            Missing::NotThere(why) => {
-                let (machine, why) = (target.words(), (*why).to_owned());
-                return Error::NothingRuns { what, machine, why };
-            }
-        }
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    needs.retain(|part| seen.insert(*part));
-    Error::NothingBuilt { what, needs: needs.join(" and ") }
+    let why = tasks.iter().find_map(|task| task.call.as_ref().err().copied());
+    let (machine, why) = (target.words(), why.unwrap_or_default().to_owned());
+    Error::NothingRuns { what, machine, why }
 }
 
 #[cfg(test)]
@@ -245,9 +214,6 @@ mod tests {
 
     #[test]
     fn a_choice_of_nothing_that_runs_is_refused() {
-        let said = refused("sa92", &Target::Real);
-        assert!(said.contains("the 5 chosen experiments"), "{said}");
-        assert_eq!(said.matches("stanchion-activations").count(), 1, "{said}");
         let said = refused("regret", &Target::Papers);
         assert!(said.contains("regret") && said.contains("a simulated machine"), "{said}");
         let said = refused("fig3.5", &Target::of("firefly").unwrap());

@@ -30,9 +30,9 @@ use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use lock_api::RawMutex;
 use sim_applications::nbody::Fork;
-use stanchion_simulator::os::activations::{Next, Space, Upcall};
 use stanchion_simulator::ThreadId;
 use stanchion_simulator::inside::{self, Local};
+use stanchion_simulator::os::activations::{Next, Space, Upcall};
 
 /// Bytes of a user-level thread's stack.
 const STACK: usize = 128 << 10;
@@ -207,7 +207,8 @@ impl Fibers {
 
 impl Fiber {
     fn new(body: Box<dyn FnOnce()>) -> Rc<Self> {
-        let fiber = Rc::new(Self { coroutine: RefCell::default(), yielder: Cell::new(core::ptr::null()) });
+        let fiber =
+            Rc::new(Self { coroutine: RefCell::default(), yielder: Cell::new(core::ptr::null()) });
         let own = Rc::downgrade(&fiber);
         let stack = DefaultStack::new(STACK).expect("memory for a stack");
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
@@ -263,6 +264,25 @@ impl Fork for OnFibers {
             (Ok(here), Ok(there)) => (here, there),
             (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
         }
+    }
+}
+
+/// Two user-level threads of the caller's program, until both have ended.
+pub(super) fn both(one: impl FnOnce() + 'static, other: impl FnOnce() + 'static) {
+    let (program, _) = current();
+    let ended = Rc::new(Cell::new(false));
+    let told = Rc::clone(&ended);
+    let half = move || {
+        other();
+        told.set(true);
+    };
+    inside::work(program.costs.fork);
+    program.make_ready(Fiber::new(Box::new(half)));
+    one();
+    while !ended.get() {
+        inside::work(LOOK_NS);
+        // No processor is asked for here: by invariant 2 that would be too early.
+        suspend(|fiber| program.ready.borrow_mut().push_back(Ready::Fiber(fiber)));
     }
 }
 

@@ -8,7 +8,7 @@
 use stanchion_simulator::Machine;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part, Simulated};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Verdict};
 use super::setting::{Setting, System};
 use super::stage::Stage;
@@ -20,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "N-body speed-up against processors, enough memory",
     claim: "User threads scale, kernel threads flatten.",
     bodies: Bodies::Machines {
-        real: Body::Needs(&[Part::Activations]),
+        real: Body::Run(|context| run(context, &Stage::Real)),
         simulated: Body::Run(Simulated {
             machines: &["firefly"],
             run: |context, machine: &Machine| run(context, &Stage::Simulated(machine)),
@@ -55,7 +55,8 @@ impl Line {
 fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let most = stage.processors(context);
     let program = stage.fine(context);
-    let setting = |system, processors| Setting { system, processors, memory: 100, copies: 1, program };
+    let setting =
+        |system, processors| Setting { system, processors, memory: 100, copies: 1, program };
     let mut settings = vec![setting(System::Sequential, 1)];
     for system in System::COMPARED {
         settings.extend((1..=most).map(|processors| setting(system, processors)));
@@ -130,11 +131,8 @@ mod tests {
 
     fn judged(kernel: [f64; 2], user: [f64; 2], on: [f64; 2]) -> &'static str {
         let line = |system, speeds: [f64; 2]| Line { system, points: (1..).zip(speeds).collect() };
-        let lines = [
-            line(System::Kernel, kernel),
-            line(System::User, user),
-            line(System::Activations, on),
-        ];
+        let lines =
+            [line(System::Kernel, kernel), line(System::User, user), line(System::Activations, on)];
         assert_eq!(outcome(&lines).comparisons.len(), 3);
         verdict(&lines).name()
     }

@@ -6,7 +6,7 @@
 use stanchion_simulator::Machine;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part, Simulated};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Axis, Comparison, Outcome, Picture, Series, Shape, Table, Verdict};
 use super::setting::{Measured, Setting, System};
 use super::stage::Stage;
@@ -18,7 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "N-body time against available memory",
     claim: "User threads on kernel threads lose a processor for each miss; activations overlap misses with work.",
     bodies: Bodies::Machines {
-        real: Body::Needs(&[Part::Activations]),
+        real: Body::Run(|context| run(context, &Stage::Real)),
         simulated: Body::Run(Simulated {
             machines: &["firefly"],
             run: |context, machine: &Machine| run(context, &Stage::Simulated(machine)),
@@ -56,7 +56,13 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let settings: Vec<Setting> = System::COMPARED
         .into_iter()
         .flat_map(|system| {
-            memory.iter().map(move |&memory| Setting { system, processors, memory, copies: 1, program })
+            memory.iter().map(move |&memory| Setting {
+                system,
+                processors,
+                memory,
+                copies: 1,
+                program,
+            })
         })
         .collect();
     let measured = stage.measure(context, &settings)?;
@@ -75,13 +81,14 @@ fn outcome(lines: &[Line]) -> Outcome {
         let (on, other) = (of(System::Activations), of(system));
         on.zip(other).map_or(f64::NAN, |(on, other)| on.at(HALF) / other.at(HALF))
     };
-    let comparisons = [(System::User, "well below 1"), (System::Kernel, "below 1")].map(|(system, paper)| {
-        Comparison::new(
-            format!("time on activations over that of {}, half in memory", system.name()),
-            paper,
-            significant(over(system)),
-        )
-    });
+    let comparisons =
+        [(System::User, "well below 1"), (System::Kernel, "below 1")].map(|(system, paper)| {
+            Comparison::new(
+                format!("time on activations over that of {}, half in memory", system.name()),
+                paper,
+                significant(over(system)),
+            )
+        });
     let series = lines.iter().map(|line| {
         let mut points: Vec<(f64, f64)> =
             line.points.iter().map(|point| (f64::from(point.0), point.1.seconds)).collect();

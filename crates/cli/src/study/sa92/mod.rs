@@ -10,7 +10,12 @@
 mod fibers;
 pub(crate) mod fig2;
 pub(crate) mod fig3;
+mod operations;
+mod real;
 mod setting;
 mod simulated;
 mod stage;
+pub(crate) mod table4;
 pub(crate) mod table5;
+pub(crate) mod upcall;
+mod user;

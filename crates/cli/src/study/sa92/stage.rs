@@ -4,16 +4,18 @@ use stanchion_simulator::Machine;
 
 use super::super::context::{Context, Stop};
 use super::setting::{COARSE, FINE, Measured, Program, Setting, System};
-use super::simulated;
+use super::{real, simulated};
 
 /// A machine that the program can be measured on.
 pub(super) enum Stage<'a> {
+    Real,
     Simulated(&'a Machine),
 }
 
 impl Stage<'_> {
     pub(super) fn processors(&self, context: &Context) -> usize {
         match self {
+            Self::Real => context.processors.len(),
             Self::Simulated(machine) => machine.processors,
         }
     }
@@ -21,6 +23,7 @@ impl Stage<'_> {
     /// The program with a task for each body.
     pub(super) fn fine(&self, context: &Context) -> Program {
         match self {
+            Self::Real => real::fine(context),
             Self::Simulated(_) => FINE,
         }
     }
@@ -28,6 +31,7 @@ impl Stage<'_> {
     /// The program whose tasks miss.
     pub(super) fn coarse(&self, context: &Context) -> Program {
         match self {
+            Self::Real => real::coarse(context),
             Self::Simulated(_) => COARSE,
         }
     }
@@ -39,13 +43,16 @@ impl Stage<'_> {
         settings: &[Setting],
     ) -> Result<Vec<Measured>, Stop> {
         let measured = match self {
+            Self::Real => real::run(context, settings)?,
             Self::Simulated(machine) => simulated::run(context, machine, settings)?,
         };
         let checksum = measured.first().map(|one| one.checksum);
         if measured.iter().all(|one| Some(one.checksum) == checksum) {
             return Ok(measured);
         }
-        Err(Stop::Failed("two systems of threads brought the bodies to different places".to_owned()))
+        Err(Stop::Failed(
+            "two systems of threads brought the bodies to different places".to_owned(),
+        ))
     }
 
     /// What a reader must know.
@@ -57,6 +64,7 @@ impl Stage<'_> {
             steps + 1
         );
         let machine = match self {
+            Self::Real => real::note(),
             Self::Simulated(machine) => {
                 let scheduling = &machine.scheduling;
                 let costs = simulated::costs;

@@ -9,7 +9,7 @@
 use stanchion_simulator::Machine;
 
 use super::super::context::{Context, Stop};
-use super::super::experiment::{Bodies, Body, Experiment, Paper, Part, Simulated};
+use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
 use super::super::outcome::{Comparison, Outcome, Verdict};
 use super::setting::{Setting, System};
 use super::stage::Stage;
@@ -21,7 +21,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Two copies at once, 6 processors, speed-up",
     claim: "Kernel threads 1.29, user threads on kernel threads 1.26, on activations 2.45 of at most 3.0.",
     bodies: Bodies::Machines {
-        real: Body::Needs(&[Part::Activations]),
+        real: Body::Run(|context| run(context, &Stage::Real)),
         simulated: Body::Run(Simulated {
             machines: &["firefly"],
             run: |context, machine: &Machine| run(context, &Stage::Simulated(machine)),
@@ -35,7 +35,8 @@ const LEAST: f64 = 1.1;
 fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
     let processors = stage.processors(context);
     let program = stage.fine(context);
-    let setting = |system, processors, copies| Setting { system, processors, memory: 100, copies, program };
+    let setting =
+        |system, processors, copies| Setting { system, processors, memory: 100, copies, program };
     let mut settings = vec![setting(System::Sequential, 1, 1)];
     settings.extend(System::COMPARED.map(|system| setting(system, processors, 2)));
     let measured = stage.measure(context, &settings)?;
@@ -70,7 +71,8 @@ fn verdict(processors: usize, speeds: &[(System, f64)]) -> Verdict {
     if processors < 2 {
         return Verdict::NotJudged("two copies have half of one processor each".to_owned());
     }
-    let of = |system| speeds.iter().find(|speed| speed.0 == system).map_or(f64::NAN, |speed| speed.1);
+    let of =
+        |system| speeds.iter().find(|speed| speed.0 == system).map_or(f64::NAN, |speed| speed.1);
     let (kernel, user, on) = (of(System::Kernel), of(System::User), of(System::Activations));
     Verdict::when(
         on >= LEAST * kernel && on >= LEAST * user,
@@ -92,7 +94,8 @@ mod tests {
     #[test]
     fn activations_must_be_above_both() {
         let judged = |kernel, user, on| {
-            let speeds = [(System::Kernel, kernel), (System::User, user), (System::Activations, on)];
+            let speeds =
+                [(System::Kernel, kernel), (System::User, user), (System::Activations, on)];
             assert_eq!(outcome(6, &speeds).comparisons.len(), 3);
             verdict(6, &speeds).name()
         };
