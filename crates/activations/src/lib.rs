@@ -24,6 +24,7 @@ mod sleeping;
 #[allow(dead_code, unused_imports, reason = "fibers are about to take their stacks from it")]
 mod stack;
 mod standing;
+pub mod sync;
 mod thread;
 mod timers;
 mod trace;

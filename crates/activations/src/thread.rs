@@ -162,9 +162,9 @@ impl Inner {
             .compare_exchange(RUNNING, PARKED, Ordering::Relaxed, Ordering::Acquire)
             .is_ok()
         {
-            while self.state.load(Ordering::Relaxed) == PARKED && !deadline.passed() {
-                park::wait(&self.state, PARKED, deadline);
-            }
+            while self.state.load(Ordering::Relaxed) == PARKED
+                && park::wait(&self.state, PARKED, deadline) != park::Woken::TimedOut
+            {}
         }
         self.state.swap(RUNNING, Ordering::Acquire) == TOKEN
     }

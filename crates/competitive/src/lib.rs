@@ -2,7 +2,6 @@
 
 mod condvar;
 mod event_count;
-mod list;
 mod lot;
 mod mutex;
 mod once;
@@ -12,6 +11,8 @@ mod semaphore;
 mod sleepers;
 
 pub mod cost;
+#[doc(hidden)]
+pub mod list;
 pub mod policy;
 pub mod waits;
 

@@ -10,6 +10,8 @@
 //!        node { link } <----> … <----> node { link }      null at both ends
 //! ```
 //!
+//! Not part of the interface: it is here for the crates above this one, whose waiters stand in such lists too.
+//!
 //! # Invariants
 //!
 //! 1. A node in a list is alive and stays where it is: whoever put it there sees to that ([`List::push`]).
@@ -23,7 +25,7 @@ use core::ptr;
 use machine::cell::UnsafeCell;
 
 /// What a node has in it to be linked.
-pub(crate) struct Link<N>(UnsafeCell<Place<N>>);
+pub struct Link<N>(UnsafeCell<Place<N>>);
 
 /// Where a node stands.
 struct Place<N> {
@@ -31,8 +33,16 @@ struct Place<N> {
     previous: *const N,
 }
 
+impl<N> Default for Link<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<N> Link<N> {
-    pub(crate) fn new() -> Self {
+    /// One of a node that is in no list.
+    #[must_use]
+    pub fn new() -> Self {
         Self(UnsafeCell::new(Place { next: ptr::null(), previous: ptr::null() }))
     }
 
@@ -58,24 +68,34 @@ impl<N> Link<N> {
 /// # Safety
 ///
 /// `link` is the same link at each call, the node's own, and nothing but a list uses it.
-pub(crate) unsafe trait Linked: Sized {
+pub unsafe trait Linked: Sized {
+    /// Its link.
     fn link(&self) -> &Link<Self>;
 }
 
-pub(crate) struct List<N> {
+/// The list.
+pub struct List<N> {
     first: *const N,
     last: *const N,
 }
 
+impl<N> Default for List<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<N> List<N> {
-    pub(crate) const fn new() -> Self {
+    /// An empty one.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { first: ptr::null(), last: ptr::null() }
     }
 }
 
 impl<N: Linked> List<N> {
     /// The nodes, first come first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &N> {
+    pub fn iter(&self) -> impl Iterator<Item = &N> {
         let mut next = self.first;
         iter::from_fn(move || {
             // SAFETY: a node in the list is alive (Invariant 1), and none leaves while the iterator borrows the list.
@@ -91,7 +111,7 @@ impl<N: Linked> List<N> {
     /// # Safety
     ///
     /// `node` must be in no list, and stay alive and where it is for as long as it is in this one.
-    pub(crate) unsafe fn push(&mut self, node: &N) {
+    pub unsafe fn push(&mut self, node: &N) {
         // SAFETY: in no list until now; from now on in this one, which is borrowed mutably.
         unsafe {
             node.link().write(|place| *place = Place { next: ptr::null(), previous: self.last });
@@ -105,12 +125,31 @@ impl<N: Linked> List<N> {
         self.last = node;
     }
 
+    /// Puts `node` at the beginning.
+    ///
+    /// # Safety
+    ///
+    /// As for [`push`](Self::push).
+    pub unsafe fn push_first(&mut self, node: &N) {
+        // SAFETY: in no list until now; from now on in this one, which is borrowed mutably.
+        unsafe {
+            node.link().write(|place| *place = Place { next: self.first, previous: ptr::null() });
+        }
+        // SAFETY: a node in the list is alive.
+        match unsafe { self.first.as_ref() } {
+            // SAFETY: the list is borrowed mutably.
+            Some(first) => unsafe { first.link().write(|place| place.previous = node) },
+            None => self.last = node,
+        }
+        self.first = node;
+    }
+
     /// Takes `node` out, wherever it stands.
     ///
     /// # Safety
     ///
     /// `node` must be in this list.
-    pub(crate) unsafe fn remove(&mut self, node: &N) {
+    pub unsafe fn remove(&mut self, node: &N) {
         // SAFETY: the list is borrowed mutably; so below.
         let (next, previous) = unsafe { node.link().write(|place| (place.next, place.previous)) };
         // SAFETY: a node in the list is alive.
@@ -128,7 +167,7 @@ impl<N: Linked> List<N> {
     }
 
     /// Takes the first node out; null if there is none. From here on only the caller's protocol keeps it alive.
-    pub(crate) fn pop(&mut self) -> *const N {
+    pub fn pop(&mut self) -> *const N {
         let first = self.first;
         // SAFETY: a node in the list is alive.
         if let Some(node) = unsafe { first.as_ref() } {
@@ -161,7 +200,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_a_vector_that_nodes_leave_from_anywhere(steps in prop::collection::vec(0..2 * NODES, 0..60)) {
+        fn as_a_vector_that_nodes_leave_from_anywhere(
+            steps in prop::collection::vec(0..2 * NODES, 0..60),
+            ends in prop::collection::vec(prop::bool::ANY, 60),
+        ) {
+            let mut ends = ends.into_iter();
             let nodes: Vec<Numbered> =
                 (0..NODES).map(|number| Numbered { link: Link::new(), number }).collect();
             let mut list = List::<Numbered>::new();
@@ -179,6 +222,11 @@ mod tests {
                         vector.remove(place);
                         // SAFETY: the vector says that it is in the list.
                         unsafe { list.remove(node) };
+                    }
+                    None if ends.next() == Some(true) => {
+                        vector.insert(0, node.number);
+                        // SAFETY: as below.
+                        unsafe { list.push_first(node) };
                     }
                     None => {
                         vector.push(node.number);

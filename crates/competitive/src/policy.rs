@@ -110,6 +110,35 @@ pub struct Contention {
 }
 
 impl Contention {
+    /// What a waiter sees that has just come and knows of no others, for a lock outside this crate that asks a policy. A `cost` of 0 is taken for 1.
+    ///
+    /// ```
+    /// use stanchion_competitive::policy::{Contention, FixedSpin, Policy};
+    /// let alone = Contention::new(None, 700);
+    /// assert_eq!((alone.cost(), alone.spinners()), (700, 0));
+    /// assert!(FixedSpin::INIT.threshold(&alone) > 0);
+    /// ```
+    #[must_use]
+    pub const fn new(holder: Option<usize>, cost: u64) -> Self {
+        let cost = if cost == 0 { 1 } else { cost };
+        Self { holder, spinners: 0, sleepers: 0, blocks: 0, cost }
+    }
+
+    /// The same with so many others that spin and sleep.
+    #[must_use]
+    pub const fn with_others(mut self, spinners: u32, sleepers: u32) -> Self {
+        self.spinners = spinners;
+        self.sleepers = sleepers;
+        self
+    }
+
+    /// The same after so many wake-ups in vain.
+    #[must_use]
+    pub const fn with_blocks(mut self, blocks: u32) -> Self {
+        self.blocks = blocks;
+        self
+    }
+
     /// The holder's [`thread::index`](machine::thread::index), when the waiter last looked; `None` if the lock was free or its holder has none.
     #[inline]
     #[must_use]
@@ -159,6 +188,20 @@ pub struct Wait {
 }
 
 impl Wait {
+    /// A wait of so many nanoseconds spun and blocked, until the release each time, for a lock outside this crate. Nothing is known of other waiters.
+    ///
+    /// ```
+    /// use stanchion_competitive::policy::Wait;
+    /// let wait = Wait::new(300, 900, 1, 700);
+    /// assert_eq!((wait.length(), wait.spun(), wait.blocked()), (1_200, 300, 900));
+    /// ```
+    #[must_use]
+    pub const fn new(spun: u64, blocked: u64, blocks: u32, cost: u64) -> Self {
+        let cost = if cost == 0 { 1 } else { cost };
+        let length = spun.saturating_add(blocked);
+        Self { length, spun, blocks, wake_latency: None, others: 0, holder_changes: 0, cost }
+    }
+
     /// How long the lock was not to be had, in nanoseconds: spinning, and blocked *until the release* that woke the thread. What passed between that
     /// release and the thread's running again is not part of it.
     ///

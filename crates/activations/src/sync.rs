@@ -1,0 +1,31 @@
+//! What user-level threads wait for each other with: locks, conditions, permits, barriers, channels.
+//!
+//! Whoever waits here parks: a user-level thread leaves its processor to others, a kernel thread sleeps. So the same value serves threads of one
+//! runtime, of several, and of none.
+//!
+//! | type | uncontended | order | gives up |
+//! | --- | --- | --- | --- |
+//! | [`Mutex`] | two compare-exchanges | a running thread may overtake; handed over after 0.5 ms | yes |
+//! | [`Condvar`] | notifying nobody: one load | first come, first notified | yes |
+//! | [`Semaphore`] | a compare-exchange each way | first come, first served, strictly | yes |
+//! | [`Barrier`] | a spin lock | all at once | no |
+//! | [`channel`] | the mutex, and a load | first come, first served; a running thread may overtake | yes |
+//!
+//! Nothing here allocates in order to wait: waiters lie on the stacks of the threads that wait. Only the mutex spins before it parks, because only it
+//! knows whom it waits for: with one processor, or if the holder is on none, spinning is in vain.
+//!
+//! Nothing is poisoned: a thread that panics with a lock releases it. A guard that is forgotten keeps its lock for ever. A user-level thread must not wait here in a signal handler, and whoever must wait needs a living
+//! [`current`](crate::current), which a kernel thread has not any more when the destructors of its thread-locals run.
+
+mod barrier;
+mod condvar;
+mod mutex;
+mod queue;
+mod semaphore;
+
+pub mod channel;
+
+pub use barrier::{Barrier, BarrierWaitResult};
+pub use condvar::{Condvar, RawCondvar};
+pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard, RawMutex};
+pub use semaphore::{Permits, Semaphore};

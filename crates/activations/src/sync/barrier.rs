@@ -1,0 +1,112 @@
+//! The barrier: nobody goes on before all have come.
+//!
+//! Why not one that spins, as those of `stanchion_gang`: whom it waits for may be ready and wait for this very processor. Why not a tree: a park and an
+//! unpark cost as much as the lines that a central count moves about.
+//!
+//! # Invariants
+//!
+//! 1. The count of those that have come this time is the length of the queue. The last one takes the whole queue away, in the step in which it would
+//!    have joined it; so who comes again already waits for the next time.
+//! 2. Nobody leaves the queue otherwise: there is no deadline.
+//!
+//! # Orderings
+//!
+//! All that was done before the last one came is seen by all: through the queue's lock by the last, and through its answers by the others.
+
+use core::fmt;
+
+use machine::bomb::AbortOnUnwind;
+use machine::clock::Deadline;
+
+use super::queue::{Answer, BATCH, Queue, Waiter, unpark_all};
+
+/// Lets a number of threads wait for each other, time after time.
+///
+/// | | |
+/// | --- | --- |
+/// | coming | a spin lock, then a park; the last one instead an [`unpark`](crate::Thread::unpark) for each of the others |
+/// | size | 40 bytes; threads that wait bring their own memory |
+/// | deadline | no |
+///
+/// ```
+/// use stanchion_activations::{Runtime, spawn, sync::Barrier};
+///
+/// static BARRIER: Barrier = Barrier::new(10);
+/// let leaders = Runtime::new(2)?.run(|| {
+///     let threads: Vec<_> = (0..10).map(|_| spawn(|| BARRIER.wait().is_leader())).collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).filter(|&leads| leads).count()
+/// });
+/// assert_eq!(leaders, 1);
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
+pub struct Barrier {
+    size: usize,
+    queue: Queue,
+}
+
+/// What [`Barrier::wait`] returns: whether this thread was the one that leads.
+pub struct BarrierWaitResult(bool);
+
+impl Barrier {
+    /// A barrier for so many threads. With 0 or 1 nobody waits, and each leads.
+    #[must_use]
+    pub const fn new(size: usize) -> Self {
+        Self { size, queue: Queue::new() }
+    }
+
+    /// Waits until so many threads have come. One of them leads: the one that came last.
+    ///
+    /// # Panics
+    ///
+    /// If it has to wait where [`current`](crate::current) panics; it has not come then.
+    pub fn wait(&self) -> BarrierWaitResult {
+        if self.size <= 1 {
+            return BarrierWaitResult(true);
+        }
+        let waiter = Waiter::new(0);
+        let bomb = AbortOnUnwind::armed("a thread unwound out of a barrier");
+        let all = self.queue.with(|line| {
+            if line.length() + 1 == self.size {
+                return Some(line.take_all());
+            }
+            // SAFETY: it is new, and this goes on by `Queue::wait`, or the process ends.
+            unsafe { line.put(&waiter, false) };
+            None
+        });
+        let leads = all.is_some();
+        if let Some(mut all) = all {
+            // Those that were taken out wait for their answers; nobody else touches them (Invariant 2).
+            while !all.is_empty() {
+                let mut batch = [const { None }; BATCH];
+                for place in &mut batch {
+                    *place = all.answer_first(Answer::Go, 0);
+                }
+                unpark_all(&mut batch);
+            }
+        } else {
+            self.queue.wait(&waiter, Deadline::NEVER, |_| ());
+        }
+        bomb.defuse();
+        BarrierWaitResult(leads)
+    }
+}
+
+impl BarrierWaitResult {
+    /// Whether this thread was the last to come, of which there is one each time.
+    #[must_use]
+    pub const fn is_leader(&self) -> bool {
+        self.0
+    }
+}
+
+impl fmt::Debug for BarrierWaitResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BarrierWaitResult").field("is_leader", &self.is_leader()).finish()
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier").field("size", &self.size).finish_non_exhaustive()
+    }
+}

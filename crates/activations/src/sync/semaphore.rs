@@ -1,0 +1,337 @@
+//! The counting semaphore: a word that counts permits, and a queue that they are handed to.
+//!
+//! Why not as in `stanchion_competitive`, where the first in line takes permits as they come, at a gate that is a mutex: there a permit must not lie
+//! idle for as long as the kernel takes to wake a thread. Here it is handed to its next owner at once, because that one is ready as soon as it is
+//! unparked, and so the order is strict.
+//!
+//! | `word` | |
+//! | --- | --- |
+//! | n permits | whoever comes takes them |
+//! | n permits + `QUEUED` | they are for the first in line: whoever comes queues up |
+//!
+//! # Invariants
+//!
+//! 1. `QUEUED` is written under the queue's lock, and stands whenever that is free if the queue is not empty. While it stands permits are taken
+//!    under that lock only.
+//! 2. Whenever the lock is free, the first in line wants more permits than there are, or somebody is about to take the lock and to serve it: who has
+//!    added permits, or who was the first in line and has left.
+//! 3. Permits are counted in 31 bits. More are refused.
+//!
+//! # Orderings
+//!
+//! Permits are added with Release, and taken with Acquire by who takes them for itself or for the first in line, which sees it through the answer.
+//! Every change in between is a read-modify-write.
+//!
+//! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4.
+
+use core::fmt;
+use core::time::Duration;
+
+use machine::atomic::{AtomicU32, Ordering};
+use machine::bomb::AbortOnUnwind;
+use machine::clock::{Deadline, Instant};
+
+use super::queue::{Answer, BATCH, Line, Queue, Waiter, unpark_all};
+
+/// There is a line.
+const QUEUED: u32 = 1;
+/// One permit.
+const PERMIT: u32 = 2;
+
+/// A number of permits, and threads that park until there are as many as they want.
+///
+/// | | |
+/// | --- | --- |
+/// | uncontended | one compare-exchange to acquire, one to release |
+/// | order | first come, first served, however many each wants; nobody overtakes |
+/// | size | 40 bytes; threads that wait bring their own memory |
+/// | deadline | yes |
+///
+/// A wait does not spin: permits have no holder that could be seen to run.
+///
+/// ```
+/// use stanchion_activations::sync::Semaphore;
+///
+/// static CONNECTIONS: Semaphore = Semaphore::new(2);
+/// let one = CONNECTIONS.acquire();
+/// let other = CONNECTIONS.acquire();
+/// assert!(CONNECTIONS.try_acquire().is_none());
+/// drop(one);
+/// assert!(CONNECTIONS.try_acquire().is_some());
+/// # drop(other);
+/// ```
+pub struct Semaphore {
+    word: AtomicU32,
+    queue: Queue,
+}
+
+/// Permits of a [`Semaphore`], given back when this is dropped. It may go to another thread.
+#[must_use = "permits that are dropped are given back at once"]
+pub struct Permits<'s> {
+    semaphore: &'s Semaphore,
+    count: u32,
+}
+
+impl Semaphore {
+    /// More permits than this cannot be counted.
+    pub const MAX_PERMITS: u32 = u32::MAX / PERMIT;
+
+    /// A semaphore with so many permits.
+    ///
+    /// # Panics
+    ///
+    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+    #[must_use]
+    pub const fn new(permits: u32) -> Self {
+        assert!(permits <= Self::MAX_PERMITS, "a semaphore counts at most 2^31 - 1 permits");
+        Self { word: AtomicU32::new(permits * PERMIT), queue: Queue::new() }
+    }
+
+    /// How many permits there are to be had, if nobody waits for them. A hint.
+    #[must_use]
+    pub fn available_permits(&self) -> u32 {
+        // Relaxed: out of date when it is returned.
+        self.word.load(Ordering::Relaxed) / PERMIT
+    }
+
+    /// Takes a permit; waits for one if there is none.
+    #[inline]
+    pub fn acquire(&self) -> Permits<'_> {
+        self.acquire_many(1)
+    }
+
+    /// Takes so many permits, all at once; waits until there are as many. 0 are always there.
+    ///
+    /// # Panics
+    ///
+    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever, or if it must wait where
+    /// [`current`](crate::current) panics.
+    #[inline]
+    pub fn acquire_many(&self, count: u32) -> Permits<'_> {
+        // Without a deadline it comes back only with the permits.
+        self.acquire_by(count, || Deadline::NEVER);
+        Permits { semaphore: self, count }
+    }
+
+    /// Takes a permit if there is one for whoever comes.
+    #[inline]
+    pub fn try_acquire(&self) -> Option<Permits<'_>> {
+        self.try_acquire_many(1)
+    }
+
+    /// Takes so many permits if there are as many for whoever comes.
+    #[inline]
+    pub fn try_acquire_many(&self, count: u32) -> Option<Permits<'_>> {
+        // `then`, not `then_some`: permits that were not taken must not be dropped.
+        self.try_take(count).then(|| Permits { semaphore: self, count })
+    }
+
+    /// [`acquire`](Self::acquire), but gives up after `timeout`.
+    #[inline]
+    pub fn try_acquire_for(&self, timeout: Duration) -> Option<Permits<'_>> {
+        self.try_acquire_many_for(1, timeout)
+    }
+
+    /// [`acquire`](Self::acquire), but gives up at `instant`.
+    #[inline]
+    pub fn try_acquire_until(&self, instant: Instant) -> Option<Permits<'_>> {
+        self.try_acquire_many_until(1, instant)
+    }
+
+    /// [`acquire_many`](Self::acquire_many), but gives up after `timeout`, and then lets those behind it have what there is.
+    ///
+    /// # Panics
+    ///
+    /// As `acquire_many`.
+    #[inline]
+    pub fn try_acquire_many_for(&self, count: u32, timeout: Duration) -> Option<Permits<'_>> {
+        let got = self.acquire_by(count, || Deadline::after(timeout));
+        got.then(|| Permits { semaphore: self, count })
+    }
+
+    /// [`acquire_many`](Self::acquire_many), but gives up at `instant`.
+    ///
+    /// # Panics
+    ///
+    /// As `acquire_many`.
+    #[inline]
+    pub fn try_acquire_many_until(&self, count: u32, instant: Instant) -> Option<Permits<'_>> {
+        let got = self.acquire_by(count, || Deadline::at(instant));
+        got.then(|| Permits { semaphore: self, count })
+    }
+
+    /// Adds permits that nobody has held: those of [`Permits::forget`], or new ones.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS) then; nothing is added.
+    #[inline]
+    pub fn add_permits(&self, count: u32) {
+        // Relaxed: the exchange decides.
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let sum = (word / PERMIT).checked_add(count).filter(|&sum| sum <= Self::MAX_PERMITS);
+            let Some(sum) = sum else {
+                panic!("a semaphore counts at most 2^31 - 1 permits");
+            };
+            let next = (sum * PERMIT) | (word & QUEUED);
+            // Release: pairs with the Acquire of who takes them.
+            match self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => break,
+                Err(now) => word = now,
+            }
+        }
+        if word & QUEUED != 0 {
+            self.serve();
+        }
+    }
+
+    #[inline]
+    fn try_take(&self, count: u32) -> bool {
+        // Relaxed: the exchange decides.
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if count == 0 {
+                return true;
+            }
+            if word & QUEUED != 0 || word / PERMIT < count {
+                return false;
+            }
+            let next = word - count * PERMIT;
+            // Acquire: pairs with the Release of who added them.
+            match self.word.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    #[inline]
+    fn acquire_by(&self, count: u32, deadline: impl FnOnce() -> Deadline) -> bool {
+        assert!(count <= Self::MAX_PERMITS, "a semaphore counts at most 2^31 - 1 permits");
+        self.try_take(count) || self.acquire_slow(count, deadline())
+    }
+
+    #[cold]
+    fn acquire_slow(&self, count: u32, deadline: Deadline) -> bool {
+        if deadline.passed() {
+            return false;
+        }
+        let waiter = Waiter::new(count.into());
+        let bomb = AbortOnUnwind::armed("a thread unwound while it waited for permits");
+        let got = self.queue.with(|line| {
+            let got = self.take_or_mark(count);
+            if !got {
+                // SAFETY: it is new, and this goes on by `Queue::wait`, or the process ends.
+                unsafe { line.put(&waiter, false) };
+            }
+            got
+        });
+        let answer = if got {
+            Answer::Served
+        } else {
+            self.queue.wait(&waiter, deadline, |line| self.mark_end(line))
+        };
+        bomb.defuse();
+        if answer == Answer::TimedOut {
+            // Invariant 2.
+            self.serve();
+        }
+        answer == Answer::Served
+    }
+
+    /// Under the lock: takes the permits if they are for whoever comes, or else says that there is a line.
+    fn take_or_mark(&self, count: u32) -> bool {
+        // Relaxed: the exchange decides.
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let takes = word & QUEUED == 0 && word / PERMIT >= count;
+            let next = if takes { word - count * PERMIT } else { word | QUEUED };
+            // Acquire: pairs with the Release of who added them.
+            match self.word.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return takes,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Under the lock: there is no line any more, if there is none.
+    fn mark_end(&self, line: &Line) {
+        if line.is_empty() {
+            // Relaxed: nothing is taken.
+            self.word.fetch_and(!QUEUED, Ordering::Relaxed);
+        }
+    }
+
+    /// Hands permits to those in line, in order, for as long as there are enough for the first.
+    #[cold]
+    fn serve(&self) {
+        loop {
+            let mut batch = [const { None }; BATCH];
+            let more = self.queue.with(|line| {
+                for place in &mut batch {
+                    let Some(wanted) = line.first_note() else { return false };
+                    if !self.take_for_first(wanted as u32) {
+                        return false;
+                    }
+                    *place = line.answer_first(Answer::Served, 0);
+                    self.mark_end(line);
+                }
+                true
+            });
+            unpark_all(&mut batch);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// Under the lock, with a line: takes so many permits if they are there.
+    fn take_for_first(&self, count: u32) -> bool {
+        // Relaxed: `QUEUED` stands, so that nobody else takes any; what is added later is served later.
+        let enough = self.word.load(Ordering::Relaxed) / PERMIT >= count;
+        if enough {
+            // Acquire: pairs with the Release of who added them; the answer hands that on.
+            self.word.fetch_sub(count * PERMIT, Ordering::Acquire);
+        }
+        enough
+    }
+}
+
+impl Permits<'_> {
+    /// How many they are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Does not give them back: the semaphore has so many fewer from now on.
+    pub fn forget(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Permits<'_> {
+    fn drop(&mut self) {
+        // What was taken can be counted, unless others have added too many meanwhile.
+        if self.count > 0 {
+            self.semaphore.add_permits(self.count);
+        }
+    }
+}
+
+impl fmt::Debug for Permits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permits").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Semaphore")
+            .field("available_permits", &self.available_permits())
+            .finish_non_exhaustive()
+    }
+}
