@@ -353,12 +353,10 @@ fn a_barrier_lets_nobody_pass_before_all_have_come() {
     assert!(Barrier::new(1).wait().is_leader());
 }
 
+type Ends<T> = (channel::Sender<T>, channel::Receiver<T>);
+
 /// Every message arrives once, and those of one sender in their order.
-fn passes_on(
-    processors: usize,
-    strangers: usize,
-    make: fn() -> (channel::Sender<(usize, usize)>, channel::Receiver<(usize, usize)>),
-) {
+fn passes_on(processors: usize, strangers: usize, make: fn() -> Ends<(usize, usize)>) {
     const SENDERS: usize = 6;
     const MESSAGES: usize = 100;
     let (sender, receiver) = make();
@@ -458,7 +456,7 @@ fn a_channel_without_places_loses_nothing_to_timeouts() {
         let roles = Arc::new(AtomicUsize::new(0));
         let (given, taken) = (sent.clone(), received.clone());
         among(processors, 10, 2, move || {
-            let sends = roles.fetch_add(1, Ordering::Relaxed) % 2 == 0;
+            let sends = roles.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
             for round in 0..40 {
                 let patience = Duration::from_micros(round % 8 * 50);
                 if sends && sender.send_timeout((), patience).is_ok() {

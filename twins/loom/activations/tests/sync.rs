@@ -95,8 +95,9 @@ fn section_in_time(room: &Room<Blocking>) -> u32 {
 }
 
 #[test]
-fn user_mutex_two_threads() {
-    explore("user_mutex_two_threads", Model::new().choices(0), || {
+fn user_mutex_two_threads_bounded() {
+    let model = brief::bounded(Model::new().choices(0), 3, 4);
+    explore("user_mutex_two_threads_bounded", model, || {
         let room = mutex();
         let other = also(&room, section);
         section(&room);
@@ -120,7 +121,7 @@ fn user_mutex_that_wakes_for_nothing_bounded() {
 
 #[test]
 fn user_mutex_given_away_bounded() {
-    let model = Model::new().choices(0).preemptions(3);
+    let model = brief::bounded(Model::new().choices(0), 2, 3);
     explore("user_mutex_given_away_bounded", model, || {
         let room = mutex();
         let other = also(&room, section_given_away);
@@ -148,7 +149,7 @@ fn user_mutex_fetches_its_holder_bounded() {
 
 #[test]
 fn user_mutex_gives_up_bounded() {
-    let model = Model::new().choices(2).preemptions(3);
+    let model = brief::bounded(Model::new().choices(2), 2, 3);
     explore("user_mutex_gives_up_bounded", model, || {
         let room = mutex();
         let other = also(&room, section_in_time);
@@ -161,7 +162,7 @@ fn user_mutex_gives_up_bounded() {
 
 #[test]
 fn user_mutex_three_threads_bounded() {
-    let model = Model::new().choices(0).preemptions(2);
+    let model = brief::bounded(Model::new().choices(0), 1, 2);
     explore("user_mutex_three_threads_bounded", model, || {
         let room = mutex();
         let others = [also(&room, section), also(&room, section)];
@@ -175,7 +176,7 @@ fn user_mutex_three_threads_bounded() {
 /// One that was woken gives up, and another one waits behind it.
 #[test]
 fn user_mutex_three_threads_one_gives_up_bounded() {
-    let model = Model::new().choices(1).preemptions(2);
+    let model = brief::bounded(Model::new().choices(1), 1, 2);
     explore("user_mutex_three_threads_one_gives_up_bounded", model, || {
         let room = mutex();
         let others = [
@@ -205,7 +206,7 @@ fn tell(room: &Room<Pair>) {
 
 #[test]
 fn user_condvar_two_threads_bounded() {
-    let model = Model::new().choices(0).preemptions(3);
+    let model = brief::bounded(Model::new().choices(0), 2, 3);
     explore("user_condvar_two_threads_bounded", model, || {
         let room = pair();
         let other = also(&room, tell);
@@ -233,7 +234,7 @@ fn user_condvar_gives_up_bounded() {
 
 #[test]
 fn user_condvar_three_threads_bounded() {
-    let model = Model::new().choices(0).preemptions(2);
+    let model = brief::bounded(Model::new().choices(0), 1, 2);
     explore("user_condvar_three_threads_bounded", model, || {
         let room = pair();
         let others = [(); 2].map(|()| {
@@ -255,8 +256,9 @@ fn with_permit(room: &Room<Semaphore>) {
 }
 
 #[test]
-fn user_semaphore_two_threads() {
-    explore("user_semaphore_two_threads", Model::new().choices(0), || {
+fn user_semaphore_two_threads_bounded() {
+    let model = brief::bounded(Model::new().choices(0), 2, 3);
+    explore("user_semaphore_two_threads_bounded", model, || {
         let room = permits(1);
         let other = also(&room, with_permit);
         with_permit(&room);
@@ -267,8 +269,9 @@ fn user_semaphore_two_threads() {
 }
 
 #[test]
-fn user_semaphore_added_permits() {
-    explore("user_semaphore_added_permits", Model::new().choices(1), || {
+fn user_semaphore_added_permits_bounded() {
+    let model = brief::bounded(Model::new().choices(1), 2, 3);
+    explore("user_semaphore_added_permits_bounded", model, || {
         let room = permits(0);
         let adder = also(&room, |room| {
             room.change();
@@ -283,7 +286,7 @@ fn user_semaphore_added_permits() {
 
 #[test]
 fn user_semaphore_three_threads_bounded() {
-    let model = Model::new().choices(0).preemptions(2);
+    let model = brief::bounded(Model::new().choices(0), 1, 2);
     explore("user_semaphore_three_threads_bounded", model, || {
         let room = permits(1);
         let others = [also(&room, with_permit), also(&room, with_permit)];
@@ -297,7 +300,7 @@ fn user_semaphore_three_threads_bounded() {
 /// Who wants two and gives up may stand before who wants one.
 #[test]
 fn user_semaphore_gives_up_bounded() {
-    let model = Model::new().choices(1).preemptions(2);
+    let model = brief::bounded(Model::new().choices(1), 1, 2);
     explore("user_semaphore_gives_up_bounded", model, || {
         let room = permits(1);
         let others = [
@@ -360,7 +363,7 @@ fn user_barrier_three_threads_bounded() {
 
 fn channel_of(name: &str, capacity: Option<usize>, preemptions: usize) {
     let model = Model::new().choices(0).branches(20_000).objects(48);
-    let model = brief::bounded(model, preemptions, Some(2));
+    let model = brief::bounded(model, preemptions, 2);
     explore(name, model, move || {
         let (sender, receiver) = capacity.map_or_else(channel::unbounded, channel::bounded);
         let sends = spawn(move || {
@@ -391,7 +394,8 @@ fn user_channel_without_places_bounded() {
 /// The one that gives up goes, and the other one sees the end.
 #[test]
 fn user_channel_without_places_gives_up_bounded() {
-    let model = Model::new().choices(1).preemptions(2).branches(20_000).objects(48);
+    let model = Model::new().choices(1).branches(20_000).objects(48);
+    let model = brief::bounded(model, 1, 2);
     explore("user_channel_without_places_gives_up_bounded", model, || {
         let (sender, receiver) = channel::bounded(0);
         let sends = spawn(move || sender.send(7).is_ok());
@@ -403,7 +407,8 @@ fn user_channel_without_places_gives_up_bounded() {
 
 #[test]
 fn user_channel_whose_sender_gives_up_bounded() {
-    let model = Model::new().choices(1).preemptions(2).branches(20_000).objects(48);
+    let model = Model::new().choices(1).branches(20_000).objects(48);
+    let model = brief::bounded(model, 1, 2);
     explore("user_channel_whose_sender_gives_up_bounded", model, || {
         let (sender, receiver) = channel::bounded(0);
         let receives = spawn(move || receiver.recv().is_ok());
