@@ -417,15 +417,3 @@ fn user_channel_whose_sender_gives_up_bounded() {
         assert_eq!(receives.join().unwrap(), sent);
     });
 }
-
-#[test]
-fn user_channel_ends_bounded() {
-    let model = Model::new().choices(0).preemptions(2).branches(20_000).objects(48);
-    explore("user_channel_ends_bounded", model, || {
-        let (sender, receiver) = channel::bounded::<u32>(1);
-        let others =
-            [receiver.clone(), receiver].map(|receiver| spawn(move || receiver.recv().is_err()));
-        drop(sender);
-        assert!(others.into_iter().all(|other| other.join().unwrap()));
-    });
-}
