@@ -1,7 +1,7 @@
 //! Tasks that block: in a system call, on a lock, for another process. While one does, a spare thread takes part in its place.
 //!
-//! Why not simply more threads than processors: a pool of computing tasks then pays for switches all the time. Why ask the programmer: a pool cannot
-//! see that its thread has blocked.
+//! Why not simply more threads than processors: a pool of computing tasks then pays for switches all the time. Why ask the programmer: not every system
+//! lets a pool see that its thread has blocked, and who is told knows at once. (`lookout.rs` does without being told.)
 //!
 //! The spare has a seat of its own; what the blocked worker has in its queue is found by the others, as it is found by thieves at any time. When the
 //! worker comes back there is one thread too many until some spare has ended its task.
@@ -72,6 +72,7 @@ pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
         // One thread takes part in place of one that blocks, however often that says so.
         let first = worker.filter(|worker| !worker.blocks.replace(true));
         let _blocks = first.map(Blocks);
+        let _away = first.and_then(|worker| worker.common().away(worker));
         let _lent = first.map(|worker| {
             worker.publish_all();
             Lent::to(worker.core())

@@ -43,6 +43,7 @@ pub struct ThreadPoolBuilder {
     wait: Wait,
     idle_spin: Duration,
     pinned: bool,
+    compensates: bool,
     panic_handler: Option<Box<PanicHandler>>,
     start_handler: Option<Box<IndexHandler>>,
     exit_handler: Option<Box<IndexHandler>>,
@@ -68,6 +69,7 @@ impl ThreadPoolBuilder {
             wait: Wait::default(),
             idle_spin: IDLE_SPIN,
             pinned: false,
+            compensates: false,
             panic_handler: None,
             start_handler: None,
             exit_handler: None,
@@ -124,6 +126,45 @@ impl ThreadPoolBuilder {
     /// anywhere.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
+        self
+    }
+
+    /// Whether a worker whose task blocks in the kernel, without a word, gets a [spare thread](Self::spare_threads) in its place while other tasks are ready;
+    /// not unless said.
+    ///
+    /// For tasks that read files, fault pages or call what may wait: a worker that has been off its processor for 30 µs, waiting, is made good for,
+    /// as if the task had said [`blocking`](crate::blocking), and when it is back the spare goes after its task. Other workers see it between two tasks;
+    /// when all are in long ones, a thread of the pool's own does, the *lookout*, which sleeps in a [`Watch`](machine::watch::Watch) until a worker is
+    /// switched, and does nothing while no task is ready.
+    ///
+    /// Where the kernel's switch records are refused ([`presence::status`](machine::presence::status)) the lookout looks every 2 ms while tasks are ready,
+    /// and a worker must have been blocked at two of those looks.
+    ///
+    /// What it cannot give to others is what a worker has kept to itself: second halves of forks that it has not published when it blocks. `blocking`
+    /// publishes them.
+    ///
+    /// Costs a thread; some 10 ns a task; and while tasks wait for a processor, a wake-up of the lookout for every time a worker blocks, is preempted
+    /// or comes back.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use stanchion_threadpool::{ThreadPoolBuilder, strategy::WorkStealing};
+    ///
+    /// let pool = ThreadPoolBuilder::new()
+    ///     .num_threads(1)
+    ///     .compensate_blocking(true)
+    ///     .build::<WorkStealing>()?;
+    /// let (send, receive) = mpsc::channel();
+    /// // One worker, and nobody says that the first task blocks.
+    /// pool.spawn(move || assert_eq!(receive.recv(), Ok(7)));
+    /// pool.spawn(move || send.send(7).unwrap());
+    /// # if cfg!(all(target_os = "linux", not(miri))) {
+    /// pool.shutdown();
+    /// # } else { std::mem::forget(pool); }
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn compensate_blocking(mut self, compensates: bool) -> Self {
+        self.compensates = compensates;
         self
     }
 
@@ -187,6 +228,7 @@ impl ThreadPoolBuilder {
             wait: self.wait,
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
             pinned: self.pinned,
+            compensates: self.compensates,
             names: self.names.map(Mutex::new),
             panic_handler: self.panic_handler,
             start_handler: self.start_handler,
@@ -200,9 +242,10 @@ impl ThreadPoolBuilder {
         let registry = Registry::new(Common::new(seats, behaviour, roster), S::new(&plan));
         // Dropping it closes it, also if this unwinds.
         let pool = ThreadPool::of(registry.clone());
-        match registry.resize(threads) {
-            (_, Ok(())) => Ok(pool),
-            (started, Err(source)) => {
+        let (started, hired) = registry.resize(threads);
+        match hired.and_then(|()| registry.post_lookout()) {
+            Ok(()) => Ok(pool),
+            Err(source) => {
                 pool.shutdown();
                 Err(BuildError::Spawn { started, asked: threads, source })
             }
@@ -237,6 +280,7 @@ impl fmt::Debug for ThreadPoolBuilder {
         f.debug_struct("ThreadPoolBuilder")
             .field("num_threads", &self.threads)
             .field("wait", &self.wait)
+            .field("compensate_blocking", &self.compensates)
             .finish_non_exhaustive()
     }
 }

@@ -10,6 +10,7 @@
 //! | leave | a pool that becomes smaller, or is closed | the thread has ended; or the pool becomes larger again before the worker has seen it |
 //! | left | the worker itself: it has seen `leave`, which cannot be taken back any more | the seat's next thread is started |
 //! | serve | who lends a spare | the spare has seen it |
+//! | lent | who has seen the worker blocked (`lookout.rs`) | somebody has seen that it is not any more |
 //!
 //! # Orderings
 //!
@@ -33,6 +34,7 @@ use crate::ending::Ending;
 use crate::future::Held;
 use crate::job::Fate;
 use crate::listed::Listed;
+use crate::lookout::{Away, Lookout, Suspicion};
 use crate::metrics::Counters;
 use crate::roster::{self, Names, Roster};
 use crate::sleeping::Sleeping;
@@ -46,6 +48,8 @@ pub(crate) const LEAVE: u32 = 2;
 pub(crate) const LEFT: u32 = 4;
 /// A spare is to take part.
 pub(crate) const SERVE: u32 = 8;
+/// It was seen blocked, and a spare was lent for it.
+pub(crate) const LENT: u32 = 16;
 /// What is meant for one worker only.
 pub(crate) type Mail = Box<dyn FnOnce(&Worker) + Send>;
 
@@ -57,6 +61,7 @@ pub(crate) struct Behaviour {
     pub(crate) wait: Wait,
     pub(crate) idle_spin_ns: u64,
     pub(crate) pinned: bool,
+    pub(crate) compensates: bool,
     pub(crate) names: Option<Mutex<Names>>,
     pub(crate) panic_handler: Option<Box<PanicHandler>>,
     pub(crate) start_handler: Option<Box<IndexHandler>>,
@@ -74,6 +79,8 @@ pub(crate) struct Seat {
     pub(crate) futures: Held,
     /// Tasks of its scopes, if it runs no others while it waits.
     pub(crate) listed: Listed,
+    /// Whether it has blocked in a task.
+    pub(crate) suspicion: Suspicion,
 }
 
 pub(crate) const UNSEEN: usize = usize::MAX;
@@ -108,6 +115,8 @@ pub(crate) struct Common {
     pub(crate) surplus: AtomicU32,
     pub(crate) first_spare: usize,
     pub(crate) roster: Mutex<Roster>,
+    /// If workers that block are to be compensated.
+    pub(crate) lookout: Option<Lookout>,
 }
 
 impl Common {
@@ -120,11 +129,13 @@ impl Common {
                 counters: Counters::new(),
                 futures: Held::new(),
                 listed: Listed::new(),
+                suspicion: Suspicion::new(),
             })
         };
         Self {
             sleeping: Sleeping::new(),
             seats: core::iter::repeat_with(seat).take(seats).collect(),
+            lookout: behaviour.compensates.then(Lookout::new),
             behaviour,
             processors: topology::parallelism(),
             discards: AtomicU32::fresh(0),
@@ -254,9 +265,23 @@ impl Common {
     /// Runs what is meant for this worker only.
     #[inline]
     pub(crate) fn run_mail(&self, worker: &Worker) {
-        if self.has_mail(worker) {
+        let orders = self.orders(worker);
+        if orders & LENT != 0 {
+            self.come_back(worker.index());
+        }
+        if orders & MAIL != 0 {
             self.run_mail_now(worker);
         }
+    }
+
+    /// The worker may sleep from now on, and it is not for blocking in a task.
+    pub(crate) fn away(&self, worker: &Worker) -> Option<Away<'_>> {
+        self.seat_away(worker.index())
+    }
+
+    /// The same by the number of the calling worker's seat. Nothing where nobody looks for it.
+    pub(crate) fn seat_away(&self, seat: usize) -> Option<Away<'_>> {
+        self.lookout.is_some().then(|| Away::from(self.seat(seat)))
     }
 
     #[cold]
@@ -305,9 +330,10 @@ impl Common {
         self.active() > 1
     }
 
-    /// Whether there may be more workers than processors, so that it matters which of them can run.
-    pub(crate) fn may_be_crowded(&self) -> bool {
-        self.first_spare > self.processors
+    /// Whether somebody asks where workers are: there may be more of them than processors, so that it matters which can run; or those that block are
+    /// compensated.
+    pub(crate) fn are_seen(&self) -> bool {
+        self.first_spare > self.processors || self.lookout.is_some()
     }
 
     /// Threads that take part.

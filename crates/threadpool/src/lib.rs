@@ -18,6 +18,7 @@ mod job;
 mod latch;
 mod listed;
 mod locked;
+mod lookout;
 mod metrics;
 mod pool;
 mod registry;

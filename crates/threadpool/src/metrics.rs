@@ -118,6 +118,11 @@ pub struct Metrics {
     pub panics: u64,
     /// Spare threads that work for others, which are in [`blocking`](crate::blocking).
     pub lent: usize,
+    /// How often a spare thread was lent for a worker that was seen blocked
+    /// (see [`compensate_blocking`](crate::ThreadPoolBuilder::compensate_blocking)).
+    pub compensations: u64,
+    /// How many of those ended within 50 µs: the worker was back before the spare had done anything.
+    pub brief_compensations: u64,
 }
 
 impl Metrics {

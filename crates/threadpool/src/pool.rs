@@ -345,6 +345,7 @@ impl<S: Strategy> fmt::Debug for ThreadPool<S> {
             .field("strategy", &S::NAME)
             .field("sleeping", &self.registry.common().sleeping)
             .field("ready", &self.registry.strategy().len())
+            .field("lookout", &self.registry.common().lookout)
             .finish_non_exhaustive()
     }
 }

@@ -33,6 +33,7 @@ use crate::closing;
 use crate::common::{Common, LEAVE, SERVE, UNSEEN};
 use crate::control_block::Task;
 use crate::job::{self, Fate};
+use crate::lookout::Lookout;
 use crate::metrics::{Metrics, WorkerMetrics};
 use crate::sleeping::{Looks, MOST_WORKERS};
 use crate::strategy::{Place, Strategy, Told};
@@ -110,6 +111,11 @@ impl<S: Strategy> Registry<S> {
         &self.strategy
     }
 
+    /// Another owner of the same; none while it is being dropped.
+    pub(crate) fn itself(&self) -> Option<Arc<Self>> {
+        self.me.upgrade()
+    }
+
     fn tell(&self, told: Told) -> usize {
         match told {
             Told::Anyone(ready) => self.common.sleeping.tell(ready),
@@ -124,6 +130,13 @@ impl<S: Strategy> Registry<S> {
         let task = self.strategy.next(place, finished, &mut None);
         if let Some(told) = self.strategy.moved(place) {
             self.tell(told);
+        }
+        // While tasks were on their way from one place to another none seemed ready, and the lookout may have gone off duty.
+        if let Some(lookout) = &self.common.lookout
+            && task.is_some()
+            && self.strategy.len() > 0
+        {
+            lookout.created();
         }
         task
     }
@@ -147,12 +160,15 @@ impl<S: Strategy> Registry<S> {
         let place = unsafe { Place::new(seat) };
         // SAFETY: this thread has an `Arc` of the registry.
         let worker = unsafe { Worker::new(core, place) };
-        let registration = common.may_be_crowded().then(presence::register).and_then(Result::ok);
+        let registration = common.are_seen().then(presence::register).and_then(Result::ok);
         let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
         let presence = &common.seat(seat).presence;
         loop {
             // Relaxed: hints, here and below.
             presence.store(number, Ordering::Relaxed);
+            if let Some(lookout) = &common.lookout {
+                lookout.joined();
+            }
             common.members.fetch_add(1, Ordering::Relaxed);
             worker.enter(|| {
                 if let Some(handler) = &common.behaviour.start_handler {
@@ -177,6 +193,9 @@ impl<S: Strategy> Registry<S> {
             common.ending.end(|| self.take_out());
             // Each makes a task, which is taken out at once.
             common.abort_futures();
+            if let Some(lookout) = &common.lookout {
+                lookout.end();
+            }
         }
         bomb.defuse();
     }
@@ -243,6 +262,12 @@ impl<S: Strategy> Registry<S> {
             worker.counters().tasks.add(1);
             // SAFETY: out of the strategy, so filled and not run yet.
             finished = unsafe { job::run(task, worker, common.fate()) };
+            if let Some(lookout) = &common.lookout
+                && worker.may_look_out()
+                && self.strategy.len() > 0
+            {
+                self.look_out(lookout, false);
+            }
         };
         if let Some(block) = finished {
             self.strategy.release(Some(place), block);
@@ -262,6 +287,7 @@ impl<S: Strategy> Registry<S> {
     /// A worker of a closed pool has found nothing: it waits until there is something, or all is over. Says which.
     fn is_over(&self, worker: &Worker) -> bool {
         let (common, place) = (&self.common, worker.place());
+        let _away = common.away(worker);
         common.closing.rest();
         common.sleeping.begin();
         let more = || self.strategy.is_ready(place) || common.has_mail(worker);
@@ -312,6 +338,8 @@ impl<S: Strategy> Registry<S> {
     /// Whether a spare that serves is one too many; it does not serve any more then, and may be told at once to do so again.
     fn retires(&self, worker: &Worker) -> bool {
         let mut roster = self.common.roster.lock();
+        // Whoever lends from now on sees that it does not serve.
+        self.common.settle(&mut roster, worker.index());
         let retires = roster.serving > roster.leases;
         if retires {
             roster.serving -= 1;
@@ -327,6 +355,7 @@ impl<S: Strategy> Registry<S> {
         let common = &self.common;
         // Relaxed: a hint.
         common.members.fetch_sub(1, Ordering::Relaxed);
+        let _away = common.away(worker);
         if self.release(worker.place()) {
             // This one, if there is no other.
             self.lend_spare();
@@ -377,6 +406,9 @@ impl<S: Strategy> Core for Registry<S> {
         {
             self.common.seat(place.index()).counters.wakeups.add(woken);
         }
+        if let Some(lookout) = &self.common.lookout {
+            lookout.created();
+        }
         if place.is_none() {
             self.common.ending.created(|| self.take_out());
         }
@@ -402,6 +434,7 @@ impl<S: Strategy> Core for Registry<S> {
     ) -> Option<Task> {
         let common = &self.common;
         let place = worker.place();
+        let _away = common.away(worker);
         common.sleeping.begin();
         let task = loop {
             self.strategy.idle(place);
@@ -471,6 +504,8 @@ impl<S: Strategy> Core for Registry<S> {
             let (steals, failed_steals) = self.strategy.steals(seat);
             WorkerMetrics { steals, failed_steals, ..common.seat(seat).counters.read() }
         };
+        let (compensations, brief_compensations) =
+            common.lookout.as_ref().map_or((0, 0), Lookout::counts);
         Metrics {
             workers: (0..workers).map(worker).collect(),
             ready: self.strategy.len(),
@@ -480,6 +515,8 @@ impl<S: Strategy> Core for Registry<S> {
             // Relaxed: statistics.
             panics: common.panics.load(Ordering::Relaxed) as u64,
             lent,
+            compensations,
+            brief_compensations,
         }
     }
 }

@@ -49,6 +49,7 @@ use crate::deferred::Pending;
 use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::listed::Listed;
+use crate::lookout::BLOCKED_US;
 use crate::metrics::Counters;
 use crate::registry::{Core, Order};
 use crate::strategy::Place;
@@ -141,6 +142,8 @@ pub struct Worker {
     pub(crate) blocks: Cell<bool>,
     /// How often it has searched in vain since it found something.
     in_vain: Cell<u32>,
+    /// When it last looked for others that have blocked.
+    looked_out: Cell<Option<Ticks>>,
     /// Neither `Send` nor `Sync`.
     one_thread: PhantomData<*const ()>,
 }
@@ -160,6 +163,7 @@ impl Worker {
             nested: Cell::new(0),
             blocks: Cell::new(false),
             in_vain: Cell::new(0),
+            looked_out: Cell::new(None),
             one_thread: PhantomData,
         }
     }
@@ -275,6 +279,17 @@ impl Worker {
         self.in_vain.set(0);
     }
 
+    /// Whether it is time to look for others that have blocked.
+    pub(crate) fn may_look_out(&self) -> bool {
+        let now = clock::now();
+        let often = |last: Ticks| now.nanos_since(last) < BLOCKED_US as u64 * 1_000;
+        if self.looked_out.get().is_some_and(often) {
+            return false;
+        }
+        self.looked_out.set(Some(now));
+        true
+    }
+
     /// The tasks of its scopes, if it runs no others while it waits.
     pub(crate) fn listed(&self) -> &Listed {
         &self.common().seat(self.index()).listed
@@ -357,6 +372,7 @@ impl Worker {
         while !latch.is_set() {
             common.run_mail(self);
             if !level.is_some_and(|level| listed.run_one(level, self)) && !steal(self) {
+                let _away = common.away(self);
                 common.spin_until(|| latch.is_set() || called());
                 common.sleeping.sleep_apart(self.index(), || latch.watch() && !called());
             }

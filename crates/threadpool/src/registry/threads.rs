@@ -27,6 +27,7 @@ impl<S: Strategy> Registry<S> {
     pub(super) fn begins_again(&self, worker: &Worker) -> bool {
         let (common, seat) = (&self.common, worker.index());
         let mut roster = common.roster.lock();
+        common.settle(&mut roster, seat);
         if roster.closed {
             let again = core::mem::take(&mut roster.again[seat]);
             if again {
@@ -125,6 +126,11 @@ impl<S: Strategy> Registry<S> {
 
     /// Waits until all threads have ended, apart from the calling one.
     pub(crate) fn join_all(&self) {
+        let mine = Worker::with_current(|current| {
+            let mine = current.filter(|worker| worker.belongs_to(&self.common));
+            mine.map(Worker::index)
+        });
+        let _away = mine.and_then(|seat| self.common.seat_away(seat));
         let lent = Worker::with_current(|current| {
             let mine = current.filter(|worker| worker.belongs_to(&self.common));
             mine.map(|worker| self.rest_in_shutdown(worker.place()))
@@ -149,6 +155,9 @@ impl<S: Strategy> Registry<S> {
         }
         if lent.is_some() {
             self.common.closing.go_on();
+        } else if let Some(lookout) = &self.common.lookout {
+            // It ends after the last worker; one that calls this is still there.
+            lookout.join();
         }
     }
 
@@ -180,10 +189,18 @@ impl<S: Strategy> Registry<S> {
     }
 
     /// Has a spare serve for each lease, as far as there are spares. Says whether all leases are met.
-    pub(super) fn lend_spare(&self) -> bool {
+    pub(crate) fn lend_spare(&self) -> bool {
+        self.lend_spare_if(|_| true)
+    }
+
+    /// The same for one more lease, if `may` says so under the roster's lock. Says whether all leases are met.
+    pub(crate) fn lend_spare_if(&self, may: impl FnOnce(&Roster) -> bool) -> bool {
         let common = &self.common;
         let mut named: Option<(usize, io::Result<Option<String>>)> = None;
         let mut roster = common.roster.lock();
+        if !may(&roster) {
+            return false;
+        }
         roster.leases += 1;
         while roster.serving < roster.leases {
             if let Some(seat) = roster.idle_spares.pop_front() {

@@ -10,6 +10,7 @@
 //! | tasks from several threads outside, with pauses in which the pool falls asleep | a lost wake-up |
 //! | the pool grows and shrinks meanwhile | a task stays in the queue of a thread that has gone |
 //! | tasks block, and spares work for them | a wake-up goes to a spare; a spare that is not needed keeps a task |
+//! | tasks block without a word, and one behind them would wake them | the lookout sleeps on; a lease ends twice, or never |
 //! | a burst of as many tasks as workers, which wait for each other | a worker sleeps on beside a task |
 //! | broadcasts to workers that fall asleep | an order is missed in the last look |
 //! | two pools whose tasks wait for each other | nobody runs what is waited for |
@@ -17,7 +18,12 @@
 //!
 //! Each scene runs under each strategy and each [`Wait`].
 
-use machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
+use machine::atomic::{
+    AtomicU32, Fresh,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use machine::clock::Deadline;
+use machine::park;
 use machine::sync::Arc;
 use machine::thread;
 use machine::wait::{Patient, WaitPolicy, wait_until};
@@ -193,6 +199,41 @@ fn blocks<S: Strategy>(wait: Wait) {
     pool.shutdown();
 }
 
+/// Tasks that sleep until one behind them wakes them, and do not tell the pool.
+fn blocks_without_a_word<S: Strategy>(wait: Wait) {
+    let pool: ThreadPool<S> = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .max_threads(4)
+        .spare_threads(12)
+        .wait(wait)
+        .compensate_blocking(true)
+        .build()
+        .expect("simulated threads are free");
+    for round in 0..3 {
+        let gate = Arc::new(AtomicU32::fresh(0));
+        for _ in 0..3 {
+            let gate = gate.clone();
+            pool.spawn(move || {
+                compute(3_000);
+                while gate.load(Acquire) == 0 {
+                    park::wait(&gate, 0, Deadline::NEVER);
+                }
+                compute(3_000);
+            });
+        }
+        // In some rounds when all have blocked, in some before.
+        compute(1 + 60_000 * round);
+        pool.spawn(move || {
+            compute(2_000);
+            gate.store(1, Release);
+            park::wake_all(&gate);
+        });
+        compute(100_000);
+        assert_eq!(pool.install(|| 1), 1);
+    }
+    pool.shutdown();
+}
+
 /// As many tasks as there are workers, each of which waits for all others, without telling the pool.
 fn bursts<S: Strategy>(wait: Wait) {
     let pool = pool::<S>(4, wait);
@@ -281,6 +322,10 @@ macro_rules! under_each {
             fn resizes() { on_machines("resizes", super::resizes::<$name>); }
             #[test]
             fn blocks() { on_machines("blocks", super::blocks::<$name>); }
+            #[test]
+            fn blocks_without_a_word() {
+                on_machines("blocks without a word", super::blocks_without_a_word::<$name>);
+            }
             #[test]
             fn bursts() { on_machines("bursts", super::bursts::<$name>); }
             #[test]
