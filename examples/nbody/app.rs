@@ -5,7 +5,7 @@ use crate::disk::{Miss, Reader};
 use crate::picture::{SIZE, image};
 use crate::processors;
 use crate::report::{Report, Row};
-use crate::runtime::{Blocking, Competitive, Runtime, Which};
+use crate::runtime::{Blocking, Competitive, Runtime, User, Which};
 use clap::{Parser, ValueEnum, value_parser};
 use examples::frames::{Frames, Unwritable};
 use examples::strategies::{self, OnPool, OverPool};
@@ -15,7 +15,7 @@ use stanchion_applications::nbody::{
     BLOCK, BODIES, Body, Cache, Cached, DT, Energy, ForceError, Fork, MEMORY, Options, Refused,
     SOFTENING, Sequential, Simulation, THETA, plummer,
 };
-use stanchion_threadpool::{BuildError, Strategy, ThreadPool};
+use stanchion_threadpool::{Strategy, ThreadPool};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -243,11 +243,13 @@ impl Entry {
         arguments.runtime.iter().flat_map(of).collect()
     }
 
-    fn run(self, threads: usize, over: Over<'_, '_>) -> Result<Ran, BuildError> {
+    fn run(self, threads: usize, over: Over<'_, '_>) -> Result<Ran, Box<dyn std::error::Error>> {
         Ok(match self {
             Self::Pool(name) => strategies::run(name, threads, over)?,
             Self::Other(Which::Kernel) => over.over(&Blocking::default()),
             Self::Other(Which::KernelCompetitive) => over.over(&Competitive::default()),
+            Self::Other(Which::User) => over.over(&User::new(threads, false)?),
+            Self::Other(Which::Activations) => over.over(&User::new(threads, true)?),
             Self::Other(Which::Pool) => unreachable!("a pool has a strategy"),
         })
     }

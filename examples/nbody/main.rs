@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p examples --example nbody -- --bodies 20000 --steps 50 --strategy work-stealing
-//! cargo run --release -p examples --example nbody -- --bodies 6000 --steps 4 --grain 16 --runtime pool,kernel --memory 50 --miss 5ms
+//! cargo run --release -p examples --example nbody -- --bodies 6000 --steps 4 --grain 16 --runtime kernel,user,activations --memory 50 --miss 5ms
 //! ```
 //!
 //! | exit code | meaning |
