@@ -12,6 +12,7 @@ use crate::error::BuildError;
 use crate::ready::{Queue, Ready};
 use crate::runtime::Runtime;
 use crate::shared::{Settings, Shared};
+use crate::stack::{Size, Stacks};
 
 /// The most processors of a runtime.
 pub(crate) const MOST_PROCESSORS: usize = 1_024;
@@ -145,8 +146,8 @@ impl RuntimeBuilder {
         if self.pinned && self.arbiter.is_some() {
             return Err(BuildError::PinnedAndShared);
         }
+        let stacks = Stacks::new(Size::of(self.stack_size)?)?;
         let settings = Settings {
-            stack_size: self.stack_size,
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
             activations: self.activations,
             trace: self.trace,
@@ -155,6 +156,7 @@ impl RuntimeBuilder {
         let ready = (self.ready)(processors);
         let shared = Arc::new(Shared::new(
             settings,
+            stacks,
             processors,
             processors + self.spares,
             ready,

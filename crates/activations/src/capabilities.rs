@@ -3,6 +3,7 @@
 use core::fmt;
 
 use machine::presence::Refused;
+use machine::stack::Guards;
 
 /// How a runtime learns that one of its kernel threads is stuck.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum Tier {
 pub struct Capabilities {
     /// How it learns that a kernel thread is stuck.
     pub tier: Tier,
+    /// What stands below its threads' stacks: with [`Guards::Protected`] there can be some 32,000 of them.
+    pub guards: Guards,
     /// Whether each of its processors is one of the machine, on which its kernel threads stay.
     pub pinned: bool,
 }

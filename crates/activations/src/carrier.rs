@@ -33,6 +33,7 @@ use crate::handover::FALSE_NS;
 use crate::reserve::Rest;
 use crate::seat::Hold;
 use crate::shared::Shared;
+use crate::stack::{self, StackError};
 use crate::standing::{Called, Standing};
 use crate::thread::Thread;
 use crate::upcall::Upcall;
@@ -189,6 +190,8 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
         was_told: Cell::new(false),
         pinned: RefCell::default(),
     };
+    // What overflows on this kernel thread is told by name. Without, it is an ordinary fault.
+    let _watched = stack::watch().ok();
     let registered = local.shared.activations().then(presence::register).and_then(Result::ok);
     if let Some(registered) = &registered {
         // Relaxed: a number.
@@ -611,7 +614,7 @@ impl Local {
         true
     }
 
-    fn take_fiber(&self) -> std::io::Result<Fiber> {
+    fn take_fiber(&self) -> Result<Fiber, StackError> {
         let own = self.free.borrow_mut().pop();
         own.or_else(|| self.shared.take_fiber()).map_or_else(|| self.shared.new_fiber(), Ok)
     }

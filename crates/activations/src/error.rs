@@ -2,6 +2,8 @@
 
 use std::io;
 
+use machine::stack::StackError;
+
 /// Why there is no runtime.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -16,6 +18,9 @@ pub enum BuildError {
         /// The most.
         most: usize,
     },
+    /// Stacks of that size cannot be had, or not even the first of them.
+    #[error(transparent)]
+    Stack(#[from] StackError),
     /// Runtimes that share processors move to where there is room.
     #[error(
         "a runtime that shares processors through an arbiter cannot be pinned: leave out one of the two"

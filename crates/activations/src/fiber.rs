@@ -15,10 +15,11 @@
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 2 (a stack is allocated at start, not at creation); Anderson, Bershad, Lazowska and Levy 1992.
 
-use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use machine::stack::Label;
 
 use crate::local;
+use crate::stack::FiberStack;
 use crate::thread::Thread;
 
 /// What a fiber is resumed with.
@@ -46,16 +47,16 @@ pub(crate) enum Left {
 pub(crate) type Exit = Yielder<Given, Left>;
 
 /// A stack with the loop on it.
-pub(crate) struct Fiber(Coroutine<Given, Left, (), DefaultStack>);
+pub(crate) struct Fiber(Coroutine<Given, Left, (), FiberStack>);
 
 // SAFETY: a free one may go anywhere (Invariant 1); one with a thread on it goes to another carrier only if whoever spawned that has promised that it may.
 unsafe impl Send for Fiber {}
 
 impl Fiber {
     /// A free one.
-    pub(crate) fn new(bytes: usize) -> std::io::Result<Self> {
-        let stack = DefaultStack::new(bytes)?;
-        Ok(Self(Coroutine::with_stack(stack, |exit, given| run_threads(exit, given))))
+    pub(crate) fn new(stack: FiberStack) -> Self {
+        let label = stack.label();
+        Self(Coroutine::with_stack(stack, move |exit, given| run_threads(&label, exit, given)))
     }
 
     /// Goes on with it until it leaves.
@@ -75,12 +76,14 @@ impl Fiber {
 }
 
 /// The loop.
-fn run_threads(exit: &Exit, mut given: Given) {
+fn run_threads(label: &Label, exit: &Exit, mut given: Given) {
     while let Given::Run(thread) = given {
         let mut next = Some(thread);
         while let Some(thread) = next {
+            label.set(thread.name());
             next = local::run(exit, &thread);
         }
+        label.set(None);
         given = exit.suspend(Left::Free);
     }
 }

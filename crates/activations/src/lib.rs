@@ -21,7 +21,6 @@ mod runtime;
 mod seat;
 mod shared;
 mod sleeping;
-#[allow(dead_code, unused_imports, reason = "fibers are about to take their stacks from it")]
 mod stack;
 mod standing;
 pub mod sync;
@@ -36,6 +35,7 @@ pub use builder::RuntimeBuilder;
 pub use capabilities::{Capabilities, Tier};
 pub use error::BuildError;
 pub use join::JoinHandle;
+pub use machine::stack::{Guards, StackError};
 pub use metrics::Metrics;
 pub use park::{park, park_timeout};
 pub use runtime::Runtime;

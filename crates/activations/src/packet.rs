@@ -22,6 +22,7 @@ use std::panic::{self, AssertUnwindSafe};
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 
+use crate::stack::StackError;
 use crate::thread::{Body, Inner, Thread};
 
 const OPEN: u32 = 0;
@@ -110,7 +111,7 @@ impl<F: FnOnce() -> T + Send, T: Send> Body for Packet<F, T> {
         self.end(panic::catch_unwind(AssertUnwindSafe(body)));
     }
 
-    fn refuse(&self, error: std::io::Error) {
+    fn refuse(&self, error: StackError) {
         self.end(Err(Box::new(error)));
     }
 }

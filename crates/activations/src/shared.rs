@@ -31,6 +31,7 @@ use crate::ready::Ready;
 use crate::reserve::Reserve;
 use crate::seat::Seat;
 use crate::sleeping::Sleeping;
+use crate::stack::{StackError, Stacks};
 use crate::thread::{Home, Inner, Thread};
 use crate::timers::{Timers, Waits};
 use crate::trace::Tracer;
@@ -38,7 +39,6 @@ use crate::upcall::{Counters, Upcall};
 
 /// What a runtime was built with.
 pub(crate) struct Settings {
-    pub(crate) stack_size: usize,
     pub(crate) idle_spin_ns: u64,
     /// Whether somebody looks who is stuck.
     pub(crate) activations: bool,
@@ -47,6 +47,9 @@ pub(crate) struct Settings {
     /// The processor of each seat, if its carriers stay there.
     pub(crate) processors: Option<Box<[usize]>>,
 }
+
+/// Free fibers that are kept beside those that carriers keep; the stacks of others are given back.
+const MOST_FREE: usize = 256;
 
 /// The kernel threads of a runtime.
 #[derive(Default)]
@@ -66,6 +69,7 @@ pub(crate) struct Shared {
     sleeping: Sleeping,
     reserve: Reserve,
     timers: Timers,
+    stacks: Stacks,
     fibers: Mutex<Vec<Fiber>>,
     kernel_threads: Mutex<KernelThreads>,
     notes: Box<[Note]>,
@@ -83,6 +87,7 @@ impl Shared {
     /// One whose carriers have not been started.
     pub(crate) fn new(
         settings: Settings,
+        stacks: Stacks,
         seats: usize,
         most_carriers: usize,
         ready: Box<dyn Ready>,
@@ -100,6 +105,7 @@ impl Shared {
             sleeping: Sleeping::new(seats),
             reserve: Reserve::new(),
             timers: Timers::new(),
+            stacks,
             fibers: Mutex::new(Vec::new()),
             kernel_threads: Mutex::new(KernelThreads::default()),
             notes: (0..seats).map(|_| Note::new()).collect(),
@@ -183,7 +189,11 @@ impl Shared {
             Some(None) => Tier::Records,
             Some(Some(refused)) => Tier::Heartbeats(refused.clone()),
         };
-        Capabilities { tier, pinned: self.settings.processors.is_some() }
+        Capabilities {
+            tier,
+            guards: self.stacks.guards(),
+            pinned: self.settings.processors.is_some(),
+        }
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
@@ -317,12 +327,18 @@ impl Shared {
         self.fibers.lock().pop()
     }
 
-    pub(crate) fn new_fiber(&self) -> io::Result<Fiber> {
-        Fiber::new(self.settings.stack_size)
+    pub(crate) fn new_fiber(&self) -> Result<Fiber, StackError> {
+        self.stacks.take().map(Fiber::new)
     }
 
     pub(crate) fn keep_fiber(&self, fiber: Fiber) {
-        self.fibers.lock().push(fiber);
+        let mut fibers = self.fibers.lock();
+        if fibers.len() < MOST_FREE {
+            fibers.push(fiber);
+        } else {
+            drop(fibers);
+            fiber.quit();
+        }
     }
 
     /// Whether all has ended.

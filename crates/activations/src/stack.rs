@@ -34,7 +34,7 @@ use corosensei::stack::StackPointer;
 use machine::stack::{Label, Slab, Stack};
 use stanchion_competitive::Mutex;
 
-pub(crate) use machine::stack::{Guards, Size, StackError, Watched, watch};
+pub(crate) use machine::stack::{Guards, Size, StackError, watch};
 
 /// Stacks of the first slab. Under loom each costs two system calls in every execution.
 const FIRST: usize = machine::sized(64, 2);
@@ -90,6 +90,7 @@ impl Stacks {
     }
 
     /// The size of each.
+    #[cfg(test)]
     pub(crate) fn size(&self) -> Size {
         self.0.size
     }

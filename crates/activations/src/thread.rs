@@ -34,6 +34,7 @@ use crate::fiber::Fiber;
 use crate::join::JoinHandle;
 use crate::local;
 use crate::shared::Shared;
+use crate::stack::StackError;
 
 const RUNNING: u32 = 0;
 const TOKEN: u32 = 1;
@@ -75,7 +76,7 @@ pub(crate) trait Body: Send + Sync {
     unsafe fn run(&self);
 
     /// There is no stack for it: it ends with that error instead of running.
-    fn refuse(&self, error: std::io::Error);
+    fn refuse(&self, error: StackError);
 }
 
 // SAFETY: see Invariant 2 for `fiber`, which is all that is not.
@@ -296,7 +297,7 @@ impl Body for Stranger {
         unreachable!("a kernel thread is run by the kernel")
     }
 
-    fn refuse(&self, _error: std::io::Error) {
+    fn refuse(&self, _error: StackError) {
         unreachable!("a kernel thread has a stack")
     }
 }
