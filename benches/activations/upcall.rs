@@ -125,6 +125,8 @@ fn one_behind(lasting: Duration, wrapped: fn(&mut dyn FnMut())) -> Vec<f64> {
         let (since, begun) = (Arc::new(Since::default()), Instant::now());
         let mut lags = Vec::new();
         while begun.elapsed() < lasting {
+            // It is back from a block, perhaps without a seat: first it waits for one, so that it has one to lose.
+            yield_now();
             let seen = since.clone();
             let behind = spawn(move || seen.lag());
             since.block(wrapped);
