@@ -8,6 +8,7 @@
 //! | [`contest`] | threads that fight for one lock and keep the books |
 //! | [`tormentor`] | a thread that stalls the others by signal, wherever they are |
 //! | [`phase`] | calm, crowd, one processor |
+//! | [`activations`] | user-level threads, on carriers that are stalled and that block, with books of every thread |
 //! | [`barrier`] | every barrier, with deadlines that pass and members that leave |
 //! | [`gang`] | gangs that are switched by signal: they allocate, lock, panic, are cancelled, never look |
 //! | [`pool`] | the thread pool, under every strategy, with books of its tasks |
@@ -15,6 +16,8 @@
 //!
 //! The idea is that of Linux's `locktorture`, which also ships a broken lock.
 
+#[cfg(feature = "command")]
+pub mod activations;
 #[cfg(feature = "command")]
 pub mod barrier;
 pub mod busted;

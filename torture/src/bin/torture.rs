@@ -1,10 +1,11 @@
-//! `torture [LOCK | pool | barrier | gang]… --seconds N`: see the library. Exit code 1 if one is at fault, 2 if the command makes no sense.
+//! `torture [LOCK | pool | barrier | gang | activations]… --seconds N`: see the library. Exit code 1 if one is at fault, 2 if the command makes no sense.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use torture::activations::ActivationsFault;
 use torture::barrier::BarrierFault;
 use torture::contest::Fault;
 use torture::gang::GangFault;
@@ -15,7 +16,7 @@ use torture::pool::PoolFault;
 /// Tortures locks with real threads, random stalls and too few processors.
 #[derive(Parser)]
 struct Arguments {
-    /// Which locks, `pool`, `barrier` or `gang`; all that are not broken on purpose if none is named
+    /// Which locks, `pool`, `barrier`, `gang` or `activations`; all that are not broken on purpose if none is named
     #[arg(value_name = "LOCK", value_parser = subject)]
     subjects: Vec<Subject>,
     /// Seconds for each lock
@@ -42,6 +43,7 @@ enum Subject {
     Pool,
     Barrier,
     Gang,
+    Activations,
 }
 
 /// What the thread pool is called.
@@ -50,6 +52,8 @@ const POOL: &str = "pool";
 const BARRIER: &str = "barrier";
 /// What gangs are called.
 const GANG: &str = "gang";
+/// What the runtime of user-level threads is called.
+const ACTIVATIONS: &str = "activations";
 
 fn subject(name: &str) -> Result<Subject, String> {
     if name == POOL {
@@ -61,10 +65,13 @@ fn subject(name: &str) -> Result<Subject, String> {
     if name == GANG {
         return Ok(Subject::Gang);
     }
+    if name == ACTIVATIONS {
+        return Ok(Subject::Activations);
+    }
     let names = || LOCKS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
     let lock = named(name).map(Subject::Lock);
     lock.ok_or_else(|| {
-        format!("no such lock; there are: {}, {POOL}, {BARRIER} and {GANG}", names())
+        format!("no such lock; there are: {}, {POOL}, {BARRIER}, {GANG} and {ACTIVATIONS}", names())
     })
 }
 
@@ -85,7 +92,10 @@ fn main() -> ExitCode {
     };
     let all = || {
         let locks = LOCKS.iter().filter(|entry| !entry.busted || arguments.list);
-        locks.map(Subject::Lock).chain([Subject::Pool, Subject::Barrier, Subject::Gang]).collect()
+        locks
+            .map(Subject::Lock)
+            .chain([Subject::Pool, Subject::Barrier, Subject::Gang, Subject::Activations])
+            .collect()
     };
     let subjects = if arguments.subjects.is_empty() { all() } else { arguments.subjects };
     // A closed pipe ends the run quietly; what was asked for was the text.
@@ -110,6 +120,10 @@ fn run(subjects: &[Subject], torture: &Torture, list: bool) -> io::Result<usize>
             }
             Subject::Gang => {
                 faults += gang(&mut out, torture, list)?;
+                continue;
+            }
+            Subject::Activations => {
+                faults += activations(&mut out, torture, list)?;
                 continue;
             }
         };
@@ -203,6 +217,31 @@ fn gang(out: &mut impl Write, torture: &Torture, list: bool) -> io::Result<usize
             let kind = match fault {
                 GangFault::NoProgress(_) => "progress",
                 GangFault::Books { .. } => "books",
+            };
+            writeln!(out, "FAULT: {kind}: {fault}")?;
+            return Ok(1);
+        }
+    }
+    Ok(0)
+}
+
+fn activations(out: &mut impl Write, torture: &Torture, list: bool) -> io::Result<usize> {
+    if list {
+        writeln!(out, "{ACTIVATIONS}")?;
+        return Ok(0);
+    }
+    write!(out, "{ACTIVATIONS:22} {:14} ", "crowd")?;
+    out.flush()?;
+    // Its threads panic on purpose.
+    std::panic::set_hook(Box::new(|_| ()));
+    let tortured = torture::activations::torment(torture);
+    drop(std::panic::take_hook());
+    match tortured {
+        Ok(figures) => writeln!(out, "{figures}")?,
+        Err(fault) => {
+            let kind = match fault {
+                ActivationsFault::NoProgress(..) => "progress",
+                ActivationsFault::Books { .. } => "books",
             };
             writeln!(out, "FAULT: {kind}: {fault}")?;
             return Ok(1);

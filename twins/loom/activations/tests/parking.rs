@@ -45,6 +45,7 @@ mod fiber {
     pub(crate) struct Fiber(pub(crate) UnsafeCell<u32>);
 }
 
+#[allow(unreachable_pub)]
 mod join {
     pub struct JoinHandle<T>(core::marker::PhantomData<T>);
 

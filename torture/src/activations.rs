@@ -1,0 +1,321 @@
+//! Torture for user-level threads: runtimes of every kind, one after the other, with stalled carriers and books of every thread.
+//!
+//! | what is done, at random | from |
+//! | --- | --- |
+//! | threads that spawn, join, yield, park and are unparked, wait for a time, panic, block in the kernel with and without saying so | threads outside and threads |
+//! | the runtime is dropped, by a kernel thread or by one of its own threads | the end of a round |
+//!
+//! What a thread captures it returns or panics with: it is counted when it is made, when the thread runs, and when it is dropped.
+
+use std::fmt;
+use std::panic::panic_any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stanchion_activations::{
+    JoinHandle, Runtime, Thread, blocking, current, park, park_timeout, spawn, yield_now,
+};
+use stanchion_threadpool::strategy::{LocalReadyQueue, SingleLock};
+
+use crate::phase::Torture;
+use crate::random::Random;
+use crate::tormentor;
+
+/// What is wrong with the runtime.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActivationsFault {
+    /// Nothing ran for so long.
+    #[error(
+        "no progress for {0:?} under {1}: a thread is ready and every carrier sleeps, or one waits for ever"
+    )]
+    NoProgress(Duration, String),
+    /// The books do not balance.
+    #[error(
+        "{made} threads were made under {under}, {run} ran, and {dropped} captures were dropped"
+    )]
+    Books {
+        /// Which runtime.
+        under: String,
+        /// Threads made.
+        made: u64,
+        /// Threads that ran.
+        run: u64,
+        /// Captures dropped.
+        dropped: u64,
+    },
+}
+
+/// What happened to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ActivationsFigures {
+    /// Runtimes built and ended.
+    pub rounds: u64,
+    /// Threads run.
+    pub threads: u64,
+    /// Stalls inflicted.
+    pub stalls: u64,
+}
+
+impl fmt::Display for ActivationsFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} runtimes, {} threads, {} stalls", self.rounds, self.threads, self.stalls)
+    }
+}
+
+#[derive(Default)]
+struct Books {
+    made: AtomicU64,
+    run: AtomicU64,
+    dropped: AtomicU64,
+    /// Whatever a thread gets done.
+    steps: AtomicU64,
+    over: AtomicBool,
+    /// Kernel threads that have carried a thread, by the kernel's numbers.
+    carriers: Mutex<Vec<i32>>,
+}
+
+impl Books {
+    fn carriers(&self) -> std::sync::MutexGuard<'_, Vec<i32>> {
+        self.carriers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a thread captures, and returns.
+struct Slip(Arc<Books>);
+
+impl Slip {
+    fn of(books: &Arc<Books>) -> Self {
+        // Relaxed: counts, compared when all threads have ended; so below.
+        books.made.fetch_add(1, Relaxed);
+        Self(books.clone())
+    }
+
+    fn run(&self) {
+        self.0.run.fetch_add(1, Relaxed);
+        let here = tormentor::this_thread();
+        let mut carriers = self.0.carriers();
+        if !carriers.contains(&here) {
+            carriers.push(here);
+        }
+    }
+
+    fn step(&self) {
+        self.0.steps.fetch_add(1, Relaxed);
+    }
+}
+
+impl Drop for Slip {
+    fn drop(&mut self) {
+        self.0.dropped.fetch_add(1, Relaxed);
+    }
+}
+
+/// Tortures runtimes for the whole of `torture.time`.
+///
+/// # Errors
+///
+/// The first fault. Its threads are left behind; the caller is expected to end the process soon.
+pub fn torment(torture: &Torture) -> Result<ActivationsFigures, ActivationsFault> {
+    let begin = Instant::now();
+    let mut figures = ActivationsFigures::default();
+    while figures.rounds == 0 || begin.elapsed() < torture.time {
+        let seed = torture.seed + figures.rounds;
+        let books = Arc::new(Books::default());
+        let mine = books.clone();
+        let time = torture.time.min(Duration::from_millis(300));
+        let runner = thread::spawn(move || round(seed, &mine, time));
+        let under = format!("seed {seed}");
+        figures.stalls += watch(&books, &runner, torture, &under)?;
+        let panicked = runner.join().is_err();
+        // A runtime that was dropped inside ends by itself.
+        let ended = Instant::now();
+        while books.dropped.load(Relaxed) != books.made.load(Relaxed)
+            && ended.elapsed() < torture.stuck_after
+        {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let (made, run, dropped) =
+            (books.made.load(Relaxed), books.run.load(Relaxed), books.dropped.load(Relaxed));
+        if panicked || dropped != made || run != made {
+            return Err(ActivationsFault::Books { under, made, run, dropped });
+        }
+        figures.rounds += 1;
+        figures.threads += run;
+    }
+    Ok(figures)
+}
+
+/// Stalls carriers until the round has ended.
+fn watch(
+    books: &Books,
+    runner: &thread::JoinHandle<()>,
+    torture: &Torture,
+    under: &str,
+) -> Result<u64, ActivationsFault> {
+    let mut random = Random::new(torture.seed, u64::MAX);
+    let mut last = (0, Instant::now());
+    let mut stalls = 0;
+    while !runner.is_finished() {
+        let carriers = books.carriers().clone();
+        if !carriers.is_empty() && !books.over.load(Relaxed) {
+            let victim = carriers[random.below(carriers.len() as u64) as usize];
+            stalls += u64::from(tormentor::stall(victim));
+        }
+        thread::sleep(Duration::from_micros(500));
+        let counts = [&books.steps, &books.run, &books.dropped];
+        let done = counts.iter().map(|count| count.load(Relaxed)).sum();
+        if done != last.0 {
+            last = (done, Instant::now());
+        } else if last.1.elapsed() >= torture.stuck_after {
+            return Err(ActivationsFault::NoProgress(torture.stuck_after, under.to_owned()));
+        }
+    }
+    Ok(stalls)
+}
+
+/// One of the kinds that there are.
+fn build(seed: u64) -> Runtime {
+    let builder = Runtime::builder()
+        .processors(1 + (seed % 4) as usize)
+        .spare_threads((seed / 4 % 5) as usize)
+        .stack_size(128 * 1024)
+        .pinned(seed % 7 == 6)
+        .activations(seed % 3 != 2)
+        .idle_spin(Duration::from_micros(seed % 2 * 20));
+    let builder = match seed % 5 {
+        3 => builder.strategy::<SingleLock>(),
+        4 => builder.strategy::<LocalReadyQueue>(),
+        _ => builder,
+    };
+    builder.build().expect("so many threads can be had")
+}
+
+/// One runtime, from its first thread to its last.
+fn round(seed: u64, books: &Arc<Books>, time: Duration) {
+    let runtime = build(seed);
+    let begin = Instant::now();
+    thread::scope(|threads| {
+        for stream in 0..3 {
+            let runtime = &runtime;
+            threads.spawn(move || {
+                let mut random = Random::new(seed, stream);
+                while begin.elapsed() < time {
+                    act(runtime, books, &mut random);
+                }
+            });
+        }
+    });
+    books.over.store(true, Relaxed);
+    if seed % 4 == 3 {
+        let (sends, receives) = mpsc::channel::<Runtime>();
+        let slip = Slip::of(books);
+        drop(runtime.spawn(move || {
+            slip.run();
+            drop(receives.recv());
+            yield_now();
+        }));
+        // If it has panicked, the runtime is dropped here, which waits; the books say what has happened.
+        drop(sends.send(runtime));
+    } else {
+        drop(runtime);
+    }
+}
+
+/// Something from outside.
+fn act(runtime: &Runtime, books: &Arc<Books>, random: &mut Random) {
+    let seed = random.number();
+    let slip = Slip::of(books);
+    match random.below(8) {
+        0..4 => {
+            let handles: Vec<JoinHandle<Slip>> = (0..random.below(20))
+                .map(|number| {
+                    let slip = Slip::of(books);
+                    runtime.spawn(move || live(slip, seed.wrapping_add(number), 1))
+                })
+                .collect();
+            // Some are joined, some not.
+            handles.into_iter().filter(|_| random.below(2) == 0).for_each(|one| drop(one.join()));
+            slip.run();
+        }
+        4..6 => drop(runtime.spawn(move || live(slip, seed, 3)).join()),
+        6 => {
+            // It waits for this thread, and this thread for it.
+            let outside = current();
+            let inside = runtime.spawn(move || {
+                slip.run();
+                while !park_timeout(Duration::from_millis(20)) {
+                    slip.step();
+                }
+                outside.unpark();
+            });
+            inside.thread().unpark();
+            park();
+        }
+        // The runtime falls asleep.
+        _ => {
+            thread::sleep(Duration::from_micros(300));
+            slip.run();
+        }
+    }
+}
+
+/// A thread's life.
+fn live(slip: Slip, seed: u64, levels: u32) -> Slip {
+    slip.run();
+    let mut random = Random::new(seed, u64::from(levels));
+    for _ in 0..random.below(4) {
+        match random.below(6) {
+            0 => yield_now(),
+            1 => drop(park_timeout(Duration::from_micros(random.below(300)))),
+            2 => thread::sleep(Duration::from_micros(random.below(200))),
+            3 => blocking(|| thread::sleep(Duration::from_micros(random.below(200)))),
+            4 => wake_each_other(&slip, 5),
+            _ => {
+                current().unpark();
+                park();
+            }
+        }
+        slip.step();
+    }
+    if levels > 0 {
+        let children: Vec<JoinHandle<Slip>> = (0..random.below(3))
+            .map(|number| {
+                let child = Slip::of(&slip.0);
+                spawn(move || live(child, seed.wrapping_add(number), levels - 1))
+            })
+            .collect();
+        children.into_iter().filter(|_| random.below(3) != 0).for_each(|one| drop(one.join()));
+    }
+    if random.below(8) == 0 {
+        panic_any(slip);
+    }
+    slip
+}
+
+/// The calling thread and another one take turns.
+fn wake_each_other(slip: &Slip, rounds: u64) {
+    let turn = Arc::new(AtomicU64::new(0));
+    let first = current();
+    let other = {
+        let (slip, turn) = (Slip::of(&slip.0), turn.clone());
+        spawn(move || {
+            slip.run();
+            take_turns(&turn, 1, rounds, &first);
+        })
+    };
+    take_turns(&turn, 0, rounds, other.thread());
+    drop(other.join());
+}
+
+fn take_turns(turn: &AtomicU64, mine: u64, rounds: u64, other: &Thread) {
+    for round in 0..rounds {
+        // Relaxed: parking orders it.
+        while turn.load(Relaxed) != 2 * round + mine {
+            park();
+        }
+        turn.store(2 * round + mine + 1, Relaxed);
+        other.unpark();
+    }
+}
