@@ -130,11 +130,16 @@ impl Fork for User {
 }
 
 impl Runtime for User {
-    type Lock = RawPolicyMutex<Adaptive>;
+    type Lock = stanchion_activations::sync::RawMutex;
 
     fn says(&self) -> String {
         let metrics = self.0.metrics();
-        format!("{} threads made, {} hand-overs; {}", metrics.spawned, metrics.handovers, self.0.capabilities())
+        format!(
+            "{} threads made, {} hand-overs; {}",
+            metrics.spawned,
+            metrics.handovers,
+            self.0.capabilities()
+        )
     }
 }
 

@@ -67,7 +67,12 @@ fn the_checksum_depends_on_bodies_steps_seed_and_precision_only() {
 #[test]
 fn the_places_do_not_depend_on_the_runtime_or_the_memory() {
     let plain = line(&small(&[]), "checksum").to_owned();
-    let all = ["--runtime", "pool,kernel,kernel-competitive,user,activations", "--strategy", "work-stealing"];
+    let all = [
+        "--runtime",
+        "pool,kernel,kernel-competitive,user,activations",
+        "--strategy",
+        "work-stealing",
+    ];
     let little = ["--memory", "30", "--miss", "20us", "--grain", "16", "--processors", "1"];
     let done = small(&[&all[..], &little].concat());
     assert_eq!(line(&done, "checksum"), plain);

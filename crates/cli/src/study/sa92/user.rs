@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use stanchion_applications::nbody::Fork;
 
 /// The lock of what user-level threads share.
-pub(super) type UserLock = stanchion_competitive::RawPolicyMutex;
+pub(super) type UserLock = stanchion_activations::sync::RawMutex;
 
 /// Forks user-level threads of the runtime that the caller is a thread of.
 #[derive(Clone, Copy, Debug, Default)]
