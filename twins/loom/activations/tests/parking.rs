@@ -56,6 +56,11 @@ mod join {
     }
 }
 
+/// No thread of these models lacks a stack.
+mod stack {
+    pub(crate) enum StackError {}
+}
+
 /// No kernel thread of these models is a carrier as far as the threads' own operations know.
 mod local {
     use std::sync::Arc;
@@ -129,7 +134,7 @@ impl Body for Stand {
         unreachable!("the model runs it")
     }
 
-    fn refuse(&self, _error: std::io::Error) {
+    fn refuse(&self, _error: stack::StackError) {
         unreachable!("it has a stack")
     }
 }
