@@ -13,7 +13,7 @@
 //! # Invariants
 //!
 //! 1. A [`Local`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
-//! 2. `current` points to the running thread's handle, which is alive while the thread runs; it is null while none does. `exit` is null in the trunk.
+//! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk.
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::clock::{self, Ticks};
+use machine::clock::{self, Deadline, Ticks};
 use machine::presence::{self, Presence};
 use machine::topology::{self, Pinned};
 use machine::wait::retry_for;
@@ -35,7 +35,7 @@ use crate::seat::Hold;
 use crate::shared::Shared;
 use crate::stack::{self, StackError};
 use crate::standing::{Called, Standing};
-use crate::thread::Thread;
+use crate::thread::{Pause, Thread};
 use crate::upcall::Upcall;
 
 /// One in so many looks goes to the others first, so that nobody waits for ever.
@@ -172,6 +172,8 @@ pub(crate) struct Local {
     looks_at: Cell<usize>,
     /// It was woken and has not gone on yet.
     was_told: Cell<bool>,
+    /// It may have been the watch (`timers.rs`) when it last slept.
+    watched: Cell<bool>,
     pinned: RefCell<Option<(usize, Pinned)>>,
 }
 
@@ -188,6 +190,7 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
         looks: Cell::new(0),
         looks_at: Cell::new(0),
         was_told: Cell::new(false),
+        watched: Cell::new(false),
         pinned: RefCell::default(),
     };
     // What overflows on this kernel thread is told by name. Without, it is an ordinary fault.
@@ -210,8 +213,15 @@ impl Local {
         self.shared.carrier(self.index)
     }
 
+    /// The thread that runs; null in the trunk.
     pub(crate) fn current(&self) -> *const Thread {
         self.current.get()
+    }
+
+    /// Calls `body` with the thread that runs, if one does.
+    pub(crate) fn with_current<R>(&self, body: impl FnOnce(&Thread) -> R) -> Option<R> {
+        // SAFETY: Invariant 2.
+        unsafe { self.current.get().as_ref() }.map(body)
     }
 
     pub(crate) fn exit(&self) -> *const Exit {
@@ -234,6 +244,7 @@ impl Local {
                 }
                 continue;
             };
+            self.unwatch();
             self.go_on(&thread);
             if !self.has_seat.get() && !self.await_seat() {
                 return;
@@ -264,23 +275,24 @@ impl Local {
             },
         };
         let left = fiber.resume(given);
-        let current = self.current.replace(core::ptr::null());
         self.exit.set(core::ptr::null());
+        let ran = self.current.replace(core::ptr::null());
         match left {
             Left::Free => self.keep_fiber(fiber),
-            left => self.lay_aside(current, fiber, left),
+            // SAFETY: Invariant 2: it has just left, and cannot go on before it is settled.
+            Left::Yielded => self.lay_aside(unsafe { &*ran }.clone(), fiber, None),
+            // SAFETY: likewise.
+            Left::Paused(pause) => self.lay_aside(unsafe { &*ran }.clone(), fiber, Some(pause)),
         }
     }
 
-    /// The thread that was current has left its fiber.
-    fn lay_aside(&self, current: *const Thread, fiber: Fiber, left: Left) {
+    /// `thread` has left its fiber, to pause or to yield.
+    fn lay_aside(&self, thread: Thread, fiber: Fiber, pause: Option<Pause>) {
         self.trace_leave();
         self.enter();
-        // SAFETY: the thread has just left (Invariant 2), and cannot go on before it is settled.
-        let thread = unsafe { &*current }.clone();
         // SAFETY: this carrier has just run it.
         unsafe { thread.inner().lay_aside(fiber) };
-        if left == Left::Yielded || !thread.inner().settle() {
+        if pause.is_none_or(|pause| !thread.inner().settle(pause)) {
             self.make_ready(thread, true);
         }
     }
@@ -313,9 +325,10 @@ impl Local {
         }
     }
 
-    /// The thread that ran has ended.
+    /// The thread that ran has ended: nobody runs on its fiber.
     pub(crate) fn thread_ended(&self) {
         self.current.set(core::ptr::null());
+        self.exit.set(core::ptr::null());
         self.trace_leave();
         count(&self.carrier().own.ended);
     }
@@ -502,6 +515,7 @@ impl Local {
 
     /// Gives the seat away to a carrier that wants one; whether there was one.
     fn give_seat(&self) -> bool {
+        self.unwatch();
         let carrier = self.carrier();
         let seat = carrier.seat();
         let given = self.shared.reserve().give(false, |to| self.shared.seat_carrier(seat, to));
@@ -509,6 +523,13 @@ impl Local {
             self.has_seat.set(false);
         }
         given
+    }
+
+    /// It has better to do than to watch the clock.
+    fn unwatch(&self) {
+        if self.watched.replace(false) && self.shared.unwatch(self.carrier().seat()) {
+            self.shared.tell(Told::Anyone(1));
+        }
     }
 
     /// It has no seat: waits until it is given one. `false` if the runtime ends.
@@ -585,14 +606,16 @@ impl Local {
         }
         let started = clock::now();
         let patience = shared.idle_spin();
-        let found = || self.is_called().then_some(());
+        let found = || (self.is_called() || shared.is_time()).then_some(());
         if retry_for(found, PAUSES, || clock::now().nanos_since(started) < patience).is_some() {
             return true;
         }
         let seat = self.carrier().seat();
         self.with_hold(|hold| hold.map(|hold| shared.ready_queue().idle(&hold.place)));
         shared.sleeping().announce(seat);
-        let first = shared.run_timers();
+        shared.run_timers();
+        let until = shared.watch(seat);
+        self.watched.set(self.watched.get() || until != Deadline::NEVER);
         if self.is_called() {
             shared.sleeping().retract(seat);
         } else if shared.end_if_done() {
@@ -601,7 +624,7 @@ impl Local {
         } else {
             shared.lookout().pause(self.carrier());
             shared.demand().sleeps();
-            shared.sleeping().sleep(seat, first);
+            shared.sleeping().sleep(seat, until);
             shared.demand().wakes();
             shared.lookout().begin(self.carrier());
         }

@@ -5,7 +5,7 @@
 //! never blocks costs no switch, and a stack is in use only by a thread that has begun.
 //!
 //! ```text
-//! carrier's trunk ──Run(thread)──► loop ──calls──► thread ──Parked──► trunk ──Go──► thread ──returns──► loop ──Free──► trunk
+//! carrier's trunk ──Run(thread)──► loop ──calls──► thread ──Paused──► trunk ──Go──► thread ──returns──► loop ──Free──► trunk
 //! ```
 //!
 //! # Invariants
@@ -20,7 +20,7 @@ use machine::stack::Label;
 
 use crate::local;
 use crate::stack::FiberStack;
-use crate::thread::Thread;
+use crate::thread::{Pause, Thread};
 
 /// What a fiber is resumed with.
 pub(crate) enum Given {
@@ -37,8 +37,8 @@ pub(crate) enum Given {
 pub(crate) enum Left {
     /// It runs nothing.
     Free,
-    /// Its thread parks.
-    Parked,
+    /// Its thread parks, or waits.
+    Paused(Pause),
     /// Its thread lets others run first.
     Yielded,
 }

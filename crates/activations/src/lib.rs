@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod arbiter;
+mod birth;
 mod blocking;
 mod builder;
 mod capabilities;
@@ -11,13 +12,16 @@ mod fiber;
 mod handover;
 mod join;
 mod local;
+mod locals;
 mod lookout;
 mod metrics;
 mod packet;
+mod panics;
 mod park;
 mod ready;
 mod reserve;
 mod runtime;
+mod scope;
 mod seat;
 mod shared;
 mod sleeping;
@@ -30,15 +34,18 @@ mod trace;
 mod upcall;
 
 pub use arbiter::{Arbiter, ArbiterError};
+pub use birth::Builder;
 pub use blocking::blocking;
 pub use builder::RuntimeBuilder;
 pub use capabilities::{Capabilities, Tier};
 pub use error::BuildError;
 pub use join::JoinHandle;
+pub use locals::{AccessError, LocalKey};
 pub use machine::stack::{Guards, StackError};
 pub use metrics::Metrics;
-pub use park::{park, park_timeout};
+pub use park::{park, park_timeout, sleep};
 pub use runtime::Runtime;
+pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use thread::{Thread, ThreadId, current, spawn, yield_now};
 pub use trace::Trace;
 pub use upcall::Upcall;

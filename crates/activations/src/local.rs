@@ -16,7 +16,7 @@ use machine::clock::Deadline;
 use crate::carrier::Local;
 use crate::fiber::{Exit, Given, Left};
 use crate::shared::Shared;
-use crate::thread::Thread;
+use crate::thread::{Home, Pause, Thread};
 
 machine::thread_local! {
     static LOCAL: Cell<*const Local> = Cell::new(core::ptr::null());
@@ -45,12 +45,9 @@ pub(crate) fn shared() -> Option<Arc<Shared>> {
     with(|local| local.map(|local| local.shared.clone()))
 }
 
-/// The user-level thread that calls.
-pub(crate) fn current_thread() -> Option<Thread> {
-    with(|local| {
-        // SAFETY: null, or the running thread's handle (Invariant 2 of `carrier.rs`).
-        local.and_then(|local| unsafe { local.current().as_ref() }).cloned()
-    })
+/// The handle of the user-level thread that calls; null if it is none.
+pub(crate) fn current_pointer() -> *const Thread {
+    with(|local| local.map_or(core::ptr::null(), Local::current))
 }
 
 /// Runs a thread on the fiber that `exit` leaves, then says which other one may use the fiber.
@@ -85,20 +82,33 @@ fn leave(left: Left) -> bool {
     true
 }
 
-/// Parks the calling thread; whether it was unparked before the deadline. `None` if it is no user-level thread.
-pub(crate) fn park_thread(deadline: Deadline) -> Option<bool> {
-    let thread = current_thread()?;
-    if thread.inner().has_token() {
-        return Some(true);
+/// Parks the calling thread until it is unparked; `None` if it is no user-level thread.
+pub(crate) fn park_thread() -> Option<()> {
+    // Without a share of the handle, which would cost more than the rest.
+    let has_token = with(|local| {
+        local.and_then(|local| local.with_current(|thread| thread.inner().take_token()))
+    })?;
+    if !has_token {
+        leave(Left::Paused(Pause::Park));
+    }
+    Some(())
+}
+
+/// Pauses the calling thread, which is `thread`, until it is unparked or called, or the deadline has passed; `false` if it is no user-level thread.
+pub(crate) fn pause_thread(thread: &Thread, deadline: Deadline) -> bool {
+    if !with(|local| local.is_some_and(|local| local.with_current(|_| ()).is_some())) {
+        return false;
     }
     if deadline == Deadline::NEVER {
-        leave(Left::Parked);
-        return Some(true);
+        return leave(Left::Paused(Pause::Wait));
     }
-    let waits = with(|local| local.map(|local| local.shared.add_timer(deadline, thread.clone())))?;
-    leave(Left::Parked);
-    // Relaxed: nothing else is read that the timer wrote.
-    Some(waits.swap(false, machine::atomic::Ordering::Relaxed))
+    let Home::Runtime(shared) = thread.inner().home() else {
+        unreachable!("a carrier runs threads of its runtime")
+    };
+    let key = shared.add_timer(deadline, thread.clone());
+    leave(Left::Paused(Pause::Wait));
+    shared.remove_timer(key);
+    true
 }
 
 /// Lets others run first; `false` if the caller is no user-level thread.

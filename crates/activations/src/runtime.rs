@@ -4,18 +4,27 @@ use core::fmt;
 use std::panic;
 use std::sync::Arc;
 
+use crate::birth;
 use crate::builder::RuntimeBuilder;
 use crate::capabilities::Capabilities;
 use crate::error::BuildError;
 use crate::join::JoinHandle;
 use crate::local;
 use crate::metrics::Metrics;
+use crate::scope::{self, Scope};
 use crate::shared::Shared;
+use crate::thread::Manner;
 use crate::trace::{Trace, Tracer};
 
 /// A number of processors, and the user-level threads that share them.
 ///
-/// Dropping it waits until all its threads have ended; when one of its own threads drops it nobody waits, and it ends when they have.
+/// Dropping it waits until all its threads have ended; when one of its own threads drops it nobody waits, and it ends when they have. A thread of another
+/// runtime that drops it, or [runs](Self::run) something in it, leaves its processor to others meanwhile.
+///
+/// # Fork
+///
+/// A forked child has only the kernel thread that forked: none of the runtime's threads, or one of them if that forked. There a spawn from outside, and a join of a
+/// thread that had not ended, panic; dropping the runtime does nothing. A thread of a runtime that forks should only `exec` in the child, or exit.
 ///
 /// ```
 /// let runtime = stanchion_activations::Runtime::new(2)?;
@@ -45,6 +54,17 @@ impl Runtime {
 
     pub(crate) fn of(shared: Arc<Shared>) -> Self {
         Self { shared }
+    }
+
+    /// What is shared, for a new thread.
+    ///
+    /// # Panics
+    ///
+    /// In a forked child.
+    #[track_caller]
+    pub(crate) fn shared_here(&self) -> Arc<Shared> {
+        self.shared.must_be_here();
+        self.shared.clone()
     }
 
     /// How many processors it has.
@@ -102,20 +122,26 @@ impl Runtime {
         self.shared.metrics()
     }
 
-    /// Makes a new thread, which will run `body`.
+    /// Makes a new thread, which will run `body`. [`Builder::on`](crate::Builder::on) gives it a name.
+    ///
+    /// # Panics
+    ///
+    /// In a forked child.
+    #[track_caller]
     pub fn spawn<F, T>(&self, body: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        Shared::spawn(&self.shared, None, body)
+        birth::spawn(&self.shared_here(), Manner::default(), body)
     }
 
     /// Runs `body` in a thread of the runtime, and waits for it.
     ///
     /// # Panics
     ///
-    /// If `body` does.
+    /// If `body` does. In a forked child.
+    #[track_caller]
     pub fn run<F, T>(&self, body: F) -> T
     where
         F: FnOnce() -> T + Send + 'static,
@@ -125,8 +151,41 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    /// Runs `body` on the calling thread with a scope, in which it can spawn threads that borrow from the calling one; then waits until all have ended.
+    /// [`scope`](crate::scope()) does so in a thread of the runtime.
+    ///
+    /// # Panics
+    ///
+    /// With what `body` panicked with; or if a thread did that nobody has joined; in both cases when all threads have ended. In a forked child.
+    ///
+    /// ```
+    /// let runtime = stanchion_activations::Runtime::new(2)?;
+    /// let mut words = ["one", "two"].map(String::from);
+    /// runtime.scope(|s| {
+    ///     for word in &mut words {
+    ///         s.spawn(|| word.make_ascii_uppercase());
+    ///     }
+    /// });
+    /// assert_eq!(words, ["ONE", "TWO"]);
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    #[track_caller]
+    pub fn scope<'env, F, T>(&self, body: F) -> T
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+    {
+        scope::run(self.shared_here(), body)
+    }
+}
+
 impl Drop for Runtime {
     fn drop(&mut self) {
+        if !self.shared.is_here() {
+            // A forked child: there is nobody to wait for, and nobody has left things in order.
+            core::mem::forget(self.shared.clone());
+            return;
+        }
         self.shared.close();
         let inside = local::with(|local| {
             local.is_some_and(|local| Arc::ptr_eq(&local.shared, &self.shared))

@@ -22,18 +22,17 @@ use crate::carrier::{self, Carrier};
 use crate::demand::Demand;
 use crate::fiber::Fiber;
 use crate::handover::Note;
-use crate::join::JoinHandle;
 use crate::local;
 use crate::lookout::{self, Lookout};
 use crate::metrics::Metrics;
-use crate::packet::Packet;
+use crate::park;
 use crate::ready::Ready;
 use crate::reserve::Reserve;
 use crate::seat::Seat;
 use crate::sleeping::Sleeping;
 use crate::stack::{StackError, Stacks};
-use crate::thread::{Home, Inner, Thread};
-use crate::timers::{Timers, Waits};
+use crate::thread::{self, Thread};
+use crate::timers::{Key, Timers};
 use crate::trace::Tracer;
 use crate::upcall::{Counters, Upcall};
 
@@ -81,6 +80,10 @@ pub(crate) struct Shared {
     created_outside: AtomicU64,
     closing: AtomicBool,
     over: AtomicBool,
+    /// Who waits for the end.
+    closer: Mutex<Option<Thread>>,
+    /// The process that it was made in, which is the only one that has its kernel threads.
+    process: u32,
 }
 
 impl Shared {
@@ -116,6 +119,8 @@ impl Shared {
             created_outside: AtomicU64::fresh(0),
             closing: AtomicBool::fresh(false),
             over: AtomicBool::fresh(false),
+            closer: Mutex::new(None),
+            process: std::process::id(),
         }
     }
 
@@ -244,28 +249,20 @@ impl Shared {
         self.seats.len()
     }
 
-    /// Makes a new thread.
-    pub(crate) fn spawn<F, T>(this: &Arc<Self>, name: Option<Box<str>>, body: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let inner = Inner::new(name, false, Home::Runtime(this.clone()));
-        let packet = Arc::new(Packet::new(inner, body));
-        let thread = Thread::new(packet.clone());
-        local::with(|local| match local.filter(|local| Arc::ptr_eq(&local.shared, this)) {
+    /// A thread begins that has just been made.
+    pub(crate) fn admit(self: &Arc<Self>, thread: Thread) {
+        local::with(|local| match local.filter(|local| Arc::ptr_eq(&local.shared, self)) {
             Some(local) => {
                 local.thread_created();
-                local.make_ready(thread.clone(), false);
+                local.make_ready(thread, false);
             }
             None => {
                 // Relaxed: the thread is handed on with more than that.
-                this.created_outside.fetch_add(1, Ordering::Relaxed);
-                let told = this.ready.put(None, thread.clone(), false);
-                this.tell(told);
+                self.created_outside.fetch_add(1, Ordering::Relaxed);
+                let told = self.ready.put(None, thread, false);
+                self.tell(told);
             }
         });
-        JoinHandle::new(thread, packet)
     }
 
     /// A thread is ready again.
@@ -304,13 +301,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn add_timer(&self, due: Deadline, thread: Thread) -> Waits {
-        let (waits, is_first) = self.timers.add(due, thread);
-        if is_first {
+    pub(crate) fn add_timer(&self, due: Deadline, thread: Thread) -> Key {
+        let (key, tell) = self.timers.add(due, thread);
+        if tell {
             // Who sleeps does so until a later time, and who runs may do so for long.
             self.sleeping.tell(1);
         }
-        waits
+        key
     }
 
     /// Whether threads wait for a time, as far as is known.
@@ -318,9 +315,28 @@ impl Shared {
         self.timers.any()
     }
 
-    /// Unparks whose time has come; when the next one's will.
-    pub(crate) fn run_timers(&self) -> Deadline {
-        self.timers.run()
+    pub(crate) fn remove_timer(&self, key: Key) {
+        self.timers.remove(key);
+    }
+
+    /// Calls whose time has come.
+    pub(crate) fn run_timers(&self) {
+        self.timers.run();
+    }
+
+    /// Whether a time has come.
+    pub(crate) fn is_time(&self) -> bool {
+        self.timers.is_due()
+    }
+
+    /// Until when whoever has that seat may sleep.
+    pub(crate) fn watch(&self, seat: usize) -> Deadline {
+        self.timers.watch(seat)
+    }
+
+    /// Whoever has that seat does not watch the clock any more; whether somebody else should.
+    pub(crate) fn unwatch(&self, seat: usize) -> bool {
+        self.timers.unwatch(seat)
     }
 
     pub(crate) fn take_fiber(&self) -> Option<Fiber> {
@@ -358,8 +374,8 @@ impl Shared {
             return self.is_over();
         }
         self.over.store(true, Ordering::Relaxed);
-        // They hold threads, which hold this.
-        self.timers.clear();
+        let closer = self.closer.lock().take();
+        closer.inspect(Thread::call);
         self.sleeping.tell(usize::MAX);
         self.lookout.wake();
         self.reserve.end(|index| self.carrier(index).standing().end());
@@ -381,8 +397,27 @@ impl Shared {
         self.sleeping.tell(usize::MAX);
     }
 
-    /// Waits for the carriers' end.
+    /// Whether this is the process that it was made in.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// # Panics
+    ///
+    /// If this is a forked child of the process that it was made in.
+    #[track_caller]
+    pub(crate) fn must_be_here(&self) {
+        assert!(
+            self.is_here(),
+            "this runtime was made before a fork, and its kernel threads are in process {}: make a runtime in the child, or one after forking",
+            self.process
+        );
+    }
+
+    /// Waits for the carriers' end: as a thread while threads run, and for the rest, which is short, as a kernel thread.
     pub(crate) fn join(&self) {
+        *self.closer.lock() = Some(thread::current());
+        park::wait_until(Deadline::NEVER, || self.is_over());
         loop {
             // One that ends may have started another.
             let Some(thread) = self.kernel_threads.lock().handles.pop() else { break };

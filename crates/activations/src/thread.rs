@@ -4,21 +4,25 @@
 //!
 //! | state | meaning | left by |
 //! | --- | --- | --- |
-//! | `RUNNING` | it runs, or is ready | an unpark, for `TOKEN`; its carrier when it has parked, for `PARKED` |
+//! | `RUNNING` | it runs, or is ready | an unpark, for `TOKEN`; a call, for `CALLED`; its carrier when it has left its stack, for `PARKED` or `WAITING` |
 //! | `TOKEN` | likewise, and its next park returns at once | itself, for `RUNNING` |
-//! | `PARKED` | its stack is laid aside | an unpark, for `RUNNING` |
+//! | `CALLED` | likewise, and what the runtime lets it wait for may have come | itself, for `RUNNING`; an unpark, for `TOKEN` |
+//! | `PARKED` | its stack is laid aside until it is unparked | an unpark or a call, for `RUNNING` |
+//! | `WAITING` | likewise, until it is called; an unpark is to be remembered | a call, for `RUNNING`; an unpark, for `TOKEN` |
+//!
+//! Why calls beside unparks: a thread that waits for another's end, or for a time, must not use up a token that its user has put there for the next park.
 //!
 //! # Invariants
 //!
-//! 1. Who moves the state from `PARKED` to `RUNNING` makes the thread ready, once.
+//! 1. Who moves the state from `PARKED` or `WAITING` makes the thread ready, once.
 //! 2. `fiber` belongs to the carrier that runs the thread, and while it is parked or ready to whoever takes it out of a queue to run it: only its home,
 //!    unless it may migrate.
 //! 3. A thread that has not ended keeps its runtime alive.
 //!
 //! # Orderings
 //!
-//! An unpark is a Release and a park an Acquire: what was written before the one is seen after the other. The move to `PARKED` is a Release and the
-//! unpark that takes it from there an Acquire: the stack that was laid aside.
+//! An unpark or call is a Release and the end of a park or wait an Acquire: what was written before the one is seen after the other. The move to `PARKED`
+//! or `WAITING` is a Release and the unpark or call that takes it from there an Acquire: the stack that was laid aside.
 
 use core::cell::Cell;
 use core::fmt;
@@ -30,15 +34,38 @@ use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::park;
 
+use crate::birth;
 use crate::fiber::Fiber;
 use crate::join::JoinHandle;
 use crate::local;
+use crate::locals::Locals;
+use crate::panics;
 use crate::shared::Shared;
 use crate::stack::StackError;
 
 const RUNNING: u32 = 0;
 const TOKEN: u32 = 1;
-const PARKED: u32 = 2;
+const CALLED: u32 = 2;
+const PARKED: u32 = 3;
+const WAITING: u32 = 4;
+
+/// What a thread lays its stack aside for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// To be unparked, without a deadline.
+    Park,
+    /// To be called.
+    Wait,
+}
+
+impl Pause {
+    fn state(self) -> u32 {
+        match self {
+            Self::Park => PARKED,
+            Self::Wait => WAITING,
+        }
+    }
+}
 
 /// Where a thread runs.
 pub(crate) enum Home {
@@ -48,17 +75,36 @@ pub(crate) enum Home {
     Runtime(Arc<Shared>),
 }
 
+impl Home {
+    /// # Panics
+    ///
+    /// If `joiner` is a kernel thread that would wait for ever, in a forked child.
+    #[track_caller]
+    pub(crate) fn must_be_here(&self, joiner: &Thread) {
+        if let (Self::Runtime(shared), Self::Kernel) = (self, joiner.inner().home()) {
+            shared.must_be_here();
+        }
+    }
+}
+
+/// How a thread is to be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Manner {
+    pub(crate) name: Option<Box<str>>,
+    pub(crate) migrates: bool,
+}
+
 /// What all threads have.
 pub(crate) struct Inner {
     state: AtomicU32,
     /// The carrier on which it was started, and stays; [`NOWHERE`] before.
     carrier: AtomicU32,
-    migrates: bool,
+    manner: Manner,
     id: ThreadId,
-    name: Option<Box<str>>,
     home: Home,
     /// Its stack, while it is parked or ready, once it has begun.
     fiber: UnsafeCell<Option<Fiber>>,
+    locals: Locals,
 }
 
 /// The carrier of a thread that has not begun.
@@ -79,33 +125,38 @@ pub(crate) trait Body: Send + Sync {
     fn refuse(&self, error: StackError);
 }
 
-// SAFETY: see Invariant 2 for `fiber`, which is all that is not.
+// SAFETY: see Invariant 2 for `fiber`; `locals` are the thread's own (`locals.rs`).
 unsafe impl Send for Inner {}
 // SAFETY: likewise.
 unsafe impl Sync for Inner {}
 
 impl Inner {
-    pub(crate) fn new(name: Option<Box<str>>, migrates: bool, home: Home) -> Self {
+    pub(crate) fn new(manner: Manner, home: Home) -> Self {
         Self {
             state: AtomicU32::fresh(RUNNING),
             carrier: AtomicU32::fresh(NOWHERE),
-            migrates,
+            manner,
             id: ThreadId::next(),
-            name,
             home,
             fiber: UnsafeCell::new(None),
+            locals: Locals::new(),
         }
     }
 
-    pub(crate) fn migrates(&self) -> bool {
-        self.migrates
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Its locals, which only the thread itself touches.
+    pub(crate) fn locals(&self) -> &Locals {
+        &self.locals
     }
 
     /// The carrier that it is bound to, if it is to one.
     pub(crate) fn bound_to(&self) -> Option<usize> {
         // Relaxed: written by its carrier before it first parks, which is before anybody can make it ready again.
         let carrier = self.carrier.load(Ordering::Relaxed);
-        (!self.migrates && carrier != NOWHERE).then_some(carrier as usize)
+        (!self.manner.migrates && carrier != NOWHERE).then_some(carrier as usize)
     }
 
     /// It begins on this carrier.
@@ -135,39 +186,58 @@ impl Inner {
         self.fiber.with_mut(|place| unsafe { (*place).take() })
     }
 
-    /// Takes the token, if there is one.
-    pub(crate) fn has_token(&self) -> bool {
-        // Acquire: pairs with the Release of `unpark`.
-        self.state.load(Ordering::Relaxed) == TOKEN
+    /// Takes the token, if there is one, and forgets a call.
+    pub(crate) fn take_token(&self) -> bool {
+        // Acquire: pairs with the Release of `unpark` and `call`. Relaxed if there was neither.
+        self.state.load(Ordering::Relaxed) != RUNNING
             && self.state.swap(RUNNING, Ordering::Acquire) == TOKEN
     }
 
-    /// Its stack has been laid aside: from now on an unpark readies it. `false` if there was one already, which is used up.
-    pub(crate) fn settle(&self) -> bool {
-        // Release: the stack. Acquire on failure: pairs with the Release of `unpark`.
-        match self.state.compare_exchange(RUNNING, PARKED, Ordering::Release, Ordering::Acquire) {
+    /// Puts a token back. By the thread itself.
+    pub(crate) fn put_token(&self) {
+        // Relaxed: nobody is to be told of anything. An exchange, so that what an `unpark` has released meanwhile can still be acquired.
+        self.state.swap(TOKEN, Ordering::Relaxed);
+    }
+
+    /// Its stack has been laid aside: from now on an unpark or a call readies it. `false` if there was one already: then it goes on, and a park has used it up.
+    pub(crate) fn settle(&self, pause: Pause) -> bool {
+        // Release: the stack. Acquire on failure: pairs with the Release of `unpark` and `call`.
+        match self.state.compare_exchange(
+            RUNNING,
+            pause.state(),
+            Ordering::Release,
+            Ordering::Acquire,
+        ) {
             Ok(_) => true,
             Err(_) => {
-                // Only the thread itself, which is this, takes a token away. Acquire: it may be that of a later `unpark` by now, which nobody repeats.
-                self.state.swap(RUNNING, Ordering::Acquire);
+                if pause == Pause::Park {
+                    // Acquire: pairs with the Release of a second `unpark`, which may have come since.
+                    self.state.swap(RUNNING, Ordering::Acquire);
+                }
                 false
             }
         }
     }
 
-    /// Sleeps in the kernel until there is a token; whether there is.
-    pub(crate) fn sleep(&self, deadline: Deadline) -> bool {
-        // Acquire on failure, and of the swap: pairs with the Release of `unpark`.
-        if self
-            .state
-            .compare_exchange(RUNNING, PARKED, Ordering::Relaxed, Ordering::Acquire)
-            .is_ok()
-        {
-            while self.state.load(Ordering::Relaxed) == PARKED
-                && park::wait(&self.state, PARKED, deadline) != park::Woken::TimedOut
-            {}
+    /// Sleeps in the kernel until it is unparked or called, or the deadline has passed.
+    fn sleep(&self, deadline: Deadline) {
+        // Acquire on failure: pairs with the Release of `unpark` and `call`.
+        let word = &self.state;
+        if word.compare_exchange(RUNNING, WAITING, Ordering::Relaxed, Ordering::Acquire).is_err() {
+            return;
         }
-        self.state.swap(RUNNING, Ordering::Acquire) == TOKEN
+        loop {
+            // Acquire: likewise.
+            if word.load(Ordering::Acquire) != WAITING {
+                return;
+            }
+            if park::wait(word, WAITING, deadline) == park::Woken::TimedOut {
+                // Relaxed: nothing is read. On failure it was woken after all, which its next look at the word acquires.
+                let _ =
+                    word.compare_exchange(WAITING, RUNNING, Ordering::Relaxed, Ordering::Relaxed);
+                return;
+            }
+        }
     }
 }
 
@@ -197,7 +267,7 @@ impl Thread {
     /// Its name, if it was given one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.inner().name.as_deref()
+        self.inner().manner.name.as_deref()
     }
 
     /// Makes its next [`park`](crate::park) return, or the present one. Several before that are one.
@@ -210,29 +280,47 @@ impl Thread {
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     pub fn unpark(&self) {
+        self.rouse(|seen, home| match (seen, home) {
+            (PARKED, Home::Runtime(_)) => RUNNING,
+            // An exchange all the same: what was written before this unpark is to be seen as well.
+            _ => TOKEN,
+        });
+    }
+
+    /// What the thread waits for may have come: the runtime's own unpark, which leaves the token alone.
+    pub(crate) fn call(&self) {
+        self.rouse(|seen, home| match (seen, home) {
+            (PARKED | WAITING, Home::Runtime(_)) => RUNNING,
+            (TOKEN, _) => TOKEN,
+            _ => CALLED,
+        });
+    }
+
+    /// Moves the state as `next` says, and makes the thread ready if it was not.
+    fn rouse(&self, next: impl Fn(u32, &Home) -> u32) {
         let inner = self.inner();
         let mut seen = inner.state.load(Ordering::Relaxed);
         loop {
-            let (next, success) = match (seen, &inner.home) {
-                // An exchange all the same: what was written before this unpark is to be seen as well.
-                (RUNNING | TOKEN, _) | (_, Home::Kernel) => (TOKEN, Ordering::Release),
-                (_, Home::Runtime(_)) => (RUNNING, Ordering::AcqRel),
-            };
-            match inner.state.compare_exchange_weak(seen, next, success, Ordering::Relaxed) {
+            let next = next(seen, &inner.home);
+            // Release: pairs with the Acquire of who parks or waits. Acquire: the stack, of `settle`.
+            match inner.state.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
+        if seen != PARKED && seen != WAITING {
+            return;
+        }
         match &inner.home {
-            Home::Kernel if seen == PARKED => {
+            Home::Kernel => {
                 park::wake_one(&inner.state);
             }
-            Home::Runtime(shared) if seen == PARKED => {
+            Home::Runtime(shared) => {
                 // It may end, and its runtime with it, as soon as it is ready.
                 let (shared, thread) = (shared.clone(), self.clone());
                 shared.ready(thread);
             }
-            _ => {}
         }
     }
 }
@@ -257,8 +345,10 @@ machine::global! {
 machine::thread_local! {
     /// The numbers that this kernel thread has taken: the next, and the end.
     static NUMBERS_HERE: Cell<(u64, u64)> = Cell::new((0, 0));
-    /// The calling kernel thread, if it is none of a runtime's and has been asked for.
-    static KERNEL: Cell<Option<Thread>> = Cell::new(None);
+    /// The calling kernel thread, if it has been asked for outside of a runtime's threads. Without a destructor, so that it is there until the very end.
+    static KERNEL: Cell<*const Thread> = Cell::new(core::ptr::null());
+    /// Ends what `KERNEL` points to.
+    static END: Cell<Option<KernelEnd>> = Cell::new(None);
 }
 
 impl fmt::Display for ThreadId {
@@ -312,21 +402,52 @@ impl Body for Stranger {
 /// ```
 #[must_use]
 pub fn current() -> Thread {
-    local::current_thread().unwrap_or_else(|| {
-        KERNEL.with(|kernel| {
-            let thread = kernel.take().unwrap_or_else(|| {
-                let name = std::thread::current().name().map(Box::from);
-                Thread(Arc::new(Stranger(Inner::new(name, false, Home::Kernel))))
-            });
-            kernel.set(Some(thread.clone()));
-            thread
-        })
-    })
+    with_current(Thread::clone)
 }
 
-/// Parks a kernel thread; whether there was a token.
-pub(crate) fn sleep_in_kernel(deadline: Deadline) -> bool {
-    current().inner().sleep(deadline)
+/// Calls `body` with the calling thread.
+pub(crate) fn with_current<R>(body: impl FnOnce(&Thread) -> R) -> R {
+    let here = local::current_pointer();
+    let here = if here.is_null() { kernel_thread() } else { here };
+    // SAFETY: a thread that calls is alive, and its handle stays where it is while it runs; that of a kernel thread does until its end.
+    body(unsafe { &*here })
+}
+
+/// The handle of the calling kernel thread.
+fn kernel_thread() -> *const Thread {
+    let known = KERNEL.with(Cell::get);
+    if !known.is_null() {
+        return known;
+    }
+    let name = std::thread::current().name().map(Box::from);
+    let manner = Manner { name, ..Manner::default() };
+    let thread = Thread(Arc::new(Stranger(Inner::new(manner, Home::Kernel))));
+    let thread = Box::into_raw(Box::new(thread)).cast_const();
+    KERNEL.with(|kernel| kernel.set(thread));
+    // Who asks in the last destructors of a kernel thread has a handle that nobody frees.
+    let _ = END.try_with(|end| end.set(Some(KernelEnd)));
+    thread
+}
+
+/// Its drop is the end of a kernel thread.
+struct KernelEnd;
+
+impl Drop for KernelEnd {
+    fn drop(&mut self) {
+        let thread = KERNEL.with(Cell::get);
+        // SAFETY: made by `kernel_thread`, and freed here only.
+        let inner = unsafe { &*thread }.inner();
+        // Nobody joins it who could be told of a panic.
+        inner.locals().end().into_iter().for_each(panics::discard);
+        KERNEL.with(|kernel| kernel.set(core::ptr::null()));
+        // SAFETY: as above; nothing points to it any more.
+        drop(unsafe { Box::from_raw(thread.cast_mut()) });
+    }
+}
+
+/// The calling kernel thread sleeps until it is unparked or called, or the deadline has passed.
+pub(crate) fn sleep_in_kernel(thread: &Thread, deadline: Deadline) {
+    thread.inner().sleep(deadline);
 }
 
 /// Makes a new thread of the calling thread's runtime, which will run `body`.
@@ -352,12 +473,8 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let Some(shared) = local::shared() else {
-        panic!(
-            "`spawn` outside of a runtime's threads: call `Runtime::spawn`, or make a `Runtime` and `run` this in it"
-        );
-    };
-    Shared::spawn(&shared, None, body)
+    let shared = birth::runtime_here("spawn");
+    birth::spawn(&shared, Manner::default(), body)
 }
 
 /// Lets other ready threads run first. Outside a runtime, yields the processor to other kernel threads.

@@ -1,117 +1,129 @@
-//! Threads that are to be unparked when a time has come.
+//! Threads that are to be called when a time has come.
 //!
-//! Nobody watches the clock: a carrier looks at its scheduling points whether the first of them is due, and an idle one sleeps no longer than until
-//! then.
+//! Nobody watches the clock while there is work: a carrier looks at its scheduling points whether the first time has come. Of those that sleep one, the
+//! watch, sleeps no longer than until then; when it goes to work, or an earlier time is added, another one is told to be the watch. So a thread that computes
+//! for long does not keep idle carriers from what is due, and a time wakes one of them, not all.
+//!
+//! Why a tree and not a heap: a thread that is woken before its time takes its entry out, in O(log n). So there are never more entries than threads that
+//! wait, and a thread that has gone on is not called.
 //!
 //! # Invariants
 //!
-//! 1. `first` is no later than the first entry whenever the lock is free, but for entries whose thread has been unparked otherwise.
+//! 1. `first` is the first time in the tree whenever the lock is free, and `watch` the time until which the watch sleeps.
+//! 2. A thread is called under the lock: when it has found its entry gone, that has happened.
 //!
 //! # Orderings
 //!
-//! `first` is Relaxed: who adds an earlier entry tells a sleeper by `sleeping.rs`, whose fences order it.
+//! `first` is Relaxed: who looks at it looks again soon, or has the lock before it sleeps.
 
-use core::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
-use machine::atomic::{AtomicBool, AtomicUsize, Fresh, Ordering};
+use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::clock::Deadline;
-use machine::sync::Arc;
 use stanchion_competitive::Mutex;
 
 use crate::thread::Thread;
 
-/// Whether a thread still waits for its time.
-pub(crate) type Waits = Arc<AtomicBool>;
+/// When, and a number that makes it the only one.
+pub(crate) type Key = (Deadline, u64);
 
-struct Entry {
-    due: Deadline,
-    thread: Thread,
-    waits: Waits,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.due == other.due
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.due.cmp(&other.due)
-    }
+#[derive(Default)]
+struct Tree {
+    entries: BTreeMap<Key, Thread>,
+    next: u64,
+    /// The seat that watches the clock, and until when it sleeps.
+    watch: Option<(usize, Deadline)>,
 }
 
 /// The times of a runtime.
 pub(crate) struct Timers {
-    count: AtomicUsize,
-    heap: Mutex<BinaryHeap<Reverse<Entry>>>,
+    first: AtomicU64,
+    tree: Mutex<Tree>,
 }
 
 impl Timers {
     pub(crate) fn new() -> Self {
-        Self { count: AtomicUsize::fresh(0), heap: Mutex::new(BinaryHeap::new()) }
+        Self { first: AtomicU64::fresh(Deadline::NEVER.to_bits()), tree: Mutex::default() }
     }
 
-    /// Unparks `thread` when `due` has come, unless what is returned says by then that it does not wait any more.
-    /// And whether that is before all others.
-    pub(crate) fn add(&self, due: Deadline, thread: Thread) -> (Waits, bool) {
-        let waits = Arc::new(AtomicBool::fresh(true));
-        let mut heap = self.heap.lock();
-        let is_first = heap.peek().is_none_or(|Reverse(first)| due < first.due);
-        heap.push(Reverse(Entry { due, thread, waits: waits.clone() }));
-        // Relaxed: under the lock.
-        self.count.store(heap.len(), Ordering::Relaxed);
-        (waits, is_first)
+    /// Under the lock: the tree has changed.
+    fn note(&self, tree: &Tree) -> Deadline {
+        let first = tree.entries.first_key_value().map_or(Deadline::NEVER, |(&(due, _), _)| due);
+        // Relaxed: see the header.
+        self.first.store(first.to_bits(), Ordering::Relaxed);
+        first
     }
 
-    /// Whether there is one, as far as is known.
+    /// Calls `thread` when `due` has come, unless that is [removed](Self::remove) before. And whether a sleeper should be told, to be the watch.
+    pub(crate) fn add(&self, due: Deadline, thread: Thread) -> (Key, bool) {
+        let mut tree = self.tree.lock();
+        let key = (due, tree.next);
+        tree.next += 1;
+        tree.entries.insert(key, thread);
+        let is_first = self.note(&tree) == due;
+        (key, is_first && tree.watch.is_none_or(|(_, until)| due < until))
+    }
+
+    /// The thread does not wait any more.
+    pub(crate) fn remove(&self, key: Key) {
+        let mut tree = self.tree.lock();
+        let entry = tree.entries.remove(&key);
+        self.note(&tree);
+        drop(tree);
+        drop(entry);
+    }
+
+    /// Whether somebody waits, as far as is known.
     pub(crate) fn any(&self) -> bool {
         // Relaxed: a hint; who goes to sleep has a fence before it looks.
-        self.count.load(Ordering::Relaxed) != 0
+        self.first.load(Ordering::Relaxed) != Deadline::NEVER.to_bits()
     }
 
-    /// Nobody waits any more: forgets the threads that did.
-    pub(crate) fn clear(&self) {
-        let mut heap = self.heap.lock();
-        // Relaxed: under the lock.
-        self.count.store(0, Ordering::Relaxed);
-        let entries = core::mem::take(&mut *heap);
-        drop(heap);
-        drop(entries);
+    /// Calls whose time has come. One load if there are no entries, and a reading of the clock if none is due.
+    pub(crate) fn run(&self) {
+        loop {
+            if !self.is_due() {
+                return;
+            }
+            let mut tree = self.tree.lock();
+            if !tree.entries.first_key_value().is_some_and(|(&(due, _), _)| due.passed()) {
+                continue;
+            }
+            let entry = tree.entries.pop_first();
+            self.note(&tree);
+            if let Some((_, thread)) = &entry {
+                thread.call();
+            }
+            drop(tree);
+            drop(entry);
+        }
     }
 
-    /// Unparks whose time has come; when the next one's will.
-    pub(crate) fn run(&self) -> Deadline {
-        if !self.any() {
+    /// Whether a time has come.
+    pub(crate) fn is_due(&self) -> bool {
+        // Relaxed: see the header.
+        let first = Deadline::from_bits(self.first.load(Ordering::Relaxed));
+        first != Deadline::NEVER && first.passed()
+    }
+
+    /// Who has that seat will sleep: until when, being the watch if there is no other that sleeps as short.
+    pub(crate) fn watch(&self, seat: usize) -> Deadline {
+        let mut tree = self.tree.lock();
+        let first = self.note(&tree);
+        if tree.watch.is_some_and(|(watch, until)| watch != seat && until <= first) {
             return Deadline::NEVER;
         }
-        loop {
-            let mut heap = self.heap.lock();
-            let Some(Reverse(first)) = heap.peek() else { return Deadline::NEVER };
-            // Relaxed: only whether it is worth while.
-            let waits = first.waits.load(Ordering::Relaxed);
-            if waits && !first.due.passed() {
-                return first.due;
-            }
-            let entry = heap.pop();
-            // Relaxed: under the lock.
-            self.count.store(heap.len(), Ordering::Relaxed);
-            drop(heap);
-            // Relaxed: which of the two was first decides nothing but what the thread is told.
-            if let Some(Reverse(entry)) = entry
-                && entry.waits.swap(false, Ordering::Relaxed)
-            {
-                entry.thread.unpark();
-            }
+        tree.watch = (first != Deadline::NEVER).then_some((seat, first));
+        first
+    }
+
+    /// Who has that seat, and was the watch, has other things to do. Whether another should be told, to be the watch.
+    pub(crate) fn unwatch(&self, seat: usize) -> bool {
+        let mut tree = self.tree.lock();
+        if tree.watch.is_none_or(|(watch, _)| watch != seat) {
+            return false;
         }
+        tree.watch = None;
+        !tree.entries.is_empty()
     }
 }

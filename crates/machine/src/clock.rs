@@ -288,6 +288,29 @@ impl Deadline {
             .then(|| Duration::from_nanos(self.nanos.saturating_sub(backend::clock::monotonic())))
     }
 
+    /// The bare moment, for keeping it in an atomic word: earlier ones are smaller.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use stanchion_machine::clock::Deadline;
+    ///
+    /// let soon = Deadline::after(Duration::from_secs(1));
+    /// assert_eq!(Deadline::from_bits(soon.to_bits()), soon);
+    /// assert!(soon.to_bits() < Deadline::NEVER.to_bits());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.nanos
+    }
+
+    /// The moment whose [`to_bits`](Self::to_bits) is `bits`.
+    #[inline]
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { nanos: bits }
+    }
+
     /// Nanoseconds on the monotonic clock, as an absolute futex timeout wants them; `None` if it never comes.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn monotonic_nanos(self) -> Option<u64> {

@@ -1,0 +1,153 @@
+//! Times: that a thread which waits for one is called when it has come, by whoever is idle, and not after it has gone on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use stanchion_activations::{Runtime, current, park, park_timeout, sleep, spawn, yield_now};
+
+#[test]
+fn a_sleep_lasts_as_long_as_said_whoever_unparks_it() {
+    for processors in 1..=4 {
+        let runtime = Runtime::new(processors).unwrap();
+        let sleepers: Vec<_> = (0..20)
+            .map(|_| {
+                runtime.spawn(|| {
+                    let started = Instant::now();
+                    sleep(Duration::from_millis(5));
+                    assert!(started.elapsed() >= Duration::from_millis(5));
+                })
+            })
+            .collect();
+        for _ in 0..50 {
+            sleepers.iter().for_each(|sleeper| sleeper.thread().unpark());
+        }
+        sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
+    }
+    let started = Instant::now();
+    sleep(Duration::from_millis(2));
+    assert!(started.elapsed() >= Duration::from_millis(2), "a kernel thread as well");
+}
+
+#[test]
+fn waits_of_the_runtimes_own_leave_the_token() {
+    let body = |runtime: &Runtime| {
+        let runtime_thread = runtime.spawn(|| sleep(Duration::from_millis(1)));
+        current().unpark();
+        runtime_thread.join().unwrap();
+        sleep(Duration::from_micros(100));
+        runtime.scope(|s| {
+            s.spawn(|| sleep(Duration::from_micros(100)));
+        });
+        assert!(park_timeout(Duration::ZERO), "the token is still there");
+        assert!(!park_timeout(Duration::ZERO), "there was one");
+    };
+    let runtime = Arc::new(Runtime::new(2).unwrap());
+    body(&runtime);
+    let inside = runtime.clone();
+    runtime.run(move || body(&inside));
+}
+
+#[test]
+fn an_unpark_beside_the_time_is_never_lost() {
+    for processors in 1..=3 {
+        let runtime = Runtime::new(processors).unwrap();
+        runtime.run(|| {
+            let go = Arc::new(AtomicUsize::new(0));
+            let seen = Arc::new(AtomicUsize::new(0));
+            let waiter = {
+                let (go, seen) = (go.clone(), seen.clone());
+                spawn(move || {
+                    for round in 1..=500 {
+                        // As the time is short, it passes as the unpark comes. If both are told apart rightly, one of the parks says that it was unparked.
+                        let mut told = 0;
+                        while told == 0 {
+                            told += usize::from(park_timeout(Duration::from_micros(round % 60)));
+                        }
+                        assert_eq!(go.load(Ordering::Acquire), round as usize);
+                        seen.store(round as usize, Ordering::Release);
+                    }
+                })
+            };
+            for round in 1..=500 {
+                go.store(round, Ordering::Release);
+                waiter.thread().unpark();
+                while seen.load(Ordering::Acquire) != round {
+                    yield_now();
+                }
+            }
+            waiter.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn many_times_at_once() {
+    let runtime = Runtime::new(2).unwrap();
+    let woken = Arc::new(AtomicUsize::new(0));
+    runtime.run({
+        let woken = woken.clone();
+        move || {
+            let sleepers: Vec<_> = (0..20_000_u64)
+                .map(|number| {
+                    let woken = woken.clone();
+                    // Half of them are woken long before.
+                    spawn(move || {
+                        let long = if number % 2 == 0 { 3_600_000_000 } else { number % 1_000 };
+                        park_timeout(Duration::from_micros(long));
+                        woken.fetch_add(1, Ordering::Relaxed);
+                    })
+                })
+                .collect();
+            for (number, sleeper) in sleepers.into_iter().enumerate() {
+                if number % 2 == 0 {
+                    sleeper.thread().unpark();
+                }
+                sleeper.join().unwrap();
+            }
+        }
+    });
+    assert_eq!(woken.load(Ordering::Relaxed), 20_000);
+}
+
+#[test]
+fn who_computes_keeps_nobody_from_a_time_that_others_could_see() {
+    let runtime = Runtime::new(2).unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    let (started, tells) = std::sync::mpsc::channel();
+    let computes = {
+        let done = done.clone();
+        runtime.spawn(move || {
+            // It adds a time, then computes without a scheduling point until somebody else has found that the time has come.
+            let sleeper = {
+                let (done, me) = (done.clone(), current());
+                spawn(move || {
+                    let body = move || {
+                        sleep(Duration::from_millis(2));
+                        done.store(true, Ordering::Release);
+                        me.unpark();
+                    };
+                    started.send(()).unwrap();
+                    // SAFETY: it uses nothing of the kernel thread's.
+                    unsafe { stanchion_activations::Builder::new().spawn_migratable(body) }
+                })
+            };
+            sleeper.join().unwrap();
+            while !done.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            park();
+        })
+    };
+    tells.recv().unwrap();
+    computes.join().unwrap();
+}
+
+#[test]
+fn a_time_beyond_the_end_of_the_clock_never_comes() {
+    let runtime = Runtime::new(1).unwrap();
+    let parked = runtime.spawn(|| park_timeout(Duration::MAX));
+    parked.thread().unpark();
+    assert!(parked.join().unwrap());
+    assert!(!runtime.run(|| park_timeout(Duration::ZERO)));
+}
