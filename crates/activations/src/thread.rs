@@ -419,8 +419,7 @@ fn kernel_thread() -> *const Thread {
     if !known.is_null() {
         return known;
     }
-    let name = std::thread::current().name().map(Box::from);
-    let manner = Manner { name, ..Manner::default() };
+    let manner = Manner { name: machine::thread::name(), ..Manner::default() };
     let thread = Thread(Arc::new(Stranger(Inner::new(manner, Home::Kernel))));
     let thread = Box::into_raw(Box::new(thread)).cast_const();
     KERNEL.with(|kernel| kernel.set(thread));

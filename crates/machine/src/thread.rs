@@ -4,6 +4,18 @@ pub use crate::backend::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
 /// Whether the calling thread is unwinding: on every machine it unwinds as the standard library says.
 pub use std::thread::panicking;
 
+/// The calling thread's name, if it has one and is not about to end: on every machine that which the standard library knows.
+///
+/// ```
+/// let named = std::thread::Builder::new().name("sorter".into());
+/// let name = named.spawn(stanchion_machine::thread::name).unwrap().join().unwrap();
+/// assert_eq!(name.as_deref(), Some("sorter"));
+/// ```
+#[must_use]
+pub fn name() -> Option<std::boxed::Box<str>> {
+    std::thread::current().name().map(std::boxed::Box::from)
+}
+
 /// How many threads can have an [`index`] at the same time.
 ///
 /// Twice what Linux runs by default in a control group on a large server; a table with one line for each is still only 1 MiB.
