@@ -500,8 +500,6 @@ impl Local {
             })
         {
             shared.tell(Told::Anyone(1));
-        } else if shared.has_timers() {
-            shared.sleeping().tell(1);
         }
     }
 

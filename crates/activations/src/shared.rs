@@ -310,11 +310,6 @@ impl Shared {
         key
     }
 
-    /// Whether threads wait for a time, as far as is known.
-    pub(crate) fn has_timers(&self) -> bool {
-        self.timers.any()
-    }
-
     pub(crate) fn remove_timer(&self, key: Key) {
         self.timers.remove(key);
     }

@@ -220,7 +220,7 @@ impl Inner {
     }
 
     /// Sleeps in the kernel until it is unparked or called, or the deadline has passed.
-    fn sleep(&self, deadline: Deadline) {
+    pub(crate) fn sleep(&self, deadline: Deadline) {
         // Acquire on failure: pairs with the Release of `unpark` and `call`.
         let word = &self.state;
         if word.compare_exchange(RUNNING, WAITING, Ordering::Relaxed, Ordering::Acquire).is_err() {

@@ -73,12 +73,6 @@ impl Timers {
         drop(entry);
     }
 
-    /// Whether somebody waits, as far as is known.
-    pub(crate) fn any(&self) -> bool {
-        // Relaxed: a hint; who goes to sleep has a fence before it looks.
-        self.first.load(Ordering::Relaxed) != Deadline::NEVER.to_bits()
-    }
-
     /// Calls whose time has come. One load if there are no entries, and a reading of the clock if none is due.
     pub(crate) fn run(&self) {
         loop {

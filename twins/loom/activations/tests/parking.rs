@@ -14,9 +14,15 @@
 //!
 //! Every model prints `model NAME: N executions`.
 
+#[path = "../../../../crates/activations/src/locals.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod locals;
 #[path = "../../../../crates/activations/src/packet.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod packet;
+#[path = "../../../../crates/activations/src/panics.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod panics;
 #[path = "../../../../crates/activations/src/thread.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod thread;
@@ -35,7 +41,7 @@ use machine::wait::{Patient, WaitPolicy, retry_until};
 use fiber::Fiber;
 use packet::{Packet, Yields};
 use shared::Shared;
-use thread::{Body, Home, Inner, Thread};
+use thread::{Body, Home, Inner, Manner, Pause, Thread};
 use timers::Timers;
 
 /// What a thread has of a stack here: a word that only who runs it touches.
@@ -61,19 +67,40 @@ mod stack {
     pub(crate) enum StackError {}
 }
 
-/// No kernel thread of these models is a carrier as far as the threads' own operations know.
-mod local {
+/// No thread of these models is spawned.
+mod birth {
     use std::sync::Arc;
 
+    use crate::join::JoinHandle;
     use crate::shared::Shared;
-    use crate::thread::Thread;
+    use crate::thread::Manner;
 
-    pub(crate) fn current_thread() -> Option<Thread> {
-        None
+    pub(crate) fn spawn<F, T>(_: &Arc<Shared>, _: Manner, _: F) -> JoinHandle<T> {
+        JoinHandle::new()
     }
 
-    pub(crate) fn shared() -> Option<Arc<Shared>> {
-        None
+    pub(crate) fn runtime_here(_: &str) -> Arc<Shared> {
+        unreachable!("no thread of a model is a runtime's")
+    }
+}
+
+/// No thread of these models is in a scope.
+mod scope {
+    pub(crate) struct Bounds;
+
+    impl Bounds {
+        pub(crate) fn panicked(&self) {}
+        pub(crate) fn told(&self) {}
+        pub(crate) fn ended(&self) {}
+    }
+}
+
+/// No kernel thread of these models is a carrier as far as the threads' own operations know.
+mod local {
+    use crate::thread::Thread;
+
+    pub(crate) fn current_pointer() -> *const Thread {
+        core::ptr::null()
     }
 
     pub(crate) fn yield_thread() -> bool {
@@ -88,7 +115,6 @@ mod shared {
     use machine::atomic::{AtomicU32, Fresh, Ordering};
     use machine::wait::{Patient, WaitPolicy, retry_until};
 
-    use crate::join::JoinHandle;
     use crate::thread::Thread;
 
     pub(crate) struct Shared(AtomicU32);
@@ -98,9 +124,7 @@ mod shared {
             Arc::new(Self(AtomicU32::fresh(0)))
         }
 
-        pub(crate) fn spawn<F, T>(_: &Arc<Self>, _: Option<Box<str>>, _: F) -> JoinHandle<T> {
-            JoinHandle::new()
-        }
+        pub(crate) fn must_be_here(&self) {}
 
         pub(crate) fn ready(self: &Arc<Self>, _thread: Thread) {
             // Release: what a queue's lock does.
@@ -140,23 +164,23 @@ impl Body for Stand {
 }
 
 fn stand(home: Home) -> Thread {
-    Thread::new(Arc::new(Stand(Inner::new(None, false, home))))
+    Thread::new(Arc::new(Stand(Inner::new(Manner::default(), home))))
 }
 
 /// Parks the thread as its carrier does, and waits until it is ready again.
 fn park(shared: &Shared, thread: &Thread) {
-    if !thread.inner().has_token() {
-        settle(shared, thread);
+    if !thread.inner().take_token() {
+        settle(shared, thread, Pause::Park);
     }
 }
 
 /// The second half of it.
-fn settle(shared: &Shared, thread: &Thread) {
+fn settle(shared: &Shared, thread: &Thread, pause: Pause) {
     let inner = thread.inner();
     let fiber = Fiber(UnsafeCell::new(7));
     // SAFETY: this thread runs it.
     unsafe { inner.lay_aside(fiber) };
-    if inner.settle() {
+    if inner.settle(pause) {
         shared.take();
     }
     // SAFETY: it is ready, and this is its carrier.
@@ -200,7 +224,7 @@ fn parking_woken_again() {
             let scene = scene.clone();
             machine::thread::spawn(move || scene.make_done(1))
         };
-        settle(&scene.shared, &scene.thread);
+        settle(&scene.shared, &scene.thread, Pause::Park);
         while !scene.is_done() {
             park(&scene.shared, &scene.thread);
         }
@@ -246,6 +270,7 @@ fn sleep_until_done(done: &Arc<(Thread, [AtomicU32; 2])>, deadline: Deadline) {
     // Relaxed: parking orders it.
     while !done.1.iter().all(|done| done.load(Ordering::Relaxed) == 1) {
         done.0.inner().sleep(deadline);
+        done.0.inner().take_token();
     }
 }
 
@@ -286,8 +311,8 @@ fn parking_in_the_kernel_for_a_time_bounded() {
 
 /// A thread that returns what it did, and the handle of it. The handle's thread is a kernel thread.
 fn a_thread() -> Arc<Packet<impl FnOnce() -> UnsafeCell<u32> + Send, UnsafeCell<u32>>> {
-    let inner = Inner::new(None, false, Home::Runtime(Shared::new()));
-    Arc::new(Packet::new(inner, || UnsafeCell::new(7)))
+    let inner = Inner::new(Manner::default(), Home::Runtime(Shared::new()));
+    Arc::new(Packet::new(inner, None, || UnsafeCell::new(7)))
 }
 
 fn run(packet: &impl Body) {
@@ -311,7 +336,11 @@ fn parking_until_a_thread_ends_bounded() {
         let joiner = stand(Home::Kernel);
         // SAFETY: by the one handle, once.
         if !packet.is_done() && unsafe { packet.await_by(joiner.clone()) } {
-            while !packet.is_done() {
+            loop {
+                joiner.inner().take_token();
+                if packet.is_done() {
+                    break;
+                }
                 joiner.inner().sleep(Deadline::NEVER);
             }
         }
@@ -347,9 +376,9 @@ impl Drop for Counted {
 fn parking_for_nobody() {
     explore("parking_for_nobody", Model::new(), || {
         let drops = Arc::new(AtomicU32::fresh(0));
-        let inner = Inner::new(None, false, Home::Runtime(Shared::new()));
+        let inner = Inner::new(Manner::default(), Home::Runtime(Shared::new()));
         let result = Counted(drops.clone());
-        let packet = Arc::new(Packet::new(inner, move || result));
+        let packet = Arc::new(Packet::new(inner, None, move || result));
         let ends = packet.clone();
         let other = machine::thread::spawn(move || run(&*ends));
         // SAFETY: by the one handle, as its last act.
@@ -366,8 +395,8 @@ fn parking_until_a_time_bounded() {
         let scene = Scene::new();
         let timers = Arc::new(Timers::new());
         scene.done[1].store(1, Ordering::Relaxed);
-        let (waits, is_first) = timers.add(Deadline::PAST, scene.thread.clone());
-        assert!(is_first);
+        let (key, tell) = timers.add(Deadline::PAST, scene.thread.clone());
+        assert!(tell, "nobody watches the clock");
         let other = {
             let (scene, timers) = (scene.clone(), timers.clone());
             machine::thread::spawn(move || {
@@ -375,13 +404,14 @@ fn parking_until_a_time_bounded() {
                 scene.make_done(0);
             })
         };
-        settle(&scene.shared, &scene.thread);
-        let unparked = waits.swap(false, Ordering::Relaxed);
+        settle(&scene.shared, &scene.thread, Pause::Wait);
+        timers.remove(key);
+        let unparked = scene.thread.inner().take_token();
         assert!(!unparked || scene.is_done(), "neither the time nor the other");
         while !scene.is_done() {
             park(&scene.shared, &scene.thread);
         }
         other.join().expect("no panic");
-        assert!(!timers.any());
+        assert!(!timers.is_due());
     });
 }
