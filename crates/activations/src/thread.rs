@@ -415,32 +415,32 @@ pub(crate) fn with_current<R>(body: impl FnOnce(&Thread) -> R) -> R {
 
 /// The handle of the calling kernel thread.
 fn kernel_thread() -> *const Thread {
-    let known = KERNEL.with(Cell::get);
+    let known = KERNEL.try_with(Cell::get).unwrap_or(core::ptr::null());
     if !known.is_null() {
         return known;
     }
     let manner = Manner { name: machine::thread::name(), ..Manner::default() };
     let thread = Thread(Arc::new(Stranger(Inner::new(manner, Home::Kernel))));
     let thread = Box::into_raw(Box::new(thread)).cast_const();
-    KERNEL.with(|kernel| kernel.set(thread));
     // Who asks in the last destructors of a kernel thread has a handle that nobody frees.
-    let _ = END.try_with(|end| end.set(Some(KernelEnd)));
+    let _ = KERNEL.try_with(|kernel| kernel.set(thread));
+    let _ = END.try_with(|end| end.set(Some(KernelEnd(thread))));
     thread
 }
 
-/// Its drop is the end of a kernel thread.
-struct KernelEnd;
+/// Its drop is the end of the kernel thread whose handle that is.
+struct KernelEnd(*const Thread);
 
 impl Drop for KernelEnd {
     fn drop(&mut self) {
-        let thread = KERNEL.with(Cell::get);
         // SAFETY: made by `kernel_thread`, and freed here only.
-        let inner = unsafe { &*thread }.inner();
+        let inner = unsafe { &*self.0 }.inner();
         // Nobody joins it who could be told of a panic.
         inner.locals().end().into_iter().for_each(panics::discard);
-        KERNEL.with(|kernel| kernel.set(core::ptr::null()));
+        // A model's thread-locals may be gone by now.
+        let _ = KERNEL.try_with(|kernel| kernel.set(core::ptr::null()));
         // SAFETY: as above; nothing points to it any more.
-        drop(unsafe { Box::from_raw(thread.cast_mut()) });
+        drop(unsafe { Box::from_raw(self.0.cast_mut()) });
     }
 }
 
