@@ -31,6 +31,7 @@ pub mod sync;
 mod thread;
 mod timers;
 mod trace;
+mod trunk;
 mod upcall;
 
 pub use arbiter::{Arbiter, ArbiterError};

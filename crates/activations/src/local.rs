@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use machine::clock::Deadline;
 
-use crate::carrier::Local;
 use crate::fiber::{Exit, Given, Left};
 use crate::shared::Shared;
 use crate::thread::{Home, Pause, Thread};
+use crate::trunk::Local;
 
 machine::thread_local! {
     static LOCAL: Cell<*const Local> = Cell::new(core::ptr::null());

@@ -154,6 +154,8 @@ impl Shared {
 pub(crate) fn look_out(shared: &Arc<Shared>) {
     let lookout = shared.lookout();
     let Some(watch) = lookout.watch() else { return };
+    // A carrier that is preempted wakes it, and must not be preempted by that once more.
+    machine::thread::wake_politely();
     let needed = || shared.is_over() || shared.has_work();
     let sees = watch.refused().is_none();
     let mut interval = HEARTBEAT;

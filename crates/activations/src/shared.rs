@@ -18,7 +18,7 @@ use stanchion_threadpool::Told;
 
 use crate::arbiter::Arbiter;
 use crate::capabilities::{Capabilities, Tier};
-use crate::carrier::{self, Carrier};
+use crate::carrier::Carrier;
 use crate::demand::Demand;
 use crate::fiber::Fiber;
 use crate::handover::Note;
@@ -34,6 +34,7 @@ use crate::stack::{StackError, Stacks};
 use crate::thread::{self, Thread};
 use crate::timers::{Key, Timers};
 use crate::trace::Tracer;
+use crate::trunk;
 use crate::upcall::{Counters, Upcall};
 
 /// What a runtime was built with.
@@ -133,7 +134,7 @@ impl Shared {
         }
         let shared = self.clone();
         let builder = Builder::new().name(format!("carrier-{index}"));
-        let handle = builder.spawn(move || carrier::carry(shared, index))?;
+        let handle = builder.spawn(move || trunk::carry(shared, index))?;
         threads.handles.push(handle);
         threads.carriers += 1;
         Ok(Some(index))

@@ -47,3 +47,15 @@ pub const INDICES: usize = 16_384;
 pub fn index() -> Option<usize> {
     crate::backend::thread::index()
 }
+
+/// Asks the system not to take a processor from another thread when the calling one wakes up: for a thread that looks after others, whose wake-up should
+/// not put off what it looks after. It gets its turn with the next time slice, or at once where a processor is idle.
+///
+/// Linux calls that `SCHED_BATCH`. A hint: where there is no such thing, or it is refused, nothing changes. There is no way back.
+///
+/// ```
+/// std::thread::spawn(stanchion_machine::thread::wake_politely).join().unwrap();
+/// ```
+pub fn wake_politely() {
+    crate::backend::thread::wake_politely();
+}

@@ -10,8 +10,16 @@ use crate::orderings::sites::{Site, sites};
 use crate::shell;
 
 /// The crates, lowest floor first: a model of one may be what needs an ordering of one below it.
-pub(crate) const ROOMS: [&str; 8] =
-    ["machine", "spin", "competitive", "lockfree", "threadpool", "gang", "activations", "applications"];
+pub(crate) const ROOMS: [&str; 8] = [
+    "machine",
+    "spin",
+    "competitive",
+    "lockfree",
+    "threadpool",
+    "gang",
+    "activations",
+    "applications",
+];
 
 /// The backends implement the atomics and run on one machine each; no model can tell anything about the real one.
 const BACKENDS: [&str; 3] =

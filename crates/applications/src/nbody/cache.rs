@@ -132,7 +132,13 @@ impl<L: RawMutex, D: Disk> Cache<L, D> {
             touches: Touches::default(),
         };
         let arrivals = (0..frames).map(|_| Mutex::new(())).collect();
-        Self { books: Mutex::new(books), arrivals, disk, shape: (blocks, frames), pace: Pace::new(0) }
+        Self {
+            books: Mutex::new(books),
+            arrivals,
+            disk,
+            shape: (blocks, frames),
+            pace: Pace::new(0),
+        }
     }
 
     /// The same, where a simulated machine takes so many nanoseconds for an instruction of the cache; the real one takes what it takes.

@@ -63,3 +63,6 @@ pub fn sleep(_duration: core::time::Duration) {
 pub(crate) fn index() -> Option<usize> {
     World::current().index()
 }
+
+/// The model's scheduler has no such hint.
+pub(crate) fn wake_politely() {}

@@ -4,3 +4,14 @@ pub use std::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
 
 mod ids;
 pub(crate) use ids::index;
+
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) fn wake_politely() {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    const THIS_THREAD: libc::pid_t = 0;
+    // SAFETY: the structure is live, and only read.
+    unsafe { libc::sched_setscheduler(THIS_THREAD, libc::SCHED_BATCH, &raw const parameters) };
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) fn wake_politely() {}

@@ -1,0 +1,531 @@
+//! The trunk of a carrier: what runs on the kernel thread's own stack, chooses what goes on, and resumes the stack that it is on.
+//!
+//! # Where it looks for a thread
+//!
+//! 1. Its own: threads that began here and are ready again, in the order in which they became so.
+//! 2. The runtime's ready queue, and every [`SHARE`]th time that first.
+//! 3. Nothing of that: the seat goes to a carrier that wants one, every [`SHARE`]th time before 1.
+//! 4. It spins, then sleeps on its seat.
+//!
+//! # Invariants
+//!
+//! 1. A [`Local`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
+//! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk.
+
+use core::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use machine::clock::{self, Deadline, Ticks};
+use machine::presence;
+use machine::topology::{self, Pinned};
+use machine::wait::retry_for;
+use stanchion_threadpool::Told;
+
+use crate::carrier::Carrier;
+use crate::fiber::{Exit, Fiber, Given, Left};
+use crate::handover::FALSE_NS;
+use crate::reserve::Rest;
+use crate::seat::Hold;
+use crate::shared::Shared;
+use crate::stack::{self, StackError};
+use crate::standing::Called;
+use crate::thread::{Pause, Thread};
+use crate::upcall::Upcall;
+
+/// One in so many looks goes to the others first, so that nobody waits for ever.
+const SHARE: u32 = 61;
+
+/// How far apart an idle carrier's looks are, in ns.
+const PAUSES: core::ops::Range<u64> = 50..1_000;
+
+/// Free stacks that a carrier keeps for itself.
+const KEPT: usize = 4;
+
+/// What only the carrier itself touches.
+pub(crate) struct Local {
+    pub(crate) shared: Arc<Shared>,
+    index: usize,
+    /// It is in the scheduler, with its seat.
+    has_seat: Cell<bool>,
+    current: Cell<*const Thread>,
+    exit: Cell<*const Exit>,
+    bound: RefCell<VecDeque<Thread>>,
+    free: RefCell<Vec<Fiber>>,
+    looks: Cell<u32>,
+    /// The seat at which it looks next.
+    looks_at: Cell<usize>,
+    /// It was woken and has not gone on yet.
+    was_told: Cell<bool>,
+    /// It may have been the watch (`timers.rs`) when it last slept.
+    watched: Cell<bool>,
+    pinned: RefCell<Option<(usize, Pinned)>>,
+}
+
+/// The kernel thread's body.
+pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
+    let local = Local {
+        shared,
+        index,
+        has_seat: Cell::new(true),
+        current: Cell::new(core::ptr::null()),
+        exit: Cell::new(core::ptr::null()),
+        bound: RefCell::default(),
+        free: RefCell::default(),
+        looks: Cell::new(0),
+        looks_at: Cell::new(0),
+        was_told: Cell::new(false),
+        watched: Cell::new(false),
+        pinned: RefCell::default(),
+    };
+    // What overflows on this kernel thread is told by name. Without, it is an ordinary fault.
+    let _watched = stack::watch().ok();
+    let registered = local.shared.activations().then(presence::register).and_then(Result::ok);
+    if let Some(registered) = &registered {
+        local.carrier().be_seen_as(Some(registered.index()));
+    }
+    crate::local::enter(&local, || local.trunk());
+    local.carrier().be_seen_as(None);
+    drop(registered);
+    for fiber in local.free.take() {
+        fiber.quit();
+    }
+}
+
+impl Local {
+    pub(crate) fn carrier(&self) -> &Carrier {
+        self.shared.carrier(self.index)
+    }
+
+    /// The thread that runs; null in the trunk.
+    pub(crate) fn current(&self) -> *const Thread {
+        self.current.get()
+    }
+
+    /// Calls `body` with the thread that runs, if one does.
+    pub(crate) fn with_current<R>(&self, body: impl FnOnce(&Thread) -> R) -> Option<R> {
+        // SAFETY: Invariant 2.
+        unsafe { self.current.get().as_ref() }.map(body)
+    }
+
+    pub(crate) fn exit(&self) -> *const Exit {
+        self.exit.get()
+    }
+
+    /// From one thread to the next, until the runtime ends.
+    fn trunk(&self) {
+        if self.carrier().standing().sleep() == Called::End {
+            return;
+        }
+        self.settle();
+        loop {
+            if self.shared.is_over() {
+                return;
+            }
+            let Some(thread) = self.find() else {
+                if !self.rest() {
+                    return;
+                }
+                continue;
+            };
+            self.unwatch();
+            self.go_on(&thread);
+            if !self.has_seat.get() && !self.await_seat() {
+                return;
+            }
+        }
+    }
+
+    /// Runs `thread`, and what else its stack finds to run, until the stack is left.
+    fn go_on(&self, thread: &Thread) {
+        // SAFETY: the thread is out of its queue, so that nobody else runs it (Invariant 2 of `thread.rs`).
+        let laid_aside = unsafe { thread.inner().take_up() };
+        let (mut fiber, given) = match laid_aside {
+            Some(fiber) => {
+                self.current.set(thread);
+                self.trace_run(thread);
+                self.leave();
+                (fiber, Given::Go)
+            }
+            None => match self.take_fiber() {
+                Ok(fiber) => (fiber, Given::Run(thread.clone())),
+                Err(error) => {
+                    self.leave();
+                    thread.body().refuse(error);
+                    self.thread_ended();
+                    self.enter();
+                    return;
+                }
+            },
+        };
+        let left = fiber.resume(given);
+        self.exit.set(core::ptr::null());
+        let ran = self.current.replace(core::ptr::null());
+        match left {
+            Left::Free => self.keep_fiber(fiber),
+            // SAFETY: Invariant 2: it has just left, and cannot go on before it is settled.
+            Left::Yielded => self.lay_aside(unsafe { &*ran }.clone(), fiber, None),
+            // SAFETY: likewise.
+            Left::Paused(pause) => self.lay_aside(unsafe { &*ran }.clone(), fiber, Some(pause)),
+        }
+    }
+
+    /// `thread` has left its fiber, to pause or to yield.
+    fn lay_aside(&self, thread: Thread, fiber: Fiber, pause: Option<Pause>) {
+        self.trace_leave();
+        self.enter();
+        // SAFETY: this carrier has just run it.
+        unsafe { thread.inner().lay_aside(fiber) };
+        if pause.is_none_or(|pause| !thread.inner().settle(pause)) {
+            self.make_ready(thread, true);
+        }
+    }
+
+    /// A thread that runs on this carrier begins, on the fiber that `exit` leaves.
+    pub(crate) fn begin(&self, exit: &Exit, thread: &Thread) {
+        self.exit.set(exit);
+        self.current.set(thread);
+        thread.inner().begin(self.index);
+        self.trace_run(thread);
+        self.leave();
+    }
+
+    /// What is to be left through, from now on.
+    pub(crate) fn on_fiber(&self, exit: *const Exit) {
+        self.exit.set(exit);
+    }
+
+    #[inline]
+    fn trace_run(&self, thread: &Thread) {
+        if let Some(tracer) = self.shared.tracer() {
+            tracer.runs(self.index, thread.id());
+        }
+    }
+
+    #[inline]
+    fn trace_leave(&self) {
+        if let Some(tracer) = self.shared.tracer() {
+            tracer.leaves(self.index);
+        }
+    }
+
+    /// The thread that ran has ended: nobody runs on its fiber.
+    pub(crate) fn thread_ended(&self) {
+        self.current.set(core::ptr::null());
+        self.exit.set(core::ptr::null());
+        self.trace_leave();
+        self.carrier().count_end();
+    }
+
+    pub(crate) fn thread_created(&self) {
+        self.carrier().count_creation();
+    }
+
+    /// Another thread for the same stack: one that has not begun, and only if it is this carrier's turn to run one.
+    pub(crate) fn next_to_begin(&self) -> Option<Thread> {
+        if !self.enter() || !self.bound.borrow().is_empty() || self.carrier().has_mail() {
+            return None;
+        }
+        let looks = self.looks.get().wrapping_add(1);
+        if looks.is_multiple_of(SHARE) {
+            return None;
+        }
+        self.looks.set(looks);
+        self.look_around();
+        let thread = self.take_ready()?;
+        if thread.inner().has_begun() {
+            // It has a stack of its own.
+            self.bound.borrow_mut().push_front(thread);
+            return None;
+        }
+        Some(thread)
+    }
+
+    /// Into the scheduler; whether it has its seat.
+    pub(crate) fn enter(&self) -> bool {
+        let has = self.has_seat.get() || self.carrier().standing().enter(self.carrier().seat());
+        self.has_seat.set(has);
+        has
+    }
+
+    /// Out of the scheduler, with its seat.
+    fn leave(&self) {
+        self.has_seat.set(false);
+        self.carrier().standing().leave(self.carrier().seat());
+    }
+
+    /// Calls `body` with what belongs to its seat, if it has it.
+    pub(crate) fn with_hold<R>(&self, body: impl FnOnce(Option<&mut Hold>) -> R) -> R {
+        let was_inside = self.has_seat.get();
+        if !self.enter() {
+            return body(None);
+        }
+        let seat = self.shared.seat(self.carrier().seat());
+        // SAFETY: the carrier has the seat, and is in the scheduler.
+        let result = unsafe { seat.with(|hold| body(Some(hold))) };
+        if !was_inside {
+            self.leave();
+        }
+        result
+    }
+
+    /// A thread of this runtime is ready, and this is a carrier of it.
+    pub(crate) fn make_ready(&self, thread: Thread, last: bool) {
+        match thread.inner().bound_to() {
+            Some(index) if index == self.index => self.bound.borrow_mut().push_back(thread),
+            Some(index) => self.shared.mail(index, thread),
+            None => {
+                let told = self.with_hold(|hold| {
+                    self.shared.ready_queue().put(hold.map(|hold| &hold.place), thread, last)
+                });
+                self.shared.tell(told);
+            }
+        }
+    }
+
+    fn take_ready(&self) -> Option<Thread> {
+        let (thread, moved) = self.with_hold(|hold| {
+            let Some(Hold { place, spent }) = hold else { return (None, None) };
+            let ready = self.shared.ready_queue();
+            (ready.take(place, spent), ready.moved(place))
+        });
+        if let Some(told) = moved {
+            self.shared.tell(told);
+        }
+        thread
+    }
+
+    /// Looks whether another carrier is stuck: at one seat after the other, one each time.
+    #[inline]
+    fn look_around(&self) {
+        let shared = &self.shared;
+        if !shared.activations() || shared.seats() == 1 {
+            return;
+        }
+        let seat = self.looks_at.get();
+        self.looks_at.set(if seat + 1 < shared.seats() { seat + 1 } else { 0 });
+        if seat != self.carrier().seat() {
+            shared.look_at(seat);
+        }
+    }
+
+    /// It is about to block: gives its seat to somebody who has something to do, if there is such work, or if nobody would notice when there is.
+    pub(crate) fn gives_way(&self) {
+        let shared = &self.shared;
+        if (shared.has_work() || !shared.activations()) && shared.can_replace() {
+            shared.take_seat(self.carrier().seat(), self.index);
+        }
+    }
+
+    /// Whether its seat is one of those that the runtime uses; if not it is closed, and the carrier has none.
+    #[inline]
+    fn stays_open(&self, looks: u32) -> bool {
+        let (shared, seat) = (&self.shared, self.carrier().seat());
+        if shared.demand().poll(looks.is_multiple_of(SHARE)) {
+            shared.open_seats();
+        }
+        seat < shared.demand().allowed() || !self.close_seat(seat)
+    }
+
+    #[cold]
+    fn close_seat(&self, seat: usize) -> bool {
+        let shared = &self.shared;
+        let told =
+            self.with_hold(|hold| hold.and_then(|hold| shared.ready_queue().leave(&hold.place)));
+        let closed = shared.reserve().close(seat, || seat < shared.demand().allowed());
+        if closed {
+            self.has_seat.set(false);
+            shared.demand().closed(true);
+        }
+        // Somebody else has to do what this one was told of.
+        shared.tell(told.unwrap_or(Told::Anyone(1)));
+        closed
+    }
+
+    /// What comes next on this seat.
+    fn find(&self) -> Option<Thread> {
+        let looks = self.looks.get().wrapping_add(1);
+        self.looks.set(looks);
+        self.look_around();
+        if !self.stays_open(looks) {
+            return None;
+        }
+        self.shared.run_timers();
+        if self.carrier().has_mail() {
+            self.read_mail();
+        }
+        if looks.is_multiple_of(SHARE) {
+            if self.shared.reserve().waiting() > 0 && self.give_seat() {
+                return None;
+            }
+            if let Some(thread) = self.take_ready() {
+                if self.was_told.take() {
+                    self.pass_on();
+                }
+                return Some(thread);
+            }
+        }
+        let own = self.bound.borrow_mut().pop_front();
+        let thread = own.or_else(|| self.take_ready());
+        if self.was_told.take() && thread.is_some() {
+            self.pass_on();
+        }
+        thread
+    }
+
+    /// It was woken, and goes on with one thread: what else there is to do, and to look at, is another's.
+    ///
+    /// Why: who makes something ready wakes one sleeper. If that finds something of its own first, the others sleep beside what they could do.
+    fn pass_on(&self) {
+        let shared = &self.shared;
+        if shared.reserve().waiting() > 0
+            || self.with_hold(|hold| {
+                hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
+            })
+        {
+            shared.tell(Told::Anyone(1));
+        }
+    }
+
+    fn read_mail(&self) {
+        self.carrier().read_mail(&mut self.bound.borrow_mut());
+    }
+
+    /// Gives the seat away to a carrier that wants one; whether there was one.
+    fn give_seat(&self) -> bool {
+        self.unwatch();
+        let carrier = self.carrier();
+        let seat = carrier.seat();
+        let given = self.shared.reserve().give(false, |to| self.shared.seat_carrier(seat, to));
+        if given {
+            self.has_seat.set(false);
+        }
+        given
+    }
+
+    /// It has better to do than to watch the clock.
+    fn unwatch(&self) {
+        if self.watched.replace(false) && self.shared.unwatch(self.carrier().seat()) {
+            self.shared.tell(Told::Anyone(1));
+        }
+    }
+
+    /// It has no seat: waits until it is given one. `false` if the runtime ends.
+    fn await_seat(&self) -> bool {
+        if self.carrier().has_mail() {
+            self.read_mail();
+        }
+        let wants = !self.bound.borrow().is_empty();
+        self.pinned.take();
+        self.count_return();
+        match self.shared.reserve().rest(self.index, self.carrier(), wants) {
+            Rest::Seat(seat) => self.shared.seat_carrier(seat, self.index),
+            Rest::Wanting => self.shared.tell(Told::Anyone(1)),
+            Rest::Spare => {
+                self.shared.end_if_done();
+            }
+        }
+        if self.carrier().standing().sleep() == Called::End {
+            return false;
+        }
+        self.settle();
+        true
+    }
+
+    /// It has come back to find its seat taken, or has given it away itself.
+    fn count_return(&self) {
+        let (carrier, counters) = (self.carrier(), self.shared.counters());
+        let lost = carrier.lost_at();
+        if lost != Ticks::from_bits(0) {
+            self.shared.told(Upcall::Unblocked, carrier.seat());
+            if clock::now().nanos_since(lost) < FALSE_NS {
+                counters.false_handovers.raise();
+            }
+            carrier.lost_seat(Ticks::from_bits(0));
+        }
+    }
+
+    /// It has been given a seat.
+    fn settle(&self) {
+        self.has_seat.set(true);
+        self.shared.lookout().begin(self.carrier());
+        let seat = self.carrier().seat();
+        if let Some(processor) = self.shared.processor_of(seat) {
+            let mut pinned = self.pinned.borrow_mut();
+            if pinned.as_ref().is_none_or(|&(on, _)| on != processor) {
+                // The old one first: guards are dropped in reverse order of their making.
+                drop(pinned.take());
+                *pinned = topology::pin(processor).ok().map(|pin| (processor, pin));
+            }
+        }
+    }
+
+    /// Whether there is something to do for whoever sits here.
+    fn is_called(&self) -> bool {
+        let shared = &self.shared;
+        !self.bound.borrow().is_empty()
+            || self.carrier().has_mail()
+            || shared.is_over()
+            || shared.reserve().waiting() > 0
+            || self.with_hold(|hold| {
+                hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
+            })
+    }
+
+    /// It has found nothing: spins, then sleeps, until there may be something. `false` if the runtime has ended.
+    fn rest(&self) -> bool {
+        let shared = &self.shared;
+        if !self.has_seat.get() {
+            // `find` has given it away.
+            return self.await_seat();
+        }
+        if shared.reserve().waiting() > 0 && self.give_seat() {
+            return self.await_seat();
+        }
+        let started = clock::now();
+        let patience = shared.idle_spin();
+        let found = || (self.is_called() || shared.is_time()).then_some(());
+        if retry_for(found, PAUSES, || clock::now().nanos_since(started) < patience).is_some() {
+            return true;
+        }
+        let seat = self.carrier().seat();
+        self.with_hold(|hold| hold.map(|hold| shared.ready_queue().idle(&hold.place)));
+        shared.sleeping().announce(seat);
+        shared.run_timers();
+        let until = shared.watch(seat);
+        self.watched.set(self.watched.get() || until != Deadline::NEVER);
+        if self.is_called() {
+            shared.sleeping().retract(seat);
+        } else if shared.end_if_done() {
+            shared.sleeping().retract(seat);
+            return false;
+        } else {
+            shared.lookout().pause(self.carrier());
+            shared.demand().sleeps();
+            shared.sleeping().sleep(seat, until);
+            shared.demand().wakes();
+            shared.lookout().begin(self.carrier());
+        }
+        self.was_told.set(true);
+        let told =
+            self.with_hold(|hold| hold.and_then(|hold| shared.ready_queue().leave(&hold.place)));
+        if let Some(told) = told {
+            shared.tell(told);
+        }
+        true
+    }
+
+    fn take_fiber(&self) -> Result<Fiber, StackError> {
+        let own = self.free.borrow_mut().pop();
+        own.or_else(|| self.shared.take_fiber()).map_or_else(|| self.shared.new_fiber(), Ok)
+    }
+
+    fn keep_fiber(&self, fiber: Fiber) {
+        let mut free = self.free.borrow_mut();
+        if free.len() < KEPT {
+            free.push(fiber);
+        } else {
+            self.shared.keep_fiber(fiber);
+        }
+    }
+}
