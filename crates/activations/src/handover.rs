@@ -1,14 +1,14 @@
 //! Taking the seat of a carrier that is stuck in the kernel, and giving it to one that can use it.
 //!
 //! Whoever looks at a seat sees with a few loads whether its holder is on a processor. If it is blocked, in the middle of a thread, and has been for
-//! [`PATIENCE_NS`], and something is ready that it keeps from running, then its seat goes to the carrier that has wanted one longest, else to a spare,
+//! as long as the runtime's [patience](crate::patience) lasts, and something is ready that it keeps from running, then its seat goes to the carrier that has wanted one longest, else to a spare,
 //! else to a new one.
 //!
 //! Why not at once: a page fault that finds its page, or a short sleep, is over sooner than another kernel thread has woken up, and then two share the
 //! processor. Why only if something is ready: a seat is of no use to who has nothing to do.
 //!
 //! ```text
-//!              Blocked, first seen          for PATIENCE_NS, something ready, confirmed
+//!              Blocked, first seen          patience ends, something ready, confirmed
 //! holder runs ────────────────────► noted ───────────────────────────────────────────► taken (standing: USER to LOST)
 //!      ▲                              │                                                     │ wanting, spare or new carrier
 //!      └──────── runs again ──────────┘                                                     ▼
@@ -36,14 +36,8 @@ use machine::presence::{self, Presence};
 use crate::shared::Shared;
 use crate::upcall::Upcall;
 
-/// How long a carrier has been blocked when its seat is taken: about what it takes to wake another one.
-pub(crate) const PATIENCE_NS: u64 = 20_000;
-
 /// When one that is off its processor, and not blocked, is looked at again.
 const AGAIN_NS: u64 = 1_000_000;
-
-/// A carrier that is back so soon after its seat was taken should have been left alone.
-pub(crate) const FALSE_NS: u64 = 50_000;
 
 /// Since when a seat's holder has been seen off its processor.
 pub(crate) struct Note(CachePadded<AtomicU64>);
@@ -135,8 +129,9 @@ impl Shared {
             return Found::Fine;
         }
         let waited = now.nanos_since(since);
-        if waited < PATIENCE_NS {
-            return Found::Blocked(PATIENCE_NS - waited);
+        let patience = self.patience().nanos();
+        if waited < patience {
+            return Found::Blocked(patience - waited);
         }
         if !self.can_replace() {
             self.counters().vain.raise();

@@ -18,6 +18,7 @@ mod metrics;
 mod packet;
 mod panics;
 mod park;
+mod patience;
 mod ready;
 mod reserve;
 mod runtime;

@@ -26,6 +26,7 @@ use crate::local;
 use crate::lookout::{self, Lookout};
 use crate::metrics::Metrics;
 use crate::park;
+use crate::patience::Patience;
 use crate::ready::Ready;
 use crate::reserve::Reserve;
 use crate::seat::Seat;
@@ -77,6 +78,7 @@ pub(crate) struct Shared {
     tracer: Option<Tracer>,
     demand: Demand,
     counters: Counters,
+    patience: Patience,
     /// Threads that were spawned by none of its carriers.
     created_outside: AtomicU64,
     closing: AtomicBool,
@@ -117,6 +119,7 @@ impl Shared {
             tracer,
             demand: Demand::new(seats, arbiter),
             counters: Counters::default(),
+            patience: Patience::new(),
             created_outside: AtomicU64::fresh(0),
             closing: AtomicBool::fresh(false),
             over: AtomicBool::fresh(false),
@@ -178,6 +181,10 @@ impl Shared {
         if let Some(tracer) = &self.tracer {
             tracer.told(upcall, seat);
         }
+    }
+
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
     }
 
     pub(crate) fn counters(&self) -> &Counters {

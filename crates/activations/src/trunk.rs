@@ -24,7 +24,6 @@ use stanchion_threadpool::Told;
 
 use crate::carrier::Carrier;
 use crate::fiber::{Exit, Fiber, Given, Left};
-use crate::handover::FALSE_NS;
 use crate::reserve::Rest;
 use crate::seat::Hold;
 use crate::shared::Shared;
@@ -438,7 +437,7 @@ impl Local {
         let lost = carrier.lost_at();
         if lost != Ticks::from_bits(0) {
             self.shared.told(Upcall::Unblocked, carrier.seat());
-            if clock::now().nanos_since(lost) < FALSE_NS {
+            if self.shared.patience().learn(clock::now().nanos_since(lost)) {
                 counters.false_handovers.raise();
             }
             carrier.lost_seat(Ticks::from_bits(0));
