@@ -68,7 +68,7 @@ pub(crate) fn run(exit: &Exit, thread: &Thread) -> Option<Thread> {
 
 /// Leaves the calling thread's fiber; `false` if it is no user-level thread.
 fn leave(left: Left) -> bool {
-    let exit = with(|local| local.map_or(core::ptr::null(), Local::exit));
+    let exit = with(|local| local.map_or(core::ptr::null(), Local::exit_to_leave));
     // SAFETY: null, or that of the fiber that this runs on, at whose base it lies.
     let Some(exit) = (unsafe { exit.as_ref() }) else { return false };
     let Given::Go = exit.suspend(left) else {

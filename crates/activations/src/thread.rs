@@ -29,7 +29,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 use std::sync::Arc;
 
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::park;
@@ -99,6 +99,8 @@ pub(crate) struct Inner {
     state: AtomicU32,
     /// The carrier on which it was started, and stays; [`NOWHERE`] before.
     carrier: AtomicU32,
+    /// It may migrate, but not now.
+    stays: AtomicBool,
     manner: Manner,
     id: ThreadId,
     home: Home,
@@ -135,6 +137,7 @@ impl Inner {
         Self {
             state: AtomicU32::fresh(RUNNING),
             carrier: AtomicU32::fresh(NOWHERE),
+            stays: AtomicBool::fresh(false),
             manner,
             id: ThreadId::next(),
             home,
@@ -156,7 +159,20 @@ impl Inner {
     pub(crate) fn bound_to(&self) -> Option<usize> {
         // Relaxed: written by its carrier before it first parks, which is before anybody can make it ready again.
         let carrier = self.carrier.load(Ordering::Relaxed);
-        (!self.manner.migrates && carrier != NOWHERE).then_some(carrier as usize)
+        let free = self.manner.migrates && !self.stays.load(Ordering::Relaxed);
+        (!free && carrier != NOWHERE).then_some(carrier as usize)
+    }
+
+    /// It is about to leave its stack on that carrier: stays there, if it is one that migrates, while it `unwinds`.
+    pub(crate) fn leaves(&self, carrier: usize, unwinds: impl FnOnce() -> bool) {
+        if self.manner.migrates {
+            let unwinds = unwinds();
+            if unwinds {
+                self.begin(carrier);
+            }
+            // Relaxed: whoever makes it ready has acquired that it has left.
+            self.stays.store(unwinds, Ordering::Relaxed);
+        }
     }
 
     /// It begins on this carrier.

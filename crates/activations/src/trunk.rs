@@ -107,7 +107,10 @@ impl Local {
         unsafe { self.current.get().as_ref() }.map(body)
     }
 
-    pub(crate) fn exit(&self) -> *const Exit {
+    /// What the current thread leaves its fiber through, which it is about to do; null in the trunk.
+    pub(crate) fn exit_to_leave(&self) -> *const Exit {
+        // The standard library counts panics by kernel thread.
+        self.with_current(|thread| thread.inner().leaves(self.index, machine::thread::panicking));
         self.exit.get()
     }
 
@@ -328,6 +331,7 @@ impl Local {
 
     #[cold]
     fn close_seat(&self, seat: usize) -> bool {
+        self.unwatch();
         let shared = &self.shared;
         let told =
             self.with_hold(|hold| hold.and_then(|hold| shared.ready_queue().leave(&hold.place)));
