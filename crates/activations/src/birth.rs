@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::join::{Claim, JoinHandle};
 use crate::local;
 use crate::packet::Packet;
+use crate::priority::Priority;
 use crate::runtime::Runtime;
 use crate::scope::{Bounds, Scope, ScopedJoinHandle};
 use crate::shared::Shared;
@@ -36,6 +37,7 @@ where
     F: FnOnce() -> T + Send + 'a,
     T: Send + 'a,
 {
+    shared.unusual().note(manner.priority);
     let inner = Inner::new(manner, Home::Runtime(shared.clone()));
     let packet = Arc::new(Packet::new(inner, scope, body));
     let erased: Arc<dyn Body + 'a> = packet.clone();
@@ -43,6 +45,7 @@ where
     let erased = unsafe { mem::transmute::<Arc<dyn Body + 'a>, Arc<dyn Body>>(erased) };
     let thread = Thread::new(erased);
     shared.admit(thread.clone());
+    local::give_way();
     Claim::new(thread, packet)
 }
 
@@ -64,10 +67,10 @@ pub(crate) fn runtime_here(what: &str) -> Arc<Shared> {
 /// Says how a thread is to be, then spawns it.
 ///
 /// ```
-/// use stanchion_activations::{Builder, Runtime, current};
+/// use stanchion_activations::{Builder, Priority, Runtime, current};
 ///
 /// let runtime = Runtime::new(2)?;
-/// let thread = Builder::new().name("sorter").on(&runtime).spawn(|| {
+/// let thread = Builder::new().name("sorter").priority(Priority::High).on(&runtime).spawn(|| {
 ///     assert_eq!(current().name(), Some("sorter"));
 /// });
 /// thread.join().unwrap();
@@ -94,6 +97,20 @@ impl<'runtime> Builder<'runtime> {
     /// Its name, for [`Thread::name`] and for reports.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.manner.name = Some(name.into().into_boxed_str());
+        self
+    }
+
+    /// How urgent it is; [`Priority::Normal`] unless said.
+    ///
+    /// No ready thread waits while a less urgent one of the same runtime runs, on a processor that may run both, past its next scheduling point: a spawn,
+    /// an unpark (also that of a lock's release), a park, a yield, its end. A thread that has begun, and does not [migrate](Self::spawn_migratable), can be run only
+    /// by the kernel thread on which it did. So urgent threads that never wait starve all others: that is what priorities are for.
+    ///
+    /// Once a runtime has had a thread of another priority than normal, a spawn or an unpark may let more urgent threads run before it returns: hold no lock of
+    /// the kernel's over it that those need. A runtime that never has pays a load for it at each scheduling point. Threads that are not of normal
+    /// priority, and have not begun, are managed by a queue with a lock instead of the runtime's strategy.
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.manner.priority = priority;
         self
     }
 

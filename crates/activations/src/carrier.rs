@@ -4,14 +4,13 @@
 //!
 //! 1. `created` and `ended` are written by the carrier only.
 
-use std::collections::VecDeque;
-
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::clock::Ticks;
 use machine::presence::{self, Presence};
 use stanchion_competitive::Mutex;
 
+use crate::priority::Bound;
 use crate::standing::Standing;
 use crate::thread::Thread;
 
@@ -85,11 +84,11 @@ impl Carrier {
     }
 
     /// Moves what it has been mailed to its own threads.
-    pub(crate) fn read_mail(&self, own: &mut VecDeque<Thread>) {
+    pub(crate) fn read_mail(&self, own: &mut Bound) {
         let mut mail = self.mail.lock();
         // Relaxed: under the lock.
         self.has_mail.store(false, Ordering::Relaxed);
-        own.extend(mail.drain(..));
+        mail.drain(..).for_each(|thread| own.push_back(thread));
     }
 
     /// It has registered with [`machine::presence`], under that number, or is not registered any more.

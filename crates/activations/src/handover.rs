@@ -195,6 +195,6 @@ impl Shared {
 
     /// Whether something is ready that another carrier than the one that it is ready at could run.
     pub(crate) fn has_work(&self) -> bool {
-        self.reserve().waiting() > 0 || self.ready_queue().len() > 0
+        self.reserve().waiting() > 0 || self.ready_queue().len() > 0 || self.unusual().any()
     }
 }

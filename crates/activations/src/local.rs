@@ -111,6 +111,14 @@ pub(crate) fn pause_thread(thread: &Thread, deadline: Deadline) -> bool {
     true
 }
 
+/// Lets more urgent threads run first, if the caller is a user-level thread and any are ready; but not in the middle of unwinding.
+#[inline]
+pub(crate) fn give_way() {
+    if with(|local| local.is_some_and(Local::should_give_way)) && !machine::thread::panicking() {
+        leave(Left::Yielded);
+    }
+}
+
 /// Lets others run first; `false` if the caller is no user-level thread.
 pub(crate) fn yield_thread() -> bool {
     leave(Left::Yielded)

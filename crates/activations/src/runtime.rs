@@ -122,7 +122,7 @@ impl Runtime {
         self.shared.metrics()
     }
 
-    /// Makes a new thread, which will run `body`. [`Builder::on`](crate::Builder::on) gives it a name.
+    /// Makes a new thread, which will run `body`. [`Builder::on`](crate::Builder::on) gives it a name or a priority.
     ///
     /// # Panics
     ///

@@ -27,6 +27,7 @@ use crate::lookout::{self, Lookout};
 use crate::metrics::Metrics;
 use crate::park;
 use crate::patience::Patience;
+use crate::priority::{Priority, Unusual};
 use crate::ready::Ready;
 use crate::reserve::Reserve;
 use crate::seat::Seat;
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     seats: Box<[Seat]>,
     carriers: Box<[Carrier]>,
     ready: Box<dyn Ready>,
+    unusual: Unusual,
     sleeping: Sleeping,
     reserve: Reserve,
     timers: Timers,
@@ -108,6 +110,7 @@ impl Shared {
                 .map(|index| Carrier::new((index < seats).then_some(index)))
                 .collect(),
             ready,
+            unusual: Unusual::new(),
             sleeping: Sleeping::new(seats),
             reserve: Reserve::new(),
             timers: Timers::new(),
@@ -267,10 +270,29 @@ impl Shared {
             None => {
                 // Relaxed: the thread is handed on with more than that.
                 self.created_outside.fetch_add(1, Ordering::Relaxed);
-                let told = self.ready.put(None, thread, false);
-                self.tell(told);
+                self.put_outside(thread);
             }
         });
+    }
+
+    /// A thread is ready that any carrier may run, and is none of the usual priority.
+    pub(crate) fn put_unusual(&self, thread: Thread) {
+        self.unusual.put(thread);
+        self.tell(Told::Anyone(1));
+    }
+
+    /// A thread is ready that any carrier may run; the caller is none.
+    fn put_outside(&self, thread: Thread) {
+        if thread.inner().priority() == Priority::Normal {
+            let told = self.ready.put(None, thread, false);
+            self.tell(told);
+        } else {
+            self.put_unusual(thread);
+        }
+    }
+
+    pub(crate) fn unusual(&self) -> &Unusual {
+        &self.unusual
     }
 
     /// A thread is ready again.
@@ -279,8 +301,7 @@ impl Shared {
             (Some(local), _) if Arc::ptr_eq(&local.shared, self) => local.make_ready(thread, false),
             (_, Some(index)) => self.mail(index, thread),
             (_, None) => {
-                let told = self.ready.put(None, thread, false);
-                self.tell(told);
+                self.put_outside(thread);
             }
         });
     }

@@ -40,6 +40,7 @@ use crate::join::JoinHandle;
 use crate::local;
 use crate::locals::Locals;
 use crate::panics;
+use crate::priority::Priority;
 use crate::shared::Shared;
 use crate::stack::StackError;
 
@@ -92,6 +93,7 @@ impl Home {
 pub(crate) struct Manner {
     pub(crate) name: Option<Box<str>>,
     pub(crate) migrates: bool,
+    pub(crate) priority: Priority,
 }
 
 /// What all threads have.
@@ -148,6 +150,10 @@ impl Inner {
 
     pub(crate) fn home(&self) -> &Home {
         &self.home
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        self.manner.priority
     }
 
     /// Its locals, which only the thread itself touches.
@@ -288,6 +294,8 @@ impl Thread {
 
     /// Makes its next [`park`](crate::park) return, or the present one. Several before that are one.
     ///
+    /// If the runtime has threads of different priorities, more urgent ones may run before it returns.
+    ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(1)?;
     /// let parked = runtime.spawn(|| stanchion_activations::park());
@@ -301,6 +309,7 @@ impl Thread {
             // An exchange all the same: what was written before this unpark is to be seen as well.
             _ => TOKEN,
         });
+        local::give_way();
     }
 
     /// What the thread waits for may have come: the runtime's own unpark, which leaves the token alone.

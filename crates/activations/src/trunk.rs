@@ -2,6 +2,7 @@
 //!
 //! # Where it looks for a thread
 //!
+//! 0. If threads have priorities: the most urgent ones, its own and the runtime's; and the least urgent ones after 2.
 //! 1. Its own: threads that began here and are ready again, in the order in which they became so.
 //! 2. The runtime's ready queue, and every [`SHARE`]th time that first.
 //! 3. Nothing of that: the seat goes to a carrier that wants one, every [`SHARE`]th time before 1.
@@ -12,8 +13,9 @@
 //! 1. A [`Local`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
 //! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk.
 
+mod urgent;
+
 use core::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use machine::clock::{self, Deadline, Ticks};
@@ -24,6 +26,7 @@ use stanchion_threadpool::Told;
 
 use crate::carrier::Carrier;
 use crate::fiber::{Exit, Fiber, Given, Left};
+use crate::priority::{Bound, Priority};
 use crate::reserve::Rest;
 use crate::seat::Hold;
 use crate::shared::Shared;
@@ -49,7 +52,7 @@ pub(crate) struct Local {
     has_seat: Cell<bool>,
     current: Cell<*const Thread>,
     exit: Cell<*const Exit>,
-    bound: RefCell<VecDeque<Thread>>,
+    bound: RefCell<Bound>,
     free: RefCell<Vec<Fiber>>,
     looks: Cell<u32>,
     /// The seat at which it looks next.
@@ -225,7 +228,11 @@ impl Local {
 
     /// Another thread for the same stack: one that has not begun, and only if it is this carrier's turn to run one.
     pub(crate) fn next_to_begin(&self) -> Option<Thread> {
-        if !self.enter() || !self.bound.borrow().is_empty() || self.carrier().has_mail() {
+        if !self.enter()
+            || !self.bound.borrow().is_empty()
+            || self.carrier().has_mail()
+            || self.has_urgent()
+        {
             return None;
         }
         let looks = self.looks.get().wrapping_add(1);
@@ -276,6 +283,9 @@ impl Local {
         match thread.inner().bound_to() {
             Some(index) if index == self.index => self.bound.borrow_mut().push_back(thread),
             Some(index) => self.shared.mail(index, thread),
+            None if thread.inner().priority() != Priority::Normal => {
+                self.shared.put_unusual(thread);
+            }
             None => {
                 let told = self.with_hold(|hold| {
                     self.shared.ready_queue().put(hold.map(|hold| &hold.place), thread, last)
@@ -357,6 +367,12 @@ impl Local {
         if self.carrier().has_mail() {
             self.read_mail();
         }
+        if let Some(thread) = self.take_unusual(Priority::High) {
+            if self.was_told.take() {
+                self.pass_on();
+            }
+            return Some(thread);
+        }
         if looks.is_multiple_of(SHARE) {
             if self.shared.reserve().waiting() > 0 && self.give_seat() {
                 return None;
@@ -368,8 +384,8 @@ impl Local {
                 return Some(thread);
             }
         }
-        let own = self.bound.borrow_mut().pop_front();
-        let thread = own.or_else(|| self.take_ready());
+        let own = self.bound.borrow_mut().pop(Priority::Normal);
+        let thread = own.or_else(|| self.take_ready()).or_else(|| self.take_unusual(Priority::Low));
         if self.was_told.take() && thread.is_some() {
             self.pass_on();
         }
@@ -382,6 +398,7 @@ impl Local {
     fn pass_on(&self) {
         let shared = &self.shared;
         if shared.reserve().waiting() > 0
+            || shared.unusual().any()
             || self.with_hold(|hold| {
                 hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
             })
@@ -470,6 +487,7 @@ impl Local {
             || self.carrier().has_mail()
             || shared.is_over()
             || shared.reserve().waiting() > 0
+            || shared.unusual().any()
             || self.with_hold(|hold| {
                 hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
             })

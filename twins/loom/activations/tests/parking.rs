@@ -23,6 +23,9 @@ mod packet;
 #[path = "../../../../crates/activations/src/panics.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod panics;
+#[path = "../../../../crates/activations/src/priority.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod priority;
 #[path = "../../../../crates/activations/src/thread.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod thread;
@@ -102,6 +105,8 @@ mod local {
     pub(crate) fn current_pointer() -> *const Thread {
         core::ptr::null()
     }
+
+    pub(crate) fn give_way() {}
 
     pub(crate) fn yield_thread() -> bool {
         false

@@ -1,0 +1,166 @@
+//! Priorities: with one processor, that the more urgent of two ready threads runs first, from the next scheduling point on.
+
+use std::sync::{Arc, Mutex};
+
+use stanchion_activations::Priority::{self, High, Low, Normal};
+use stanchion_activations::{Builder, JoinHandle, Runtime, park, spawn, yield_now};
+
+/// In which order things have happened.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<&'static str>>>);
+
+impl Log {
+    fn say(&self, what: &'static str) {
+        self.0.lock().unwrap().push(what);
+    }
+
+    fn said(&self) -> Vec<&'static str> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+
+    /// Spawns a thread that only says so.
+    fn speaker(&self, priority: Priority, what: &'static str) -> JoinHandle<()> {
+        let log = self.clone();
+        Builder::new().priority(priority).spawn(move || log.say(what))
+    }
+}
+
+/// Runs `body` in a thread of that priority, on one processor.
+fn alone(priority: Priority, body: impl FnOnce(&Log) + Send + 'static) -> Vec<&'static str> {
+    let runtime = Runtime::new(1).unwrap();
+    let log = Log::default();
+    let inside = log.clone();
+    let thread = Builder::new().on(&runtime).priority(priority).spawn(move || body(&inside));
+    thread.join().unwrap();
+    drop(runtime);
+    log.said()
+}
+
+#[test]
+fn who_is_ready_runs_in_the_order_of_priorities() {
+    let said = alone(High, |log| {
+        for (priority, what) in [(Low, "low"), (Normal, "normal"), (High, "high")] {
+            log.speaker(priority, what);
+        }
+        log.say("the spawner");
+    });
+    assert_eq!(said, ["the spawner", "high", "normal", "low"]);
+}
+
+#[test]
+fn a_spawn_gives_way_to_the_more_urgent() {
+    let said = alone(Low, |log| {
+        log.speaker(High, "high");
+        log.say("after high");
+        log.speaker(Normal, "normal");
+        log.say("after normal");
+        log.speaker(Low, "low");
+        log.say("the spawner");
+    });
+    assert_eq!(said, ["high", "after high", "normal", "after normal", "the spawner", "low"]);
+}
+
+#[test]
+fn a_normal_thread_gives_way_to_high_ones_only() {
+    let said = alone(Normal, |log| {
+        log.speaker(Low, "low");
+        log.speaker(Normal, "normal");
+        log.speaker(High, "high");
+        log.say("the spawner");
+    });
+    assert_eq!(said, ["high", "the spawner", "normal", "low"]);
+}
+
+#[test]
+fn an_unpark_gives_way_to_who_has_begun_here() {
+    for waker in [Low, Normal] {
+        let said = alone(waker, |log| {
+            let begun = log.clone();
+            let high = Builder::new().priority(High).spawn(move || {
+                begun.say("it parks");
+                park();
+                begun.say("it goes on");
+            });
+            log.say("the waker");
+            high.thread().unpark();
+            log.say("the waker goes on");
+            high.join().unwrap();
+        });
+        assert_eq!(said, ["it parks", "the waker", "it goes on", "the waker goes on"]);
+    }
+}
+
+#[test]
+fn an_unpark_of_a_less_urgent_one_gives_way_to_nobody() {
+    let said = alone(High, |log| {
+        let begun = log.clone();
+        let low = Builder::new().priority(Low).spawn(move || {
+            begun.say("it parks");
+            park();
+            begun.say("it goes on");
+        });
+        // Nobody else is ready: the high one waits for it.
+        let between = {
+            let log = log.clone();
+            Builder::new().priority(Low).spawn(move || log.say("behind it"))
+        };
+        between.join().unwrap();
+        low.thread().unpark();
+        log.say("the waker goes on");
+        yield_now();
+        log.say("also after a yield");
+        low.join().unwrap();
+    });
+    assert_eq!(
+        said,
+        ["it parks", "behind it", "the waker goes on", "also after a yield", "it goes on"]
+    );
+}
+
+#[test]
+fn the_end_of_a_thread_gives_way() {
+    let runtime = Arc::new(Runtime::new(1).unwrap());
+    let log = Log::default();
+    let (inside, of_it) = (log.clone(), runtime.clone());
+    let normal = runtime.spawn(move || {
+        let next = inside.clone();
+        drop(spawn(move || next.say("another normal one")));
+        let urgent = inside.clone();
+        // By a kernel thread, so that it is no scheduling point of this one's.
+        std::thread::spawn(move || {
+            drop(Builder::new().on(&of_it).priority(High).spawn(move || urgent.say("high")));
+        })
+        .join()
+        .unwrap();
+        inside.say("normal");
+    });
+    normal.join().unwrap();
+    drop(runtime);
+    assert_eq!(log.said(), ["normal", "high", "another normal one"]);
+}
+
+#[test]
+fn all_of_many_run_whatever_their_priorities() {
+    for processors in 1..=4 {
+        let runtime = Runtime::new(processors).unwrap();
+        let threads: Vec<_> = (0..600_usize)
+            .map(|number| {
+                let priority = [Low, Normal, High][number % 3];
+                let body = move || {
+                    for _ in 0..5 {
+                        yield_now();
+                        let child = Builder::new().priority(priority).spawn(move || number);
+                        assert_eq!(child.join().unwrap(), number);
+                    }
+                };
+                let builder = Builder::new().on(&runtime).priority(priority);
+                match number % 2 {
+                    0 => builder.spawn(body),
+                    // SAFETY: it keeps nothing of the kernel thread's.
+                    _ => unsafe { builder.spawn_migratable(body) },
+                }
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
