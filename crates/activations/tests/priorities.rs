@@ -25,9 +25,14 @@ impl Log {
     }
 }
 
+/// One processor that stays with a thread which blocks in the kernel, so that the order of all is the priorities'.
+fn one_processor() -> Runtime {
+    Runtime::builder().processors(1).activations(false).build().unwrap()
+}
+
 /// Runs `body` in a thread of that priority, on one processor.
 fn alone(priority: Priority, body: impl FnOnce(&Log) + Send + 'static) -> Vec<&'static str> {
-    let runtime = Runtime::new(1).unwrap();
+    let runtime = one_processor();
     let log = Log::default();
     let inside = log.clone();
     let thread = Builder::new().on(&runtime).priority(priority).spawn(move || body(&inside));
@@ -119,7 +124,7 @@ fn an_unpark_of_a_less_urgent_one_gives_way_to_nobody() {
 
 #[test]
 fn the_end_of_a_thread_gives_way() {
-    let runtime = Arc::new(Runtime::new(1).unwrap());
+    let runtime = Arc::new(one_processor());
     let log = Log::default();
     let (inside, of_it) = (log.clone(), runtime.clone());
     let normal = runtime.spawn(move || {
