@@ -116,7 +116,7 @@ impl Contention {
     /// use stanchion_competitive::policy::{Contention, FixedSpin, Policy};
     /// let alone = Contention::new(None, 700);
     /// assert_eq!((alone.cost(), alone.spinners()), (700, 0));
-    /// assert!(FixedSpin::INIT.threshold(&alone) > 0);
+    /// assert!(<FixedSpin>::INIT.threshold(&alone) > 0);
     /// ```
     #[must_use]
     pub const fn new(holder: Option<usize>, cost: u64) -> Self {
