@@ -15,13 +15,18 @@ use std::time::Instant;
 
 /// Hashes each file at or below a path, and says how fast: one thread a file, which reads with plain blocking calls.
 ///
+/// What is compared is who runs the threads, by --runtime: each reads the same files and hashes them the same way, so what the times of two runs differ
+/// by is that. Run each twice or more: without --cold the files are in memory, and it counts what a thread costs; with it they come from the disk, and
+/// it counts who goes on while a thread waits. `activations` does and `kernel` does, `tokio` with up to --threads; `user` and `rayon` lose a processor
+/// for each thread that waits.
+///
 /// The hash is XXH64: it tells files apart, and is not for security. That of the tree is over all names and hashes in order, so it is the same however
 /// the files were shared out, and wherever the tree is. Links below the path are not followed.
 #[derive(Debug, Parser)]
 #[command(
     name = "hasher",
     version,
-    after_help = "Exit code 0: every file was hashed; 1: the same, but something could not be read; 2: the arguments are no good, or the runtime cannot be built."
+    after_help = "In memory, from the disk, and a peer:\n  hasher crates\n  hasher crates --cold\n  hasher crates --cold --runtime tokio\n\nExit code 0: every file was hashed; 1: the same, but something could not be read; 2: the arguments are no good, or the runtime cannot be built."
 )]
 struct Arguments {
     /// A directory or a file.

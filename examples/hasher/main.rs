@@ -5,6 +5,8 @@
 //! cargo run --release -p examples --example hasher -- crates --runtime tokio --cold
 //! ```
 //!
+//! Whoever runs the threads, the work is the same: what the times of two runs differ by is `--runtime`. `--help` says what each is good at.
+//!
 //! | exit code | meaning |
 //! | --- | --- |
 //! | 0 | every file was hashed |

@@ -30,18 +30,6 @@ fn run(arguments: &[&str]) -> Done {
     Done::of("hasher", arguments, |arguments, out, err| app::run(arguments, out, err))
 }
 
-/// A directory with these files in it, whose directories are made.
-fn directory(name: &str, files: &[(&str, &[u8])]) -> Scratch {
-    let scratch = Scratch::new(name);
-    fs::create_dir_all(&scratch.0).expect("a scratch directory");
-    for (file, content) in files {
-        let path = scratch.0.join(file);
-        fs::create_dir_all(path.parent().expect("below")).expect("a directory");
-        fs::write(path, content).expect("a scratch file");
-    }
-    scratch
-}
-
 fn hash_of(bytes: &[u8]) -> u64 {
     let mut hash = Hash::new();
     hash.write(bytes);
@@ -111,7 +99,7 @@ fn every_runtime_finds_the_same() {
         .enumerate()
         .map(|(file, name)| (name.as_str(), &large[..file * file / 3]))
         .collect();
-    let scratch = directory("runtimes", &files);
+    let scratch = Scratch::with("runtimes", &files);
     let mut trees = Vec::new();
     for crew in CREWS {
         for (processors, threads) in [(1, 1), (2, 3), (4, 64)] {
@@ -133,7 +121,7 @@ fn every_runtime_finds_the_same() {
 #[test]
 fn a_tree_is_the_same_elsewhere_and_another_if_anything_in_it_is() {
     let files: [(&str, &[u8]); 2] = [("a", b"one"), ("sub/b", b"two")];
-    let (here, there) = (directory("here", &files), directory("there", &files));
+    let (here, there) = (Scratch::with("here", &files), Scratch::with("there", &files));
     let tree = |scratch: &Scratch| {
         let done = run(&[scratch.path()]);
         assert_eq!((done.code, done.err.as_str()), (0, ""));
@@ -151,7 +139,7 @@ fn a_tree_is_the_same_elsewhere_and_another_if_anything_in_it_is() {
 
 #[test]
 fn a_report_counts_and_a_list_names() {
-    let scratch = directory("report", &[("a", b"a"), ("sub/b", b"abc"), (".dot", b"")]);
+    let scratch = Scratch::with("report", &[("a", b"a"), ("sub/b", b"abc"), (".dot", b"")]);
     for runtime in CREWS {
         let done = run(&[scratch.path(), "--runtime", runtime.name, "--processors", "2"]);
         assert_eq!((done.code, done.err.as_str()), (0, ""), "{}", runtime.name);
@@ -176,7 +164,7 @@ fn a_report_counts_and_a_list_names() {
 
 #[test]
 fn what_cannot_be_read_is_told_and_the_rest_is_hashed() {
-    let scratch = directory("faults", &[("good", b"a")]);
+    let scratch = Scratch::with("faults", &[("good", b"a")]);
     let nowhere = format!("{}/missing", scratch.path());
     for runtime in CREWS {
         let done = run(&[&nowhere, "--runtime", runtime.name]);
@@ -193,8 +181,10 @@ fn what_cannot_be_read_is_told_and_the_rest_is_hashed() {
 fn links_are_not_followed_and_what_may_not_be_read_is_told() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    let scratch =
-        directory("links", &[("sub/file", b"word"), ("closed/file", b"word"), ("secret", b"word")]);
+    let scratch = Scratch::with(
+        "links",
+        &[("sub/file", b"word"), ("closed/file", b"word"), ("secret", b"word")],
+    );
     symlink(&scratch.0, scratch.0.join("sub/up")).expect("a link");
     symlink("round", scratch.0.join("round")).expect("a link");
     symlink("/nowhere", scratch.0.join("dangling")).expect("a link");
@@ -229,7 +219,7 @@ fn names_may_be_of_any_bytes() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
-    let scratch = directory("names", &[]);
+    let scratch = Scratch::with("names", &[]);
     for name in [b"gr\xfcn".as_slice(), b"two\nlines", b"back\\slash", b"\xff\xfe"] {
         fs::write(scratch.0.join(OsStr::from_bytes(name)), b"a").expect("a scratch file");
     }
@@ -255,7 +245,7 @@ fn names_may_be_of_any_bytes() {
 #[test]
 #[cfg(target_os = "linux")]
 fn pipes_are_passed_over_and_files_that_were_forgotten_are_read_again() {
-    let scratch = directory("pipe", &[("file", b"abc"), ("sub/file", b"a")]);
+    let scratch = Scratch::with("pipe", &[("file", b"abc"), ("sub/file", b"a")]);
     let made = std::process::Command::new("mkfifo").arg(scratch.0.join("pipe")).status();
     assert!(made.expect("mkfifo").success());
     let warm = run(&[scratch.path()]);
@@ -280,6 +270,7 @@ fn nonsense_in_the_arguments_is_refused() {
 fn help_explains_itself() {
     let done = run(&["--help"]);
     assert_eq!((done.code, done.err.as_str()), (0, ""));
+    assert!(CREWS.iter().all(|crew| done.out.contains(crew.about)), "{}", done.out);
     for word in
         ["[PATH]", "--runtime", "--processors", "--threads", "--cold", "--list", "Exit code"]
     {

@@ -32,18 +32,6 @@ fn run(arguments: &[&str]) -> Done {
     Done::of("wordcount", arguments, |arguments, out, err| app::run(arguments, out, err))
 }
 
-/// A directory with these files in it, whose directories are made.
-fn directory(name: &str, files: &[(&str, &[u8])]) -> Scratch {
-    let scratch = Scratch::new(name);
-    fs::create_dir_all(&scratch.0).expect("a scratch directory");
-    for (file, content) in files {
-        let path = scratch.0.join(file);
-        fs::create_dir_all(path.parent().expect("below")).expect("a directory");
-        fs::write(path, content).expect("a scratch file");
-    }
-    scratch
-}
-
 fn counted(text: &[u8]) -> Result<Tally, Fault> {
     let mut tally = Tally::default();
     tally.count(text, 0).map(|()| tally)
@@ -113,7 +101,7 @@ fn every_strategy_counts_the_same() {
         (0..60).map(|file| format!("d{}/{}/f{file}", file % 5, file % 3)).collect();
     let files: Vec<(&str, &[u8])> =
         names.iter().map(|name| (name.as_str(), numbers.as_bytes())).collect();
-    let scratch = directory("strategies", &files);
+    let scratch = Scratch::with("strategies", &files);
     let roots = [scratch.0.clone()];
     for strategy in STRATEGIES {
         for threads in [1, 4] {
@@ -129,7 +117,7 @@ fn every_strategy_counts_the_same() {
 
 #[test]
 fn a_report_names_counts_and_the_most_frequent_words() {
-    let scratch = directory(
+    let scratch = Scratch::with(
         "report",
         &[("a.txt", b"b a b\n"), ("sub/b.txt", b"c c b d\n"), (".git/x", b"hidden")],
     );
@@ -164,7 +152,7 @@ fn a_report_names_counts_and_the_most_frequent_words() {
 #[test]
 fn what_cannot_be_read_is_told_and_the_rest_is_counted() {
     let large = [b"word ".repeat(500_000), vec![0]].concat();
-    let scratch = directory(
+    let scratch = Scratch::with(
         "faults",
         &[("good", b"some words"), ("picture", b"\x89PNG\0"), ("large", &large)],
     );
@@ -198,8 +186,10 @@ fn what_cannot_be_read_is_told_and_the_rest_is_counted() {
 fn links_are_not_followed_and_what_may_not_be_read_is_told() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    let scratch =
-        directory("links", &[("sub/file", b"word"), ("closed/file", b"word"), ("secret", b"word")]);
+    let scratch = Scratch::with(
+        "links",
+        &[("sub/file", b"word"), ("closed/file", b"word"), ("secret", b"word")],
+    );
     symlink(&scratch.0, scratch.0.join("sub/up")).expect("a link");
     symlink("/nowhere", scratch.0.join("dangling")).expect("a link");
     let deny = |name: &str, mode| {
@@ -230,7 +220,7 @@ fn readable(path: &Path) -> bool {
 #[test]
 #[cfg(target_os = "linux")]
 fn pipes_are_passed_over_and_files_that_say_they_are_empty_are_read() {
-    let scratch = directory("pipe", &[("file", b"word")]);
+    let scratch = Scratch::with("pipe", &[("file", b"word")]);
     let made = std::process::Command::new("mkfifo").arg(scratch.0.join("pipe")).status();
     assert!(made.expect("mkfifo").success());
     let done = run(&[scratch.path()]);

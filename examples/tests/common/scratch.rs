@@ -13,6 +13,19 @@ impl Scratch {
         Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
     }
 
+    /// A directory with these files in it, whose directories are made.
+    #[allow(dead_code, reason = "some programs read no directory")]
+    pub(crate) fn with(name: &str, files: &[(&str, &[u8])]) -> Self {
+        let scratch = Self::new(name);
+        fs::create_dir_all(&scratch.0).expect("a scratch directory");
+        for (file, content) in files {
+            let path = scratch.0.join(file);
+            fs::create_dir_all(path.parent().expect("below")).expect("a directory");
+            fs::write(path, content).expect("a scratch file");
+        }
+        scratch
+    }
+
     pub(crate) fn path(&self) -> &str {
         self.0.to_str().expect("a path of text")
     }
