@@ -70,7 +70,7 @@ use crate::memory::desks::Seat;
 /// | | |
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is: it allocates when it is larger than it ever was |
-/// | cost | amortized O(log n) nodes read and copied, and two exchanges of which one is contended; all again for each operation that was faster |
+/// | cost | amortized O(log n) nodes read and copied, and an exchange; all again for each operation that was faster |
 /// | memory | 12 bytes, the key's words and the value for each entry there ever was at once; up to 64 free ones for each thread |
 /// | a stopped thread keeps back | the free nodes of its desk, some dozens |
 ///

@@ -2,33 +2,42 @@
 //!
 //! Why not in a thread-local: a structure would have to find its own among all structures', a thread that ends would have to bring things back, and
 //! an operation within another, as when comparing two keys uses the heap, would find the outer one's. A desk belongs to the structure. A thread takes
-//! that of its own number for the length of an operation, so its lines stay with its processor; it is taken already only if the operation is one
-//! within another, and then the next free one will do. The next thread with that number finds the desk as the last one left it.
+//! that of its own number for the length of an operation, so its lines stay with its processor. The next thread with that number finds the desk as the
+//! last one left it.
+//!
+//! Who finds its own desk taken, because the operation is one within another, or has no number, because it is ending, takes any guests' desk that is
+//! free. Why not the next thread's: then nobody's desk would be his alone, and taking it an exchange.
 //!
 //! # Invariants
 //!
-//! 1. Only the thread whose exchange found `taken` false touches what is on the desk, until it stores false.
+//! 1. Only the thread that has its number takes one of `own`, and only when it finds `taken` false.
+//! 2. Only the thread that takes a desk touches what is on it, until it stores false.
 //!
 //! # Orderings
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | take a desk: swap | Acquire | the Release store of its last user |
+//! | take a desk of one's own: load, store | Relaxed | nobody: what the last holder of a number wrote happened before what the next one does ([`machine::thread::index`]) |
+//! | take a guests' desk: swap | Acquire | the Release store of its last user |
 
 use core::ops::{Deref, DerefMut};
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicBool, Fresh, Ordering};
+use machine::atomic::{AtomicBool, Fresh, Ordering, signal_fence};
 use machine::cell::UnsafeCell;
 
 use super::segments::Segments;
 
-/// Room for a desk for each thread that has a number, and as many more.
+/// Room for a desk for each thread that has a number; and for as many guests.
 const SEGMENTS: usize = machine::sized(14, 3);
+
+type Row<S> = Segments<CachePadded<Desk<S>>, SEGMENTS>;
 
 /// Desks with `S` on them.
 pub(crate) struct Desks<S> {
-    desks: Segments<CachePadded<Desk<S>>, SEGMENTS>,
+    /// By their threads' numbers.
+    own: Row<S>,
+    guests: Row<S>,
 }
 
 struct Desk<S> {
@@ -36,35 +45,43 @@ struct Desk<S> {
     top: UnsafeCell<S>,
 }
 
-// SAFETY: what is on it is the business of the one thread that has taken it (Invariant 1).
+// SAFETY: what is on it is the business of the one thread that has taken it (Invariant 2).
 unsafe impl<S: Send> Sync for Desk<S> {}
 
 impl<S: Default> Desks<S> {
     /// Without desks.
     pub(crate) const fn new() -> Self {
-        Self { desks: Segments::new() }
+        Self { own: Segments::new(), guests: Segments::new() }
     }
 
     /// A desk for one operation.
     #[inline]
     pub(crate) fn sit_down(&self) -> Seat<'_, S> {
-        let own = machine::thread::index().unwrap_or(0);
-        let mut numbers = (own..Segments::<Desk<S>, SEGMENTS>::CAPACITY).chain(0..own);
-        let seat = numbers.find_map(|number| self.take(number));
-        seat.expect("there are more desks than threads")
+        self.own().unwrap_or_else(|| self.guest())
     }
 
-    /// Takes the desk if it is free.
+    /// The desk of the calling thread, if it has one and does not sit there.
     #[inline]
-    fn take(&self, number: usize) -> Option<Seat<'_, S>> {
-        let desk = self.desks.get_or_make(number, Desk::fresh);
-        // Acquire: pairs with the Release of the one that had it before.
-        if desk.taken.swap(true, Ordering::Acquire) {
+    fn own(&self) -> Option<Seat<'_, S>> {
+        let desk = self.own.get_or_make(machine::thread::index()?, Desk::fresh);
+        // Relaxed, both: only this thread sets and clears it, and what interrupts it is over before it goes on (Invariant 1).
+        if desk.taken.load(Ordering::Relaxed) {
             return None;
         }
-        let mut seat = Seat { desk, top: S::default() };
-        seat.swap();
-        Some(seat)
+        desk.taken.store(true, Ordering::Relaxed);
+        signal_fence();
+        Some(Seat::at(desk))
+    }
+
+    /// The first guests' desk that is free.
+    #[cold]
+    fn guest(&self) -> Seat<'_, S> {
+        let free = (0..Row::<S>::CAPACITY).find_map(|number| {
+            let desk = self.guests.get_or_make(number, Desk::fresh);
+            // Acquire: pairs with the Release of the one that had it before.
+            (!desk.taken.swap(true, Ordering::Acquire)).then(|| Seat::at(desk))
+        });
+        free.expect("there are more desks than operations at a time")
     }
 }
 
@@ -81,12 +98,22 @@ pub(crate) struct Seat<'d, S> {
     top: S,
 }
 
+impl<'d, S: Default> Seat<'d, S> {
+    /// At a desk that the calling thread has taken.
+    #[inline]
+    fn at(desk: &'d Desk<S>) -> Self {
+        let mut seat = Seat { desk, top: S::default() };
+        seat.swap();
+        seat
+    }
+}
+
 impl<S> Seat<'_, S> {
     /// Exchanges what is on the desk for what is in hand.
     #[inline]
     fn swap(&mut self) {
         self.desk.top.with_mut(|top| {
-            // SAFETY: this thread has taken the desk (Invariant 1).
+            // SAFETY: this thread has taken the desk (Invariant 2).
             let top = unsafe { &mut *top };
             core::mem::swap(top, &mut self.top);
         });
@@ -113,7 +140,7 @@ impl<S> Drop for Seat<'_, S> {
     #[inline]
     fn drop(&mut self) {
         self.swap();
-        // Release: pairs with the next user's Acquire.
+        // Release: pairs with the Acquire of the next guest.
         self.desk.taken.store(false, Ordering::Release);
     }
 }
@@ -132,5 +159,45 @@ mod tests {
         assert_eq!(*outer, [1, 2]);
         drop(outer);
         assert_eq!(*desks.sit_down(), [1, 2]);
+    }
+
+    #[test]
+    fn operations_within_others_find_the_same_desk_again() {
+        let desks: Desks<Vec<u32>> = Desks::new();
+        let outer = desks.sit_down();
+        for number in 0..3 {
+            let mut inner = desks.sit_down();
+            assert_eq!(inner.len(), number);
+            inner.push(7);
+            assert!(desks.sit_down().is_empty(), "the first one is taken");
+        }
+        assert!(outer.is_empty());
+        assert_eq!(desks.guests.iter().count(), 2);
+    }
+
+    /// Its number is asked for last, so given back first.
+    #[test]
+    fn a_thread_that_is_ending_is_a_guest() {
+        static DESKS: Desks<Vec<u32>> = Desks::new();
+        struct Last;
+        impl Drop for Last {
+            fn drop(&mut self) {
+                assert_eq!(machine::thread::index(), None);
+                DESKS.sit_down().push(2);
+            }
+        }
+        std::thread_local! {
+            static LAST: Last = const { Last };
+        }
+        let user = std::thread::spawn(|| {
+            LAST.with(|_| ());
+            DESKS.sit_down().push(1);
+        });
+        user.join().expect("no panic");
+        let on = |row: &Row<Vec<u32>>| -> Vec<u32> {
+            // SAFETY: the only thread that sat at a desk has ended.
+            row.iter().flat_map(|desk| desk.top.with(|top| unsafe { (*top).clone() })).collect()
+        };
+        assert_eq!((on(&DESKS.own), on(&DESKS.guests)), (vec![1], vec![2]));
     }
 }
