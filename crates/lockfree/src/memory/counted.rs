@@ -194,6 +194,7 @@ impl<T> CountedStore<T> {
     }
 
     /// An owned node whose storage is empty: one from the free list, or a new one.
+    #[inline(never)]
     fn owned(&self) -> u32 {
         let mut backoff = Backoff::new();
         loop {
@@ -248,6 +249,7 @@ impl<T> CountedStore<T> {
     }
 
     /// Gives a node back to all: puts it on the free list.
+    #[inline(never)]
     fn give_back(&self, index: u32) {
         let entry = self.entry(index);
         let mut backoff = Backoff::new();
