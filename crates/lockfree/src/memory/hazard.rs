@@ -53,8 +53,9 @@
 //! [`heavy`]: asymmetric::heavy
 //! [`index`]: machine::thread::index
 
+mod node;
+
 use core::cell::Cell;
-use core::mem::MaybeUninit;
 use core::ptr;
 
 use crossbeam_utils::CachePadded;
@@ -62,8 +63,9 @@ use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::{asymmetric, thread};
 
+use self::node::{HazardLink, Node, free, make};
 use super::segments::Segments;
-use super::{HAZARDS, Hazard, Link, Memory, Operation, Pointer, Store};
+use super::{HAZARDS, Hazard, Link, Memory, Operation, Store};
 
 impl Memory for Hazard {
     type Store<T> = HazardStore<T>;
@@ -74,59 +76,6 @@ pub(super) const SCAN: usize = machine::sized(256, 1);
 
 /// Segments enough for [`thread::INDICES`] records; a model has at most five threads.
 const SEGMENTS: usize = machine::sized(14, 2);
-
-/// A node.
-pub struct Node<T> {
-    next: HazardLink<T>,
-    value: UnsafeCell<MaybeUninit<T>>,
-}
-
-/// An address.
-pub struct HazardLink<T>(AtomicPtr<Node<T>>);
-
-impl<T> Pointer for *mut Node<T> {
-    #[inline]
-    fn is_null(self) -> bool {
-        self.is_null()
-    }
-
-    #[inline]
-    fn names_same(self, other: Self) -> bool {
-        ptr::eq(self, other)
-    }
-}
-
-impl<T> Link for HazardLink<T> {
-    type Pointer = *mut Node<T>;
-
-    const NULL: Self = Self(AtomicPtr::new(ptr::null_mut()));
-
-    #[inline]
-    fn load(&self, order: Ordering) -> *mut Node<T> {
-        self.0.load(order)
-    }
-
-    #[inline]
-    fn compare_exchange(
-        &self,
-        current: *mut Node<T>,
-        new: *mut Node<T>,
-        success: Ordering,
-        failure: Ordering,
-    ) -> bool {
-        self.0.compare_exchange(current, new, success, failure).is_ok()
-    }
-
-    #[inline]
-    fn after(_current: *mut Node<T>, new: *mut Node<T>) -> *mut Node<T> {
-        new
-    }
-
-    #[inline]
-    fn store(&self, new: *mut Node<T>, order: Ordering) {
-        self.0.store(new, order);
-    }
-}
 
 /// What one thread announces, and what it has to give back.
 struct Record<T> {
@@ -174,24 +123,6 @@ impl<T> Drop for Own<T> {
             unsafe { free(node) };
         }
     }
-}
-
-/// Makes a node without a value.
-fn make<T>() -> *mut Node<T> {
-    Box::into_raw(Box::new(Node {
-        next: HazardLink(AtomicPtr::fresh(ptr::null_mut())),
-        value: UnsafeCell::new(MaybeUninit::uninit()),
-    }))
-}
-
-/// Frees a node, not its value.
-///
-/// # Safety
-///
-/// The node comes from [`make`], and nobody uses it any more.
-unsafe fn free<T>(node: *mut Node<T>) {
-    // SAFETY: by the caller's promise it is the box's own pointer.
-    drop(unsafe { Box::from_raw(node) });
 }
 
 /// A record of the list of those for threads without an index.
@@ -456,6 +387,15 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
 }
 
 impl<T> HazardOperation<'_, T> {
+    /// An owned node whose next is null, and whose value `put` makes in its place: a large one would not fit the stack.
+    pub(crate) fn allocate_with(&self, put: impl FnOnce(*mut T)) -> *mut Node<T> {
+        let node = self.allocate_empty();
+        // SAFETY: the node is owned.
+        let storage = unsafe { &(*node).value };
+        storage.with_mut(|storage| put(storage.cast()));
+        node
+    }
+
     /// Where the value of a node is, for a structure whose values are shared while their nodes are linked.
     ///
     /// # Safety

@@ -5,6 +5,11 @@
 //! as [`SegQueue`] does it: there a pop that comes to a cell before its push has filled it waits for it. Here it spoils the cell, and the push takes
 //! another.
 //!
+//! Why the first try for a number is a compare-exchange all the same: where threads take numbers in turn, each has to fetch the line with the numbers
+//! and the cells' lines from the other's cache each time. An exchange costs as much as an addition, and one that fails shows that there is another
+//! at it: who sees that stays away for a while, and the other does many operations with the lines in its cache. The second try is the addition, so a
+//! thread stays away once for each number at most.
+//!
 //! ```text
 //! head ──► segment ─────────────────► segment ◄── tail
 //!          taken: 64 (nobody finds       taken: 2     put: 4
@@ -37,7 +42,7 @@
 //! | --- | --- | --- |
 //! | fill a cell | Release | the Acquire load or exchange of the pop: the value |
 //! | link a segment, move `head` or `tail` to it | Release | the Acquire load of who comes to it: its cells, the value in the first |
-//! | pop: take a number | Release and Acquire | the same by another, and the look at `taken` of who finds the queue empty: what those who took numbers knew had been put in |
+//! | pop: take a number | Release and Acquire, of which the look at `taken` before an exchange is the Acquire | the same by another, and the look of who finds the queue empty: what those who took numbers knew had been put in |
 //! | push: take a number | Relaxed | nobody: the number is all that is wanted |
 //! | pop: look at `tail` | Relaxed | nobody: who moved `head` here had seen `tail` here or further |
 //!
@@ -52,7 +57,7 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU8, AtomicUsize, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 
-use super::{ConcurrentQueue, Full};
+use super::{ConcurrentQueue, Full, away};
 use crate::Progress;
 use crate::dropping::{Finally, drop_each};
 use crate::memory::hazard::HazardOperation;
@@ -77,13 +82,12 @@ type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
 /// | | |
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
-/// | cost of a push and a pop | three locked instructions, and two announcements |
+/// | cost of a push and a pop | three locked instructions, and two announcements; where threads meet, up to 3 µs without any before some of them |
 /// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory): each thread keeps some 512 segments at most, half of them ready to be used again, so box what is large |
-/// | large values | a segment is put together on the stack, where 64 values must fit several times over: another reason to box what is larger than some kilobytes |
 /// | order | by the numbers that pushes take |
 ///
 /// Where no thread stops at a bad time, [`LockedQueue`](super::LockedQueue) under the [`Barging`](crate::barging::Barging) lock is faster: with one
-/// thread 7 ns a pair against 16 (`cargo bench -p benches --bench lockfree -- "unbounded queues"`).
+/// thread 7 ns a pair against 15 (`cargo bench -p benches --bench lockfree -- "unbounded queues"`).
 ///
 /// ```
 /// use stanchion_lockfree::queue::FaaArrayQueue;
@@ -125,30 +129,79 @@ struct Cell<T> {
 }
 
 impl<T> Segment<T> {
-    fn empty() -> Self {
-        Self::with([].into_iter())
+    /// Makes a segment at `place`, with `first` in its first cell if there is one.
+    ///
+    /// # Safety
+    ///
+    /// There is room for one, of which nobody else knows.
+    unsafe fn make(place: *mut Self, mut first: Option<T>) {
+        // SAFETY: by the caller's promise, as all below: each field is in that room, and nobody else's.
+        let taken = unsafe { &raw mut (*place).taken };
+        // SAFETY: as above.
+        unsafe { taken.write(CachePadded::new(AtomicUsize::fresh(0))) };
+        // SAFETY: as above.
+        let put = unsafe { &raw mut (*place).put };
+        // SAFETY: as above.
+        unsafe { put.write(CachePadded::new(AtomicUsize::fresh(usize::from(first.is_some())))) };
+        // SAFETY: as above.
+        let cells = unsafe { &raw mut (*place).cells }.cast::<Cell<T>>();
+        for number in 0..CELLS {
+            // SAFETY: as above; the array has so many.
+            let cell = unsafe { cells.add(number) };
+            // SAFETY: as above.
+            unsafe { cell.write(first.take().map_or_else(Cell::vacant, Cell::full)) };
+        }
     }
 
-    /// The first cells are full of `values`.
-    fn with(mut values: impl ExactSizeIterator<Item = T>) -> Self {
-        Self {
-            taken: CachePadded::new(AtomicUsize::fresh(0)),
-            put: CachePadded::new(AtomicUsize::fresh(values.len())),
-            cells: core::array::from_fn(|_| match values.next() {
-                Some(value) => Cell {
-                    state: AtomicU8::fresh(FULL),
-                    value: UnsafeCell::new(MaybeUninit::new(value)),
-                },
-                None => Cell {
-                    state: AtomicU8::fresh(EMPTY),
-                    value: UnsafeCell::new(MaybeUninit::uninit()),
-                },
-            }),
+    /// A number that no other push has, or one of those for which there are no cells.
+    #[inline]
+    fn number_to_push(&self) -> usize {
+        // Relaxed, all: a number is all that is wanted.
+        let next = self.put.load(Ordering::Relaxed);
+        if next >= CELLS {
+            return next;
         }
+        let put = self.put.compare_exchange(next, next + 1, Ordering::Relaxed, Ordering::Relaxed);
+        put.unwrap_or_else(|_| {
+            stay_away();
+            self.put.fetch_add(1, Ordering::Relaxed)
+        })
+    }
+
+    /// A number that no other pop has, or one of those for which there are no cells. The caller has seen `next` in `taken`, with Acquire.
+    #[inline]
+    fn number_to_pop(&self, next: usize) -> usize {
+        if next >= CELLS {
+            return next;
+        }
+        // Release: see the header. Relaxed: the addition acquires.
+        let taken =
+            self.taken.compare_exchange(next, next + 1, Ordering::Release, Ordering::Relaxed);
+        taken.unwrap_or_else(|_| {
+            stay_away();
+            // AcqRel: see the header.
+            self.taken.fetch_add(1, Ordering::AcqRel)
+        })
     }
 }
 
+/// For a while, as another is at the numbers.
+#[cold]
+fn stay_away() {
+    away().spin();
+}
+
 impl<T> Cell<T> {
+    fn vacant() -> Self {
+        let value = UnsafeCell::new(MaybeUninit::uninit());
+        Self { state: AtomicU8::fresh(EMPTY), value }
+    }
+
+    fn full(value: T) -> Self {
+        let value = UnsafeCell::new(MaybeUninit::new(value));
+        Self { state: AtomicU8::fresh(FULL), value }
+    }
+
     /// Puts `value` in, unless the cell has been spoilt. The caller has its number.
     #[inline]
     fn fill(&self, value: T) -> Result<(), T> {
@@ -199,7 +252,7 @@ impl<T> FaaArrayQueue<T> {
             tail: CachePadded::new(Link::NULL),
             store: Segments::<T>::NEW,
         };
-        let segment = queue.store.enter().allocate(Segment::empty());
+        let segment = segment_with(&queue.store.enter(), None);
         // Relaxed: nobody else has the queue yet.
         queue.head.store(segment, Ordering::Relaxed);
         queue.tail.store(segment, Ordering::Relaxed);
@@ -213,8 +266,7 @@ impl<T> FaaArrayQueue<T> {
             let last = operation.protect(END, &self.tail);
             // SAFETY: protected, and not null: there always is a segment.
             let segment = unsafe { look(&operation, last) };
-            // Relaxed: a number.
-            let number = segment.put.fetch_add(1, Ordering::Relaxed);
+            let number = segment.number_to_push();
             if let Some(cell) = segment.cells.get(number) {
                 match cell.fill(value) {
                     Ok(()) => return,
@@ -245,7 +297,7 @@ impl<T> FaaArrayQueue<T> {
             self.move_tail(last, next);
             return Err(value);
         }
-        let new = operation.allocate(Segment::with([value].into_iter()));
+        let new = segment_with(operation, Some(value));
         // Release: pairs with the Acquire of whoever finds it. Relaxed: who was quicker moves `tail`, or the next try does.
         if link.compare_exchange(next, new, Ordering::Release, Ordering::Relaxed) {
             self.move_tail(last, new);
@@ -282,8 +334,7 @@ impl<T> FaaArrayQueue<T> {
             {
                 return None;
             }
-            // AcqRel: see the header.
-            let number = segment.taken.fetch_add(1, Ordering::AcqRel);
+            let number = segment.number_to_pop(taken);
             if let Some(cell) = segment.cells.get(number) {
                 match cell.empty() {
                     Some(value) => return Some(value),
@@ -351,6 +402,14 @@ impl<T> FaaArrayQueue<T> {
             self.leave(&operation, first, next);
         }
     }
+}
+
+/// A segment that nobody else has seen, with `first` in its first cell if there is one.
+fn segment_with<T>(operation: &HazardOperation<'_, Segment<T>>, first: Option<T>) -> Pointer<T> {
+    operation.allocate_with(|place| {
+        // SAFETY: it is the place in the node for a segment, and the node is this thread's.
+        unsafe { Segment::make(place, first) };
+    })
 }
 
 /// The segment of a node.
@@ -459,6 +518,22 @@ mod tests {
         assert_eq!(Arc::strong_count(&token), 1_001);
         drop(queue);
         assert_eq!(Arc::strong_count(&token), 1);
+    }
+
+    /// A segment of them is 2 MiB, and so is the stack of the thread.
+    #[test]
+    fn a_segment_need_not_fit_the_stack() {
+        let large = |number: u8| [number; 1 << 15];
+        let user = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
+            let queue = FaaArrayQueue::new();
+            for number in 0..CELLS as u8 + 1 {
+                queue.push(large(number));
+            }
+            for number in 0..CELLS as u8 + 1 {
+                assert!(queue.pop() == Some(large(number)), "{number}");
+            }
+        });
+        user.unwrap().join().unwrap();
     }
 
     /// Every value once, those of one thread in their order.

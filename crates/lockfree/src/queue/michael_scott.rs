@@ -24,7 +24,8 @@
 //! | push | `tail`, then its node's `next` | `tail` is the same | the node may be in use elsewhere, and its `next` null for another reason |
 //! | pop | `head`, then `tail` and its node's `next` | `head` is the same | the same; `tail` may name the node in a later use, and must not be moved to `next`; and `next` may have been retired before it was announced |
 //!
-//! Both changes of a link are compare-exchanges from what was read, so a look that was right and is right no more does no harm.
+//! Both changes of a link are compare-exchanges from what was read, so a look that was right and is right no more does no harm. A look that finds a
+//! change is a race lost, as a failed exchange is: the thread stays away for a while ([`away`]).
 //!
 //! # Why a pop knows that `tail` has passed
 //!
@@ -47,9 +48,8 @@ use core::marker::PhantomData;
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::Ordering;
-use stanchion_spin::Backoff;
 
-use super::{ConcurrentQueue, Full};
+use super::{ConcurrentQueue, Full, away};
 use crate::Progress;
 use crate::dropping::{Finally, drop_each};
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
@@ -127,7 +127,7 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
     pub fn push(&self, value: T) {
         let operation = self.store.enter();
         let node = operation.allocate(value);
-        let mut backoff = Backoff::new();
+        let mut backoff = away();
         loop {
             let last = operation.protect(END, &self.tail);
             // SAFETY: protected, and not null: there always is a dummy.
@@ -136,6 +136,7 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
             let next = link.load(Ordering::Acquire);
             // Relaxed: after an Acquire of whatever has happened to the node.
             if self.tail.load(Ordering::Relaxed) != last {
+                backoff.spin();
                 continue;
             }
             if !next.is_null() {
@@ -154,7 +155,7 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
     /// Takes the oldest; `None` if there was nothing at some moment during the call.
     pub fn pop(&self) -> Option<T> {
         let operation = self.store.enter();
-        let mut backoff = Backoff::new();
+        let mut backoff = away();
         loop {
             let dummy = operation.protect(END, &self.head);
             // SAFETY: protected, and not null: there always is a dummy.
@@ -166,6 +167,7 @@ impl<T, M: Memory> MichaelScottQueue<T, M> {
             operation.announce(BEHIND, next);
             // Relaxed: after an Acquire of whatever has happened to the node.
             if self.head.load(Ordering::Relaxed) != dummy {
+                backoff.spin();
                 continue;
             }
             if next.is_null() {

@@ -41,7 +41,7 @@ use crossbeam_utils::CachePadded;
 use machine::atomic::Ordering;
 use stanchion_spin::Backoff;
 
-use super::{ConcurrentQueue, Full};
+use super::{ConcurrentQueue, Full, away};
 use crate::Progress;
 use crate::dropping::{Finally, drop_each};
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
@@ -120,10 +120,12 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
         queue
     }
 
-    /// Both ends and what is behind the tail, as they were at one moment; finishes the pushes that it finds unfinished.
+    /// Both ends and what is behind the tail, as they were at one moment; finishes the pushes that it finds unfinished, and stays away for a while when
+    /// another was quicker.
     fn snapshot(
         &self,
         operation: &<M::Store<T> as Store<T>>::Operation<'_>,
+        backoff: &mut Backoff,
     ) -> Snapshot<<M::Store<T> as Store<T>>::Pointer> {
         loop {
             let head = operation.protect(HEAD, &self.head);
@@ -136,6 +138,7 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             let same_head = self.head.load(Ordering::Relaxed) == head;
             // Relaxed: likewise.
             if !same_head || self.tail.load(Ordering::Relaxed) != tail {
+                backoff.spin();
                 continue;
             }
             if behind.is_null() {
@@ -149,9 +152,9 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
     pub fn push(&self, value: T) {
         let operation = self.store.enter();
         let node = operation.allocate(value);
-        let mut backoff = Backoff::new();
+        let mut backoff = away();
         loop {
-            let Snapshot { tail, behind, .. } = self.snapshot(&operation);
+            let Snapshot { tail, behind, .. } = self.snapshot(&operation, &mut backoff);
             // SAFETY: protected since the snapshot, and not null.
             let link = unsafe { operation.next(tail) };
             // Release: pairs with the Acquire of whoever finds the node. Relaxed: the pointer that another has put there is read anew.
@@ -166,9 +169,9 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
     /// Takes the oldest; `None` if there was nothing at some moment during the call.
     pub fn pop(&self) -> Option<T> {
         let operation = self.store.enter();
-        let mut backoff = Backoff::new();
+        let mut backoff = away();
         loop {
-            let Snapshot { head, tail, .. } = self.snapshot(&operation);
+            let Snapshot { head, tail, .. } = self.snapshot(&operation, &mut backoff);
             if head.names_same(tail) {
                 return None;
             }
@@ -179,6 +182,7 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             operation.announce(BEHIND, next);
             // Relaxed: after an Acquire of whatever has happened to the node.
             if self.head.load(Ordering::Relaxed) != head {
+                backoff.spin();
                 continue;
             }
             // SAFETY: announced, and after that `head` was still before it: it had not been retired (Invariant 4); and as `tail` was further than
@@ -200,7 +204,7 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let operation = self.store.enter();
-        let Snapshot { head, tail, .. } = self.snapshot(&operation);
+        let Snapshot { head, tail, .. } = self.snapshot(&operation, &mut away());
         head.names_same(tail)
     }
 

@@ -1,6 +1,7 @@
 //! A race-checked cell with `const fn new`: the value sits here, the checking is done by a cell of the pool.
 
 use core::fmt;
+use core::mem::MaybeUninit;
 
 use super::world::{Claim, World};
 
@@ -19,6 +20,20 @@ impl<T> UnsafeCell<T> {
     /// Takes the value out.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
+    }
+}
+
+impl<T> UnsafeCell<MaybeUninit<T>> {
+    /// Makes a cell with nothing in it at `place`, of which nobody else knows.
+    ///
+    /// # Safety
+    ///
+    /// There is room for a cell at `place`.
+    pub const unsafe fn write_uninit(place: *mut Self) {
+        // SAFETY: by the caller's promise there is room for it, this field included.
+        let claim = unsafe { &raw mut (*place).claim };
+        // SAFETY: as above. The value need not be anything.
+        unsafe { claim.write(Claim::new()) };
     }
 }
 

@@ -1,5 +1,7 @@
 //! [`core::cell::UnsafeCell`] in loom's shape.
 
+use core::mem::MaybeUninit;
+
 /// A cell that hands out raw pointers for the extent of a closure.
 ///
 /// `Sync` is the business of the type that holds it, as with [`core::cell::UnsafeCell`].
@@ -25,6 +27,18 @@ impl<T> UnsafeCell<T> {
     #[inline]
     pub fn into_inner(self) -> T {
         self.0.into_inner()
+    }
+}
+
+impl<T> UnsafeCell<MaybeUninit<T>> {
+    /// Makes a cell with nothing in it at `place`, and no copy of it on the stack, where a large one would not fit.
+    ///
+    /// # Safety
+    ///
+    /// There is room for a cell at `place`, of which nobody else knows.
+    #[inline]
+    pub const unsafe fn write_uninit(_place: *mut Self) {
+        // Whatever is there will do: the cell is its value, and that need not be anything.
     }
 }
 
