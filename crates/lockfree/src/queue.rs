@@ -7,6 +7,7 @@ use stanchion_spin::Backoff;
 use crate::Progress;
 
 mod faa_array;
+mod list;
 mod locked;
 mod michael_scott;
 mod nikolaev;

@@ -14,15 +14,8 @@
 //! The dummy node is Valois's (1994). The 1994 paper has none, and so a protocol of its own for the last value; it is left out here, and with it some
 //! of the paper's cost.
 //!
-//! # Invariants
-//!
-//! Those of [`MichaelScottQueue`](super::MichaelScottQueue), by the same numbers:
-//!
-//! 1. From the node that `head` names, `next` leads through all nodes that are linked.
-//! 2. `tail` names the last node or the one before it, and never one before `head`'s: `head` is moved only after a snapshot in which `tail` was not
-//!    behind, and named another node.
-//! 3. The nodes after `head`'s hold values. The value of a node belongs to the thread that moved `head` to it.
-//! 4. A node is retired by the thread that moved `head` past it, when `tail` has passed it too.
+//! Layout and invariants are those of the [`list`](super::list). The second, that `tail` is never before `head`, holds because `head` is moved only
+//! after a snapshot in which `tail` was not behind, and named another node.
 //!
 //! # Orderings
 //!
@@ -35,15 +28,12 @@
 //! Source: Prakash, Lee and Johnson, "A nonblocking algorithm for shared queues using compare-and-swap", IEEE Transactions on Computers 43(5), 1994,
 //! as Michael and Scott 1997 describe it, section 4.1.
 
-use core::marker::PhantomData;
-
-use crossbeam_utils::CachePadded;
 use machine::atomic::Ordering;
 use stanchion_spin::Backoff;
 
+use super::list::List;
 use super::{ConcurrentQueue, Full, away};
 use crate::Progress;
-use crate::dropping::{Finally, drop_each};
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 
 /// A queue of `T` that no stopped thread stops and whose operations look at both ends, with memory `M`: [`Hazard`], or
@@ -72,10 +62,7 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// shared(&stanchion_lockfree::queue::PrakashLeeJohnsonQueue::<std::rc::Rc<()>>::new());
 /// ```
 pub struct PrakashLeeJohnsonQueue<T, M: Memory = Hazard> {
-    head: CachePadded<<M::Store<T> as Store<T>>::Link>,
-    tail: CachePadded<<M::Store<T> as Store<T>>::Link>,
-    store: M::Store<T>,
-    values: PhantomData<T>,
+    pub(super) list: List<T, M>,
 }
 
 /// The hazards of an operation: the node at the head…
@@ -97,27 +84,13 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
     /// An empty queue, with its dummy.
     #[must_use]
     pub fn new() -> Self {
-        Self::within(M::Store::NEW)
+        Self { list: List::new() }
     }
 
     /// With room for `capacity` values set aside, if the memory can do that; it grows beyond.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self::within(M::Store::with_capacity(capacity.saturating_add(1)))
-    }
-
-    fn within(store: M::Store<T>) -> Self {
-        let queue = Self {
-            head: CachePadded::new(Link::NULL),
-            tail: CachePadded::new(Link::NULL),
-            store,
-            values: PhantomData,
-        };
-        let dummy = queue.store.enter().allocate_empty();
-        // Relaxed: nobody else has the queue yet.
-        queue.head.store(dummy, Ordering::Relaxed);
-        queue.tail.store(dummy, Ordering::Relaxed);
-        queue
+        Self { list: List::with_capacity(capacity) }
     }
 
     /// Both ends and what is behind the tail, as they were at one moment; finishes the pushes that it finds unfinished, and stays away for a while when
@@ -128,29 +101,29 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
         backoff: &mut Backoff,
     ) -> Snapshot<<M::Store<T> as Store<T>>::Pointer> {
         loop {
-            let head = operation.protect(HEAD, &self.head);
-            let tail = operation.protect(TAIL, &self.tail);
+            let head = operation.protect(HEAD, &self.list.head);
+            let tail = operation.protect(TAIL, &self.list.tail);
             // SAFETY: protected, and not null: there always is a dummy.
             let link = unsafe { operation.next(tail) };
             // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved to it.
             let behind = link.load(Ordering::Acquire);
             // Relaxed: after an Acquire of whatever has happened to the node at the tail.
-            let same_head = self.head.load(Ordering::Relaxed) == head;
+            let same_head = self.list.head.load(Ordering::Relaxed) == head;
             // Relaxed: likewise.
-            if !same_head || self.tail.load(Ordering::Relaxed) != tail {
+            if !same_head || self.list.tail.load(Ordering::Relaxed) != tail {
                 backoff.spin();
                 continue;
             }
             if behind.is_null() {
                 return Snapshot { head, tail, behind };
             }
-            self.move_tail(tail, behind);
+            self.list.move_tail(tail, behind);
         }
     }
 
     /// Puts `value` at the end.
     pub fn push(&self, value: T) {
-        let operation = self.store.enter();
+        let operation = self.list.store.enter();
         let node = operation.allocate(value);
         let mut backoff = away();
         loop {
@@ -159,7 +132,7 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             let link = unsafe { operation.next(tail) };
             // Release: pairs with the Acquire of whoever finds the node. Relaxed: the pointer that another has put there is read anew.
             if link.compare_exchange(behind, node, Ordering::Release, Ordering::Relaxed) {
-                self.move_tail(tail, node);
+                self.list.move_tail(tail, node);
                 return;
             }
             backoff.spin();
@@ -168,7 +141,7 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
 
     /// Takes the oldest; `None` if there was nothing at some moment during the call.
     pub fn pop(&self) -> Option<T> {
-        let operation = self.store.enter();
+        let operation = self.list.store.enter();
         let mut backoff = away();
         loop {
             let Snapshot { head, tail, .. } = self.snapshot(&operation, &mut backoff);
@@ -181,7 +154,7 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             let next = link.load(Ordering::Acquire);
             operation.announce(BEHIND, next);
             // Relaxed: after an Acquire of whatever has happened to the node.
-            if self.head.load(Ordering::Relaxed) != head {
+            if self.list.head.load(Ordering::Relaxed) != head {
                 backoff.spin();
                 continue;
             }
@@ -189,7 +162,7 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             // `head`, it is not null (Invariant 1).
             let slot = unsafe { operation.slot(next) };
             // Release: pairs with the Acquire of the next one to find this head. Relaxed: read anew.
-            if self.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed) {
+            if self.list.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed) {
                 // SAFETY: this thread moved `head` to the node, so the value is its own (Invariant 3).
                 let value = unsafe { operation.take(slot) };
                 // SAFETY: this thread moved `head` past it, and `tail` has passed (Invariant 4); the slot is empty.
@@ -203,41 +176,11 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
     /// Whether there was nothing in it at some moment during the call. Finishes what it finds unfinished.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let operation = self.store.enter();
+        let operation = self.list.store.enter();
         let Snapshot { head, tail, .. } = self.snapshot(&operation, &mut away());
         head.names_same(tail)
     }
-
-    /// Moves `tail` from `last` to the node behind it, unless another thread has.
-    fn move_tail(
-        &self,
-        last: <M::Store<T> as Store<T>>::Pointer,
-        next: <M::Store<T> as Store<T>>::Pointer,
-    ) {
-        // Release: pairs with the Acquire of whoever finds the node here. Relaxed: then it has been moved.
-        let _ = self.tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
-    }
 }
-
-impl<T, M: Memory> Drop for PrakashLeeJohnsonQueue<T, M> {
-    fn drop(&mut self) {
-        let queue = &*self;
-        // Last, and also if dropping a value panics.
-        let _dummy = Finally(|| {
-            let operation = queue.store.enter();
-            // Relaxed: nobody else has the queue.
-            let dummy = queue.head.load(Ordering::Relaxed);
-            // SAFETY: it is the only node left, and nobody else has the queue.
-            unsafe { operation.discard(dummy) };
-        });
-        drop_each(|| queue.pop());
-    }
-}
-
-// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the nodes belong to the queue.
-unsafe impl<T: Send, M: Memory> Send for PrakashLeeJohnsonQueue<T, M> {}
-// SAFETY: all that threads share is atomic, and a value is touched only by the thread that it belongs to (Invariant 3).
-unsafe impl<T: Send, M: Memory> Sync for PrakashLeeJohnsonQueue<T, M> {}
 
 impl<T, M: Memory> ConcurrentQueue for PrakashLeeJohnsonQueue<T, M> {
     type Item = T;
@@ -264,81 +207,4 @@ conveniences! {
     take: |queue| queue.pop();
     put: |queue, value| queue.push(value);
     new: PrakashLeeJohnsonQueue::new();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::memory::Counted;
-    use static_assertions::{assert_impl_all, assert_not_impl_any};
-
-    assert_impl_all!(PrakashLeeJohnsonQueue<u32>: Send, Sync);
-    assert_impl_all!(PrakashLeeJohnsonQueue<u32, Counted>: Send, Sync);
-    // A value that must stay with its thread must not be pushed here and popped there.
-    assert_not_impl_any!(PrakashLeeJohnsonQueue<std::rc::Rc<u32>>: Send, Sync);
-    assert_not_impl_any!(PrakashLeeJohnsonQueue<std::rc::Rc<u32>, Counted>: Send, Sync);
-
-    fn first_in_first_out<M: Memory>() {
-        let mut queue: PrakashLeeJohnsonQueue<Box<u32>, M> =
-            PrakashLeeJohnsonQueue::with_capacity(2);
-        assert_eq!(queue.pop(), None);
-        queue.extend([1, 2].map(Box::new));
-        (&queue).extend([3].map(Box::new));
-        assert!(!queue.is_empty());
-        assert_eq!(queue.pop().as_deref(), Some(&1));
-        assert!(queue.drain().map(|value| *value).eq([2, 3]));
-        assert!(queue.is_empty());
-        assert_eq!(queue.pop(), None);
-        queue.extend((0..1_000).map(Box::new));
-        assert!(queue.drain().take(500).map(|value| *value).eq(0..500));
-        assert_eq!(format!("{queue:?}"), "PrakashLeeJohnsonQueue { .. }");
-    }
-
-    #[test]
-    fn first_in_first_out_with_either_memory() {
-        first_in_first_out::<Hazard>();
-        first_in_first_out::<Counted>();
-    }
-
-    /// A push stops after its first step: the others go on, and finish it.
-    fn a_push_that_stops_is_finished_by_others<M: Memory>() {
-        let queue = PrakashLeeJohnsonQueue::<u32, M>::new();
-        let operation = queue.store.enter();
-        let node = operation.allocate(1);
-        let last = operation.protect(0, &queue.tail);
-        // SAFETY: protected.
-        let link = unsafe { operation.next(last) };
-        let next = link.load(Ordering::Acquire);
-        assert!(link.compare_exchange(next, node, Ordering::Release, Ordering::Relaxed));
-        // Here it stops.
-        assert!(!queue.is_empty());
-        queue.push(2);
-        assert_eq!(queue.pop(), Some(1));
-        assert_eq!(queue.pop(), Some(2));
-        assert_eq!(queue.pop(), None);
-    }
-
-    #[test]
-    fn a_push_that_stops_is_finished_by_others_with_either_memory() {
-        a_push_that_stops_is_finished_by_others::<Hazard>();
-        a_push_that_stops_is_finished_by_others::<Counted>();
-    }
-
-    /// The same with a pop as the first to find it: `head` must not pass `tail`.
-    #[test]
-    fn a_pop_finishes_a_push_that_stopped() {
-        let queue = PrakashLeeJohnsonQueue::<u32, Counted>::new();
-        let operation = queue.store.enter();
-        let node = operation.allocate(1);
-        let last = operation.protect(0, &queue.tail);
-        // SAFETY: protected.
-        let link = unsafe { operation.next(last) };
-        let next = link.load(Ordering::Acquire);
-        assert!(link.compare_exchange(next, node, Ordering::Release, Ordering::Relaxed));
-        assert_eq!(queue.pop(), Some(1));
-        let (head, tail) = (queue.head.load(Ordering::Relaxed), queue.tail.load(Ordering::Relaxed));
-        assert!(head.names_same(tail) && !head.names_same(last));
-        queue.push(2);
-        assert_eq!(queue.pop(), Some(2));
-    }
 }
