@@ -34,7 +34,7 @@ pub use two_lock::TwoLockQueue;
 /// | 160 | 128 | 85 | 48 | 25 |
 /// | 780 | 800 | 775 | 800 | 780 |
 ///
-/// and [`MichaelScottQueue`], with counts, 80 to 380 with 100 and 42 with 3,000.
+/// and [`MichaelScottQueue`], with counts, 80 to 380 with 100 and 42 with 3,000; 950 and 1,010 with the work.
 const AWAY_NS: u64 = 3_000;
 
 /// A backoff that begins with [`AWAY_NS`].
