@@ -28,6 +28,7 @@ mod dissemination;
 mod door;
 mod habit;
 mod members;
+mod nameless;
 mod tree;
 mod two_phase;
 mod verdict;

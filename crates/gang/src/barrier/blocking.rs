@@ -8,16 +8,14 @@
 //!
 //! Source: the blocking side of Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain Synchronization", JPDC 1992, section 2.
 
-use core::fmt;
-use core::time::Duration;
-
 use machine::atomic::Ordering;
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
 use super::arrivals::{Arrival, Arrivals};
 use super::door::Door;
-use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::nameless::nameless;
+use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier whose members sleep at once, and which members need no names for.
 ///
@@ -42,7 +40,7 @@ use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Blocking {
-    pub(super) arrivals: Arrivals,
+    arrivals: Arrivals,
     door: Door,
 }
 
@@ -57,27 +55,26 @@ impl Blocking {
         Ok(Self { arrivals: Arrivals::new(members), door: Door::new() })
     }
 
-    /// Waits for the others.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if it is.
-    pub fn wait(&self) -> Result<Crossing, Broken> {
-        self.wait_until(Deadline::NEVER, |_| None)
+    pub(super) fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
     }
 
-    /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if it is.
-    pub fn wait_timeout(&self, timeout: Duration) -> Result<Crossing, Broken> {
-        self.wait_until(Deadline::after(timeout), |_| None)
+    pub(super) fn let_go(&self) {
+        self.door.open();
+    }
+
+    #[inline]
+    fn wait_until(
+        &self,
+        _policy: &mut impl WaitPolicy,
+        deadline: Deadline,
+    ) -> Result<Crossing, Broken> {
+        self.wait_after(deadline, |_| None)
     }
 
     /// Waits: first as `before_sleep` does, which yields the word if it saw the phase over.
     #[inline]
-    pub(super) fn wait_until(
+    pub(super) fn wait_after(
         &self,
         deadline: Deadline,
         before_sleep: impl FnOnce(&Arrival) -> Option<u64>,
@@ -113,46 +110,4 @@ impl Blocking {
     }
 }
 
-impl Barrier for Blocking {
-    type Place = ();
-
-    fn with_members(members: usize) -> Result<Self, WrongSize> {
-        Self::new(members)
-    }
-
-    fn members(&self) -> usize {
-        self.arrivals.members()
-    }
-
-    fn place(&self, index: usize) -> Self::Place {
-        assert!(index < self.members(), "member {index} of a barrier for {}", self.members());
-    }
-
-    fn wait_at(
-        &self,
-        (): &mut Self::Place,
-        _policy: &mut impl WaitPolicy,
-        deadline: Deadline,
-    ) -> Result<Crossing, Broken> {
-        self.wait_until(deadline, |_| None)
-    }
-
-    fn shatter(&self, why: Broken) {
-        self.arrivals.shatter(why);
-        self.door.open();
-    }
-
-    fn broken(&self) -> Option<Broken> {
-        self.arrivals.broken()
-    }
-}
-
-impl fmt::Debug for Blocking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Blocking")
-            .field("members", &self.members())
-            .field("arrived", &self.arrivals.arrived())
-            .field("broken", &self.broken())
-            .finish()
-    }
-}
+nameless!(Blocking);

@@ -8,15 +8,13 @@
 //! Source: the sense-reversing barrier of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", TOCS
 //! 1991, section 3.1. That numbers run on, so that there is no sense to reverse, is ours.
 
-use core::fmt;
-use core::time::Duration;
-
 use machine::atomic::Ordering;
 use machine::clock::Deadline;
-use machine::wait::{Patient, WaitPolicy, wait_until_deadline};
+use machine::wait::{WaitPolicy, wait_until_deadline};
 
 use super::arrivals::Arrivals;
-use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::nameless::nameless;
+use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier in one word, which members need no names for.
 ///
@@ -53,23 +51,12 @@ impl Central {
         Ok(Self { arrivals: Arrivals::new(members) })
     }
 
-    /// Waits for the others.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if it is.
-    pub fn wait(&self) -> Result<Crossing, Broken> {
-        self.wait_until(&mut <Patient>::start(), Deadline::NEVER)
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
     }
 
-    /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if it is.
-    pub fn wait_timeout(&self, timeout: Duration) -> Result<Crossing, Broken> {
-        self.wait_until(&mut <Patient>::start(), Deadline::after(timeout))
-    }
+    /// Nobody sleeps.
+    fn let_go(&self) {}
 
     #[inline]
     fn wait_until(
@@ -97,46 +84,4 @@ impl Central {
     }
 }
 
-impl Barrier for Central {
-    type Place = ();
-
-    fn with_members(members: usize) -> Result<Self, WrongSize> {
-        Self::new(members)
-    }
-
-    fn members(&self) -> usize {
-        self.arrivals.members()
-    }
-
-    fn place(&self, index: usize) -> Self::Place {
-        assert!(index < self.members(), "member {index} of a barrier for {}", self.members());
-    }
-
-    #[inline]
-    fn wait_at(
-        &self,
-        (): &mut Self::Place,
-        policy: &mut impl WaitPolicy,
-        deadline: Deadline,
-    ) -> Result<Crossing, Broken> {
-        self.wait_until(policy, deadline)
-    }
-
-    fn shatter(&self, why: Broken) {
-        self.arrivals.shatter(why);
-    }
-
-    fn broken(&self) -> Option<Broken> {
-        self.arrivals.broken()
-    }
-}
-
-impl fmt::Debug for Central {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Central")
-            .field("members", &self.members())
-            .field("arrived", &self.arrivals.arrived())
-            .field("broken", &self.broken())
-            .finish()
-    }
-}
+nameless!(Central);

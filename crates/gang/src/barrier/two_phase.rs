@@ -8,17 +8,16 @@
 //!
 //! Source: the two-phase blocking of Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; how long, Karlin et al. 1991, for locks.
 
-use core::fmt;
-use core::time::Duration;
-
 use machine::atomic::Ordering;
 use machine::clock::Deadline;
 use machine::topology;
 use machine::wait::{WaitPolicy, spin_for};
 use stanchion_competitive::cost;
 
+use super::arrivals::Arrivals;
 use super::blocking::Blocking;
-use super::{Barrier, Broken, Crossing, WrongSize};
+use super::nameless::nameless;
+use super::{Broken, Crossing, WrongSize};
 
 /// A barrier whose members spin for a time before they sleep, and which members need no names for.
 ///
@@ -74,79 +73,31 @@ impl TwoPhase {
         self.spin_ns
     }
 
-    /// Waits for the others.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if it is.
-    pub fn wait(&self) -> Result<Crossing, Broken> {
-        self.wait_until(Deadline::NEVER)
+    fn arrivals(&self) -> &Arrivals {
+        self.blocking.arrivals()
     }
 
-    /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if it is.
-    pub fn wait_timeout(&self, timeout: Duration) -> Result<Crossing, Broken> {
-        self.wait_until(Deadline::after(timeout))
+    fn let_go(&self) {
+        self.blocking.let_go();
     }
 
     #[inline]
-    fn wait_until(&self, deadline: Deadline) -> Result<Crossing, Broken> {
-        self.blocking.wait_until(deadline, |arrival| {
+    fn wait_until(
+        &self,
+        _policy: &mut impl WaitPolicy,
+        deadline: Deadline,
+    ) -> Result<Crossing, Broken> {
+        self.blocking.wait_after(deadline, |arrival| {
             let left = deadline.remaining().map_or(u64::MAX, |left| left.as_nanos() as u64);
             let nanos = self.spin_ns.min(left);
             if nanos == 0 {
                 return None;
             }
             // Acquire: pairs with the arrivals of all others.
-            let word = self.blocking.arrivals.word();
+            let word = self.arrivals().word();
             spin_for(word, Ordering::Acquire, |word| arrival.is_over(word), nanos)
         })
     }
 }
 
-impl Barrier for TwoPhase {
-    type Place = ();
-
-    fn with_members(members: usize) -> Result<Self, WrongSize> {
-        Self::new(members)
-    }
-
-    fn members(&self) -> usize {
-        self.blocking.members()
-    }
-
-    fn place(&self, index: usize) -> Self::Place {
-        self.blocking.place(index);
-    }
-
-    fn wait_at(
-        &self,
-        (): &mut Self::Place,
-        _policy: &mut impl WaitPolicy,
-        deadline: Deadline,
-    ) -> Result<Crossing, Broken> {
-        self.wait_until(deadline)
-    }
-
-    fn shatter(&self, why: Broken) {
-        self.blocking.shatter(why);
-    }
-
-    fn broken(&self) -> Option<Broken> {
-        self.blocking.broken()
-    }
-}
-
-impl fmt::Debug for TwoPhase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TwoPhase")
-            .field("members", &self.members())
-            .field("spin_ns", &self.spin_ns)
-            .field("arrived", &self.blocking.arrivals.arrived())
-            .field("broken", &self.broken())
-            .finish()
-    }
-}
+nameless!(TwoPhase, spin_ns);

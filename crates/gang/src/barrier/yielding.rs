@@ -8,9 +8,6 @@
 //!
 //! Source: Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain Synchronization", JPDC 1992, section 3.3.
 
-use core::fmt;
-use core::time::Duration;
-
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::thread;
@@ -18,7 +15,8 @@ use machine::topology::CachePadded;
 use machine::wait::{WaitPolicy, wait_until_deadline};
 
 use super::arrivals::Arrivals;
-use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
+use super::nameless::nameless;
+use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier whose members yield until all have come, and which members need no names for.
 ///
@@ -85,25 +83,18 @@ impl Yielding {
         self.yields.load(Ordering::Relaxed)
     }
 
-    /// Waits for the others.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if it is.
-    pub fn wait(&self) -> Result<Crossing, Broken> {
-        self.wait_until(Deadline::NEVER)
+    fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
     }
 
-    /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
-    ///
-    /// # Errors
-    ///
-    /// [`Broken`] if it is.
-    pub fn wait_timeout(&self, timeout: Duration) -> Result<Crossing, Broken> {
-        self.wait_until(Deadline::after(timeout))
-    }
+    /// Nobody sleeps.
+    fn let_go(&self) {}
 
-    fn wait_until(&self, deadline: Deadline) -> Result<Crossing, Broken> {
+    fn wait_until(
+        &self,
+        _policy: &mut impl WaitPolicy,
+        deadline: Deadline,
+    ) -> Result<Crossing, Broken> {
         let arrival = self.arrivals.arrive()?;
         if arrival.is_last() {
             return Ok(Crossing::LEADER);
@@ -129,45 +120,4 @@ impl Yielding {
     }
 }
 
-impl Barrier for Yielding {
-    type Place = ();
-
-    fn with_members(members: usize) -> Result<Self, WrongSize> {
-        Self::new(members)
-    }
-
-    fn members(&self) -> usize {
-        self.arrivals.members()
-    }
-
-    fn place(&self, index: usize) -> Self::Place {
-        assert!(index < self.members(), "member {index} of a barrier for {}", self.members());
-    }
-
-    fn wait_at(
-        &self,
-        (): &mut Self::Place,
-        _policy: &mut impl WaitPolicy,
-        deadline: Deadline,
-    ) -> Result<Crossing, Broken> {
-        self.wait_until(deadline)
-    }
-
-    fn shatter(&self, why: Broken) {
-        self.arrivals.shatter(why);
-    }
-
-    fn broken(&self) -> Option<Broken> {
-        self.arrivals.broken()
-    }
-}
-
-impl fmt::Debug for Yielding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Yielding")
-            .field("members", &self.members())
-            .field("yields", &self.yields())
-            .field("broken", &self.broken())
-            .finish()
-    }
-}
+nameless!(Yielding, yields);

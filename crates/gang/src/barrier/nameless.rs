@@ -1,0 +1,89 @@
+//! What the barriers share whose members need no names: the `wait(&self)` of the standard library's, and [`Barrier`](super::Barrier) by it.
+//!
+//! Why not defaults of a trait: who waits would have to import that trait. Why not written out in each file: it is the same four times, and hides what
+//! is not. A file says how its members wait, and what else its barrier shows:
+//!
+//! | given | what it is |
+//! | --- | --- |
+//! | `wait_until(&self, &mut impl WaitPolicy, Deadline)` | arrives and waits |
+//! | `arrivals(&self)` | the word that counts, by which members and an end before their time are told |
+//! | `let_go(&self)` | wakes who sleeps, when the barrier has been broken |
+//! | `$shown` | methods of the barrier, whose results `Debug` shows |
+
+/// See the file's header.
+macro_rules! nameless {
+    ($barrier:ident $(, $shown:ident)*) => {
+        impl $barrier {
+            /// Waits for the others.
+            ///
+            /// # Errors
+            ///
+            /// [`Broken`](super::Broken) if it is.
+            pub fn wait(&self) -> Result<super::Crossing, super::Broken> {
+                let mut patient = <machine::wait::Patient as machine::wait::WaitPolicy>::start();
+                self.wait_until(&mut patient, machine::clock::Deadline::NEVER)
+            }
+
+            /// Waits for the others, but breaks the barrier if they have not come within `timeout`.
+            ///
+            /// # Errors
+            ///
+            /// [`Broken`](super::Broken) if it is.
+            pub fn wait_timeout(
+                &self,
+                timeout: core::time::Duration,
+            ) -> Result<super::Crossing, super::Broken> {
+                let mut patient = <machine::wait::Patient as machine::wait::WaitPolicy>::start();
+                self.wait_until(&mut patient, machine::clock::Deadline::after(timeout))
+            }
+        }
+
+        impl super::Barrier for $barrier {
+            type Place = ();
+
+            fn with_members(members: usize) -> Result<Self, super::WrongSize> {
+                Self::new(members)
+            }
+
+            fn members(&self) -> usize {
+                self.arrivals().members()
+            }
+
+            fn place(&self, index: usize) -> Self::Place {
+                assert!(index < self.members(), "member {index} of a barrier for {}", self.members());
+            }
+
+            #[inline]
+            fn wait_at(
+                &self,
+                (): &mut Self::Place,
+                policy: &mut impl machine::wait::WaitPolicy,
+                deadline: machine::clock::Deadline,
+            ) -> Result<super::Crossing, super::Broken> {
+                self.wait_until(policy, deadline)
+            }
+
+            fn shatter(&self, why: super::Broken) {
+                self.arrivals().shatter(why);
+                self.let_go();
+            }
+
+            fn broken(&self) -> Option<super::Broken> {
+                self.arrivals().broken()
+            }
+        }
+
+        impl core::fmt::Debug for $barrier {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct(stringify!($barrier))
+                    .field("members", &self.arrivals().members())
+                    $(.field(stringify!($shown), &self.$shown()))*
+                    .field("arrived", &self.arrivals().arrived())
+                    .field("broken", &self.arrivals().broken())
+                    .finish()
+            }
+        }
+    };
+}
+
+pub(super) use nameless;
