@@ -18,6 +18,9 @@
 //! Why each thread wakes itself: the handler sleeps until a time, so nobody stays stopped because the scheduler's thread is late, or gone with a
 //! fork.
 //!
+//! After a fork the child's copy of a member is stopped no more, and its copy of the scheduler lets nobody join and waits for nothing when it is
+//! dropped: the scheduler's thread is the parent's. A child may start a scheduler of its own.
+//!
 //! A thread that has asked not to be preempted ([`preemption::keep`](crate::preemption::keep)) is lent [`grace`](Settings::grace) once a slice; it
 //! stops when it thanks, or when the grace is over.
 //!
@@ -154,7 +157,8 @@ impl Multiprogramming {
     ///
     /// # Errors
     ///
-    /// [`Refused::Member`] if the thread is under such a scheduler already, or is ending.
+    /// [`Refused::Member`] if the thread is under such a scheduler already, or is ending; [`Refused::Forked`] if the scheduler was started before
+    /// this process was forked.
     pub fn join(&self) -> Result<Member, Refused> {
         self.scheduler.join().map(|member| Member { member, not_send: PhantomData })
     }
@@ -242,6 +246,9 @@ pub enum Refused {
     /// The thread is a member already, or is ending.
     #[error("the thread is under a pseudo-scheduler already, or is ending")]
     Member,
+    /// The scheduler stayed behind in the process that forked this one.
+    #[error("the pseudo-scheduler was started before the fork: start one of this process's own")]
+    Forked,
     /// Anything else.
     #[error("{call} failed with error {errno}")]
     Other {

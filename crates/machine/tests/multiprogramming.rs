@@ -167,6 +167,69 @@ fn without_a_grace_requests_are_not_heeded() {
 }
 
 #[test]
+fn giving_way_keeps_errno() {
+    as_member(&scheduler(2), |member| {
+        loop {
+            preemption::keep();
+            let before = member.account().graces;
+            while member.account().graces == before {
+                spin_loop();
+            }
+            std::fs::File::open("/no such file").unwrap_err();
+            let gave_way = preemption::thank();
+            assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOENT));
+            // If not, the grace was over first.
+            if gave_way {
+                break;
+            }
+        }
+    });
+}
+
+/// Runs `body` in a forked child, which it may not keep for more than a minute.
+fn in_a_fork(body: impl FnOnce()) {
+    // SAFETY: the child takes no lock that another thread of the parent may have had: it allocates, which glibc makes possible, and starts threads.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        // SAFETY: ends a child that waits for ever.
+        unsafe { libc::alarm(60) };
+        let returned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).is_ok();
+        // SAFETY: ends the child without running the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(!returned)) };
+    }
+    let mut status = 0;
+    // SAFETY: our child, and `status` is writable.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child died (signal {}) or failed", status & 0x7f);
+}
+
+#[test]
+fn a_forked_child_is_under_no_scheduler_and_may_start_its_own() {
+    let machine = scheduler(2);
+    as_member(&machine, |member| {
+        until_stopped(member, 1);
+        in_a_fork(|| {
+            let inherited = member.account().stops;
+            let begin = Instant::now();
+            while begin.elapsed() < QUANTUM * 5 {
+                spin_loop();
+            }
+            assert_eq!(member.account().stops, inherited, "who could stop it?");
+            thread::scope(|scope| {
+                let refused = scope.spawn(|| machine.join().map(|_| ()));
+                assert_eq!(refused.join().unwrap(), Err(Refused::Forked));
+            });
+            // A copy of the owner's: its drop waits for nobody.
+            // SAFETY: the owner is the parent's thread, which is not in this process; this copy is dropped once.
+            drop(unsafe { core::ptr::read(&machine) });
+            as_member(&scheduler(2), |own| until_stopped(own, 2));
+        });
+    });
+    as_member(&machine, |member| until_stopped(member, 2));
+}
+
+#[test]
 fn errno_is_kept() {
     as_member(&scheduler(2), |member| {
         std::fs::File::open("/no such file").unwrap_err();

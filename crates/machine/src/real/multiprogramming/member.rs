@@ -25,7 +25,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fe
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::super::{clock, preemption};
+use super::super::{clock, preemption, signal};
 use crate::multiprogramming::{Account, Refused, Times};
 
 /// What is kept of a member.
@@ -166,11 +166,15 @@ pub(super) fn interrupted() {
     record.stop(|| record.is_due());
 }
 
-/// The calling thread has been lent time, and needs it no more: it stops now. Says whether it did.
+/// The calling thread has been lent time, and needs it no more: it stops now. Says whether it did. Keeps `errno`: a request ends where a lock is
+/// released, between somebody's call and a look at what it left.
 #[cold]
 pub(crate) fn give_way() -> bool {
+    let mut gave_way = false;
     // A handler that came first has stopped the thread, and settled what it was lent.
-    current().is_some_and(|record| record.stop(preemption::is_lent))
+    let stop = |record: &Record| record.stop(preemption::is_lent);
+    signal::keeping_errno(|| gave_way = current().is_some_and(stop));
+    gave_way
 }
 
 /// Adds to a sum of the calling thread's own.
@@ -218,16 +222,22 @@ impl Record {
     /// Lets the thread go on, for good.
     pub(super) fn release(&self) {
         self.released.store(1, Ordering::Relaxed);
-        crate::backend::park::wake(&raw const self.released, usize::MAX);
+        // Not by `park`, which does without futexes where words have 32 bits.
+        // SAFETY: a private wake uses the address as a key and does not read it.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.released.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                i32::MAX,
+            );
+        }
     }
 
     /// Sleeps until then, until released, or until a signal comes.
     fn sleep_until(&self, until: u64) {
-        // `as`: seconds of a running clock fit, and a remainder below 10^9 does.
-        let time = libc::timespec {
-            tv_sec: (until / 1_000_000_000) as libc::time_t,
-            tv_nsec: (until % 1_000_000_000) as libc::c_long,
-        };
+        // If the kernel cannot count so far, until released.
+        let time = Timespec::of(until);
         // SAFETY: the word and the time outlive the call, which is async-signal-safe: a plain system call.
         unsafe {
             libc::syscall(
@@ -235,10 +245,33 @@ impl Record {
                 self.released.as_ptr(),
                 libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
                 0_u32,
-                &raw const time,
+                time.as_ref().map_or(ptr::null(), ptr::from_ref),
                 ptr::null::<u32>(),
                 libc::FUTEX_BITSET_MATCH_ANY,
             );
         }
+    }
+}
+
+/// A time as `SYS_futex` reads it: two words of the kernel's (`__kernel_old_timespec`). Not `libc::timespec`: where words have 32 bits, a C library whose
+/// times have 64 has another.
+#[repr(C)]
+struct Timespec {
+    seconds: KernelLong,
+    nanos: KernelLong,
+}
+
+/// On x32, whose words have 32 bits, the kernel's have 64.
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "32"))]
+type KernelLong = i64;
+#[cfg(not(all(target_arch = "x86_64", target_pointer_width = "32")))]
+type KernelLong = libc::c_long;
+
+impl Timespec {
+    /// `None`, which is for ever, for a time beyond what the kernel can count: 68 years where words have 32 bits.
+    fn of(nanos: u64) -> Option<Self> {
+        // `as`: a remainder below 10^9 fits.
+        let rest = (nanos % 1_000_000_000) as KernelLong;
+        Some(Self { seconds: (nanos / 1_000_000_000).try_into().ok()?, nanos: rest })
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Scheduler {
     shared: Arc<Shared>,
     /// None at level 1.
     thread: Option<(JoinHandle<()>, i32)>,
+    /// Whose thread that is.
+    process: i32,
 }
 
 #[derive(Debug, Default)]
@@ -57,10 +59,18 @@ impl Scheduler {
                 })?;
             Some((thread, signal))
         };
-        Ok(Self { times, shared, thread })
+        Ok(Self { times, shared, thread, process: process() })
+    }
+
+    /// Whether this process was forked since. Then there is no thread, and who held the lock in the parent does not give it back here.
+    fn is_left_behind(&self) -> bool {
+        self.process != process()
     }
 
     pub(crate) fn join(&self) -> Result<Member, Refused> {
+        if self.is_left_behind() {
+            return Err(Refused::Forked);
+        }
         if let Some((_, signal)) = &self.thread {
             signal::unblock(*signal);
         }
@@ -75,6 +85,11 @@ impl Scheduler {
     }
 }
 
+fn process() -> i32 {
+    // SAFETY: cannot fail.
+    unsafe { libc::getpid() }
+}
+
 /// How long the first slice of the member of that number is: a part of a quantum, of which neighbours have quite different ones.
 fn first_slice(times: Times, number: u64) -> u64 {
     /// The golden section, in 2^64ths: multiples of it fall into the gaps of those before.
@@ -85,6 +100,11 @@ fn first_slice(times: Times, number: u64) -> u64 {
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
+        if self.is_left_behind() {
+            // Neither joined nor detached: its thread is not in this process.
+            core::mem::forget(self.thread.take());
+            return;
+        }
         let mut members = self.shared.lock();
         members.over = true;
         for record in members.there.drain(..) {

@@ -64,8 +64,11 @@ pub(super) fn take_back() -> bool {
         thank(control, || {
             /// `rseq_slice_yield`, Linux 7.0.
             const RSEQ_SLICE_YIELD: libc::c_long = 471;
-            // SAFETY: takes nothing; it may give the processor to another thread. The result says whether there was an extension left: nobody asks.
-            unsafe { libc::syscall(RSEQ_SLICE_YIELD) };
+            // A kernel without it would leave an error, where a lock is released: between somebody's call and a look at `errno`.
+            crate::backend::signal::keeping_errno(|| {
+                // SAFETY: takes nothing; it may give the processor to another thread. The result says whether there was an extension left: nobody asks.
+                unsafe { libc::syscall(RSEQ_SLICE_YIELD) };
+            });
         })
     })
 }
