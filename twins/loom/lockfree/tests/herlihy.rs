@@ -2,9 +2,12 @@
 //!
 //! | model | threads | bound |
 //! | --- | --- | --- |
+//! | `an_update_meets_a_read` | 2 | none |
 //! | `an_update_meets_a_read_bounded` | 2, two updates, so that the block which is read is used again | 2 preemptions |
 //! | `two_update_bounded` | 2 | 2 preemptions |
 //! | `three_update_bounded` | 3 | 1 preemption |
+//!
+//! Two updates without a bound were seen to have more than 145,000 executions: each looks again at the block that it has copied, after each step of the other.
 //!
 //! Blocks are checked cells: one that is written while it is read is reported. Every model prints `model NAME: N executions`.
 
@@ -62,5 +65,16 @@ fn three_update_bounded() {
         add(&object);
         others.into_iter().for_each(|other| other.join().unwrap());
         assert_eq!(object.get(), (3, 3));
+    });
+}
+
+#[test]
+fn an_update_meets_a_read() {
+    explore("herlihy::an_update_meets_a_read", Model::new(), || {
+        let object = Arc::new(Herlihy::new((0, 0)));
+        let other = beside(&object, add);
+        object.read(|both| assert_eq!(both.0, both.1));
+        other.join().unwrap();
+        assert_eq!(object.get(), (1, 1));
     });
 }

@@ -13,7 +13,8 @@
 //! | `three_threads` | 3 |
 //!
 //! With 2 preemptions as `…_bounded`; with 1 where snapshots are taken, and for three threads with hazard pointers. Two threads also without bound,
-//! where that ends within seconds: with hazard pointers, and with snapshots, it does not. With both, three threads do not end with 1 preemption.
+//! where that ends within seconds: with hazard pointers, and with snapshots, it does not; one operation of each is in `once.rs`. With both, three
+//! threads do not end with 1 preemption.
 //!
 //! Nodes keep their values in checked cells, so that a queue which gives a value to the right thread too early fails too.
 
@@ -226,6 +227,7 @@ models! {
     michael_scott_counted: MichaelScottQueue<u32, Counted>, two 2, three 2, unbounded {
         a_push_meets_a_pop: push_and_pop;
         a_first_push_meets_a_pop: first_push;
+        a_look_meets_a_pop_and_a_push: look;
     };
     michael_scott_hazard: MichaelScottQueue<u32, Hazard>, two 2, three 1;
     prakash_lee_johnson_counted: PrakashLeeJohnsonQueue<u32, Counted>, two 1, three 1;

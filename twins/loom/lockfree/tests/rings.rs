@@ -7,6 +7,10 @@
 //! | `…_never_seems_full` | does a thread that has popped find room, when nobody pushes more than he popped |
 //! | `…_is_not_empty` | does `is_empty` see what is always there |
 //!
+//! With 3 preemptions as `…_bounded`: without a bound `nikolaev_never_seems_empty` was seen to have more than 77,000 executions, `nikolaev_never_seems_full`
+//! 37,000, `nikolaev_passed_turn` 57,000, `nikolaev_patience` 41,000, `segments_never_seem_empty` 57,000. Two calls of each thread meet there, and each
+//! call of a ring tries again for as long as its patience lasts.
+//!
 //! Values lie in checked cells, so that a queue which hands a place over without synchronizing fails. Every model prints `model NAME: N executions`.
 
 use machine::sync::Arc;
@@ -209,10 +213,10 @@ fn segments_never_seem_empty_bounded() {
 }
 
 #[test]
-fn segments_are_not_empty_bounded() {
+fn segments_are_not_empty() {
     for used in 0..=1 {
-        let name = format!("segments_are_not_empty_{used}_used_bounded");
-        explore(&name, Model::new().preemptions(3), move || is_not_empty(segments(used)));
+        let name = format!("segments_are_not_empty_{used}_used");
+        explore(&name, Model::new(), move || is_not_empty(segments(used)));
     }
 }
 

@@ -2,13 +2,15 @@
 //!
 //! | model | threads | preemptions: Treiber's | elimination | Herlihy's | locked |
 //! | --- | --- | --- | --- | --- | --- |
-//! | `two_threads_push…` | 2 | all with hazards, 3 with counts | 2, with counts 3 | 2, with counts 3 | all |
-//! | `a_push_meets_a_pop…` | 2 | all | 2, with counts 3 | 2, with counts 3 | all |
-//! | `two_threads_pop…` | 2 | all | 2, with counts 3 | 2, with counts 3 | all |
+//! | `two_threads_push…` | 2 | all with hazards, 3 with counts | 3 with counts | 2, with counts 3 | all |
+//! | `a_push_meets_a_pop…` | 2 | all | | 2, with counts 3 | all |
+//! | `two_threads_pop…` | 2 | all | | 2, with counts 3 | all |
 //! | `two_threads_push_and_pop_bounded` | 2 | 2 | 2, with hazards 1 | 1 | |
 //! | `reuse_meets_a_slow_pop_bounded`: one pops while the other takes all nodes out and uses one again (ABA) | 2 | 3 | 2 | 1, with counts 2 | |
 //! | `pop_all_meets_pushes_bounded` | 2 | 3 | | | |
 //! | `three_threads_bounded` | 3 | 1, with counts 2 | 1, with counts 2 | 1, one operation each | 2 |
+//!
+//! One operation of each of two threads without a bound is in `once.rs` where it is not here, and why some do not end.
 //!
 //! The table is of whole explorations; `2 of 3` below is a model whose brief one has a smaller bound.
 //!
@@ -250,9 +252,6 @@ mod elimination_with_hazards {
     type Elimination = EliminationStack<u32, Hazard>;
 
     models! {
-        two_threads_push_bounded: two_push::<Elimination>, 2;
-        a_push_meets_a_pop_bounded: push_and_pop::<Elimination>, 2;
-        two_threads_pop_bounded: two_pop::<Elimination>, 2;
         two_threads_push_and_pop_bounded: two_threads::<Elimination>, 1;
         reuse_meets_a_slow_pop_bounded: reuse::<Elimination>, 2;
         three_threads_bounded: three_threads::<Elimination>, 1;
@@ -265,8 +264,6 @@ mod elimination_with_counts {
 
     models! {
         two_threads_push_bounded: two_push::<Elimination>, 3;
-        a_push_meets_a_pop_bounded: push_and_pop::<Elimination>, 3;
-        two_threads_pop_bounded: two_pop::<Elimination>, 3;
         two_threads_push_and_pop_bounded: two_threads::<Elimination>, 2;
         reuse_meets_a_slow_pop_bounded: reuse::<Elimination>, 2;
         three_threads_bounded: three_threads::<Elimination>, 1 of 2;

@@ -1,0 +1,201 @@
+//! Models of one operation of one thread against one of another, without a bound: the structures in lists whose models beside these have one.
+//!
+//! Those ask for more: threads that go on, nodes that come back, three threads; and without a bound they do not end, since what each adds to a thread
+//! multiplies. So here each thread makes one call, and what has nothing to do with the question is out of its way:
+//!
+//! | state | what is there | so |
+//! | --- | --- | --- |
+//! | `fresh` | some values; nobody keeps a node | a pop leaves its node with its thread: with counts no list is shared |
+//! | `kept` | some values; this thread keeps a node | its push takes that one, and the other's is new |
+//!
+//! | model | asks |
+//! | --- | --- |
+//! | `push_and_push` | are both values in |
+//! | `push_and_pop` | does a pop find what was there, or what is just coming |
+//! | `pop_and_pop_of_one` | does one thread get it, and the other nothing |
+//! | `push_and_look`, `pop_and_look` | is a structure never seen empty while something is in it |
+//!
+//! Even so these take too long for every run, or have not been seen to end; they have a bound in `stacks.rs` and `queues.rs`. So many executions each has
+//! where it ended, or had when it was stopped (+):
+//!
+//! | structure | two pushes | a push and a pop | two pops of one | a push and a look | a pop and a look |
+//! | --- | --- | --- | --- | --- | --- |
+//! | Herlihy's stack, hazards | 57,000+ | 31,000+ | 47,000+ | below | 46,053 |
+//! | Herlihy's stack, counts | 17,000+ | 57,000+ | 59,000+ | below | below |
+//! | Michael and Scott's queue, hazards | 9,000+ | below | 23,000+ | below | below |
+//! | Michael and Scott's queue, counts | 128,755 | in `queues.rs` | 87,000+ | below | below |
+//! | Prakash, Lee and Johnson's queue, hazards | 55,000+ | 23,000+ | 53,000+ | 29,000+ | 19,000+ |
+//! | Prakash, Lee and Johnson's queue, counts | 57,000+ | 113,000+ | 29,000+ | below | below |
+//!
+//! Where both threads write the same words and both look again at what they have read, as two pushes or two snapshots do, each look may see each of
+//! the other's writes or not, and the looks multiply: that is the algorithm, and no smaller model has fewer.
+//!
+//! Nodes keep their values in checked cells. Every model prints `model NAME: N executions`.
+
+mod common;
+
+use common::explore;
+use machine::sync::Arc;
+use machine::{Model, thread};
+use stanchion_lockfree_loom::memory::{Counted, Hazard};
+use stanchion_lockfree_loom::queue::{MichaelScottQueue, PrakashLeeJohnsonQueue};
+use stanchion_lockfree_loom::stack::{EliminationStack, HerlihyStack, TreiberStack};
+use stanchion_lockfree_loom::{ConcurrentQueue, ConcurrentStack};
+
+/// A structure under test, with values that are told apart.
+trait Line: Default + Send + Sync + 'static {
+    /// Whether what went in first comes out first.
+    const FIRST_IN: bool;
+    fn put(&self, value: u32);
+    fn take(&self) -> Option<u32>;
+    fn look(&self) -> bool;
+}
+
+macro_rules! lines {
+    ($($type:ty, $kind:ident, $first_in:literal, |$line:ident, $value:ident| $put:expr;)+) => {$(
+        impl Line for $type {
+            const FIRST_IN: bool = $first_in;
+            fn put(&self, $value: u32) {
+                let $line = self;
+                $put
+            }
+            fn take(&self) -> Option<u32> {
+                $kind::pop(self)
+            }
+            fn look(&self) -> bool {
+                $kind::is_empty(self)
+            }
+        }
+    )+};
+}
+
+lines! {
+    TreiberStack<u32, Counted>, ConcurrentStack, false, |stack, value| stack.push(value);
+    EliminationStack<u32, Hazard>, ConcurrentStack, false, |stack, value| stack.push(value);
+    EliminationStack<u32, Counted>, ConcurrentStack, false, |stack, value| stack.push(value);
+    HerlihyStack<u32, Hazard>, ConcurrentStack, false, |stack, value| stack.push(value);
+    HerlihyStack<u32, Counted>, ConcurrentStack, false, |stack, value| stack.push(value);
+    MichaelScottQueue<u32, Hazard>, ConcurrentQueue, true, |queue, value| queue.push(value);
+    MichaelScottQueue<u32, Counted>, ConcurrentQueue, true, |queue, value| queue.push(value);
+    PrakashLeeJohnsonQueue<u32, Counted>, ConcurrentQueue, true, |queue, value| queue.push(value);
+}
+
+/// With the values, in that order; nobody keeps a node.
+fn fresh<L: Line>(values: &[u32]) -> Arc<L> {
+    let line = L::default();
+    values.iter().for_each(|value| line.put(*value));
+    Arc::new(line)
+}
+
+/// As above, but this thread keeps a node.
+fn kept<L: Line>(values: &[u32]) -> Arc<L> {
+    let line = L::default();
+    if L::FIRST_IN {
+        line.put(9);
+    }
+    values.iter().for_each(|value| line.put(*value));
+    if !L::FIRST_IN {
+        line.put(9);
+    }
+    assert_eq!(line.take(), Some(9));
+    Arc::new(line)
+}
+
+fn beside<L: Line, R: Send + 'static>(
+    line: &Arc<L>,
+    body: impl FnOnce(&L) -> R + Send + 'static,
+) -> thread::JoinHandle<R> {
+    let line = line.clone();
+    thread::spawn(move || body(&line))
+}
+
+/// What is left, in the order in which it went in.
+fn rest<L: Line>(line: &L) -> Vec<u32> {
+    let mut rest: Vec<u32> = std::iter::from_fn(|| line.take()).collect();
+    if !L::FIRST_IN {
+        rest.reverse();
+    }
+    rest
+}
+
+fn push_and_push<L: Line>() {
+    let line = kept::<L>(&[]);
+    let other = beside(&line, |line| line.put(2));
+    line.put(1);
+    other.join().unwrap();
+    assert!(matches!(rest(&*line)[..], [1, 2] | [2, 1]));
+}
+
+fn push_and_pop<L: Line>() {
+    let line = fresh::<L>(&[1]);
+    let other = beside(&line, |line| line.put(2));
+    let mine = line.take();
+    other.join().unwrap();
+    let left = rest(&*line);
+    match mine {
+        Some(1) => assert_eq!(left, [2]),
+        Some(2) if !L::FIRST_IN => assert_eq!(left, [1]),
+        _ => panic!("{mine:?} came out, and {left:?} is left"),
+    }
+}
+
+fn pop_and_pop_of_one<L: Line>() {
+    let line = fresh::<L>(&[1]);
+    let other = beside(&line, L::take);
+    let mut both = [line.take(), other.join().unwrap()];
+    both.sort_unstable();
+    assert_eq!(both, [None, Some(1)]);
+    assert!(line.look());
+}
+
+fn push_and_look<L: Line>() {
+    let line = fresh::<L>(&[1]);
+    let other = beside(&line, |line| line.put(2));
+    assert!(!line.look());
+    other.join().unwrap();
+    assert_eq!(rest(&*line), [1, 2]);
+}
+
+fn pop_and_look<L: Line>() {
+    let line = fresh::<L>(&[1, 2]);
+    let other = beside(&line, L::take);
+    assert!(!line.look());
+    let first = other.join().unwrap();
+    assert_eq!(rest(&*line).len(), 1);
+    assert_eq!(first, Some(if L::FIRST_IN { 1 } else { 2 }));
+}
+
+macro_rules! models {
+    ($($module:ident: $line:ty { $($name:ident)+ })+) => {$(
+        mod $module {
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    let name = concat!("once::", stringify!($module), "::", stringify!($name));
+                    explore(name, Model::new().objects(40), super::$name::<$line>);
+                }
+            )+
+        }
+    )+};
+}
+
+models! {
+    treiber_counted: TreiberStack<u32, Counted> { push_and_push }
+    elimination_hazard: EliminationStack<u32, Hazard> {
+        push_and_push push_and_pop pop_and_pop_of_one push_and_look pop_and_look
+    }
+    elimination_counted: EliminationStack<u32, Counted> {
+        push_and_push push_and_pop pop_and_pop_of_one push_and_look pop_and_look
+    }
+    herlihy_hazard: HerlihyStack<u32, Hazard> { push_and_look }
+    herlihy_counted: HerlihyStack<u32, Counted> { push_and_look pop_and_look }
+    michael_scott_hazard: MichaelScottQueue<u32, Hazard> {
+        push_and_pop push_and_look pop_and_look
+    }
+    michael_scott_counted: MichaelScottQueue<u32, Counted> { push_and_look pop_and_look }
+    prakash_lee_johnson_counted: PrakashLeeJohnsonQueue<u32, Counted> {
+        push_and_look pop_and_look
+    }
+}
