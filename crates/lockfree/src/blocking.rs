@@ -67,6 +67,14 @@ const PAUSES: core::ops::Range<u64> = 50..1_000;
 /// assert_eq!(JOBS.push_wait(5), Err(Closed(5)));
 /// assert_eq!(worker.join().unwrap(), 10);
 /// ```
+///
+/// It is shared as its queue can be, so what is not `Send` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// use stanchion_lockfree::{Blocking, queue::LockedQueue};
+/// fn shared<T: Sync>(_: &T) {}
+/// shared(&Blocking::new(LockedQueue::<std::rc::Rc<()>>::new()));
+/// ```
 pub struct Blocking<Q> {
     queue: Q,
     gate: Gate,

@@ -14,7 +14,11 @@
 //! | 2026-0254, 2026-0255, 2026-0256, 2025-0054 | circular-buffer, sized-chunks, array-queue | a drop panics before the indices are right | `drops.rs`, and a structure that goes on after the panic |
 //! | 2026-0221, 2020-0088, 2020-0099, 2020-0106, 2020-0111, 2020-0116, 2020-0117, 2020-0133, 2020-0137, 2020-0142, 2020-0143, 2021-0113, 2025-0045 | event-listener, may_queue, multiqueue and ten more | `Send` or `Sync` without a bound | for every structure and handle, at compile time |
 //! | 2020-0150, 2026-0142, 2026-0143, 2026-0152 | disrustor, mutringbuf, oneringbuf | a handle that can be cloned owns the storage | no owner is `Clone`, at compile time |
+//! | 2025-0023 | tokio | values cloned by several threads at once with only `T: Send` | what copies is `Sync` only if its values are, at compile time; `copied.rs` has clones that panic |
 //! | 2022-0006 | thread_local | threads' slots read while they are made | threads come and go while others take out |
+//!
+//! Of other things than structures, and so not here: 2026-0005 (oneshot: a receiver dropped in the midst of a poll), 2020-0151 and 2019-0020 (generator:
+//! coroutines that are sent), 2021-0072 and 2024-0005 (tokio, threadalone: values dropped by another thread than their own).
 //!
 //! And crossbeam#1146, a large value that overflows the stack; and lists that are dropped by recursion.
 
@@ -40,7 +44,7 @@ use std::thread;
 use lockfree::heap::{LockedHeap, LockedSkewHeap};
 use lockfree::queue::{LockedQueue, TwoLockQueue};
 use lockfree::stack::{LockedStack, TreiberStack};
-use lockfree::{Blocking, PriorityQueue, heap, iter, memory, queue, stack};
+use lockfree::{Blocking, Herlihy, PriorityQueue, counter, heap, iter, memory, queue, stack};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 use structures::{Family, Shared, all_structures, each};
 use values::{Ledger, Value};
@@ -388,6 +392,26 @@ assert_not_impl_any!(stack::PopAll<'static, Rc<u8>, memory::Counted>: Send, Sync
 assert_not_impl_any!(Blocking<LockedQueue<Rc<u8>>>: Send, Sync);
 assert_impl_all!(Blocking<LockedQueue<Cell<u8>>>: Send, Sync);
 assert_not_impl_any!(Blocking<LockedQueue<u8>>: Clone);
+assert_not_impl_any!(heap::MultiQueue<u8, Rc<u8>>: Send, Sync);
+assert_not_impl_any!(heap::MultiQueue<Rc<u8>, u8>: Send, Sync);
+assert_impl_all!(heap::MultiQueue<Cell<u8>, Cell<u8>>: Send, Sync);
+assert_not_impl_any!(heap::MultiQueue<u8, u8>: Clone);
+// A counter is as `Sync` as its lock.
+assert_impl_all!(counter::LockedCounter: Send, Sync);
+
+/// RUSTSEC-2025-0023: several threads clone the same value. At compile time.
+const _: () = {
+    assert_not_impl_any!(Herlihy<Rc<u8>>: Send, Sync);
+    assert_not_impl_any!(Herlihy<Cell<u8>>: Sync);
+    assert_impl_all!(Herlihy<Cell<u8>>: Send);
+    assert_not_impl_any!(Herlihy<u8>: Clone);
+    assert_not_impl_any!(heap::CopiedHeap<u8, Rc<u8>>: Send, Sync);
+    assert_not_impl_any!(heap::CopiedHeap<u8, Cell<u8>>: Sync);
+    assert_not_impl_any!(heap::CopiedHeap<Cell<u8>, u8>: Sync);
+    assert_impl_all!(heap::CopiedHeap<u8, u8>: Send, Sync);
+    assert_not_impl_any!(heap::CopiedHeap<u8, u8>: Clone);
+};
+
 // The key is looked at by all threads, and is dropped by any.
 assert_not_impl_any!(heap::LockedHeap<Rc<u8>, u8>: Send, Sync);
 

@@ -14,6 +14,8 @@
 //! ```text
 //! STANCHION_HISTORIES=1000000 cargo test --release -p stanchion-lockfree --test linearizable -- --nocapture
 //! ```
+//!
+//! With `STANCHION_STRUCTURES=Queue,Ring` only structures with one of these words in their names.
 
 use stanchion_lockfree as lockfree;
 
@@ -47,6 +49,12 @@ fn histories() -> u64 {
     number.unwrap_or_else(|| {
         panic!("STANCHION_HISTORIES is {asked:?}: expected how many histories of each structure, such as 1000000")
     })
+}
+
+/// Whether the structure of this name is asked for.
+fn asked_for(name: &str) -> bool {
+    env::var("STANCHION_STRUCTURES")
+        .map_or(true, |asked| asked.split(',').any(|word| name.contains(word)))
 }
 
 /// One test at a time: threads of two would take the processors from one another, and calls would not overlap.
@@ -84,6 +92,9 @@ where
     P: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>,
     S: Shared<u64>,
 {
+    if !asked_for(name) {
+        return;
+    }
     let few = Trial::new().threads(THREADS).before(3).last([Operation::Pop; 8]);
     let series = [
         ("short", few.clone().calls(4).histories(histories())),
@@ -181,6 +192,9 @@ fn bounded<Q: ConcurrentQueue<Item = u64> + Sync, P>(
 ) where
     P: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>,
 {
+    if !asked_for(name) {
+        return;
+    }
     for room in 1..=3 {
         let trial = Trial::new().threads(THREADS).calls(4).before(3).last([Operation::Pop; 4]);
         let initial = initial(make(room).capacity().expect("it is bounded"));
@@ -220,6 +234,9 @@ fn heap<H>(name: &str, initial: &PriorityQueue<u64>, make: fn() -> H)
 where
     H: lockfree::PriorityQueue<Key = u64, Value = u64> + Sync,
 {
+    if !asked_for(name) {
+        return;
+    }
     let trial = Trial::new().threads(THREADS).calls(4).before(3).last([Operation::Pop; 8]);
     let perform = |heap: &H, operation: &Operation<u64>| match operation {
         Operation::Push(key) => {
@@ -247,6 +264,9 @@ fn other_heaps_are_linearizable() {
 
 /// Counters, whose width goes into the model.
 fn count<C: FetchAdd + Default + Sync>(name: &str) {
+    if !asked_for(name) {
+        return;
+    }
     let trial = Trial::new().threads(THREADS).calls(4).histories(histories()).last([Count::Get]);
     let choose = |random: &mut Random| match random.below(4) {
         0 => Count::Get,
@@ -311,6 +331,9 @@ fn a_sharded_counter_is_right_in_the_end() {
     }
     const ALL: u64 = 3 * 4 * 8;
     let _alone = alone();
+    if !asked_for("ShardedCounter") {
+        return;
+    }
     let trial =
         Trial::new().threads(THREADS).calls(4).histories(histories()).last([(Count::Get, true)]);
     let choose = |random: &mut Random| {

@@ -28,6 +28,13 @@ use crate::{Herlihy, Progress};
 /// assert_eq!(heap.pop_min(), Some((1, "first")));
 /// assert_eq!(heap.len(), 1);
 /// ```
+///
+/// Threads clone the same entry at the same time, so what is not `Sync` cannot be shared by it:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// shared(&stanchion_lockfree::heap::CopiedHeap::<u32, std::cell::Cell<u32>>::new());
+/// ```
 pub struct CopiedHeap<K, V, S = SkewHeap<K, V>>
 where
     S: SequentialHeap<Key = K, Value = V>,
