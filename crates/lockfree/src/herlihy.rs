@@ -139,11 +139,14 @@ impl<T> Herlihy<T> {
 
     /// The object itself, for the sole owner.
     pub fn into_inner(self) -> T {
-        self.pin().block.value.with_mut(|place| {
+        let value = self.pin().block.value.with_mut(|place| {
             // SAFETY: the caller is the sole owner.
             let place = unsafe { &mut *place };
             place.take().expect("the root's block has an object")
-        })
+        });
+        // Here, and not at the end: if the drop of a version of before panics, what is being returned already is not dropped, a variable is.
+        drop(self);
+        value
     }
 
     /// The root's word.

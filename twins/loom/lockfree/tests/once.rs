@@ -20,9 +20,9 @@
 //!
 //! | structure | two pushes | a push and a pop | two pops of one | a push and a look | a pop and a look |
 //! | --- | --- | --- | --- | --- | --- |
-//! | Herlihy's stack, hazards | 57,000+ | 31,000+ | 47,000+ | below | 46,053 |
-//! | Herlihy's stack, counts | 17,000+ | 57,000+ | 59,000+ | below | below |
-//! | Michael and Scott's queue, hazards | 9,000+ | below | 23,000+ | below | below |
+//! | Herlihy's stack, hazards | 145,000+ | 31,000+ | 47,000+ | below | 46,053 |
+//! | Herlihy's stack, counts | 53,000+ | 65,000+ | 201,000+ | below | below |
+//! | Michael and Scott's queue, hazards | 51,000+ | below | 65,000+ | below | below |
 //! | Michael and Scott's queue, counts | 128,755 | in `queues.rs` | 87,000+ | below | below |
 //! | Prakash, Lee and Johnson's queue, hazards | 55,000+ | 23,000+ | 53,000+ | 29,000+ | 19,000+ |
 //! | Prakash, Lee and Johnson's queue, counts | 57,000+ | 113,000+ | 29,000+ | below | below |
