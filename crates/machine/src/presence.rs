@@ -1,7 +1,7 @@
 //! Is that thread on a processor now?
 //!
 //! A waiter should spin while the one it waits for runs, and sleep when that one has been preempted or has blocked. On Linux the
-//! kernel tells, without privilege: a dummy software event with `context_switch` set writes one record of 8 bytes into a ring that
+//! kernel tells, without privilege: a dummy software event with `context_switch` set writes one record of 16 bytes into a ring that
 //! this process maps whenever the thread leaves or takes a processor. The ring's `data_head` then counts switches, its parity is
 //! the answer, and the last record says whether the thread was preempted or blocked. One load.
 //!
@@ -140,6 +140,26 @@ pub fn register() -> Result<Registration, Refused> {
 #[must_use]
 pub fn of(index: usize) -> Presence {
     backend::presence::of(index)
+}
+
+/// When the thread with that [`index`](crate::thread::index) was last switched, out of its processor or in, by the kernel's own clock: nanoseconds of
+/// [`clock::monotonic`](crate::clock::monotonic). Some 20 nanoseconds, no system call.
+///
+/// `None` for a thread without switch records, for one that has not been switched since it registered, and on machines that are not real.
+///
+/// ```
+/// use stanchion_machine::{clock, presence};
+/// if let Ok(me) = presence::register() {
+///     let before = clock::monotonic();
+///     std::thread::sleep(std::time::Duration::from_millis(1));
+///     let woken = presence::since(me.index());
+///     let after = clock::monotonic();
+///     assert!(woken.is_none_or(|woken| before < woken && woken <= after));
+/// }
+/// ```
+#[must_use]
+pub fn since(index: usize) -> Option<u64> {
+    backend::presence::since(index)
 }
 
 /// Whether the thread with that index is on a processor, by whatever [`Means`] there are: its records if it has them, else two readings of its

@@ -148,6 +148,17 @@ impl Slab {
         self.shared.stacks - self.next
     }
 
+    /// The names that are said of its stacks now, of those that have been given out, by [`Stack::set_name`] or a [`Label`]. A load for each stack, and a page
+    /// fault for each that has not been touched. Beside a name that is being set, that one may be a mixture.
+    pub fn names(&self) -> impl Iterator<Item = std::string::String> + '_ {
+        (0..self.next).filter_map(|number| {
+            // SAFETY: as in `next_stack`; Invariant 3, as the slab has the memory.
+            let head = unsafe { self.shared.memory.low().add(self.shared.size.head_of(number)) };
+            // SAFETY: likewise; zeros are a head.
+            unsafe { head.cast::<Head>().as_ref() }.name()
+        })
+    }
+
     /// A stack that nobody had before; none, if all have been given out. A system call, about 1 µs.
     ///
     /// # Errors
@@ -229,9 +240,7 @@ impl Stack {
     /// The name that was set, as much as was kept of it.
     #[must_use]
     pub fn name(&self) -> Option<std::string::String> {
-        let mut bytes = [0; Head::MOST];
-        let (length, _) = self.head().get(&mut bytes);
-        (length > 0).then(|| std::string::String::from_utf8_lossy(&bytes[..length]).into_owned())
+        self.head().name()
     }
 
     /// Gives its memory back to the system; it reads as zeros when it is touched again, which costs a page fault for each page. A system call, some µs.

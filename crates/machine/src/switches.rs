@@ -1,8 +1,8 @@
 //! The kernel's record of when a thread left and took a processor.
 //!
-//! Linux keeps, for whoever asks about a thread of his own process, a ring of 8-byte records: one for each time the thread is switched out,
-//! saying whether it was preempted or blocked, and one for each time it is switched in. No privilege is needed while
-//! `kernel.perf_event_paranoid` is at most 2. Recording costs some 30 ns a switch; reading is a load.
+//! Linux keeps, for whoever asks about a thread of his own process, a ring of 16-byte records: one for each time the thread is switched out,
+//! saying whether it was preempted or blocked, and one for each time it is switched in; each with the time. No privilege is needed while
+//! `kernel.perf_event_paranoid` is at most 2. Recording costs some 30 ns a switch, and a reading of the clock; reading is a load.
 //!
 //! [`presence`](crate::presence) is the ready-made use: where is that thread now? This module is for those who must see every switch, such as a
 //! pool that hands a blocked worker's queue to another.
@@ -10,7 +10,7 @@
 //! ```text
 //! page 0, written by the kernel      page 1, the records, oldest overwritten
 //! +---------------------------+      +-----+-----+-----+-----+---
-//! | ... data_head = 8 x count |      | out | in  | out | in  | ...     even count: on a processor
+//! | ... data_head = 16 x count|      | out | in  | out | in  | ...     even count: on a processor
 //! +---------------------------+      +-----+-----+-----+-----+---      odd count: off, the last record says why
 //! ```
 //!
@@ -84,6 +84,12 @@ impl Ring {
     #[must_use]
     pub fn switch(&self, number: u64) -> Option<Switch> {
         self.0.view()?.switch(number)
+    }
+
+    /// When switch number `number` was, in nanoseconds of [`clock::monotonic`](crate::clock::monotonic); `None` where [`switch`](Self::switch) has none.
+    #[must_use]
+    pub fn time(&self, number: u64) -> Option<u64> {
+        self.0.view()?.time(number)
     }
 
     /// Where the thread is.

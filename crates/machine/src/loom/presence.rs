@@ -30,6 +30,11 @@ pub(crate) fn of(_index: usize) -> Presence {
     if super::choice() { Presence::Preempted } else { Presence::Running }
 }
 
+/// No model has a clock that means something.
+pub(crate) fn since(_index: usize) -> Option<u64> {
+    None
+}
+
 pub(crate) fn runs(_index: usize) -> Option<bool> {
     Some(!super::choice())
 }

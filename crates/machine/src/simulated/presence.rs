@@ -37,6 +37,11 @@ pub(crate) fn of(index: usize) -> Presence {
     }
 }
 
+/// The scheduler keeps no such book.
+pub(crate) fn since(_index: usize) -> Option<u64> {
+    None
+}
+
 pub(crate) fn runs(index: usize) -> Option<bool> {
     of(index).runs()
 }

@@ -17,6 +17,7 @@
 //! then. That can be seen only by a thread that has no business there, and shows it a mixture of two names.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
+use std::string::String;
 
 /// Bytes of a word.
 const WORD: usize = size_of::<usize>();
@@ -70,12 +71,18 @@ impl Head {
         }
         ((length & !CUT).min(Self::MOST), length & CUT != 0)
     }
+
+    /// The name, if there is one.
+    pub(crate) fn name(&self) -> Option<String> {
+        let mut bytes = [0; Self::MOST];
+        let (length, _) = self.get(&mut bytes);
+        (length > 0).then(|| String::from_utf8_lossy(&bytes[..length]).into_owned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::string::String;
 
     fn fresh() -> Head {
         // SAFETY: a head is numbers, for which zeros are valid.

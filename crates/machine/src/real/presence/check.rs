@@ -129,7 +129,7 @@ fn paired(records: Vec<Option<Switch>>) -> Result<Vec<Switch>, Refused> {
     let pairs = records
         .chunks(2)
         .all(|pair| matches!(pair, [Some(Switch::Preempted | Switch::Blocked), Some(Switch::In)]));
-    must(pairs, "records are not one out, one in, of 8 bytes each")?;
+    must(pairs, "records are not one out, one in, of 16 bytes each")?;
     Ok(records.into_iter().flatten().collect())
 }
 

@@ -33,6 +33,10 @@ pub(crate) fn of(_index: usize) -> Presence {
     Presence::Unknown
 }
 
+pub(crate) fn since(_index: usize) -> Option<u64> {
+    None
+}
+
 pub(crate) fn runs(_index: usize) -> Option<bool> {
     None
 }

@@ -18,13 +18,13 @@ pub(crate) use self::{
     check::{decline, status},
     examine::examine,
     pull::{Pulled, pull, put_back},
-    slots::{Ticket, of, register, runs, thread_ends, unregister},
+    slots::{Ticket, of, register, runs, since, thread_ends, unregister},
 };
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 pub(crate) use elsewhere::{
-    Pulled, Ticket, decline, examine, of, pull, put_back, register, runs, status, thread_ends,
-    unregister,
+    Pulled, Ticket, decline, examine, of, pull, put_back, register, runs, since, status,
+    thread_ends, unregister,
 };

@@ -147,6 +147,11 @@ pub(crate) fn of(index: usize) -> Presence {
     view(index).map_or(Presence::Unknown, View::presence)
 }
 
+/// When it was last switched.
+pub(crate) fn since(index: usize) -> Option<u64> {
+    view(index)?.since()
+}
+
 /// How often that thread has been switched since it registered, if it has records.
 pub(in crate::backend) fn count(index: usize) -> Option<u64> {
     view(index).map(View::count)

@@ -32,6 +32,10 @@ impl View {
         match self.0 {}
     }
 
+    pub(crate) fn time(self, _number: u64) -> Option<u64> {
+        match self.0 {}
+    }
+
     pub(crate) fn presence(self) -> Presence {
         match self.0 {}
     }

@@ -3,7 +3,7 @@
 use crate::refused::Refused;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// `struct perf_event_attr` in its first published size, which has all that is needed.
+/// `struct perf_event_attr` as of Linux 4.1, which has all that is needed.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -17,18 +17,26 @@ struct Attributes {
     wakeup_watermark: u32,
     breakpoint_kind: u32,
     config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clockid: i32,
 }
 
 const SOFTWARE: u32 = 1;
 const DUMMY: u64 = 9;
+const SAMPLE_TIME: u64 = 1 << 2;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const WATERMARK: u64 = 1 << 14;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 
-/// Opens an event that counts nothing and records the calling thread's switches. Records carry no identification (`sample_id_all` is off),
-/// so each is a bare header of 8 bytes. Excluding the kernel is what makes it permitted without privilege.
+/// Opens an event that counts nothing and records the calling thread's switches. Of all identification (`sample_id_all`) records carry the time only, so
+/// each is a header and a word, 16 bytes. Excluding the kernel is what makes it permitted without privilege.
 pub(super) fn open() -> Result<OwnedFd, Refused> {
     // Nobody polls: wake as seldom as can be said.
     open_for(THIS_THREAD, i32::MAX as u32)
@@ -46,8 +54,16 @@ fn open_for(thread: libc::pid_t, wakeup_watermark: u32) -> Result<OwnedFd, Refus
         kind: SOFTWARE,
         size: size_of::<Attributes>() as u32,
         config: DUMMY,
-        flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | WATERMARK | CONTEXT_SWITCH,
+        sample_type: SAMPLE_TIME,
+        flags: EXCLUDE_KERNEL
+            | EXCLUDE_HYPERVISOR
+            | WATERMARK
+            | SAMPLE_ID_ALL
+            | USE_CLOCKID
+            | CONTEXT_SWITCH,
         wakeup_watermark,
+        // The clock of deadlines. The kernel's own for events cannot be read from here.
+        clockid: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     };
     const ANY_PROCESSOR: libc::c_int = -1;
@@ -146,9 +162,10 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn the_structure_is_the_kernels_first_size() {
-        assert_eq!(size_of::<Attributes>(), 64);
+    fn the_structure_is_of_a_size_that_the_kernel_knows() {
+        assert_eq!(size_of::<Attributes>(), 96);
         assert_eq!(core::mem::offset_of!(Attributes, flags), 40);
+        assert_eq!(core::mem::offset_of!(Attributes, clockid), 92);
     }
 
     #[test]

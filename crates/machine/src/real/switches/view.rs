@@ -7,8 +7,10 @@ use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Where `data_head` lies in the first page (`struct perf_event_mmap_page`).
 const DATA_HEAD: usize = 1024;
-/// One record: type, misc and size of `struct perf_event_header`, nothing else.
-const RECORD: u64 = 8;
+/// One record: type, misc and size of `struct perf_event_header`, then the time.
+const RECORD: u64 = 16;
+/// Where in a record the time is.
+const TIME: usize = 8;
 const SWITCH: u32 = 14;
 const OUT: u16 = 1 << 13;
 const PREEMPTED: u16 = 1 << 14;
@@ -57,23 +59,39 @@ impl View {
         self.record(number, self.count())
     }
 
-    /// Record `number` of a thread that had switched `count` times just now.
+    /// When switch `number` was, in ns of the monotonic clock.
+    pub(crate) fn time(self, number: u64) -> Option<u64> {
+        self.read(number, self.count(), TIME)
+    }
+
+    /// When the last switch was.
+    pub(crate) fn since(self) -> Option<u64> {
+        let count = self.count();
+        self.read(count.checked_sub(1)?, count, TIME)
+    }
+
     #[inline]
     fn record(self, number: u64, count: u64) -> Option<Switch> {
+        decode(self.read(number, count, 0)?)
+    }
+
+    /// A word of record `number` of a thread that had switched `count` times just now.
+    #[inline]
+    fn read(self, number: u64, count: u64, offset: usize) -> Option<u64> {
         if number >= count {
             return None;
         }
         // Pairs with the kernel's write barrier between a record and the count that covers it.
         fence(Ordering::Acquire);
-        let at = self.page + ((number % self.kept()) * RECORD) as usize;
+        let at = self.page + ((number % self.kept()) * RECORD) as usize + offset;
         // Relaxed: the fences around it order it against the two loads of the count.
-        let header = self.word(at).load(Ordering::Relaxed);
+        let word = self.word(at).load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         // The kernel may be writing record `count` now, over the one a whole ring before it.
         if self.count().wrapping_sub(number) >= self.kept() {
             return None;
         }
-        decode(header)
+        Some(word)
     }
 
     #[inline]
@@ -87,7 +105,7 @@ impl View {
         match self.record(count - 1, count) {
             Some(Switch::Preempted) => Presence::Preempted,
             Some(Switch::Blocked) => Presence::Blocked,
-            // It has switched 500 times since: it is busy enough.
+            // It has switched 250 times since: it is busy enough.
             Some(Switch::In) | None => Presence::Running,
         }
     }
@@ -133,7 +151,9 @@ mod tests {
         pages.0[DATA_HEAD / 8] = count * RECORD;
         for (back, misc) in last.iter().rev().enumerate() {
             let number = count - 1 - back as u64;
-            pages.0[PAGE / 8 + (number % 512) as usize] = header(*misc);
+            let place = PAGE / 8 + 2 * (number % 256) as usize;
+            pages.0[place] = header(*misc);
+            pages.0[place + 1] = 1_000 + number;
         }
         pages
     }
@@ -151,7 +171,7 @@ mod tests {
             (1, &[preempted], Presence::Preempted),
             (1, &[out], Presence::Blocked),
             (2, &[out, 0], Presence::Running),
-            (513, &[preempted, 0, out], Presence::Blocked),
+            (257, &[preempted, 0, out], Presence::Blocked),
             (u64::MAX / RECORD, &[preempted], Presence::Preempted),
         ] {
             assert_eq!(view(&pages(count, last)).presence(), expected, "{count} {last:?}");
@@ -160,14 +180,17 @@ mod tests {
 
     #[test]
     fn only_what_cannot_be_under_the_kernels_pen_is_read() {
-        let all = std::vec![OUT; 512];
+        let all = std::vec![OUT; 256];
         let pages = pages(1000, &all);
         let view = view(&pages);
         assert_eq!(view.switch(1000), None, "has not happened");
         assert_eq!(view.switch(999), Some(Switch::Blocked));
-        assert_eq!(view.switch(489), Some(Switch::Blocked), "511 back");
-        assert_eq!(view.switch(488), None, "512 back: may be overwritten now");
+        assert_eq!(view.switch(745), Some(Switch::Blocked), "255 back");
+        assert_eq!(view.switch(744), None, "256 back: may be overwritten now");
         assert_eq!(view.switch(0), None);
+        assert_eq!((view.time(999), view.time(745)), (Some(1_999), Some(1_745)));
+        assert_eq!((view.time(1000), view.time(744)), (None, None));
+        assert_eq!(view.since(), Some(1_999));
     }
 
     #[test]
