@@ -109,6 +109,11 @@ impl Carrier {
         self.seen_as().map_or(Presence::Unknown, presence::of)
     }
 
+    /// Whether it is blocked in the middle of a thread, as far as is known.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.presence() == Presence::Blocked && self.standing().is_in_thread()
+    }
+
     /// Its seat has just been taken.
     pub(crate) fn lost_seat(&self, now: Ticks) {
         // Relaxed: for a statistic.

@@ -93,7 +93,8 @@ impl Shared {
         match self.carrier(holder).presence() {
             Presence::Running | Presence::Unknown => {
                 if self.note(seat).clear() {
-                    self.told(Upcall::Unblocked, seat);
+                    self.told_of(Upcall::Unblocked, seat, self.carrier(holder));
+                    self.is_back(seat, self.carrier(holder));
                 }
                 Found::Fine
             }
@@ -107,7 +108,9 @@ impl Shared {
         match self.carrier(holder).seen_as().map(presence::examine) {
             Some(Presence::Blocked) => self.look_closely(seat, holder, false),
             _ => {
-                self.note(seat).clear();
+                if self.note(seat).clear() {
+                    self.is_back(seat, self.carrier(holder));
+                }
                 Found::Fine
             }
         }
@@ -123,11 +126,13 @@ impl Shared {
         let (since, new) = self.note(seat).make(preempted, now);
         if new {
             let upcall = if preempted { Upcall::Preempted } else { Upcall::Blocked };
-            self.told(upcall, seat);
+            self.told_of(upcall, seat, carrier);
         }
         if preempted || !self.has_work() {
+            self.is_not_short(seat);
             return Found::Fine;
         }
+        self.is_short(seat);
         let waited = now.nanos_since(since);
         let patience = self.patience().nanos();
         if waited < patience {
@@ -156,6 +161,10 @@ impl Shared {
         carrier.lost_seat(clock::now());
         self.note(seat).clear();
         self.counters().handovers.raise();
+        if self.has_work() {
+            // Also one that has said beforehand that it will block.
+            self.is_short(seat);
+        }
         self.give_to_another(seat);
         true
     }
@@ -180,8 +189,8 @@ impl Shared {
     /// Gives a seat to a carrier that has none.
     pub(crate) fn seat_carrier(&self, seat: usize, to: usize) {
         self.seat(seat).hand_to(to);
+        self.is_given(seat);
         self.carrier(to).take_seat(seat);
-        self.told(Upcall::ProcessorAdded, seat);
     }
 
     /// Opens what is allowed and closed.
@@ -193,8 +202,11 @@ impl Shared {
         }
     }
 
-    /// Whether something is ready that another carrier than the one that it is ready at could run.
+    /// Whether something is ready that another carrier than the one that it is ready at could run, or a time has come for which somebody waits.
     pub(crate) fn has_work(&self) -> bool {
-        self.reserve().waiting() > 0 || self.ready_queue().len() > 0 || self.unusual().any()
+        self.reserve().waiting() > 0
+            || self.ready_queue().len() > 0
+            || self.unusual().any()
+            || self.is_time()
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Running carriers look at each other at their scheduling points. If each of them is blocked, or computes without ever coming to one, nobody looks,
 //! and with one processor there is nobody else. The lookout sleeps on a [`Watch`] that the kernel wakes when a carrier is switched out. It carries no
-//! threads.
+//! threads. Times that threads wait for are work as well (`timers.rs`), once they have come; until then, if nobody else watches the clock, it does for the
+//! carriers that are blocked.
 //!
 //! Why not a thread that looks every so often: it is late, or burns a processor. Why it is not woken whenever something is ready: that costs more than
 //! most threads run for. Instead whoever makes a thread ready for which no seat is free **arms** the watch on the carriers, a microsecond each, and
@@ -23,7 +24,6 @@ use std::sync::Arc;
 use machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering, fence};
 use machine::clock::Deadline;
 use machine::park;
-use machine::presence::Presence;
 use machine::watch::Watch;
 
 use crate::carrier::Carrier;
@@ -141,7 +141,7 @@ impl Shared {
             let carrier = self.carrier(self.seat(seat).holder());
             let armed = lookout.arm(carrier);
             // One that has not registered yet arms itself when it begins.
-            unseen |= carrier.presence() == Presence::Blocked && carrier.standing().is_in_thread();
+            unseen |= carrier.is_blocked();
             unseen |= !armed && carrier.seen_as().is_some();
         }
         if unseen {
@@ -156,17 +156,22 @@ pub(crate) fn look_out(shared: &Arc<Shared>) {
     let Some(watch) = lookout.watch() else { return };
     // A carrier that is preempted wakes it, and must not be preempted by that once more.
     machine::thread::wake_politely();
-    let needed = || shared.is_over() || shared.has_work();
+    let needed = || shared.is_over() || shared.has_work() || shared.is_time_unwatched();
     let sees = watch.refused().is_none();
     let mut interval = HEARTBEAT;
     while !shared.is_over() {
         let mut soonest = None;
+        let mut blocked = false;
+        // Before the looks: a time that comes beside them ends the wait at once.
+        let is_time = shared.is_time();
         if needed() {
             lookout.on_guard.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
             for seat in 0..shared.seats() {
-                let told = lookout.arm(shared.carrier(shared.seat(seat).holder()));
+                let holder = shared.carrier(shared.seat(seat).holder());
+                let told = lookout.arm(holder);
                 let found = if told { shared.look_at(seat) } else { shared.examine(seat) };
+                blocked |= told && holder.is_blocked();
                 let after = match found {
                     Found::Fine => (!told).then_some(interval),
                     Found::Blocked(nanos) => Some(Duration::from_nanos(nanos)),
@@ -176,15 +181,18 @@ pub(crate) fn look_out(shared: &Arc<Shared>) {
             }
             interval = if soonest == Some(interval) { (interval * 2).min(MOST) } else { HEARTBEAT };
         } else if sees {
+            shared.is_short_of_none();
             lookout.on_guard.store(false, Ordering::Relaxed);
             fence(Ordering::SeqCst);
             if needed() {
                 continue;
             }
         } else {
+            shared.is_short_of_none();
             lookout.sleep(needed);
             continue;
         }
-        watch.wait(soonest.map_or(Deadline::NEVER, Deadline::after));
+        let due = shared.look_out_until(blocked && !is_time);
+        watch.wait(soonest.map_or(Deadline::NEVER, Deadline::after).min(due));
     }
 }

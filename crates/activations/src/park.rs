@@ -22,8 +22,8 @@ pub fn park() {
 
 /// [`park`], for so long at most; whether it was unparked.
 ///
-/// The time is watched by the carriers between threads, and while they are idle: a thread is late if every processor of its runtime computes meanwhile, or
-/// the kernel thread on which it began does.
+/// The time is watched by the carriers between threads, and while they are idle, and by the lookout while one is blocked in the kernel, which is then replaced
+/// as for a ready thread: a thread is late if every processor of its runtime computes meanwhile, or if the kernel thread on which it began computes or is blocked.
 pub fn park_timeout(timeout: Duration) -> bool {
     park_until(Deadline::after(timeout))
 }

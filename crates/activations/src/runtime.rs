@@ -13,6 +13,7 @@ use crate::local;
 use crate::metrics::Metrics;
 use crate::scope::{self, Scope};
 use crate::shared::Shared;
+use crate::stall::Stalled;
 use crate::thread::Manner;
 use crate::trace::{Trace, Tracer};
 
@@ -116,6 +117,39 @@ impl Runtime {
         self.shared.tracer().map(Tracer::trace)
     }
 
+    /// The threads that wait, if nobody in the runtime could wake them at this moment: none is ready, runs, or blocks in the kernel, and none waits for a time.
+    ///
+    /// That is a deadlock, unless something outside wakes one of them: a kernel thread or a thread of another runtime that unparks it, releases a lock, sends a
+    /// message, or spawns. So a runtime that waits for its users looks the same, and nothing is done about it by itself: [`run`](Self::run),
+    /// [`JoinHandle::join`] and the end of a [`scope`](Self::scope()) go on waiting, and whoever else has the runtime may ask, a watchdog for example. A thread that another
+    /// thread of this runtime holds up by *computing* for ever does not count: that one could go on.
+    ///
+    /// The answer is of a moment. Who asks while something outside is just about to wake a thread, or to spawn one, may be told of it as well; a
+    /// deadlock stays one. Costs a look at each carrier, and if they all sleep one at the base of each stack, for names.
+    ///
+    /// ```
+    /// use stanchion_activations::{Builder, Runtime, park};
+    ///
+    /// let runtime = Runtime::new(2)?;
+    /// let thread = Builder::new().name("waits for ever").on(&runtime).spawn(park);
+    /// let stalled = loop {
+    ///     if let Some(stalled) = runtime.stalled() {
+    ///         break stalled;
+    ///     }
+    ///     std::thread::yield_now(); // It has not parked yet.
+    /// };
+    /// assert_eq!(stalled.waiting(), 1);
+    /// assert_eq!(stalled.names(), ["waits for ever"]);
+    /// println!("{stalled}");
+    /// thread.thread().unpark(); // From outside.
+    /// thread.join().unwrap();
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn stalled(&self) -> Option<Stalled> {
+        self.shared.stalled()
+    }
+
     /// What it has done so far.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
@@ -136,7 +170,7 @@ impl Runtime {
         birth::spawn(&self.shared_here(), Manner::default(), body)
     }
 
-    /// Runs `body` in a thread of the runtime, and waits for it.
+    /// Runs `body` in a thread of the runtime, and waits for it; for ever, if the thread does ([`stalled`](Self::stalled)).
     ///
     /// # Panics
     ///

@@ -6,6 +6,7 @@
 //! 2. A thread is counted as created before it can end. So if the ends that were counted up to one moment are as many as the beginnings up to a later
 //!    one, all had ended in between; and no more begin once the runtime is closing and all have ended, because only threads spawn then.
 
+use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ use crate::priority::{Priority, Unusual};
 use crate::ready::Ready;
 use crate::reserve::Reserve;
 use crate::seat::Seat;
+use crate::shortage::{Lost, Shortage};
 use crate::sleeping::Sleeping;
 use crate::stack::{StackError, Stacks};
 use crate::thread::{self, Thread};
@@ -76,6 +78,8 @@ pub(crate) struct Shared {
     fibers: Mutex<Vec<Fiber>>,
     kernel_threads: Mutex<KernelThreads>,
     notes: Box<[Note]>,
+    shortages: Box<[Shortage]>,
+    lost: Lost,
     lookout: Lookout,
     tracer: Option<Tracer>,
     demand: Demand,
@@ -118,6 +122,8 @@ impl Shared {
             fibers: Mutex::new(Vec::new()),
             kernel_threads: Mutex::new(KernelThreads::default()),
             notes: (0..seats).map(|_| Note::new()).collect(),
+            shortages: (0..seats).map(|_| Shortage::new()).collect(),
+            lost: Lost::default(),
             lookout,
             tracer,
             demand: Demand::new(seats, arbiter),
@@ -178,11 +184,19 @@ impl Shared {
         self.tracer.as_ref()
     }
 
-    /// The kernel has told something of the carrier on that seat.
-    pub(crate) fn told(&self, upcall: Upcall, seat: usize) {
-        self.counters.tell(upcall);
+    pub(crate) fn shortage(&self, seat: usize) -> &Shortage {
+        &self.shortages[seat]
+    }
+
+    pub(crate) fn lost(&self) -> &Lost {
+        &self.lost
+    }
+
+    /// The kernel has told something of the carrier on that seat, so many nanoseconds after it happened, if that is known.
+    pub(crate) fn told(&self, upcall: Upcall, seat: usize, latency: Option<u64>) {
+        self.counters.tell(upcall, latency);
         if let Some(tracer) = &self.tracer {
-            tracer.told(upcall, seat);
+            tracer.told(upcall, seat, latency);
         }
     }
 
@@ -196,7 +210,7 @@ impl Shared {
 
     /// Whether there is a carrier for a seat that would be taken from another, as far as is known.
     pub(crate) fn can_replace(&self) -> bool {
-        self.reserve.has_any() || self.kernel_threads.lock().carriers < self.carriers.len()
+        self.reserve.has_any() || self.started() < self.carriers.len()
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {
@@ -218,10 +232,13 @@ impl Shared {
             spawned: created,
             ended,
             upcalls: Upcall::ALL.map(|upcall| self.counters.told(upcall)),
+            latencies: Upcall::ALL.map(|upcall| self.counters.latencies(upcall)),
             handovers: self.counters.handovers.get(),
             false_handovers: self.counters.false_handovers.get(),
             vain_handovers: self.counters.vain.get(),
-            carriers: self.kernel_threads.lock().carriers,
+            handover_latencies: self.lost.handovers.read(),
+            seat_time_lost: Duration::from_nanos(self.lost.nanos()),
+            carriers: self.started(),
             ready: self.ready.len(),
             waiting_carriers: self.reserve.waiting(),
         }
@@ -331,12 +348,25 @@ impl Shared {
     }
 
     pub(crate) fn add_timer(&self, due: Deadline, thread: Thread) -> Key {
-        let (key, tell) = self.timers.add(due, thread);
-        if tell {
-            // Who sleeps does so until a later time, and who runs may do so for long.
-            self.sleeping.tell(1);
+        let (key, late) = self.timers.add(due, thread);
+        if late.lookout {
+            self.lookout.wake();
+        }
+        // Who sleeps does so until a later time, and who runs may do so for long, or block.
+        if late.watch && self.sleeping.tell(1) == 0 {
+            self.guard();
         }
         key
+    }
+
+    /// Whether threads wait for times, and no carrier sleeps who would watch the clock.
+    pub(crate) fn is_time_unwatched(&self) -> bool {
+        self.timers.any() && !self.sleeping.any()
+    }
+
+    /// Until when the lookout sleeps at most, if it is to wake up for a time.
+    pub(crate) fn look_out_until(&self, for_times: bool) -> Deadline {
+        self.timers.look_out(for_times)
     }
 
     pub(crate) fn remove_timer(&self, key: Key) {
@@ -406,8 +436,22 @@ impl Shared {
         true
     }
 
+    /// Whether any thread waits for a time.
+    pub(crate) fn awaits_time(&self) -> bool {
+        self.timers.any()
+    }
+
+    pub(crate) fn stacks(&self) -> &Stacks {
+        &self.stacks
+    }
+
+    /// How many carriers have been started.
+    pub(crate) fn started(&self) -> usize {
+        self.kernel_threads.lock().carriers
+    }
+
     /// How many threads have ended, and, read after that, how many have been created (Invariant 2).
-    fn ended_and_created(&self) -> (u64, u64) {
+    pub(crate) fn ended_and_created(&self) -> (u64, u64) {
         let ended = self.carriers.iter().map(Carrier::ended).sum();
         // Relaxed: after the Acquire of those, or of `closing`.
         let outside = self.created_outside.load(Ordering::Relaxed);

@@ -81,6 +81,18 @@ impl Sleeping {
         self.bits[seat / BITS].fetch_and(!bit, Ordering::Acquire) & bit != 0
     }
 
+    /// Whether any sleeps, or is about to, as far as is known.
+    pub(crate) fn any(&self) -> bool {
+        // Relaxed: after the caller's fence; who goes to sleep beside it looks itself at what the caller has made.
+        self.bits.iter().any(|bits| bits.load(Ordering::Relaxed) != 0)
+    }
+
+    /// How many sleep, or are about to: at one moment, if there are at most 64.
+    pub(crate) fn count(&self) -> usize {
+        // Acquire: pairs with the Release of `announce`: what a sleeper did before it slept.
+        self.bits.iter().map(|bits| bits.load(Ordering::Acquire).count_ones() as usize).sum()
+    }
+
     fn wake(&self, seat: usize) -> bool {
         let cleared = self.clear(seat);
         if cleared {

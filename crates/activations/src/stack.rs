@@ -27,7 +27,7 @@
 #[cfg(all(test, unix))]
 mod tests;
 
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 
 use corosensei::stack::StackPointer;
@@ -67,6 +67,8 @@ struct Free {
     cold: Vec<Stack>,
     /// What is being cut.
     slab: Slab,
+    /// What has been.
+    cut: Vec<Slab>,
     /// Of all slabs together.
     stacks: usize,
 }
@@ -80,13 +82,19 @@ impl Stacks {
     /// The same with guards of no better kind.
     pub(crate) fn with_guards(size: Size, best: Guards) -> Result<Self, StackError> {
         let (slab, stacks) = slab(size, best, FIRST)?;
-        let free = Free { warm: Vec::new(), cold: Vec::new(), slab, stacks };
+        let free = Free { warm: Vec::new(), cold: Vec::new(), slab, cut: Vec::new(), stacks };
         Ok(Self(Arc::new(Home { size, best, free: Mutex::new(free) })))
     }
 
     /// What stands below the stacks.
     pub(crate) fn guards(&self) -> Guards {
         self.0.free.lock().slab.guards()
+    }
+
+    /// The names of the threads on them that have one. Looks at the head of each stack.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let free = self.0.free.lock();
+        free.cut.iter().chain([&free.slab]).flat_map(Slab::names).collect()
     }
 
     /// The size of each.
@@ -118,8 +126,8 @@ impl Home {
                 return Ok(stack);
             }
             let (slab, stacks) = slab(self.size, self.best, free.stacks)?;
-            // What was cut from the old one keeps it.
-            free.slab = slab;
+            let cut = mem::replace(&mut free.slab, slab);
+            free.cut.push(cut);
             free.stacks += stacks;
         }
     }

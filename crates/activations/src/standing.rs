@@ -99,6 +99,12 @@ impl Standing {
         self.0.load(Ordering::Relaxed) & STATE == USER
     }
 
+    /// Whether it has a seat and runs no thread there, or is about to rest, as far as is known.
+    pub(crate) fn is_in_scheduler(&self) -> bool {
+        // Relaxed: who asks looks whether anything has changed meanwhile (`stall.rs`).
+        self.0.load(Ordering::Relaxed) == RUNTIME
+    }
+
     /// Whether it sleeps without a seat and without threads, as far as is known.
     pub(crate) fn is_spare(&self) -> bool {
         // Relaxed: who must not miss it has a fence before (`reserve.rs`).

@@ -4,13 +4,18 @@
 //! watch, sleeps no longer than until then; when it goes to work, or an earlier time is added, another one is told to be the watch. So a thread that computes
 //! for long does not keep idle carriers from what is due, and a time wakes one of them, not all.
 //!
+//! If nobody sleeps, everybody has work, and looks at the next scheduling point. But who is blocked in the kernel comes to none: so a time that has come is
+//! work like any other, for which the seat of one that is blocked is taken. While one is, and nobody sleeps, the lookout sleeps no longer than until the first
+//! time; an earlier one that is added wakes it. What remains late: a time that comes while every carrier computes.
+//!
 //! Why a tree and not a heap: a thread that is woken before its time takes its entry out, in O(log n). So there are never more entries than threads that
 //! wait, and a thread that has gone on is not called.
 //!
 //! # Invariants
 //!
 //! 1. `first` is the first time in the tree whenever the lock is free, and `watch` the time until which the watch sleeps.
-//! 2. A thread is called under the lock: when it has found its entry gone, that has happened.
+//! 2. `lookout` is until when the lookout sleeps, if it does so on behalf of a time.
+//! 3. A thread is called under the lock: when it has found its entry gone, that has happened.
 //!
 //! # Orderings
 //!
@@ -33,6 +38,15 @@ struct Tree {
     next: u64,
     /// The seat that watches the clock, and until when it sleeps.
     watch: Option<(usize, Deadline)>,
+    lookout: Option<Deadline>,
+}
+
+/// Who sleeps for longer than until a time that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Late {
+    /// The watch, or there is none.
+    pub(crate) watch: bool,
+    pub(crate) lookout: bool,
 }
 
 /// The times of a runtime.
@@ -54,14 +68,26 @@ impl Timers {
         first
     }
 
-    /// Calls `thread` when `due` has come, unless that is [removed](Self::remove) before. And whether a sleeper should be told, to be the watch.
-    pub(crate) fn add(&self, due: Deadline, thread: Thread) -> (Key, bool) {
+    /// Calls `thread` when `due` has come, unless that is [removed](Self::remove) before. And who should be told of it.
+    pub(crate) fn add(&self, due: Deadline, thread: Thread) -> (Key, Late) {
         let mut tree = self.tree.lock();
         let key = (due, tree.next);
         tree.next += 1;
         tree.entries.insert(key, thread);
         let is_first = self.note(&tree) == due;
-        (key, is_first && tree.watch.is_none_or(|(_, until)| due < until))
+        let late = Late {
+            watch: is_first && tree.watch.is_none_or(|(_, until)| due < until),
+            lookout: tree.lookout.is_some_and(|until| due < until),
+        };
+        (key, late)
+    }
+
+    /// The lookout is about to sleep: until when at most, if it is to wake up for a time.
+    pub(crate) fn look_out(&self, for_times: bool) -> Deadline {
+        let mut tree = self.tree.lock();
+        let first = self.note(&tree);
+        tree.lookout = for_times.then_some(first);
+        if for_times { first } else { Deadline::NEVER }
     }
 
     /// The thread does not wait any more.
@@ -91,6 +117,12 @@ impl Timers {
             drop(tree);
             drop(entry);
         }
+    }
+
+    /// Whether there is any, as far as is known.
+    pub(crate) fn any(&self) -> bool {
+        // Relaxed: see the header.
+        self.first.load(Ordering::Relaxed) != Deadline::NEVER.to_bits()
     }
 
     /// Whether a time has come.

@@ -4,9 +4,11 @@
 //! its memory. Without tracing it costs a look at a pointer.
 //!
 //! The format is the JSON of Chrome's "Trace Event Format", which [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` read: a track for each kernel
-//! thread, on which the user-level threads are that it ran, and an instant event for each upcall.
+//! thread, on which the user-level threads are that it ran, an instant event for each upcall, with its latency, and a track for each seat that was short of a
+//! carrier (`shortage.rs`).
 
 use core::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
@@ -22,8 +24,10 @@ enum What {
     Runs(ThreadId),
     /// It does not any more.
     Leaves,
-    /// The kernel has told something of the carrier on this seat.
-    Told(Upcall, usize),
+    /// The kernel has told something of the carrier on this seat, so many nanoseconds after it happened, if that is known.
+    Told(Upcall, usize, Option<u64>),
+    /// Something was ready for this seat, whose holder was blocked, for so many nanoseconds from then on.
+    Short(usize, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +57,11 @@ impl Tracer {
     }
 
     fn note(&self, list: usize, what: What) {
-        let at = clock::monotonic() - self.began;
+        self.note_at(clock::monotonic(), list, what);
+    }
+
+    fn note_at(&self, at: u64, list: usize, what: What) {
+        let at = at.saturating_sub(self.began);
         let mut list = self.lists[list].lock();
         if list.len() < self.most {
             list.push(Event { at, what });
@@ -71,8 +79,12 @@ impl Tracer {
         self.note(carrier, What::Leaves);
     }
 
-    pub(crate) fn told(&self, upcall: Upcall, seat: usize) {
-        self.note(self.lists.len() - 1, What::Told(upcall, seat));
+    pub(crate) fn told(&self, upcall: Upcall, seat: usize, latency: Option<u64>) {
+        self.note(self.lists.len() - 1, What::Told(upcall, seat, latency));
+    }
+
+    pub(crate) fn short(&self, seat: usize, since: u64, nanos: u64) {
+        self.note_at(since, self.lists.len() - 1, What::Short(seat, nanos));
     }
 
     /// What there is so far.
@@ -118,24 +130,31 @@ impl Trace {
     /// What writing to `out` fails with.
     pub fn write_chrome(&self, out: &mut impl Write) -> io::Result<()> {
         let mut events = Vec::new();
+        // Tracks of seats come after those of carriers.
+        let mut seats = BTreeSet::new();
         for (carrier, list) in self.lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
             let others = carrier + 1 == self.lists.len();
             let name = if others { "upcalls".into() } else { format!("carrier {carrier}") };
-            events.push(format!(
-                r#"{{"name":"thread_name","ph":"M","pid":1,"tid":{carrier},"args":{{"name":"{name}"}}}}"#
-            ));
+            events.push(track_name(carrier, &name));
             let mut running: Option<(u64, ThreadId)> = None;
             for event in list {
                 if let (What::Runs(_) | What::Leaves, Some((from, thread))) =
                     (event.what, running.take())
                 {
-                    events.push(span(carrier, from, event.at, thread));
+                    events.push(span(carrier, from, event.at, &format!("thread {thread}")));
                 }
                 match event.what {
                     What::Runs(thread) => running = Some((event.at, thread)),
                     What::Leaves => {}
-                    What::Told(upcall, seat) => {
-                        events.push(instant(carrier, event.at, upcall, seat))
+                    What::Told(upcall, seat, latency) => {
+                        events.push(instant(carrier, event.at, upcall, seat, latency));
+                    }
+                    What::Short(seat, nanos) => {
+                        let track = self.lists.len() + seat;
+                        if seats.insert(seat) {
+                            events.push(track_name(track, &format!("seat {seat}")));
+                        }
+                        events.push(span(track, event.at, event.at + nanos, "short of a carrier"));
                     }
                 }
             }
@@ -152,17 +171,22 @@ fn micros(nanos: u64) -> String {
     text
 }
 
-fn span(carrier: usize, from: u64, to: u64, thread: ThreadId) -> String {
+fn track_name(track: usize, name: &str) -> String {
+    format!(r#"{{"name":"thread_name","ph":"M","pid":1,"tid":{track},"args":{{"name":"{name}"}}}}"#)
+}
+
+fn span(track: usize, from: u64, to: u64, name: &str) -> String {
     format!(
-        r#"{{"name":"thread {thread}","ph":"X","pid":1,"tid":{carrier},"ts":{},"dur":{}}}"#,
+        r#"{{"name":"{name}","ph":"X","pid":1,"tid":{track},"ts":{},"dur":{}}}"#,
         micros(from),
         micros(to - from)
     )
 }
 
-fn instant(track: usize, at: u64, upcall: Upcall, seat: usize) -> String {
+fn instant(track: usize, at: u64, upcall: Upcall, seat: usize, latency: Option<u64>) -> String {
+    let latency = latency.map_or(String::new(), |nanos| format!(r#","latency_ns":{nanos}"#));
     format!(
-        r#"{{"name":"{upcall:?}","ph":"i","s":"p","pid":1,"tid":{track},"ts":{},"args":{{"seat":{seat}}}}}"#,
+        r#"{{"name":"{upcall:?}","ph":"i","s":"p","pid":1,"tid":{track},"ts":{},"args":{{"seat":{seat}{latency}}}}}"#,
         micros(at)
     )
 }

@@ -399,6 +399,7 @@ impl Local {
         let shared = &self.shared;
         if shared.reserve().waiting() > 0
             || shared.unusual().any()
+            || shared.is_time_unwatched()
             || self.with_hold(|hold| {
                 hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
             })
@@ -457,7 +458,7 @@ impl Local {
         let (carrier, counters) = (self.carrier(), self.shared.counters());
         let lost = carrier.lost_at();
         if lost != Ticks::from_bits(0) {
-            self.shared.told(Upcall::Unblocked, carrier.seat());
+            self.shared.told_of(Upcall::Unblocked, carrier.seat(), carrier);
             if self.shared.patience().learn(clock::now().nanos_since(lost)) {
                 counters.false_handovers.raise();
             }
@@ -470,6 +471,7 @@ impl Local {
         self.has_seat.set(true);
         self.shared.lookout().begin(self.carrier());
         let seat = self.carrier().seat();
+        self.shared.is_seated(seat);
         if let Some(processor) = self.shared.processor_of(seat) {
             let mut pinned = self.pinned.borrow_mut();
             if pinned.as_ref().is_none_or(|&(on, _)| on != processor) {
@@ -521,6 +523,7 @@ impl Local {
             shared.sleeping().retract(seat);
             return false;
         } else {
+            shared.is_short_of_none();
             shared.lookout().pause(self.carrier());
             shared.demand().sleeps();
             shared.sleeping().sleep(seat, until);

@@ -14,6 +14,8 @@
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 
+use crate::latency::{Histogram, Latencies};
+
 /// What the kernel has told a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Upcall {
@@ -37,6 +39,7 @@ impl Upcall {
 #[derive(Default)]
 pub(crate) struct Counters {
     upcalls: [AtomicU64; 4],
+    latencies: [Histogram; 4],
     pub(crate) handovers: Counter,
     pub(crate) false_handovers: Counter,
     pub(crate) vain: Counter,
@@ -63,9 +66,21 @@ impl Counter {
 }
 
 impl Counters {
-    pub(crate) fn tell(&self, upcall: Upcall) {
+    pub(crate) fn tell(&self, upcall: Upcall, latency: Option<u64>) {
         // Relaxed: a statistic.
         self.upcalls[upcall as usize].fetch_add(1, Ordering::Relaxed);
+        if let Some(nanos) = latency {
+            self.latencies[upcall as usize].note(nanos);
+        }
+    }
+
+    /// How often any has.
+    pub(crate) fn all_told(&self) -> u64 {
+        Upcall::ALL.map(|upcall| self.told(upcall)).iter().sum()
+    }
+
+    pub(crate) fn latencies(&self, upcall: Upcall) -> Latencies {
+        self.latencies[upcall as usize].read()
     }
 
     pub(crate) fn told(&self, upcall: Upcall) -> u64 {

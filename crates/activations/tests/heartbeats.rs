@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use machine::presence;
-use stanchion_activations::{Runtime, Tier, blocking, yield_now};
+use stanchion_activations::{Builder, Runtime, Tier, blocking, sleep, yield_now};
 
 #[test]
 fn threads_that_block_are_found_by_looking() {
@@ -37,6 +38,16 @@ fn threads_that_block_are_found_by_looking() {
         assert!(runtime.metrics().handovers > 0);
     }
     let runtime = Runtime::new(1).unwrap();
+    // A time comes while the one kernel thread is blocked.
+    let (mut end, mut other) = UnixStream::pair().unwrap();
+    let sleeper = move || {
+        sleep(Duration::from_millis(3));
+        end.write_all(&[1]).unwrap();
+    };
+    // SAFETY: it uses nothing of the kernel thread's.
+    let sleeper = unsafe { Builder::new().on(&runtime).spawn_migratable(sleeper) };
+    runtime.spawn(move || other.read_exact(&mut [0]).unwrap()).join().unwrap();
+    sleeper.join().unwrap();
     let (sends, receives) = std::sync::mpsc::channel();
     let waits = runtime.spawn(move || blocking(|| receives.recv().unwrap()));
     runtime.spawn(move || sends.send(3).unwrap());

@@ -1,10 +1,14 @@
 //! Times: that a thread which waits for one is called when it has come, by whoever is idle, and not after it has gone on.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use stanchion_activations::{Runtime, current, park, park_timeout, sleep, spawn, yield_now};
+use stanchion_activations::{
+    Builder, Runtime, current, park, park_timeout, sleep, spawn, yield_now,
+};
 
 #[test]
 fn a_sleep_lasts_as_long_as_said_whoever_unparks_it() {
@@ -129,7 +133,7 @@ fn who_computes_keeps_nobody_from_a_time_that_others_could_see() {
                     };
                     started.send(()).unwrap();
                     // SAFETY: it uses nothing of the kernel thread's.
-                    unsafe { stanchion_activations::Builder::new().spawn_migratable(body) }
+                    unsafe { Builder::new().spawn_migratable(body) }
                 })
             };
             sleeper.join().unwrap();
@@ -141,6 +145,42 @@ fn who_computes_keeps_nobody_from_a_time_that_others_could_see() {
     };
     tells.recv().unwrap();
     computes.join().unwrap();
+}
+
+/// A thread that migrates sleeps; then one on each processor blocks in the kernel until the first has gone on.
+fn sleeps_beside_threads_that_block(runtime: &Runtime) {
+    for round in 0..5 {
+        let (ends, others): (Vec<_>, Vec<_>) =
+            (0..runtime.processors()).map(|_| UnixStream::pair().unwrap()).unzip();
+        let sleeper = move || {
+            sleep(Duration::from_millis(1 + 4 * round));
+            ends.into_iter().for_each(|mut end| end.write_all(&[1]).unwrap());
+        };
+        // SAFETY: it uses nothing of the kernel thread's.
+        let sleeper = unsafe { Builder::new().on(runtime).spawn_migratable(sleeper) };
+        let block: Vec<_> = others
+            .into_iter()
+            .map(|mut from| runtime.spawn(move || from.read_exact(&mut [0]).unwrap()))
+            .collect();
+        sleeper.join().unwrap();
+        block.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+#[test]
+fn who_blocks_in_the_kernel_keeps_nobody_from_a_time() {
+    for processors in 1..=3 {
+        sleeps_beside_threads_that_block(&Runtime::new(processors).unwrap());
+    }
+}
+
+#[test]
+fn who_blocks_in_the_kernel_keeps_nobody_from_a_time_that_is_earlier_than_another() {
+    let runtime = Runtime::new(1).unwrap();
+    let late = runtime.spawn(|| park_timeout(Duration::from_secs(3_600)));
+    sleeps_beside_threads_that_block(&runtime);
+    late.thread().unpark();
+    assert!(late.join().unwrap());
 }
 
 #[test]

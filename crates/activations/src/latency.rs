@@ -1,0 +1,117 @@
+//! How long something took, each time that it happened: counts by powers of two.
+//!
+//! Why not a mean: one of 10 ms among a thousand of 2 µs is the one that a user feels, and a mean shows neither. Why powers of two: a place in a row for the
+//! price of counting zeros, and nobody asks of a latency whether it was 5 µs or 6.
+//!
+//! # Orderings
+//!
+//! Relaxed: statistics, each count right by itself.
+
+use core::fmt;
+use core::time::Duration;
+
+use machine::atomic::{AtomicU64, Fresh, Ordering};
+
+/// How many powers of two: the last stands for 2 s and whatever is longer.
+const POWERS: usize = 32;
+
+/// Counts that anybody raises, seldom.
+pub(crate) struct Histogram([AtomicU64; POWERS]);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self(core::array::from_fn(|_| AtomicU64::fresh(0)))
+    }
+}
+
+impl Histogram {
+    /// It took so long, once.
+    pub(crate) fn note(&self, nanos: u64) {
+        let power = nanos.checked_ilog2().unwrap_or(0) as usize;
+        self.0[power.min(POWERS - 1)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Latencies {
+        Latencies { counts: core::array::from_fn(|power| self.0[power].load(Ordering::Relaxed)) }
+    }
+}
+
+/// How long something took, each time that it happened, to a factor of two. A part of [`Metrics`](crate::Metrics).
+///
+/// ```
+/// let runtime = stanchion_activations::Runtime::new(1)?;
+/// let handovers = runtime.metrics().handover_latencies;
+/// println!("{} hand-overs, half of them sooner than {:?}", handovers.count(), handovers.quantile(0.5));
+/// println!("{handovers}");
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Latencies {
+    counts: [u64; POWERS],
+}
+
+impl Latencies {
+    /// How often it happened and was timed.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// What that share of them took less than, 0.5 for the median; `None` if there was none. At most twice as long as what they took.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<Duration> {
+        let wanted = (share.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0) as u64;
+        let mut so_far = 0;
+        self.buckets().find_map(|(less_than, count)| {
+            so_far += count;
+            (so_far >= wanted).then_some(less_than)
+        })
+    }
+
+    /// The counts that are not 0, shortest first: so many took less than this, and at least half of it. The last, of 2^32 ns, has all that took longer too.
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(|(power, count)| (Duration::from_nanos(2 << power), *count))
+    }
+}
+
+impl fmt::Display for Latencies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Some(median), Some(late)) = (self.quantile(0.5), self.quantile(0.99)) else {
+            return f.write_str("none timed");
+        };
+        write!(f, "p50 < {median:.1?}, p99 < {late:.1?}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_counted_between_its_half_and_its_double() {
+        for (nanos, less_than) in
+            [(0, 2), (1, 2), (2, 4), (3, 4), (1_023, 1_024), (1_024, 2_048), (u64::MAX, 1 << 32)]
+        {
+            let histogram = Histogram::default();
+            histogram.note(nanos);
+            let read = histogram.read();
+            assert_eq!(read.buckets().collect::<Vec<_>>(), [(Duration::from_nanos(less_than), 1)]);
+            assert_eq!(read.quantile(0.0), read.quantile(1.0));
+        }
+    }
+
+    #[test]
+    fn quantiles_are_where_the_counts_say() {
+        assert_eq!(Latencies::default().quantile(0.5), None);
+        assert_eq!(Latencies::default().to_string(), "none timed");
+        let histogram = Histogram::default();
+        (0..98).for_each(|_| histogram.note(1_000));
+        (0..2).for_each(|_| histogram.note(1_000_000));
+        let read = histogram.read();
+        assert_eq!(read.count(), 100);
+        assert_eq!(read.quantile(0.98), Some(Duration::from_nanos(1_024)));
+        assert_eq!(read.quantile(0.99), Some(Duration::from_nanos(1 << 20)));
+        assert_eq!(read.to_string(), "p50 < 1.0µs, p99 < 1.0ms");
+    }
+}

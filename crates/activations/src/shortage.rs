@@ -1,0 +1,135 @@
+//! Time that a seat was of no use while something was ready: its holder was blocked, and nobody had its place yet.
+//!
+//! That is what activations are there to make short. It is counted from the first look that finds the holder blocked and something ready, so not the time
+//! before that look (which is the latency of `Blocked`), until another carrier runs on the seat, the holder is seen to run again, or nothing is ready any
+//! more. So it is the runtime's patience and the wake-up of a spare, or the length of a block that nobody could stand in for.
+//!
+//! ```text
+//! holder blocks     first look      seat taken       another carrier runs
+//!       │── Blocked ──►│─── patience ──►│─── its wake-up ───►│
+//!                      │◄──────────── short ────────────────►│      also the latency of the hand-over
+//!                                       │◄─ ProcessorAdded ─►│
+//! ```
+//!
+//! Why not what a preempted holder loses: its processor is somebody else's then, and no carrier could have it.
+//!
+//! # Orderings
+//!
+//! Relaxed: statistics. Who takes a beginning out of its word, by an exchange, counts it; so it is counted once.
+
+use crossbeam_utils::CachePadded;
+use machine::atomic::{AtomicU64, Fresh, Ordering};
+use machine::{clock, presence};
+
+use crate::carrier::Carrier;
+use crate::latency::Histogram;
+use crate::shared::Shared;
+use crate::upcall::Upcall;
+
+/// No time: the clock has moved on from there when there is a runtime.
+const NOTHING: u64 = 0;
+
+/// What is timed at one seat, in ns of the monotonic clock.
+pub(crate) struct Shortage(CachePadded<Times>);
+
+struct Times {
+    /// Since when it is short of a carrier.
+    since: AtomicU64,
+    /// When it was given to its present holder, if that has not gone on yet.
+    given: AtomicU64,
+}
+
+impl Shortage {
+    pub(crate) fn new() -> Self {
+        let nothing = || AtomicU64::fresh(NOTHING);
+        Self(CachePadded::new(Times { since: nothing(), given: nothing() }))
+    }
+
+    fn take(word: &AtomicU64) -> Option<u64> {
+        // A look first: mostly there is nothing.
+        let seen = word.load(Ordering::Relaxed);
+        (seen != NOTHING && word.swap(NOTHING, Ordering::Relaxed) == seen).then_some(seen)
+    }
+}
+
+/// What a runtime counts of it.
+#[derive(Default)]
+pub(crate) struct Lost {
+    nanos: AtomicU64,
+    /// Of the shortages that a hand-over has ended.
+    pub(crate) handovers: Histogram,
+}
+
+impl Lost {
+    pub(crate) fn nanos(&self) -> u64 {
+        self.nanos.load(Ordering::Relaxed)
+    }
+}
+
+/// When that carrier was last switched, if the kernel says so.
+fn switched_at(carrier: &Carrier) -> Option<u64> {
+    carrier.seen_as().and_then(presence::since)
+}
+
+impl Shared {
+    /// The kernel has switched that carrier, out or in as the upcall says, and this is known from now on.
+    #[cold]
+    pub(crate) fn told_of(&self, upcall: Upcall, seat: usize, carrier: &Carrier) {
+        let latency = switched_at(carrier).map(|at| clock::monotonic().saturating_sub(at));
+        self.told(upcall, seat, latency);
+    }
+
+    /// The holder of that seat is blocked, and something is ready.
+    pub(crate) fn is_short(&self, seat: usize) {
+        let since = &self.shortage(seat).0.since;
+        if since.load(Ordering::Relaxed) == NOTHING {
+            let now = clock::monotonic();
+            // If another look was first, it knows better.
+            let _ = since.compare_exchange(NOTHING, now, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// The holder of that seat runs again.
+    pub(crate) fn is_back(&self, seat: usize, carrier: &Carrier) {
+        if let Some(since) = Shortage::take(&self.shortage(seat).0.since) {
+            let until = switched_at(carrier).unwrap_or_else(clock::monotonic);
+            self.has_lost(seat, since, until);
+        }
+    }
+
+    /// Nothing is ready: no seat is missed.
+    pub(crate) fn is_short_of_none(&self) {
+        (0..self.seats()).for_each(|seat| self.is_not_short(seat));
+    }
+
+    pub(crate) fn is_not_short(&self, seat: usize) {
+        if let Some(since) = Shortage::take(&self.shortage(seat).0.since) {
+            self.has_lost(seat, since, clock::monotonic());
+        }
+    }
+
+    /// That seat is given to a carrier.
+    pub(crate) fn is_given(&self, seat: usize) {
+        self.shortage(seat).0.given.store(clock::monotonic(), Ordering::Relaxed);
+    }
+
+    /// The carrier goes on that was given that seat.
+    pub(crate) fn is_seated(&self, seat: usize) {
+        let times = &self.shortage(seat).0;
+        let Some(given) = Shortage::take(&times.given) else { return };
+        let now = clock::monotonic();
+        self.told(Upcall::ProcessorAdded, seat, Some(now.saturating_sub(given)));
+        if let Some(since) = Shortage::take(&times.since) {
+            self.lost().handovers.note(self.has_lost(seat, since, now));
+        }
+    }
+
+    fn has_lost(&self, seat: usize, since: u64, until: u64) -> u64 {
+        let lost = until.saturating_sub(since);
+        self.lost().nanos.fetch_add(lost, Ordering::Relaxed);
+        if let Some(tracer) = self.tracer() {
+            tracer.short(seat, since, lost);
+        }
+        lost
+    }
+}

@@ -1,0 +1,119 @@
+//! Whether anybody inside a runtime could still go on.
+//!
+//! If every carrier sleeps for want of work, nothing is ready and no time is awaited, then the threads that have not ended all wait for each other, or for
+//! something outside of the runtime: a kernel thread, or a thread of another runtime, that unparks one of them, releases a lock, sends a message, or spawns. Nobody in here
+//! can know whether there is such a one; its user may.
+//!
+//! Why it is asked for, and not told: that a program which waits for its users looks like this half of the time. Why no list of waiting threads: the price
+//! would be each park's, and names lie at the bases of stacks already, for the report of an overflow.
+//!
+//! # How it is seen
+//!
+//! All that sleep have their bits in a word (`sleeping.rs`), so for up to 64 seats one load says that all slept at one moment. Who sleeps is woken by somebody who
+//! is awake, and who was awake was not in that word. Carriers without a seat are counted by how they stand; one that blocks in the kernel with a thread stands
+//! otherwise. What is looked at before and after the word, and has not changed, was so at that moment. Several words are not one moment: beyond 64 seats a
+//! wake-up that goes round may be missed, as one from outside may at any time.
+
+use core::fmt;
+
+use crate::carrier::Carrier;
+use crate::shared::Shared;
+
+/// As many names as are told.
+const NAMES: usize = 16;
+
+/// Threads that wait while nothing in their runtime could wake them, from [`Runtime::stalled`](crate::Runtime::stalled). Its `Display` says it in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    waiting: usize,
+    names: Vec<String>,
+}
+
+impl Stalled {
+    /// How many threads wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// The names of those that have one, up to 16 of them, each cut after 56 bytes. Threads of the same name are told as often.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+impl fmt::Display for Stalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let threads = if self.waiting == 1 {
+            "1 thread waits"
+        } else {
+            &format!("{} threads wait", self.waiting)
+        };
+        write!(f, "{threads}, and only something outside of the runtime can wake them")?;
+        let mut before = ": ";
+        for name in &self.names {
+            write!(f, "{before}{name}")?;
+            before = ", ";
+        }
+        if self.names.len() < self.waiting {
+            write!(f, "{before}{} whose names are not known", self.waiting - self.names.len())?;
+        }
+        Ok(())
+    }
+}
+
+/// What changes when anything goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Count {
+    ended: u64,
+    created: u64,
+    /// Seats that changed hands, and carriers that were seen to.
+    told: u64,
+}
+
+impl Shared {
+    /// The threads that wait, if nobody in here could go on.
+    pub(crate) fn stalled(&self) -> Option<Stalled> {
+        let first = self.waits_for_others()?;
+        // Who spawns from outside counts the thread before it is ready.
+        machine::thread::yield_now();
+        if self.waits_for_others()? != first {
+            return None;
+        }
+        let waiting = usize::try_from(first.created - first.ended).unwrap_or(usize::MAX);
+        let mut names = self.stacks().names();
+        names.truncate(NAMES);
+        Some(Stalled { waiting, names })
+    }
+
+    fn waits_for_others(&self) -> Option<Count> {
+        let before = self.count();
+        if before.ended == before.created || self.has_any_work() {
+            return None;
+        }
+        let mut seated = 0;
+        for index in 0..self.started() {
+            let standing = self.carrier(index).standing();
+            if standing.is_in_scheduler() {
+                seated += 1;
+            } else if !standing.is_spare() {
+                return None;
+            }
+        }
+        let all_sleep = self.sleeping().count() == seated;
+        (all_sleep && !self.has_any_work() && self.count() == before).then_some(before)
+    }
+
+    fn count(&self) -> Count {
+        let (ended, created) = self.ended_and_created();
+        Count { ended, created, told: self.counters().all_told() }
+    }
+
+    /// Also of the kind that only one carrier can do, or that comes with time.
+    fn has_any_work(&self) -> bool {
+        self.has_work()
+            || self.awaits_time()
+            || (0..self.started()).map(|index| self.carrier(index)).any(Carrier::has_mail)
+    }
+}

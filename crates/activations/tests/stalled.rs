@@ -1,0 +1,145 @@
+//! Threads that wait for each other: that they are reported when nothing in their runtime can wake them, and not before.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use stanchion_activations::sync::Mutex;
+use stanchion_activations::{Builder, Runtime, Stalled, current, park, park_timeout, sleep, spawn};
+
+/// What is reported once all that run have come to rest.
+fn stalls(runtime: &Runtime) -> Stalled {
+    let started = Instant::now();
+    loop {
+        if let Some(stalled) = runtime.stalled() {
+            return stalled;
+        }
+        assert!(started.elapsed() < Duration::from_secs(120), "{}", runtime.metrics());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn two_that_lock_in_opposite_order_are_told_by_name() {
+    for processors in 1..=3 {
+        let runtime = Runtime::new(processors).unwrap();
+        assert_eq!(runtime.stalled(), None, "there is no thread");
+        let locks = Arc::new([Mutex::new(()), Mutex::new(())]);
+        let has = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
+        let threads: Vec<_> = (0..2)
+            .map(|own| {
+                let (locks, has) = (locks.clone(), has.clone());
+                Builder::new().name(format!("philosopher {own}")).on(&runtime).spawn(move || {
+                    let first = locks[own].lock();
+                    has[own].store(true, Ordering::Release);
+                    while !has[1 - own].load(Ordering::Acquire) {
+                        stanchion_activations::yield_now();
+                    }
+                    // The other's: nobody gets it before this thread is helped.
+                    let second = locks[1 - own].try_lock_for(Duration::from_millis(1));
+                    assert!(second.is_none());
+                    park();
+                    drop(first);
+                })
+            })
+            .collect();
+        let stalled = stalls(&runtime);
+        assert_eq!(stalled.waiting(), 2);
+        let mut names = stalled.names().to_vec();
+        names.sort();
+        assert_eq!(names, ["philosopher 0", "philosopher 1"]);
+        assert!(stalled.to_string().starts_with("2 threads wait"), "{stalled}");
+        // Something outside.
+        threads.iter().for_each(|thread| thread.thread().unpark());
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(runtime.stalled(), None, "all have ended");
+    }
+}
+
+#[test]
+fn a_thread_that_joins_one_that_waits_is_counted_with_it() {
+    let runtime = Runtime::new(2).unwrap();
+    let (given, takes) = std::sync::mpsc::channel();
+    let joins = runtime.spawn(move || {
+        let waits = spawn(park);
+        given.send(waits.thread().clone()).unwrap();
+        waits.join().unwrap();
+    });
+    let stalled = stalls(&runtime);
+    assert_eq!((stalled.waiting(), stalled.names().len()), (2, 0));
+    assert!(stalled.to_string().contains("2 whose names are not known"), "{stalled}");
+    takes.recv().unwrap().unpark();
+    joins.join().unwrap();
+}
+
+#[test]
+fn who_waits_for_a_time_or_in_the_kernel_can_go_on() {
+    let runtime = Runtime::new(2).unwrap();
+    let parked = runtime.spawn(park);
+    assert_eq!(stalls(&runtime).waiting(), 1);
+    let until = Arc::new(AtomicBool::new(false));
+    let ends = |thread: stanchion_activations::JoinHandle<()>| {
+        while !until.load(Ordering::Acquire) {
+            assert_eq!(runtime.stalled(), None, "{}", runtime.metrics());
+        }
+        thread.join().unwrap();
+        assert_eq!(stalls(&runtime).waiting(), 1);
+    };
+    let done = until.clone();
+    ends(runtime.spawn(move || {
+        sleep(Duration::from_millis(20));
+        done.store(true, Ordering::Release);
+    }));
+    until.store(false, Ordering::Release);
+    let done = until.clone();
+    let (mut here, mut there) = UnixStream::pair().unwrap();
+    let writes = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(20));
+        here.write_all(&[1]).unwrap();
+    });
+    ends(runtime.spawn(move || {
+        there.read_exact(&mut [0]).unwrap();
+        done.store(true, Ordering::Release);
+    }));
+    writes.join().unwrap();
+    parked.thread().unpark();
+    parked.join().unwrap();
+}
+
+/// On every number of processors each wakes the other before it sleeps, so that at no moment all sleep.
+#[test]
+fn threads_that_wake_each_other_are_never_reported() {
+    for processors in 1..=4 {
+        let runtime =
+            Runtime::builder().processors(processors).idle_spin(Duration::ZERO).build().unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = over.clone();
+        let pair = runtime.spawn(move || {
+            let main = current();
+            let other = spawn(move || {
+                for _ in 0..20_000 {
+                    park();
+                    main.unpark();
+                }
+            });
+            for _ in 0..20_000 {
+                other.thread().unpark();
+                park();
+            }
+            over.store(true, Ordering::Release);
+            other.join().unwrap();
+        });
+        let mut looks = 0;
+        while !ended.load(Ordering::Acquire) {
+            let stalled = runtime.stalled();
+            if !ended.load(Ordering::Acquire) {
+                assert_eq!(stalled, None, "look {looks}, {}", runtime.metrics());
+            }
+            looks += 1;
+        }
+        pair.join().unwrap();
+        assert!(!park_timeout(Duration::ZERO));
+    }
+}
