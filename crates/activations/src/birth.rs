@@ -159,6 +159,40 @@ impl<'runtime> Builder<'runtime> {
         scope.spawn_as(self.manner, body)
     }
 
+    /// [`spawn_migratable`](Self::spawn_migratable) in a scope: of the scope's runtime, whichever was said otherwise.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    ///
+    /// ```
+    /// use stanchion_activations::{Builder, Runtime, yield_now};
+    ///
+    /// let runtime = Runtime::new(2)?;
+    /// let mut count = 0;
+    /// runtime.scope(|s| {
+    ///     let body = || {
+    ///         yield_now();
+    ///         count += 1;
+    ///     };
+    ///     // SAFETY: `body` uses no thread-local, and holds nothing but what it borrows.
+    ///     unsafe { Builder::new().spawn_scoped_migratable(s, body) };
+    /// });
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    pub unsafe fn spawn_scoped_migratable<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        body: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        scope.spawn_as(Manner { migrates: true, ..self.manner }, body)
+    }
+
     /// [`spawn`](Self::spawn) for a thread that may go on on another kernel thread whenever it has parked, waited or yielded. So it never waits for its kernel thread while a processor is
     /// idle.
     ///

@@ -1,10 +1,13 @@
 //! Threads that may go on on another kernel thread after each pause.
 
 use std::panic;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
-use stanchion_activations::{Builder, JoinHandle, Runtime, park, spawn, yield_now};
+use stanchion_activations::{
+    Builder, JoinHandle, Runtime, blocking, current, park, spawn, yield_now,
+};
 
 /// Spawns a thread that migrates.
 fn migrant<T: Send + 'static>(
@@ -103,4 +106,35 @@ fn who_unwinds_stays_and_goes_on_migrating_afterwards() {
     // No kernel thread has been left with a wrong count.
     let unwinding: Vec<_> = (0..50).map(|_| runtime.spawn(std::thread::panicking)).collect();
     assert!(unwinding.into_iter().all(|thread| !thread.join().unwrap()));
+}
+
+#[inline(never)]
+fn note(seen: &Mutex<Vec<std::thread::ThreadId>>) {
+    seen.lock().unwrap().push(kernel_thread());
+}
+
+/// One processor: the helper begins where the migrant did, and blocks that until the migrant has gone on elsewhere.
+#[test]
+fn one_of_a_scope_goes_on_while_the_kernel_thread_that_it_began_on_is_blocked() {
+    let runtime = Runtime::builder().processors(1).activations(false).build().unwrap();
+    let (went_on, goes_on) = mpsc::channel();
+    let seen = Mutex::new(Vec::new());
+    runtime.scope(|s| {
+        let body = || {
+            note(&seen);
+            let migrant = current();
+            let helper = spawn(move || {
+                migrant.unpark();
+                blocking(|| goes_on.recv_timeout(Duration::from_secs(60)))
+            });
+            park();
+            note(&seen);
+            went_on.send(()).unwrap();
+            assert_eq!(helper.join().unwrap(), Ok(()), "it waited for its kernel thread");
+        };
+        // SAFETY: what it borrows is nobody's in particular, and thread-locals are touched in a function that is not inlined.
+        unsafe { Builder::new().spawn_scoped_migratable(s, body) };
+    });
+    let seen = seen.into_inner().unwrap();
+    assert_ne!(seen[0], seen[1]);
 }
