@@ -6,11 +6,11 @@ use crate::picture::{SIZE, image};
 use crate::processors;
 use crate::report::{Report, Row};
 use crate::runtime::{Blocking, Competitive, Runtime, User, Which};
+use clap::builder::ArgPredicate;
 use clap::{Parser, ValueEnum, value_parser};
 use examples::frames::{Frames, Unwritable};
 use examples::strategies::{self, OnPool, OverPool};
-use examples::{at_least_one, bar};
-use indicatif::ProgressBar;
+use examples::{Progress, at_least_one};
 use stanchion_applications::nbody::{
     BLOCK, BODIES, Body, Cache, Cached, DT, Energy, ForceError, Fork, MEMORY, Options, Refused,
     SOFTENING, Sequential, Simulation, THETA, plummer,
@@ -34,12 +34,12 @@ use std::time::Instant;
     after_help = "Exit code 0: done; 1: two runs, or --check, came to other places; 2: the arguments are no good, the pool cannot be built, a frame cannot be written, a block cannot be read, or a copy failed."
 )]
 struct Arguments {
-    /// Stars.
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 20_000, value_parser = value_parser!(u32).range(*BODIES.start() as i64..=*BODIES.end() as i64))]
+    /// Stars; 2,000 with --memory, where each miss waits.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 20_000, default_value_if("memory", ArgPredicate::IsPresent, "2000"), value_parser = value_parser!(u32).range(*BODIES.start() as i64..=*BODIES.end() as i64))]
     bodies: u32,
 
-    /// Steps.
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
+    /// Steps; 1 with --memory.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 50, default_value_if("memory", ArgPredicate::IsPresent, "1"), value_parser = at_least_one)]
     steps: u64,
 
     #[command(flatten)]
@@ -53,11 +53,12 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "P", value_parser = value_parser!(u16).range(1..=1024))]
     processors: Option<u16>,
 
-    /// Stars whose forces are computed at once, at least.
-    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
+    /// Stars whose forces are computed at once, at least; 16 with --memory, so that near stars share their misses.
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, default_value_if("memory", ArgPredicate::IsPresent, "16"), value_parser = value_parser!(u32).range(1..))]
     grain: u32,
 
-    /// How much of the stars fits into memory, in percent; what does not, is read when it is wanted. Without it all is there and nobody looks.
+    /// How much of the stars fits into memory, in percent; what does not, is read when it is wanted. Without it all is there and nobody looks. A step of
+    /// 2,000 stars has some 600 misses at 50 percent: a run with more stars or steps takes its time, and says how far it is.
     #[arg(long, allow_negative_numbers = true, value_name = "PERCENT", value_parser = value_parser!(u32).range(*MEMORY.start() as i64..=*MEMORY.end() as i64))]
     memory: Option<u32>,
 
@@ -114,7 +115,7 @@ struct Task<'a> {
     steps: u64,
     /// What fits, and what a miss is.
     memory: Option<(u32, Miss)>,
-    bar: &'a ProgressBar,
+    progress: &'a Progress,
 }
 
 /// What one way of running it came to.
@@ -138,7 +139,7 @@ impl Task<'_> {
         frame(&simulation)?;
         for _ in 0..self.steps {
             simulation.step(fork);
-            self.bar.inc(1);
+            self.progress.step();
             frame(&simulation)?;
         }
         let end = simulation.energy(fork);
@@ -248,8 +249,9 @@ impl Entry {
             Self::Pool(name) => strategies::run(name, threads, over)?,
             Self::Other(Which::Kernel) => over.over(&Blocking::default()),
             Self::Other(Which::KernelCompetitive) => over.over(&Competitive::default()),
-            Self::Other(Which::User) => over.over(&User::new(threads, false)?),
-            Self::Other(Which::Activations) => over.over(&User::new(threads, true)?),
+            Self::Other(Which::User) => over.over(&User::new(threads, false, true)?),
+            Self::Other(Which::Activations) => over.over(&User::new(threads, true, true)?),
+            Self::Other(Which::ActivationsStay) => over.over(&User::new(threads, true, false)?),
             Self::Other(Which::Pool) => unreachable!("a pool has a strategy"),
         })
     }
@@ -313,9 +315,10 @@ fn work(
         1 => entries.len() as u64 + u64::from(arguments.check),
         _ => 1,
     };
-    let bar = bar(progress, Some(arguments.steps * runs), "steps");
+    let progress = Progress::new("nbody", progress, arguments.steps * runs, "steps");
     let memory = arguments.memory.map(|percent| (percent, arguments.miss));
-    let task = Task { bodies: &bodies, options, steps: arguments.steps, memory, bar: &bar };
+    let task =
+        Task { bodies: &bodies, options, steps: arguments.steps, memory, progress: &progress };
     if arguments.copies > 1 {
         return at_once(arguments, &task, given, out, err);
     }
@@ -334,7 +337,7 @@ fn work(
         true => Some(task.run(&Sequential, |_| Ok(()))?),
         false => None,
     };
-    bar.finish_and_clear();
+    progress.end();
     if arguments.copy {
         for Row { name, course, .. } in rows {
             Line { name, seconds: course.seconds, checksum: course.checksum }.write(out)?;
@@ -370,7 +373,7 @@ fn at_once(
     err: &mut dyn Write,
 ) -> Result<u8, Box<dyn std::error::Error>> {
     let alone = task.run(&Sequential, |_| Ok(()))?;
-    task.bar.finish_and_clear();
+    task.progress.end();
     let program = std::env::current_exe()?;
     let copy = |_| {
         let mut command = Command::new(&program);

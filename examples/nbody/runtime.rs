@@ -5,12 +5,12 @@
 use clap::ValueEnum;
 use examples::strategies::OnPool;
 use lock_api::RawMutex;
-use stanchion_activations::{BuildError, JoinHandle};
+use stanchion_activations::{BuildError, Builder, Scope, ScopedJoinHandle, scope};
 use stanchion_applications::nbody::{Fork, Threads};
 use stanchion_competitive::RawPolicyMutex;
 use stanchion_competitive::policy::{Adaptive, AlwaysBlock};
 use stanchion_threadpool::Strategy;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 
 /// What `--runtime` may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,6 +25,8 @@ pub(crate) enum Which {
     User,
     /// A user-level thread for each fork, on activations: when one blocks in the kernel another has its processor.
     Activations,
+    /// The same, whose threads stay on the kernel thread on which they began, as all do that safe Rust can make: one waits while that is blocked by another.
+    ActivationsStay,
 }
 
 /// The most threads of the system at a time.
@@ -82,35 +84,44 @@ impl<L> Fork for Kernel<L> {
 
 /// User-level threads.
 #[derive(Debug)]
-pub(crate) struct User(stanchion_activations::Runtime);
+pub(crate) struct User {
+    runtime: stanchion_activations::Runtime,
+    /// Whether those that have begun go on wherever a processor is free.
+    migrate: bool,
+}
 
 impl User {
-    /// Over so many processors, with activations or without.
-    pub(crate) fn new(processors: usize, activations: bool) -> Result<Self, BuildError> {
+    /// Over so many processors.
+    pub(crate) fn new(
+        processors: usize,
+        activations: bool,
+        migrate: bool,
+    ) -> Result<Self, BuildError> {
         let builder = stanchion_activations::Runtime::builder();
-        builder.processors(processors).stack_size(STACK).activations(activations).build().map(Self)
+        let runtime =
+            builder.processors(processors).stack_size(STACK).activations(activations).build()?;
+        Ok(Self { runtime, migrate })
     }
 }
 
-/// Calls `work` on a thread that `spawn` makes, and `here` meanwhile; returns what both return, when both have returned.
-fn beside<A, B: Send>(
-    spawn: impl FnOnce(Box<dyn FnOnce() + Send>) -> JoinHandle<()>,
-    work: impl FnOnce() -> B + Send,
-    here: impl FnOnce() -> A,
-) -> (A, B) {
-    let mut result = None;
-    let work: Box<dyn FnOnce() + Send + '_> = Box::new(|| result = Some(work()));
-    // SAFETY: only the lifetime changes, and the thread is joined before what it borrows goes: `here` does not leave by a panic.
-    let work = unsafe {
-        core::mem::transmute::<Box<dyn FnOnce() + Send + '_>, Box<dyn FnOnce() + Send>>(work)
-    };
-    let thread = spawn(work);
-    let here = catch_unwind(AssertUnwindSafe(here));
-    match (here, thread.join(), result) {
-        (Ok(here), Ok(()), Some(there)) => (here, there),
-        (Err(panic), ..) | (_, Err(panic), _) => resume_unwind(panic),
-        (Ok(_), Ok(()), None) => unreachable!("a thread that ended has left a result"),
+impl User {
+    /// `body` is a part of the n-body program.
+    fn spawn<'scope, R: Send + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        body: impl FnOnce() -> R + Send + 'scope,
+    ) -> ScopedJoinHandle<'scope, R> {
+        match self.migrate {
+            // SAFETY: the program computes, takes memory and locks of this runtime, and sleeps or reads: nothing that it holds over a wait belongs to a kernel
+            // thread, and it uses no thread-local but in calls of the standard library that are over before it waits.
+            true => unsafe { Builder::new().spawn_scoped_migratable(scope, body) },
+            false => scope.spawn(body),
+        }
     }
+}
+
+fn joined<R>(thread: ScopedJoinHandle<'_, R>) -> R {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 impl Fork for User {
@@ -121,11 +132,15 @@ impl Fork for User {
         RA: Send,
         RB: Send,
     {
-        beside(stanchion_activations::spawn, other, one)
+        scope(|scope| {
+            let other = self.spawn(scope, other);
+            let one = one();
+            (one, joined(other))
+        })
     }
 
     fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        beside(|work| self.0.spawn(work), work, || ()).1
+        self.runtime.scope(|scope| joined(self.spawn(scope, work)))
     }
 }
 
@@ -133,12 +148,12 @@ impl Runtime for User {
     type Lock = stanchion_activations::sync::RawMutex;
 
     fn says(&self) -> String {
-        let metrics = self.0.metrics();
+        let metrics = self.runtime.metrics();
         format!(
             "{} threads made, {} hand-overs; {}",
             metrics.spawned,
             metrics.handovers,
-            self.0.capabilities()
+            self.runtime.capabilities()
         )
     }
 }

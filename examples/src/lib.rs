@@ -14,6 +14,7 @@ pub mod locks;
 mod memory;
 pub mod picture;
 pub mod policies;
+mod progress;
 pub mod report;
 mod std_lock;
 pub mod strategies;
@@ -24,6 +25,7 @@ pub use bar::bar;
 pub use choice::{Choice, Locks, Refused};
 pub use level::Level;
 pub use memory::Memory;
+pub use progress::Progress;
 pub use std_lock::Std;
 
 use lock_api::RawMutex;

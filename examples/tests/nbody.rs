@@ -69,14 +69,21 @@ fn the_places_do_not_depend_on_the_runtime_or_the_memory() {
     let plain = line(&small(&[]), "checksum").to_owned();
     let all = [
         "--runtime",
-        "pool,kernel,kernel-competitive,user,activations",
+        "pool,kernel,kernel-competitive,user,activations,activations-stay",
         "--strategy",
         "work-stealing",
     ];
     let little = ["--memory", "30", "--miss", "20us", "--grain", "16", "--processors", "1"];
     let done = small(&[&all[..], &little].concat());
     assert_eq!(line(&done, "checksum"), plain);
-    for row in ["work-stealing", "kernel ", "kernel-competitive", "user", "activations"] {
+    for row in [
+        "work-stealing",
+        "kernel ",
+        "kernel-competitive",
+        "user",
+        "activations ",
+        "activations-stay",
+    ] {
         let row = line(&done, row);
         assert!(row.contains("; 3 of 10 blocks fit: ") && !row.contains(" 0 misses"), "{row}");
     }
@@ -87,6 +94,17 @@ fn the_places_do_not_depend_on_the_runtime_or_the_memory() {
     let done = small(&["--memory", "100"]);
     assert!(line(&done, "work-stealing").contains("10 of 10 blocks fit: "), "{}", done.out);
     assert!(line(&done, "work-stealing").ends_with(" 0 misses, 0 shared"), "{}", done.out);
+}
+
+#[test]
+fn a_run_in_little_memory_is_a_small_one_unless_more_is_asked_for() {
+    let run = |more: &[&str]| run(&[&["--memory", "50", "--miss", "1us"], more].concat());
+    let done = run(&[]);
+    assert!(line(&done, "cluster").contains(" 2000 bodies, "), "{}", done.out);
+    assert!(line(&done, "run").contains(" 1 steps of "), "{}", done.out);
+    let done = run(&["--bodies", "300", "--steps", "2"]);
+    assert!(line(&done, "cluster").contains(" 300 bodies, "), "{}", done.out);
+    assert!(line(&done, "run").contains(" 2 steps of "), "{}", done.out);
 }
 
 #[test]
