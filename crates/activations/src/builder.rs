@@ -13,6 +13,7 @@ use crate::ready::{Queue, Ready};
 use crate::runtime::Runtime;
 use crate::shared::{Settings, Shared};
 use crate::stack::{Size, Stacks};
+use crate::surplus;
 
 /// The most processors of a runtime.
 pub(crate) const MOST_PROCESSORS: usize = 1_024;
@@ -50,11 +51,11 @@ pub struct RuntimeBuilder {
     activations: bool,
     trace: Option<usize>,
     arbiter: Option<Arbiter>,
-    ready: fn(usize) -> Box<dyn Ready>,
+    ready: fn(usize, usize) -> Box<dyn Ready>,
 }
 
-fn queue<S: Strategy>(places: usize) -> Box<dyn Ready> {
-    Box::new(Queue::<S>::new(places))
+fn queue<S: Strategy>(places: usize, active: usize) -> Box<dyn Ready> {
+    Box::new(Queue::<S>::new(places, active))
 }
 
 impl RuntimeBuilder {
@@ -153,11 +154,14 @@ impl RuntimeBuilder {
             trace: self.trace,
             processors: self.pinned.then(|| topology::processors().into()),
         };
-        let ready = (self.ready)(processors);
+        // Beyond what there are spares for nobody would sit there.
+        let surplus = if self.activations { self.spares.min(surplus::MOST) } else { 0 };
+        let ready = (self.ready)(processors + surplus, processors);
         let shared = Arc::new(Shared::new(
             settings,
             stacks,
             processors,
+            surplus,
             processors + self.spares,
             ready,
             self.arbiter,

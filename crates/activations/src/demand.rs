@@ -48,6 +48,11 @@ impl Demand {
         }
     }
 
+    /// How many there are.
+    pub(crate) fn seats(&self) -> usize {
+        self.seats
+    }
+
     /// How many seats are open.
     #[inline]
     pub(crate) fn allowed(&self) -> usize {

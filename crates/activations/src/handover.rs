@@ -1,11 +1,12 @@
 //! Taking the seat of a carrier that is stuck in the kernel, and giving it to one that can use it.
 //!
 //! Whoever looks at a seat sees with a few loads whether its holder is on a processor. If it is blocked, in the middle of a thread, and has been for
-//! as long as the runtime's [patience](crate::patience) lasts, and something is ready that it keeps from running, then its seat goes to the carrier that has wanted one longest, else to a spare,
-//! else to a new one.
+//! as long as the runtime's [patience](crate::patience) lasts, and something is ready that it keeps from running, and fewer carriers can run than there are
+//! processors, then its seat goes to the carrier that has wanted one longest, else to a spare, else to a new one.
 //!
 //! Why not at once: a page fault that finds its page, or a short sleep, is over sooner than another kernel thread has woken up, and then two share the
-//! processor. Why only if something is ready: a seat is of no use to who has nothing to do.
+//! processor. Why only if something is ready: a seat is of no use to who has nothing to do. Why only if a processor would be idle: where carriers of the
+//! surplus run (`surplus.rs`), one that blocks leaves its processor to one of them.
 //!
 //! ```text
 //!              Blocked, first seen          patience ends, something ready, confirmed
@@ -33,6 +34,8 @@ use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::clock::{self, Ticks};
 use machine::presence::{self, Presence};
 
+use crate::carrier::Carrier;
+use crate::patience::LEAST_NS;
 use crate::shared::Shared;
 use crate::upcall::Upcall;
 
@@ -74,6 +77,17 @@ impl Note {
     }
 }
 
+/// Who looks at a seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// A carrier, at a scheduling point.
+    Passing,
+    /// The lookout, whom a switch has woken, or its clock.
+    Woken,
+    /// The lookout, where the kernel does not record switches.
+    Blindly,
+}
+
 /// What a look at a seat has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -88,7 +102,7 @@ pub(crate) enum Found {
 impl Shared {
     /// Looks where the holder of a seat is, and takes the seat if that is stuck.
     #[inline]
-    pub(crate) fn look_at(self: &Arc<Self>, seat: usize) -> Found {
+    pub(crate) fn look_at(self: &Arc<Self>, seat: usize, looks: Looks) -> Found {
         let holder = self.seat(seat).holder();
         match self.carrier(holder).presence() {
             Presence::Running | Presence::Unknown => {
@@ -98,7 +112,7 @@ impl Shared {
                 }
                 Found::Fine
             }
-            off => self.look_closely(seat, holder, off == Presence::Preempted),
+            off => self.look_closely(seat, holder, off == Presence::Preempted, looks),
         }
     }
 
@@ -106,7 +120,7 @@ impl Shared {
     pub(crate) fn examine(self: &Arc<Self>, seat: usize) -> Found {
         let holder = self.seat(seat).holder();
         match self.carrier(holder).seen_as().map(presence::examine) {
-            Some(Presence::Blocked) => self.look_closely(seat, holder, false),
+            Some(Presence::Blocked) => self.look_closely(seat, holder, false, Looks::Blindly),
             _ => {
                 if self.note(seat).clear() {
                     self.is_back(seat, self.carrier(holder));
@@ -117,7 +131,13 @@ impl Shared {
     }
 
     #[cold]
-    fn look_closely(self: &Arc<Self>, seat: usize, holder: usize, preempted: bool) -> Found {
+    fn look_closely(
+        self: &Arc<Self>,
+        seat: usize,
+        holder: usize,
+        preempted: bool,
+        looks: Looks,
+    ) -> Found {
         let carrier = self.carrier(holder);
         if !carrier.standing().is_in_thread() {
             return Found::Fine;
@@ -134,9 +154,16 @@ impl Shared {
         }
         self.is_short(seat);
         let waited = now.nanos_since(since);
-        let patience = self.patience().nanos();
+        let patience = match looks {
+            // The block has lasted for as long as it took to wake the lookout.
+            Looks::Woken => self.patience().nanos(),
+            Looks::Passing | Looks::Blindly => self.patience().nanos().max(LEAST_NS),
+        };
         if waited < patience {
             return Found::Blocked(patience - waited);
+        }
+        if looks != Looks::Blindly && !self.lacks_runners() {
+            return Found::Fine;
         }
         if !self.can_replace() {
             self.counters().vain.raise();
@@ -149,7 +176,27 @@ impl Shared {
             self.note(seat).clear();
             return Found::Blocked(AGAIN_NS);
         }
+        self.surplus().allow(usize::MAX);
         if self.take_seat(seat, holder) { Found::Taken } else { Found::Fine }
+    }
+
+    /// Whether a processor would be idle for want of a carrier that can run: those that have been given a seat are about to.
+    pub(crate) fn lacks_runners(&self) -> bool {
+        let runs = |carrier: &Carrier| {
+            carrier.presence() != Presence::Blocked || !carrier.standing().is_in_thread()
+        };
+        self.count_carriers(runs) < self.demand().allowed()
+    }
+
+    /// Whether a processor is idle, as far as this runtime goes.
+    pub(crate) fn has_idle_processor(&self) -> bool {
+        self.count_carriers(|carrier| carrier.presence() != Presence::Blocked)
+            < self.demand().allowed()
+    }
+
+    /// How many of those that have seats.
+    pub(crate) fn count_carriers(&self, which: impl Fn(&Carrier) -> bool) -> usize {
+        self.seats_in_use().filter(|&seat| which(self.carrier(self.seat(seat).holder()))).count()
     }
 
     /// Takes this seat of a carrier that runs a thread there, and gives it to another; whether it was there to be taken.

@@ -7,27 +7,31 @@
 //!
 //! Why not a thread that looks every so often: it is late, or burns a processor. Why it is not woken whenever something is ready: that costs more than
 //! most threads run for. Instead whoever makes a thread ready for which no seat is free **arms** the watch on the carriers, a microsecond each, and
-//! again only after one of them has been switched: the runtime is *on guard*. A carrier that goes to sleep for want of work takes itself out.
+//! again only after one of them has been switched: the runtime is *on guard* (`guard.rs`). A carrier that goes to sleep for want of work takes itself out.
+//!
+//! While seats of the surplus are open (`surplus.rs`), carriers block all the time, and to be told of each block would cost as much as the blocks themselves.
+//! Then the lookout looks every [`ROUND`] to [`LONGEST_ROUND`], the oftener the more there is for it to do: whether a carrier is wanted, and whether there
+//! are too many. When all of these have closed, or nothing is ready, that ends.
 //!
 //! Where the kernel's records are refused there is nothing to be armed: the lookout is woken when something is ready that finds no seat free, and looks
 //! every [`HEARTBEAT`], further and further apart while it finds nothing, as long as threads are ready; see [`Capabilities`](crate::Capabilities).
 //!
 //! # Orderings
 //!
-//! The lookout says that nobody is on guard, or that it sleeps, then a fence, then looks whether there is work; who makes work ready has a fence
-//! (`sleeping.rs`), then looks whether the runtime is on guard. One of the two sees the other. A carrier is armed first and looked at then, so that no
-//! switch falls in between.
+//! Those of `guard.rs`. A carrier is armed first and looked at then, so that no switch falls in between.
 
 use core::time::Duration;
 use std::sync::Arc;
 
-use machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering, fence};
+use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::park;
+use machine::presence::Presence;
 use machine::watch::Watch;
 
 use crate::carrier::Carrier;
-use crate::handover::Found;
+use crate::guard::Guard;
+use crate::handover::{Found, Looks};
 use crate::shared::Shared;
 
 const AWAKE: u32 = 0;
@@ -37,12 +41,19 @@ const ASLEEP: u32 = 1;
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(2);
 const MOST: Duration = Duration::from_millis(10);
 
+/// How far apart its rounds are while seats of the surplus are open, at first and at most.
+const ROUND: Duration = Duration::from_micros(50);
+const LONGEST_ROUND: Duration = Duration::from_micros(800);
+
+/// After so many it decides whether there are too many seats.
+const ROUNDS: u32 = 8;
+
 /// Where the lookout sleeps.
 pub(crate) struct Lookout {
     /// None if there is no lookout.
     watch: Option<Watch>,
-    /// The carriers that have seats are armed, unless they have been switched since, of which the lookout is being told.
-    on_guard: AtomicBool,
+    /// Who would notice that a carrier is stuck.
+    guard: Guard,
     /// Where it sleeps if nobody can be armed.
     word: AtomicU32,
 }
@@ -50,11 +61,7 @@ pub(crate) struct Lookout {
 impl Lookout {
     /// One that has not been started, if there is to be one.
     pub(crate) fn new(wanted: bool) -> Self {
-        Self {
-            watch: wanted.then(Watch::new),
-            on_guard: AtomicBool::fresh(false),
-            word: AtomicU32::fresh(AWAKE),
-        }
+        Self { watch: wanted.then(Watch::new), guard: Guard::new(), word: AtomicU32::fresh(AWAKE) }
     }
 
     pub(crate) fn watch(&self) -> Option<&Watch> {
@@ -64,22 +71,19 @@ impl Lookout {
     /// Whether it is of use to call it.
     #[inline]
     fn is_off_guard(&self) -> bool {
-        // Relaxed: after the caller's fence.
-        !self.on_guard.load(Ordering::Relaxed) && self.watch.is_some()
+        self.guard.is_nobody() && self.watch.is_some()
     }
 
     /// A carrier has got a seat, or wakes up on it.
     pub(crate) fn begin(&self, carrier: &Carrier) {
-        // That it is registered, before whether somebody is on guard: pairs with the fence of `go_on_guard`.
-        fence(Ordering::SeqCst);
-        if self.on_guard.load(Ordering::Relaxed) {
+        if self.guard.has_begun() {
             self.arm(carrier);
         }
     }
 
     /// A carrier goes to sleep on its seat.
     pub(crate) fn pause(&self, carrier: &Carrier) {
-        if self.on_guard.load(Ordering::Relaxed)
+        if self.guard.is_told()
             && let (Some(watch), Some(index)) = (&self.watch, carrier.seen_as())
         {
             watch.disarm(index);
@@ -106,10 +110,9 @@ impl Lookout {
 
     /// Sleeps until it is called, unless `needed`.
     fn sleep(&self, needed: impl Fn() -> bool) {
-        // Relaxed: the fence orders it.
+        // Relaxed: the fence of `leave` orders it.
         self.word.store(ASLEEP, Ordering::Relaxed);
-        self.on_guard.store(false, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        self.guard.leave();
         if needed() {
             self.word.store(AWAKE, Ordering::Relaxed);
             return;
@@ -133,11 +136,14 @@ impl Shared {
     #[cold]
     fn go_on_guard(&self) {
         let lookout = self.lookout();
-        // Relaxed: whoever sees it early leaves it to this.
-        lookout.on_guard.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        if self.surplus().is_open() {
+            lookout.guard.look();
+            return lookout.wake();
+        }
+        // Whoever sees it early leaves it to this.
+        lookout.guard.stand();
         let mut unseen = false;
-        for seat in 0..self.seats() {
+        for seat in self.seats_in_use() {
             let carrier = self.carrier(self.seat(seat).holder());
             let armed = lookout.arm(carrier);
             // One that has not registered yet arms itself when it begins.
@@ -159,18 +165,23 @@ pub(crate) fn look_out(shared: &Arc<Shared>) {
     let needed = || shared.is_over() || shared.has_work() || shared.is_time_unwatched();
     let sees = watch.refused().is_none();
     let mut interval = HEARTBEAT;
+    let mut rounds = Rounds::new();
     while !shared.is_over() {
         let mut soonest = None;
         let mut blocked = false;
         // Before the looks: a time that comes beside them ends the wait at once.
         let is_time = shared.is_time();
-        if needed() {
-            lookout.on_guard.store(true, Ordering::Relaxed);
-            fence(Ordering::SeqCst);
-            for seat in 0..shared.seats() {
+        if shared.surplus().is_open()
+            && let Some(after) = rounds.look(shared, needed())
+        {
+            soonest = Some(after);
+        } else if needed() {
+            lookout.guard.stand();
+            for seat in shared.seats_in_use() {
                 let holder = shared.carrier(shared.seat(seat).holder());
                 let told = lookout.arm(holder);
-                let found = if told { shared.look_at(seat) } else { shared.examine(seat) };
+                let found =
+                    if told { shared.look_at(seat, Looks::Woken) } else { shared.examine(seat) };
                 blocked |= told && holder.is_blocked();
                 let after = match found {
                     Found::Fine => (!told).then_some(interval),
@@ -182,8 +193,7 @@ pub(crate) fn look_out(shared: &Arc<Shared>) {
             interval = if soonest == Some(interval) { (interval * 2).min(MOST) } else { HEARTBEAT };
         } else if sees {
             shared.is_short_of_none();
-            lookout.on_guard.store(false, Ordering::Relaxed);
-            fence(Ordering::SeqCst);
+            lookout.guard.leave();
             if needed() {
                 continue;
             }
@@ -194,5 +204,54 @@ pub(crate) fn look_out(shared: &Arc<Shared>) {
         }
         let due = shared.look_out_until(blocked && !is_time);
         watch.wait(soonest.map_or(Deadline::NEVER, Deadline::after).min(due));
+    }
+}
+
+/// What the lookout does while seats of the surplus are open: it looks every so often, since blocks are too many to be told of each.
+struct Rounds {
+    interval: Duration,
+    count: u32,
+    /// Carriers that could run, at least, and that could not, at most, in the last rounds.
+    running: usize,
+    blocked: usize,
+}
+
+impl Rounds {
+    fn new() -> Self {
+        Self { interval: ROUND, count: 0, running: usize::MAX, blocked: 0 }
+    }
+
+    /// One round; when the next one is due, if one is.
+    fn look(&mut self, shared: &Arc<Shared>, needed: bool) -> Option<Duration> {
+        let (surplus, allowed) = (shared.surplus(), shared.demand().allowed());
+        let all = shared.seats_in_use().count();
+        let running = shared.count_carriers(|carrier| carrier.presence() != Presence::Blocked);
+        self.count += 1;
+        self.running = self.running.min(running);
+        self.blocked = self.blocked.max(all - running);
+        if self.count == ROUNDS {
+            if self.blocked == 0 {
+                surplus.allow(0);
+            } else if self.running > 2 * allowed {
+                surplus.allow(surplus.count_open().saturating_sub(self.running - 2 * allowed));
+            }
+            *self = Self { interval: self.interval, ..Self::new() };
+        }
+        let mut taken = false;
+        if needed {
+            // Who makes something ready leaves the rest to this.
+            shared.lookout().guard.look();
+            for seat in shared.seats_in_use() {
+                if !shared.lacks_runners() {
+                    break;
+                }
+                taken |= shared.look_at(seat, Looks::Woken) == Found::Taken;
+            }
+        } else if running <= allowed {
+            self.interval = ROUND;
+            return None;
+        }
+        self.interval = if taken { ROUND } else { (self.interval * 2).min(LONGEST_ROUND) };
+        Some(self.interval)
     }
 }

@@ -36,8 +36,11 @@ pub struct Metrics {
     pub latencies: [Latencies; 4],
     /// Seats taken from kernel threads that were stuck.
     pub handovers: u64,
-    /// Those of them whose kernel thread was back within 50 µs.
+    /// Those of them whose kernel thread was back within 15 µs, before another can have begun.
     pub false_handovers: u64,
+    /// How often a kernel thread that came back to find its seat gone went on at once, because a processor was idle. Each time there was one kernel
+    /// thread more for the kernel to choose from than processors, until one found nothing to do.
+    pub surplus: u64,
     /// Hand-overs for which there was no kernel thread left: raise [`spare_threads`](crate::RuntimeBuilder::spare_threads).
     pub vain_handovers: u64,
     /// How long hand-overs took, from the look that found a kernel thread blocked while something was ready, until another ran on its seat: the runtime's

@@ -1,8 +1,11 @@
 //! How long a carrier may be blocked before its seat is taken.
 //!
-//! As long as a hand-over would cost, by the argument for spinning before one sleeps: then at most twice is paid of what who knows the future would
-//! pay. What it costs is [`LEAST_NS`] on a machine with a processor to spare, and more where it wakes threads for nothing. So it learns: each carrier that is
-//! back soon after it was taken makes the runtime more patient, each that stays away less.
+//! What a hand-over is worth does not depend on how soon the carrier is back, but on what the one that got its seat did until then: a read of 60 µs is time enough for
+//! several threads. A hand-over was for nothing if the carrier is back before another could have begun. Each of these makes
+//! the runtime more patient, each other one less.
+//!
+//! Why it begins with none: the lookout has been woken by the block, which takes as long as most page faults last. A carrier that passes by, and sees
+//! a block as soon as it has begun, waits [`LEAST_NS`].
 //!
 //! Why not a history for each carrier, as a mutex has one: which thread runs on which carrier is chance.
 //!
@@ -10,21 +13,24 @@
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 
-/// At least, in ns: about what it takes to wake another carrier.
+/// For who passes by, in ns: about what it takes to wake another carrier.
 pub(crate) const LEAST_NS: u64 = 20_000;
 
-/// At most, in ns: a disk that turns is slower by far.
-const MOST_NS: u64 = 320_000;
+/// The first step, in ns.
+const STEP_NS: u64 = 5_000;
 
-/// A carrier that is back so soon after its seat was taken should have been left alone.
-const SOON_NS: u64 = 50_000;
+/// At most, in ns: longer than page faults that read nothing.
+const MOST_NS: u64 = 80_000;
+
+/// A carrier that is back so soon after its seat was taken should have been left alone: nobody can have begun there.
+const SOON_NS: u64 = 15_000;
 
 /// How long to wait. All Relaxed: a number that is a little old is a little wrong.
 pub(crate) struct Patience(AtomicU64);
 
 impl Patience {
     pub(crate) fn new() -> Self {
-        Self(AtomicU64::fresh(LEAST_NS))
+        Self(AtomicU64::fresh(0))
     }
 
     pub(crate) fn nanos(&self) -> u64 {
@@ -35,8 +41,8 @@ impl Patience {
     pub(crate) fn learn(&self, away_ns: u64) -> bool {
         let now = self.nanos();
         let soon = away_ns < SOON_NS;
-        let next = if soon { now * 2 } else { now - now / 8 };
-        self.0.store(next.clamp(LEAST_NS, MOST_NS), Ordering::Relaxed);
+        let next = if soon { (now * 2).clamp(STEP_NS, MOST_NS) } else { now - now.div_ceil(8) };
+        self.0.store(next, Ordering::Relaxed);
         soon
     }
 }
@@ -48,8 +54,9 @@ mod tests {
     #[test]
     fn it_grows_with_those_that_are_back_soon_and_shrinks_with_those_that_are_not() {
         let patience = Patience::new();
+        assert_eq!(patience.nanos(), 0);
         assert!(patience.learn(0));
-        assert_eq!(patience.nanos(), 2 * LEAST_NS);
+        assert_eq!(patience.nanos(), STEP_NS);
         for _ in 0..10 {
             patience.learn(SOON_NS - 1);
         }
@@ -57,7 +64,7 @@ mod tests {
         for _ in 0..100 {
             assert!(!patience.learn(SOON_NS));
         }
-        assert_eq!(patience.nanos(), LEAST_NS);
+        assert_eq!(patience.nanos(), 0);
     }
 
     #[test]
@@ -69,6 +76,6 @@ mod tests {
                 patience.learn(1_000_000);
             }
         }
-        assert_eq!(patience.nanos(), LEAST_NS);
+        assert!(patience.nanos() < 2 * STEP_NS);
     }
 }

@@ -34,8 +34,9 @@ pub(crate) trait Ready: Send + Sync {
 pub(crate) struct Queue<S>(S);
 
 impl<S: Strategy> Queue<S> {
-    pub(crate) fn new(places: usize) -> Self {
-        Self(S::new(&Plan::new(places)))
+    /// One for so many seats, of which the first `active` are always there.
+    pub(crate) fn new(places: usize, active: usize) -> Self {
+        Self(S::new(&Plan { active, queues: Some(active), ..Plan::new(places) }))
     }
 }
 

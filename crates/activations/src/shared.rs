@@ -6,6 +6,8 @@
 //! 2. A thread is counted as created before it can end. So if the ends that were counted up to one moment are as many as the beginnings up to a later
 //!    one, all had ended in between; and no more begin once the runtime is closing and all have ended, because only threads spawn then.
 
+use core::iter::Chain;
+use core::ops::Range;
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
@@ -35,6 +37,7 @@ use crate::seat::Seat;
 use crate::shortage::{Lost, Shortage};
 use crate::sleeping::Sleeping;
 use crate::stack::{StackError, Stacks};
+use crate::surplus::{self, Surplus};
 use crate::thread::{self, Thread};
 use crate::timers::{Key, Timers};
 use crate::trace::Tracer;
@@ -73,6 +76,7 @@ pub(crate) struct Shared {
     unusual: Unusual,
     sleeping: Sleeping,
     reserve: Reserve,
+    surplus: Surplus,
     timers: Timers,
     stacks: Stacks,
     fibers: Mutex<Vec<Fiber>>,
@@ -96,11 +100,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// One whose carriers have not been started.
+    /// One whose carriers have not been started: with so many seats that are always there, and so many that are not.
     pub(crate) fn new(
         settings: Settings,
         stacks: Stacks,
         seats: usize,
+        surplus: usize,
         most_carriers: usize,
         ready: Box<dyn Ready>,
         arbiter: Option<Arbiter>,
@@ -109,7 +114,7 @@ impl Shared {
         let tracer = settings.trace.map(|events| Tracer::new(most_carriers, events));
         Self {
             settings,
-            seats: (0..seats).map(Seat::new).collect(),
+            seats: (0..seats + surplus).map(Seat::new).collect(),
             carriers: (0..most_carriers)
                 .map(|index| Carrier::new((index < seats).then_some(index)))
                 .collect(),
@@ -117,12 +122,13 @@ impl Shared {
             unusual: Unusual::new(),
             sleeping: Sleeping::new(seats),
             reserve: Reserve::new(),
+            surplus: Surplus::new(seats, surplus),
             timers: Timers::new(),
             stacks,
             fibers: Mutex::new(Vec::new()),
             kernel_threads: Mutex::new(KernelThreads::default()),
-            notes: (0..seats).map(|_| Note::new()).collect(),
-            shortages: (0..seats).map(|_| Shortage::new()).collect(),
+            notes: (0..seats + surplus).map(|_| Note::new()).collect(),
+            shortages: (0..seats + surplus).map(|_| Shortage::new()).collect(),
             lost: Lost::default(),
             lookout,
             tracer,
@@ -235,6 +241,7 @@ impl Shared {
             latencies: Upcall::ALL.map(|upcall| self.counters.latencies(upcall)),
             handovers: self.counters.handovers.get(),
             false_handovers: self.counters.false_handovers.get(),
+            surplus: self.counters.surplus.get(),
             vain_handovers: self.counters.vain.get(),
             handover_latencies: self.lost.handovers.read(),
             seat_time_lost: Duration::from_nanos(self.lost.nanos()),
@@ -273,8 +280,18 @@ impl Shared {
         Some(processors[seat % processors.len()])
     }
 
+    /// How many seats are always there: one a processor.
     pub(crate) fn seats(&self) -> usize {
-        self.seats.len()
+        self.demand.seats()
+    }
+
+    pub(crate) fn surplus(&self) -> &Surplus {
+        &self.surplus
+    }
+
+    /// The seats that are in use, as far as is known.
+    pub(crate) fn seats_in_use(&self) -> Chain<Range<usize>, surplus::Seats> {
+        (0..self.demand.allowed()).chain(self.surplus.seats())
     }
 
     /// A thread begins that has just been made.
@@ -329,7 +346,8 @@ impl Shared {
         carrier.mail(thread);
         if self.reserve.call(index, carrier) {
             self.tell(Told::Anyone(1));
-        } else {
+        } else if !self.surplus.has(carrier.seat()) {
+            // On the others nobody sleeps.
             self.sleeping.tell_seat(carrier.seat());
         }
     }

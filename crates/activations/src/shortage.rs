@@ -99,7 +99,7 @@ impl Shared {
 
     /// Nothing is ready: no seat is missed.
     pub(crate) fn is_short_of_none(&self) {
-        (0..self.seats()).for_each(|seat| self.is_not_short(seat));
+        self.seats_in_use().for_each(|seat| self.is_not_short(seat));
     }
 
     pub(crate) fn is_not_short(&self, seat: usize) {

@@ -26,6 +26,7 @@ use stanchion_threadpool::Told;
 
 use crate::carrier::Carrier;
 use crate::fiber::{Exit, Fiber, Given, Left};
+use crate::handover::Looks;
 use crate::priority::{Bound, Priority};
 use crate::reserve::Rest;
 use crate::seat::Hold;
@@ -317,7 +318,7 @@ impl Local {
         let seat = self.looks_at.get();
         self.looks_at.set(if seat + 1 < shared.seats() { seat + 1 } else { 0 });
         if seat != self.carrier().seat() {
-            shared.look_at(seat);
+            shared.look_at(seat, Looks::Passing);
         }
     }
 
@@ -333,18 +334,39 @@ impl Local {
     #[inline]
     fn stays_open(&self, looks: u32) -> bool {
         let (shared, seat) = (&self.shared, self.carrier().seat());
+        if shared.surplus().has(seat) {
+            return !shared.surplus().has_too_many() || !self.close_one_too_many(seat);
+        }
         if shared.demand().poll(looks.is_multiple_of(SHARE)) {
             shared.open_seats();
         }
         seat < shared.demand().allowed() || !self.close_seat(seat)
     }
 
+    /// What is ready at its seat is for others from now on; whom to tell.
+    fn leave_place(&self) -> Option<Told> {
+        self.with_hold(|hold| hold.and_then(|hold| self.shared.ready_queue().leave(&hold.place)))
+    }
+
+    /// Its seat is one of the surplus: closes it, if there are too many.
+    #[cold]
+    fn close_one_too_many(&self, seat: usize) -> bool {
+        let told = self.leave_place();
+        let closed = self.shared.surplus().close_one_too_many(seat);
+        if closed {
+            self.has_seat.set(false);
+        }
+        if let Some(told) = told {
+            self.shared.tell(told);
+        }
+        closed
+    }
+
     #[cold]
     fn close_seat(&self, seat: usize) -> bool {
         self.unwatch();
         let shared = &self.shared;
-        let told =
-            self.with_hold(|hold| hold.and_then(|hold| shared.ready_queue().leave(&hold.place)));
+        let told = self.leave_place();
         let closed = shared.reserve().close(seat, || seat < shared.demand().allowed());
         if closed {
             self.has_seat.set(false);
@@ -437,9 +459,20 @@ impl Local {
             self.read_mail();
         }
         let wants = !self.bound.borrow().is_empty();
-        self.pinned.take();
-        self.count_return();
-        match self.shared.reserve().rest(self.index, self.carrier(), wants) {
+        let shared = &self.shared;
+        let goes_on =
+            self.count_return() && (wants || shared.has_work()) && shared.has_idle_processor();
+        let rest = match goes_on.then(|| shared.surplus().open()).flatten() {
+            Some(seat) => {
+                shared.counters().surplus.raise();
+                Rest::Seat(seat)
+            }
+            None => {
+                self.pinned.take();
+                shared.reserve().rest(self.index, self.carrier(), wants)
+            }
+        };
+        match rest {
             Rest::Seat(seat) => self.shared.seat_carrier(seat, self.index),
             Rest::Wanting => self.shared.tell(Told::Anyone(1)),
             Rest::Spare => {
@@ -453,17 +486,19 @@ impl Local {
         true
     }
 
-    /// It has come back to find its seat taken, or has given it away itself.
-    fn count_return(&self) {
+    /// It has come back to find its seat taken, or has given it away itself: whether it is the former.
+    fn count_return(&self) -> bool {
         let (carrier, counters) = (self.carrier(), self.shared.counters());
         let lost = carrier.lost_at();
-        if lost != Ticks::from_bits(0) {
+        let was_taken = lost != Ticks::from_bits(0);
+        if was_taken {
             self.shared.told_of(Upcall::Unblocked, carrier.seat(), carrier);
             if self.shared.patience().learn(clock::now().nanos_since(lost)) {
                 counters.false_handovers.raise();
             }
             carrier.lost_seat(Ticks::from_bits(0));
         }
+        was_taken
     }
 
     /// It has been given a seat.
@@ -505,13 +540,23 @@ impl Local {
         if shared.reserve().waiting() > 0 && self.give_seat() {
             return self.await_seat();
         }
+        let seat = self.carrier().seat();
+        if shared.surplus().has(seat) {
+            // Others sleep on theirs, and look for work before they do.
+            let told = self.leave_place();
+            self.has_seat.set(false);
+            shared.surplus().close(seat);
+            if let Some(told) = told {
+                shared.tell(told);
+            }
+            return self.await_seat();
+        }
         let started = clock::now();
         let patience = shared.idle_spin();
         let found = || (self.is_called() || shared.is_time()).then_some(());
         if retry_for(found, PAUSES, || clock::now().nanos_since(started) < patience).is_some() {
             return true;
         }
-        let seat = self.carrier().seat();
         self.with_hold(|hold| hold.map(|hold| shared.ready_queue().idle(&hold.place)));
         shared.sleeping().announce(seat);
         shared.run_timers();

@@ -43,6 +43,7 @@ pub(crate) struct Counters {
     pub(crate) handovers: Counter,
     pub(crate) false_handovers: Counter,
     pub(crate) vain: Counter,
+    pub(crate) surplus: Counter,
 }
 
 /// A number that anybody raises, seldom.

@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use stanchion_activations::{Runtime, Tier, blocking, current, park, spawn, yield_now};
@@ -133,4 +134,65 @@ fn a_trace_has_what_ran_and_what_the_kernel_told() {
     assert!(json.contains("\"ph\":\"X\"") && json.contains("ProcessorAdded"), "{json}");
     assert_eq!(json.matches('{').count(), json.matches('}').count());
     assert!(Runtime::new(1).unwrap().trace().is_none());
+}
+
+/// Carriers that come back while all others are blocked go on without waiting for a seat, and all is run once.
+#[test]
+fn threads_that_block_often_and_briefly_all_end() {
+    const THREADS: usize = 200;
+    const TIMES: usize = 5;
+    for (processors, spares) in [(1, 64), (2, 64), (2, 3), (2, 0)] {
+        let runtime =
+            Runtime::builder().processors(processors).spare_threads(spares).build().unwrap();
+        let done = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (0..THREADS)
+            .map(|number| {
+                let done = done.clone();
+                runtime.spawn(move || {
+                    for time in 0..TIMES {
+                        std::thread::sleep(Duration::from_micros(
+                            ((number + time) % 4 * 30) as u64,
+                        ));
+                        yield_now();
+                        done.fetch_add(1, Relaxed);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(done.load(Relaxed), THREADS * TIMES);
+        let metrics = runtime.metrics();
+        assert!(metrics.carriers <= processors + spares);
+        assert!(spares > 0 || metrics.surplus == 0, "nobody could sit there");
+    }
+}
+
+/// The one that has the only seat is blocked, and waits for one that has lost it and comes back.
+#[test]
+fn one_that_comes_back_while_the_processor_is_idle_goes_on() {
+    let runtime = Runtime::new(1).unwrap();
+    if !matches!(runtime.capabilities().tier, Tier::Records) {
+        eprintln!("without switch records nobody sees that the processor is idle");
+        return;
+    }
+    let (mut to_first, first) = UnixStream::pair().unwrap();
+    let (mut to_second, second) = UnixStream::pair().unwrap();
+    let (says, hears) = mpsc::channel();
+    let said = says.clone();
+    let comes_back = runtime.spawn(move || {
+        reads(first);
+        // It finds that its seat is gone, and still has this thread to run.
+        yield_now();
+        to_second.write_all(&[1]).unwrap();
+    });
+    let blocks = runtime.spawn(move || {
+        said.send(()).unwrap();
+        reads(second)
+    });
+    // It has got the seat of the first, and will not give it back of itself.
+    hears.recv().unwrap();
+    drop(says);
+    to_first.write_all(&[1]).unwrap();
+    assert_eq!(blocks.join().unwrap(), 1);
+    comes_back.join().unwrap();
 }

@@ -10,6 +10,9 @@
 //! | `seats_vacant_or_rested_bounded` | a carrier that rests, one that has a seat for which there is nobody | one waits for the other |
 //! | `seats_end_or_rest_bounded` | a carrier that rests, one that ends all that rest | it sleeps for ever |
 //! | `seats_asleep_or_told_bounded`, `seats_asleep_or_told_by_number_bounded` | a carrier that goes to sleep on its seat, one that makes something ready | it sleeps beside it |
+//! | `seats_opened_and_closed` | two that each open a seat of a surplus of one, use it and close it | both have it, or one does not see what was done on it |
+//! | `seats_closed_as_too_many` | two that each have a seat of the surplus, of which one is too many | both close theirs, or none |
+//! | `seats_reopened_after_too_many` | one that closes a seat too many, one that opens it again | it does not see what was done on it |
 //! | `seats_asleep_for_a_time_bounded` | the same, with a time that may pass | it goes on while it is being woken, and sleeps through the next time |
 //!
 //! Every model prints `model NAME: N executions`.
@@ -26,6 +29,9 @@ mod sleeping;
 #[path = "../../../../crates/activations/src/standing.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod standing;
+#[path = "../../../../crates/activations/src/surplus.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod surplus;
 
 use carrier::Carrier;
 use machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering};
@@ -36,6 +42,7 @@ use machine::{Model, thread};
 use reserve::{Reserve, Rest};
 use sleeping::Sleeping;
 use standing::{Called, Standing};
+use surplus::Surplus;
 
 /// What `reserve.rs` asks of a carrier.
 mod carrier {
@@ -336,4 +343,84 @@ fn seats_asleep_for_a_time_bounded() {
     let soon = || Deadline::after(core::time::Duration::from_secs(1));
     let model = Model::new().preemptions(2).choices(1);
     asleep_or_told("seats_asleep_for_a_time_bounded", model, soon, false);
+}
+
+/// A surplus of seats from number 0 on.
+struct More {
+    surplus: Surplus,
+    seats: [UnsafeCell<u32>; 2],
+}
+
+// SAFETY: seats are used by one at a time. The models check that.
+unsafe impl Send for More {}
+// SAFETY: as above.
+unsafe impl Sync for More {}
+
+impl More {
+    fn new(count: usize) -> Arc<Self> {
+        let seats = [UnsafeCell::new(0), UnsafeCell::new(0)];
+        Arc::new(Self { surplus: Surplus::new(0, count), seats })
+    }
+
+    fn sit(&self, seat: usize) {
+        // SAFETY: the caller has it. The models check that.
+        self.seats[seat].with_mut(|seat| unsafe { *seat += 1 });
+    }
+}
+
+#[test]
+fn seats_opened_and_closed() {
+    fn use_one(more: &More) {
+        if let Some(seat) = more.surplus.open() {
+            more.sit(seat);
+            more.surplus.close(seat);
+        }
+    }
+    explore("seats_opened_and_closed", Model::new(), || {
+        let more = More::new(1);
+        let other = {
+            let more = more.clone();
+            thread::spawn(move || use_one(&more))
+        };
+        use_one(&more);
+        other.join().expect("no panic");
+        assert!(!more.surplus.is_open());
+    });
+}
+
+#[test]
+fn seats_closed_as_too_many() {
+    explore("seats_closed_as_too_many", Model::new(), || {
+        let more = More::new(2);
+        let [mine, others] = [0, 1].map(|_| more.surplus.open().expect("there are two"));
+        more.surplus.allow(1);
+        let other = {
+            let more = more.clone();
+            thread::spawn(move || more.surplus.close_one_too_many(others))
+        };
+        let closed = more.surplus.close_one_too_many(mine);
+        assert_ne!(closed, other.join().expect("no panic"));
+    });
+}
+
+#[test]
+fn seats_reopened_after_too_many() {
+    explore("seats_reopened_after_too_many", Model::new(), || {
+        let more = More::new(1);
+        assert_eq!(more.surplus.open(), Some(0));
+        more.surplus.allow(0);
+        let other = {
+            let more = more.clone();
+            thread::spawn(move || {
+                more.sit(0);
+                more.surplus.close_one_too_many(0)
+            })
+        };
+        // Perhaps before the other looks: then it keeps the seat.
+        more.surplus.allow(1);
+        if more.surplus.open().is_some() {
+            more.sit(0);
+        }
+        other.join().expect("no panic");
+    });
 }
