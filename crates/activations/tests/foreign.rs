@@ -55,7 +55,7 @@ fn all_end(runtime: &Runtime) {
         })
         .collect();
     let sum: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-    assert_eq!(sum, (1..=200).sum());
+    assert_eq!(sum, (1..=200).sum::<usize>());
 }
 
 #[test]

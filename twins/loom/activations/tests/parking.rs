@@ -400,8 +400,8 @@ fn parking_until_a_time_bounded() {
         let scene = Scene::new();
         let timers = Arc::new(Timers::new());
         scene.done[1].store(1, Ordering::Relaxed);
-        let (key, tell) = timers.add(Deadline::PAST, scene.thread.clone());
-        assert!(tell, "nobody watches the clock");
+        let (key, late) = timers.add(Deadline::PAST, scene.thread.clone());
+        assert!(late.watch, "nobody watches the clock");
         let other = {
             let (scene, timers) = (scene.clone(), timers.clone());
             machine::thread::spawn(move || {
