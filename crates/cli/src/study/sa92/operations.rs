@@ -134,24 +134,42 @@ pub(super) fn process_fork(times: u32) -> Result<f64, Stop> {
     if well { Ok(nanos) } else { Err(Stop::Failed("no process could be made".to_owned())) }
 }
 
-/// Signal-Wait of processes, through pipes.
+/// Signal-Wait of processes, through pipes. An error if the other process ends before its time, which it does after [`processes::SECONDS`] at the latest.
 #[cfg(unix)]
 pub(super) fn process_signal(times: u32) -> Result<f64, Stop> {
-    let (here, there) = pipes::Ends::pair()?;
-    let child = processes::child(|| {
-        (0..times).all(|_| there.wait() && there.signal());
-    });
-    let Some(child) = child else {
-        return Err(Stop::Failed("no process could be made".to_owned()));
-    };
+    let (child, here) = signaller(move |there| (0..times).all(|_| there.wait() && there.signal()))?;
     let mut well = true;
     let nanos = each(2 * times, || well = (0..times).all(|_| here.signal() && here.wait()));
     drop(here);
     told(processes::ended(child) && well, nanos)
 }
 
+/// A process that calls `work` with its ends of two pipes, and our ends. Neither keeps the other's open: who has ended is read to the end, and not
+/// waited for.
+#[cfg(unix)]
+fn signaller(work: impl FnOnce(&pipes::Ends) -> bool) -> Result<(libc::pid_t, pipes::Ends), Stop> {
+    let (here, there) = pipes::Ends::pair()?;
+    let mut here = Some(here);
+    let theirs = &mut here;
+    let child = processes::child(move || {
+        processes::end_in_time();
+        drop(theirs.take());
+        work(&there);
+    });
+    child.zip(here).ok_or_else(|| Stop::Failed("no process could be made".to_owned()))
+}
+
 #[cfg(unix)]
 mod processes {
+    /// For how long a process may signal.
+    pub(super) const SECONDS: u32 = 60;
+
+    /// The calling process ends in [`SECONDS`] at the latest. May be called in a child.
+    pub(super) fn end_in_time() {
+        // SAFETY: a call that takes a number; the signal ends the process, as nobody has said otherwise.
+        unsafe { libc::alarm(SECONDS) };
+    }
+
     /// Makes a process that calls `work` and ends; its number. `work` may do what a signal handler may.
     pub(super) fn child(work: impl FnOnce()) -> Option<libc::pid_t> {
         // SAFETY: the child does what is safe in a signal handler and then leaves without unwinding.
@@ -199,5 +217,17 @@ mod pipes {
         pub(super) fn wait(&self) -> bool {
             (&self.from).read_exact(&mut [0]).is_ok()
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_ends_too_early_is_not_waited_for() {
+        let (child, here) = signaller(|there| there.wait()).unwrap();
+        assert!(here.signal() && !here.wait(), "it has ended instead of signalling");
+        assert!(processes::ended(child));
     }
 }

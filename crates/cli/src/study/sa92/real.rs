@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use lock_api::RawMutex;
-use stanchion_activations::Runtime;
+use stanchion_activations::{Arbiter, Runtime};
 use stanchion_applications::nbody::{
     Cache, Cached, Fork, Options, Sequential, Simulation as Cluster, Threads, Touches, plummer,
 };
@@ -53,7 +53,7 @@ pub(super) fn run(context: &Context, settings: &[Setting]) -> Result<Vec<Measure
     Ok(seen.iter().map(middle).collect())
 }
 
-/// The copies of a program begin together.
+/// The copies of a program begin together. Those on activations divide the processors: in the paper the kernel allocates them.
 fn measure(all: &[usize], setting: Setting) -> Result<Measured, Stop> {
     let processors = &all[..setting.processors.min(all.len())];
     let begin = Barrier::new(setting.copies);
@@ -84,10 +84,18 @@ fn one(setting: Setting, begin: &Barrier) -> Result<Measured, Stop> {
             begin.wait();
             Ok(program::<RawPolicyMutex<Adaptive>, _>(&Threads::new(THREADS), setting))
         }
-        System::User | System::Activations => {
-            let runtime = runtime(setting.system == System::Activations, setting.processors);
+        System::User | System::Activations | System::Staying => {
+            let divided = setting.copies > 1 && setting.system != System::User;
+            let runtime = match divided {
+                true => divided_runtime(setting.processors),
+                false => runtime(setting.system != System::User, setting.processors),
+            };
+            let fork = match setting.system {
+                System::Staying => OnRuntime::Staying,
+                _ => OnRuntime::Migrating,
+            };
             begin.wait();
-            Ok(runtime?.run(move || program::<UserLock, _>(&OnRuntime, setting)))
+            Ok(fork.run(&runtime?, || program::<UserLock, _>(&fork, setting)))
         }
     }
 }
@@ -97,6 +105,15 @@ pub(super) fn runtime(activations: bool, processors: usize) -> Result<Runtime, S
     let builder = Runtime::builder().processors(processors).stack_size(STACK);
     let built = builder.activations(activations).build();
     built.map_err(|error| Stop::Failed(format!("user-level threads: {error}")))
+}
+
+/// On activations, with processors that are divided among all such runtimes of this process.
+fn divided_runtime(processors: usize) -> Result<Runtime, Stop> {
+    let failed = |error: &dyn std::fmt::Display| Stop::Failed(format!("an arbiter: {error}"));
+    let name = format!("study-{}", std::process::id());
+    let arbiter = Arbiter::join(&name).map_err(|error| failed(&error))?;
+    let builder = Runtime::builder().processors(processors).stack_size(STACK);
+    builder.arbiter(arbiter).build().map_err(|error| failed(&error))
 }
 
 /// The program, by one thread of whatever kind.
@@ -176,7 +193,7 @@ mod tests {
             measured.checksum
         };
         let expected = checksum(System::Sequential, 100, 1);
-        for system in System::COMPARED {
+        for system in System::COMPARED.into_iter().chain([System::Staying]) {
             for (memory, copies) in [(100, 1), (30, 1), (100, 2)] {
                 assert_eq!(checksum(system, memory, copies), expected, "{system:?}");
             }

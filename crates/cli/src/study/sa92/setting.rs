@@ -15,6 +15,8 @@ pub(super) enum System {
     User,
     /// User-level threads on activations.
     Activations,
+    /// The same on this computer, whose threads stay on the kernel thread on which they began.
+    Staying,
 }
 
 impl System {
@@ -29,6 +31,7 @@ impl System {
             Self::Competitive => "kernel threads, competitive locks",
             Self::User => "user threads on kernel threads",
             Self::Activations => "user threads on activations",
+            Self::Staying => "the same, threads stay",
         }
     }
 }

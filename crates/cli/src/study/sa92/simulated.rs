@@ -88,7 +88,8 @@ impl Copy {
                 let main = move || end(program::<FiberLock, _>(&OnFibers, setting, scale));
                 Fibers::new(costs(setting.system)).over_threads(processors, main);
             }
-            System::Activations => {
+            // Simulated threads are nobody's coroutines but ours, and never stay.
+            System::Activations | System::Staying => {
                 let main = move || end(program::<FiberLock, _>(&OnFibers, setting, scale));
                 Fibers::new(costs(setting.system)).on_activations(processors, main);
             }

@@ -36,6 +36,15 @@ impl Stage<'_> {
         }
     }
 
+    /// What is compared where threads miss.
+    pub(super) fn systems(&self) -> Vec<System> {
+        let mut systems = System::COMPARED.to_vec();
+        if matches!(self, Self::Real) {
+            systems.push(System::Staying);
+        }
+        systems
+    }
+
     /// What each setting comes to; all must come to the same places.
     pub(super) fn measure(
         &self,
@@ -64,7 +73,10 @@ impl Stage<'_> {
             steps + 1
         );
         let machine = match self {
-            Self::Real => real::note(),
+            Self::Real => format!(
+                "{} A thread that has begun may migrate to another kernel thread, as in the paper, unless it is said to stay: the program holds nothing that forbids it.",
+                real::note()
+            ),
             Self::Simulated(machine) => {
                 let scheduling = &machine.scheduling;
                 let costs = simulated::costs;

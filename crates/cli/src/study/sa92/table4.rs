@@ -145,18 +145,34 @@ fn verdict(found: &[[f64; 2]]) -> Verdict {
         apart.iter().all(|apart| *apart >= APART)
             && costs.iter().all(|cost| *cost < ALMOST_NOTHING),
         format!(
-            "kernel threads take {} and {} times as long as user threads on activations, which take {} and {} more than user threads without",
+            "kernel threads take {} and {} times as long as user threads on activations, which take {} to fork and {} to signal and wait than user threads without",
             significant(apart[0]),
             significant(apart[1]),
-            percent(costs[0] - 1.0),
-            percent(costs[1] - 1.0),
+            longer(costs[0]),
+            longer(costs[1]),
         ),
     )
+}
+
+/// By how much something takes longer that takes so many `times` as long: nothing can be faster for what it does more, so that is noise.
+fn longer(times: f64) -> String {
+    if times <= 1.0 {
+        return "no longer".to_owned();
+    }
+    format!("{} longer", percent(times - 1.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn faster_for_doing_more_is_noise() {
+        assert_eq!(
+            [0.996, 1.0, 1.025].map(longer),
+            ["no longer", "no longer", "2.50\u{a0}% longer"]
+        );
+    }
 
     #[test]
     fn each_part_of_the_claim_counts() {

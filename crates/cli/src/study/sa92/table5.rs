@@ -52,7 +52,7 @@ fn outcome(processors: usize, speeds: &[(System, f64)]) -> Outcome {
             System::Kernel => "1.29 of 3.0",
             System::User => "1.26 of 3.0",
             System::Activations => "2.45 of 3.0",
-            System::Competitive | System::Sequential => "not tried",
+            System::Competitive | System::Sequential | System::Staying => "not tried",
         };
         let most = significant(processors as f64 / 2.0);
         Comparison::new(

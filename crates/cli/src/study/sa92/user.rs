@@ -1,15 +1,49 @@
 //! What the program asks of user-level threads on this computer: to fork, and a lock.
+//!
+//! The paper's threads go on wherever a processor is free. Here safe code's stay on the kernel thread on which they began, because compilers keep
+//! addresses of thread-locals; those of a program that is known to keep none may migrate.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 
+use stanchion_activations::{Builder, Runtime, Scope, ScopedJoinHandle, scope};
 use stanchion_applications::nbody::Fork;
 
 /// The lock of what user-level threads share.
 pub(super) type UserLock = stanchion_activations::sync::RawMutex;
 
 /// Forks user-level threads of the runtime that the caller is a thread of.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OnRuntime;
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OnRuntime {
+    /// Which go on on any kernel thread.
+    Migrating,
+    /// Which stay where they began.
+    Staying,
+}
+
+impl OnRuntime {
+    /// Runs `main` as the first thread of `runtime`.
+    pub(super) fn run<R: Send>(self, runtime: &Runtime, main: impl FnOnce() -> R + Send) -> R {
+        runtime.scope(|scope| joined(self.spawn(scope, main)))
+    }
+
+    /// `body` is a part of the n-body program.
+    fn spawn<'scope, R: Send + 'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        body: impl FnOnce() -> R + Send + 'scope,
+    ) -> ScopedJoinHandle<'scope, R> {
+        match self {
+            // SAFETY: the program computes, takes memory and locks of this runtime, and sleeps: nothing that it holds over a wait belongs to a kernel thread,
+            // and it uses no thread-local but in calls of the standard library that are over before it waits.
+            Self::Migrating => unsafe { Builder::new().spawn_scoped_migratable(scope, body) },
+            Self::Staying => scope.spawn(body),
+        }
+    }
+}
+
+fn joined<R>(thread: ScopedJoinHandle<'_, R>) -> R {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
 
 impl Fork for OnRuntime {
     fn join<A, B, RA, RB>(&self, one: A, other: B) -> (RA, RB)
@@ -19,21 +53,37 @@ impl Fork for OnRuntime {
         RA: Send,
         RB: Send,
     {
-        let mut result = None;
-        let half: Box<dyn FnOnce() + Send + '_> = Box::new(|| result = Some(other()));
-        // SAFETY: only the lifetime changes, and the thread is joined before what it borrows goes: `one` is not left by a panic.
-        let half = unsafe {
-            core::mem::transmute::<Box<dyn FnOnce() + Send + '_>, Box<dyn FnOnce() + Send + 'static>>(
-                half,
-            )
-        };
-        let thread = stanchion_activations::spawn(half);
-        let here = catch_unwind(AssertUnwindSafe(one));
-        let there = thread.join();
-        match (here, there, result) {
-            (Ok(here), Ok(()), Some(there)) => (here, there),
-            (Err(panic), ..) | (_, Err(panic), _) => resume_unwind(panic),
-            (Ok(_), Ok(()), None) => unreachable!("a thread that ended has left a result"),
+        scope(|scope| {
+            let other = self.spawn(scope, other);
+            let one = one();
+            (one, joined(other))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::super::real;
+    use super::*;
+
+    #[test]
+    fn a_panic_of_either_half_is_the_joiners_when_both_have_ended() {
+        for fork in [OnRuntime::Migrating, OnRuntime::Staying] {
+            let runtime = real::runtime(true, 2).unwrap();
+            let (mut first, mut second) = (0, 0);
+            let panicked = |work: &mut (dyn FnMut() + Send)| {
+                let caught = fork.run(&runtime, || catch_unwind(AssertUnwindSafe(work)));
+                assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"of a half"));
+            };
+            panicked(&mut || {
+                let _ = fork.join(|| first += 1, || panic!("of a half"));
+            });
+            panicked(&mut || {
+                let _ = fork.join(|| panic!("of a half"), || second += 1);
+            });
+            assert_eq!((first, second), (1, 1), "{fork:?}");
         }
     }
 }
