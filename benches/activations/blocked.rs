@@ -1,7 +1,7 @@
 //! Threads that each block in the kernel for 1 ms, then compute for 1 ms, over and over: how much of the processors' time they use.
 //!
 //! Nobody but the kernel knows that they block. The ideal is that every processor computes all the time; threads that take their processor along when
-//! they block come to half of it, whatever their number.
+//! they block come to half of it, whatever their number. Tasks of the pools, which have no stacks of their own, end after each turn and leave another.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,6 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stanchion_activations::{Runtime, blocking, spawn};
+use stanchion_threadpool::strategy::WorkStealing;
+use stanchion_threadpool::{Scope, ThreadPoolBuilder};
 
 use crate::contest::{Contestant, rounds};
 use crate::measure::{Figures, Work, by, process_time, processors};
@@ -98,6 +100,13 @@ impl Run {
         }
     }
 
+    /// One turn of a task, which blocks whoever runs it; whether another is to follow.
+    fn turn(&self, block: &mut Block) -> bool {
+        block.block();
+        self.compute();
+        Instant::now() < self.until
+    }
+
     fn compute(&self) {
         self.work.compute();
         self.done.fetch_add(1, Relaxed);
@@ -136,6 +145,9 @@ fn contestants(count: usize, means: Means, lasting: Duration) -> Vec<Contestant<
         Contestant::new("activations, `blocking`", ours(true, true)),
         Contestant::new("activations off", ours(false, false)),
         Contestant::new("activations off, `blocking`", ours(false, true)),
+        Contestant::new("a pool that compensates", move || pool(count, means, lasting, true)),
+        Contestant::new("the same pool, does not", move || pool(count, means, lasting, false)),
+        Contestant::new("rayon (peer)", move || rayon(count, means, lasting)),
         Contestant::new("tokio tasks", move || tasks(count, means, lasting)),
         Contestant::new("tokio spawn_blocking (peer)", move || wrapped(count, means, lasting)),
         Contestant::new("a kernel thread each (peer)", move || threads(count, means, lasting)),
@@ -164,6 +176,43 @@ fn ours(count: usize, means: Means, lasting: Duration, activations: bool, tells:
     })
 }
 
+/// Tasks of `stanchion-threadpool`, which block their worker; with `compensate_blocking` another thread takes part meanwhile.
+fn pool(count: usize, means: Means, lasting: Duration, compensates: bool) -> Figures {
+    let builder = ThreadPoolBuilder::new().num_threads(processors()).spare_threads(count);
+    let pool = builder.compensate_blocking(compensates).build::<WorkStealing>();
+    let pool = pool.expect("few threads");
+    fn task<'scope>(scope: &Scope<'scope>, run: &'scope Run, mut block: Block) {
+        if run.turn(&mut block) {
+            scope.spawn(move |scope| task(scope, run, block));
+        }
+    }
+    let run = Run::begin(lasting);
+    pool.scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|scope| task(scope, &run, Block::new(means)));
+        }
+    });
+    run.end()
+}
+
+/// The same of rayon's.
+fn rayon(count: usize, means: Means, lasting: Duration) -> Figures {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(processors()).build();
+    let pool = pool.expect("few threads");
+    fn task<'scope>(scope: &rayon::Scope<'scope>, run: &'scope Run, mut block: Block) {
+        if run.turn(&mut block) {
+            scope.spawn(move |scope| task(scope, run, block));
+        }
+    }
+    let run = Run::begin(lasting);
+    pool.scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|scope| task(scope, &run, Block::new(means)));
+        }
+    });
+    run.end()
+}
+
 /// Tasks that block their worker.
 fn tasks(count: usize, means: Means, lasting: Duration) -> Figures {
     let runtime = tokio();
@@ -173,12 +222,7 @@ fn tasks(count: usize, means: Means, lasting: Duration) -> Figures {
             let run = run.clone();
             runtime.spawn(async move {
                 let mut block = Block::new(means);
-                loop {
-                    block.block();
-                    run.compute();
-                    if Instant::now() >= run.until {
-                        return;
-                    }
+                while run.turn(&mut block) {
                     tokio::task::yield_now().await;
                 }
             })
