@@ -66,7 +66,22 @@ fn measure(all: &[usize], setting: Setting) -> Result<Measured, Stop> {
         let panicked = |_| Err(Stop::Failed(format!("{} panicked", setting.system.name())));
         copies.into_iter().map(|copy| copy.join().unwrap_or_else(panicked)).collect()
     });
+    if is_divided(setting) {
+        // All have ended: nobody shares through it any more.
+        let _ = arbiter().map(|arbiter| std::fs::remove_file(arbiter.path()));
+    }
     Ok(Measured::slowest(results.into_iter().collect::<Result<Vec<_>, _>>()?))
+}
+
+/// Whether the copies' processors are divided among them.
+fn is_divided(setting: Setting) -> bool {
+    setting.copies > 1 && matches!(setting.system, System::Activations | System::Staying)
+}
+
+/// A part in the division among all copies of this process.
+fn arbiter() -> Result<Arbiter, Stop> {
+    let joined = Arbiter::join(&format!("study-{}", std::process::id()));
+    joined.map_err(|error| Stop::Failed(format!("an arbiter: {error}")))
 }
 
 /// One copy.
@@ -85,8 +100,7 @@ fn one(setting: Setting, begin: &Barrier) -> Result<Measured, Stop> {
             Ok(program::<RawPolicyMutex<Adaptive>, _>(&Threads::new(THREADS), setting))
         }
         System::User | System::Activations | System::Staying => {
-            let divided = setting.copies > 1 && setting.system != System::User;
-            let runtime = match divided {
+            let runtime = match is_divided(setting) {
                 true => divided_runtime(setting.processors),
                 false => runtime(setting.system != System::User, setting.processors),
             };
@@ -109,11 +123,9 @@ pub(super) fn runtime(activations: bool, processors: usize) -> Result<Runtime, S
 
 /// On activations, with processors that are divided among all such runtimes of this process.
 fn divided_runtime(processors: usize) -> Result<Runtime, Stop> {
-    let failed = |error: &dyn std::fmt::Display| Stop::Failed(format!("an arbiter: {error}"));
-    let name = format!("study-{}", std::process::id());
-    let arbiter = Arbiter::join(&name).map_err(|error| failed(&error))?;
     let builder = Runtime::builder().processors(processors).stack_size(STACK);
-    builder.arbiter(arbiter).build().map_err(|error| failed(&error))
+    let built = builder.arbiter(arbiter()?).build();
+    built.map_err(|error| Stop::Failed(format!("user-level threads: {error}")))
 }
 
 /// The program, by one thread of whatever kind.
