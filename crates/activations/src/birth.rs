@@ -103,8 +103,8 @@ impl<'runtime> Builder<'runtime> {
     /// How urgent it is; [`Priority::Normal`] unless said.
     ///
     /// No ready thread waits while a less urgent one of the same runtime runs, on a processor that may run both, past its next scheduling point: a spawn,
-    /// an unpark (also that of a lock's release), a park, a yield, its end. A thread that has begun, and does not [migrate](Self::spawn_migratable), can be run only
-    /// by the kernel thread on which it did. So urgent threads that never wait starve all others: that is what priorities are for.
+    /// an unpark, the release of a lock or whatever else in [`sync`](crate::sync) wakes somebody, a park, a yield, its end. A thread that has begun, and does
+    /// not [migrate](Self::spawn_migratable), can be run only by the kernel thread on which it did. So urgent threads that never wait starve all others: that is what priorities are for.
     ///
     /// Once a runtime has had a thread of another priority than normal, a spawn or an unpark may let more urgent threads run before it returns: hold no lock of
     /// the kernel's over it that those need. A runtime that never has pays a load for it at each scheduling point. Threads that are not of normal

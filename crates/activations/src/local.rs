@@ -15,7 +15,7 @@ use machine::clock::Deadline;
 
 use crate::fiber::{Exit, Given, Left};
 use crate::shared::Shared;
-use crate::thread::{Home, Pause, Thread};
+use crate::thread::{Pause, Thread};
 use crate::trunk::Local;
 
 machine::thread_local! {
@@ -94,18 +94,19 @@ pub(crate) fn park_thread() -> Option<()> {
     Some(())
 }
 
-/// Pauses the calling thread, which is `thread`, until it is unparked or called, or the deadline has passed; `false` if it is no user-level thread.
-pub(crate) fn pause_thread(thread: &Thread, deadline: Deadline) -> bool {
-    if !with(|local| local.is_some_and(|local| local.with_current(|_| ()).is_some())) {
-        return false;
-    }
+/// Pauses the calling thread until it is unparked or called, or the deadline has passed; `false` if it is no user-level thread.
+pub(crate) fn pause_thread(deadline: Deadline) -> bool {
     if deadline == Deadline::NEVER {
+        // Without a share of the handle, which would cost more than the rest.
         return leave(Left::Paused(Pause::Wait));
     }
-    let Home::Runtime(shared) = thread.inner().home() else {
-        unreachable!("a carrier runs threads of its runtime")
-    };
-    let key = shared.add_timer(deadline, thread.clone());
+    let timer = with(|local| {
+        let local = local?;
+        let thread = local.with_current(Thread::clone)?;
+        Some((local.shared.clone(), thread))
+    });
+    let Some((shared, thread)) = timer else { return false };
+    let key = shared.add_timer(deadline, thread);
     leave(Left::Paused(Pause::Wait));
     shared.remove_timer(key);
     true

@@ -5,13 +5,13 @@ use core::time::Duration;
 use machine::clock::Deadline;
 
 use crate::local;
-use crate::thread::{self, Thread};
+use crate::thread;
 
 /// Waits until the calling thread is [unparked](crate::Thread::unpark), if that has not happened since the last park. A user-level thread leaves its
 /// processor to others meanwhile; a kernel thread sleeps.
 ///
 /// As with the standard library's, it may return for nothing: look again at what the thread waits for. What else waits in this crate ([`join`](crate::JoinHandle::join), [`sleep`],
-/// the end of a [`scope`](crate::scope())) does not use up an unpark that was meant for a park.
+/// the end of a [`scope`](crate::scope()), all of [`sync`](crate::sync)) does not use up an unpark that was meant for a park.
 pub fn park() {
     if local::park_thread().is_none() {
         let thread = thread::current();
@@ -34,14 +34,13 @@ pub(crate) fn park_until(deadline: Deadline) -> bool {
         park();
         return true;
     }
-    let thread = thread::current();
     let mut has_paused = false;
     loop {
-        if thread.inner().take_token() {
+        if take_token() {
             return true;
         }
         if !deadline.passed() {
-            pause(&thread, deadline);
+            pause(deadline);
         } else if has_paused {
             return false;
         } else {
@@ -77,33 +76,33 @@ pub fn sleep(time: Duration) {
     wait_until(Deadline::after(time), || false);
 }
 
-/// Waits until `is_over`, or the deadline; whether it is over. Who makes it so [calls](Thread::call) the thread afterwards. Tokens are kept.
+/// Waits until `is_over`, or the deadline; whether it is over. Who makes it so calls the thread afterwards. Tokens are kept.
 pub(crate) fn wait_until(deadline: Deadline, mut is_over: impl FnMut() -> bool) -> bool {
-    if is_over() {
-        return true;
-    }
-    let thread = thread::current();
     let mut owed = false;
     let over = loop {
         // Before the look: who calls after it is not forgotten.
-        owed |= thread.inner().take_token();
+        owed |= take_token();
         if is_over() {
             break true;
         }
         if deadline.passed() {
             break false;
         }
-        pause(&thread, deadline);
+        pause(deadline);
     };
     if owed {
-        thread.inner().put_token();
+        thread::with_current(|thread| thread.inner().put_token());
     }
     over
 }
 
-/// Pauses the calling thread, which is `thread`, until it is unparked or called or the deadline has passed; or for nothing.
-fn pause(thread: &Thread, deadline: Deadline) {
-    if !local::pause_thread(thread, deadline) {
-        thread::sleep_in_kernel(thread, deadline);
+fn take_token() -> bool {
+    thread::with_current(|thread| thread.inner().take_token())
+}
+
+/// Pauses the calling thread until it is unparked or called or the deadline has passed; or for nothing.
+fn pause(deadline: Deadline) {
+    if !local::pause_thread(deadline) {
+        thread::with_current(|thread| thread::sleep_in_kernel(thread, deadline));
     }
 }

@@ -1,7 +1,7 @@
 //! What user-level threads wait for each other with: locks, conditions, permits, barriers, channels.
 //!
-//! Whoever waits here parks: a user-level thread leaves its processor to others, a kernel thread sleeps. So the same value serves threads of one
-//! runtime, of several, and of none.
+//! A user-level thread that waits here leaves its processor to others, a kernel thread sleeps. So the same value serves threads of one runtime, of
+//! several, and of none. An [unpark](crate::Thread::unpark) that comes while its thread waits here is kept for the next [`park`](crate::park()).
 //!
 //! | type | uncontended | order | gives up |
 //! | --- | --- | --- | --- |

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use stanchion_activations::Priority::{self, High, Low, Normal};
+use stanchion_activations::sync::{Barrier, Mutex as Lock};
 use stanchion_activations::{Builder, JoinHandle, Runtime, park, spawn, yield_now};
 
 /// In which order things have happened.
@@ -120,6 +121,46 @@ fn an_unpark_of_a_less_urgent_one_gives_way_to_nobody() {
         said,
         ["it parks", "behind it", "the waker goes on", "also after a yield", "it goes on"]
     );
+}
+
+#[test]
+fn the_release_of_a_lock_gives_way() {
+    let said = alone(Low, |log| {
+        let lock = Arc::new(Lock::new(()));
+        let held = lock.lock();
+        let waits = {
+            let (log, lock) = (log.clone(), lock.clone());
+            Builder::new().priority(High).spawn(move || {
+                log.say("it waits");
+                drop(lock.lock());
+                log.say("it goes on");
+            })
+        };
+        log.say("the holder");
+        drop(held);
+        log.say("the holder goes on");
+        waits.join().unwrap();
+    });
+    assert_eq!(said, ["it waits", "the holder", "it goes on", "the holder goes on"]);
+}
+
+/// Those that wait came in the order of their priorities, the least urgent first.
+#[test]
+fn who_wakes_all_gives_way_to_the_most_urgent_of_them() {
+    let said = alone(Low, |log| {
+        let barrier = Arc::new(Barrier::new(3));
+        let waiters = [(Normal, "normal"), (High, "high")].map(|(priority, what)| {
+            let (log, barrier) = (log.clone(), barrier.clone());
+            Builder::new().priority(priority).spawn(move || {
+                barrier.wait();
+                log.say(what);
+            })
+        });
+        barrier.wait();
+        log.say("the last to come");
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+    assert_eq!(said, ["high", "normal", "the last to come"]);
 }
 
 #[test]

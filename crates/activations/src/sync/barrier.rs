@@ -18,13 +18,14 @@ use core::fmt;
 use machine::bomb::AbortOnUnwind;
 use machine::clock::Deadline;
 
-use super::queue::{Answer, BATCH, Queue, Waiter, unpark_all};
+use super::queue::{Answer, BATCH, Queue, Waiter, call_all};
+use crate::local;
 
 /// Lets a number of threads wait for each other, time after time.
 ///
 /// | | |
 /// | --- | --- |
-/// | coming | a spin lock, then a park; the last one instead an [`unpark`](crate::Thread::unpark) for each of the others |
+/// | coming | a spin lock, then a park; the last one instead what an [`unpark`](crate::Thread::unpark) costs, for each of the others |
 /// | size | 40 bytes; threads that wait bring their own memory |
 /// | deadline | no |
 ///
@@ -81,8 +82,9 @@ impl Barrier {
                 for place in &mut batch {
                     *place = all.answer_first(Answer::Go, 0);
                 }
-                unpark_all(&mut batch);
+                call_all(&mut batch);
             }
+            local::give_way();
         } else {
             self.queue.wait(&waiter, Deadline::NEVER, |_| ());
         }

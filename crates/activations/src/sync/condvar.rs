@@ -38,7 +38,7 @@ use super::queue::{Answer, Queue, Waiter};
 /// | | |
 /// | --- | --- |
 /// | notifying nobody | one load |
-/// | notifying | a spin lock, and an [`unpark`](crate::Thread::unpark) for each |
+/// | notifying | a spin lock, and for each what an [`unpark`](crate::Thread::unpark) costs |
 /// | waiting | a spin lock, a park, and the mutex again |
 /// | order | first come, first notified; who then gets the mutex first is the mutex's affair |
 /// | spurious wake-ups | none, so the number of threads notified is exact |
@@ -60,8 +60,21 @@ pub struct RawCondvar<M = RawMutex> {
 
 /// A condition variable for a [`Mutex`](super::Mutex).
 ///
-/// Its methods are `lock_api`'s: `wait`, `wait_while`, `wait_for`, `wait_until` and so on borrow the guard, where the standard library's take and give
-/// it back.
+/// Its methods are `lock_api`'s, with the names and meanings of `parking_lot`'s:
+///
+/// | here, and in `parking_lot` | in the standard library |
+/// | --- | --- |
+/// | `wait(&mut guard)` | `wait(guard)`, which gives the guard back, and may return for nothing |
+/// | `wait_while(&mut guard, condition)` | `wait_while(guard, condition)` |
+/// | `wait_for(&mut guard, time)` | `wait_timeout(guard, time)` |
+/// | `wait_until(&mut guard, instant)` | |
+/// | `wait_while_for`, `wait_while_until` | `wait_timeout_while` |
+/// | `notify_one`, which says whether anybody was notified | `notify_one` |
+/// | `notify_all`, which says how many were | `notify_all` |
+///
+/// What differs: nothing is poisoned. No wait returns without a notification or its time. Threads of user space and kernel threads may wait on the same
+/// one, and at once with different mutexes, for which `parking_lot` panics. A notified thread contends for the mutex when it runs, where `parking_lot`
+/// moves all but one to the mutex's queue: so notify after the mutex has been released, where that is possible.
 ///
 /// ```
 /// use stanchion_activations::{Runtime, spawn, sync::{Condvar, Mutex}};

@@ -374,7 +374,8 @@ impl<P: Policy> RawMutex<P> {
                     return;
                 }
             } else if let Some(first) = self.release_to_first(fair) {
-                first.unpark();
+                first.call();
+                local::give_way();
                 return;
             }
         }

@@ -14,9 +14,10 @@
 //! 2. An answer is given under the lock, in the step that takes the waiter out. So at its deadline a thread that has the lock knows for certain: it is
 //!    still in the line, and goes, or it was answered. No answer is lost on a thread that says it has timed out.
 //! 3. A waiter lies on its thread's stack, and the thread does not go on before it is out of the line.
-//! 4. Once answered, a waiter may be gone. Its thread's handle was taken out before; unparking that late wakes nobody wrongly, because every park looks
-//!    again.
+//! 4. Once answered, a waiter may be gone. Its thread's handle was taken out before; calling that late wakes nobody wrongly, because every wait and
+//!    every park looks again.
 //! 5. The lock is a spin lock: nothing parks, allocates or drops a thread under it.
+//! 6. Those that are answered are called, not unparked: an unpark that comes while a thread waits here is for its next park.
 //!
 //! # Orderings
 //!
@@ -30,14 +31,15 @@ use machine::clock::Deadline;
 use stanchion_competitive::list::{Link, Linked, List};
 use stanchion_spin::TestAndSet;
 
-use crate::park::park_until;
+use crate::local;
+use crate::park;
 use crate::thread::{self, Thread};
 
 const WAITING: u32 = 0;
 const GO: u32 = 1;
 const SERVED: u32 = 2;
 
-/// How many are taken out under one hold of the lock; they are unparked after it.
+/// How many are taken out under one hold of the lock; they are called after it.
 pub(super) const BATCH: usize = 16;
 
 /// How a wait ended.
@@ -117,7 +119,7 @@ impl Queue {
         result
     }
 
-    /// Parks until `waiter`, which was put into this line, is answered, or until the deadline. Then it is out of the line, and `left` is called under
+    /// Waits until `waiter`, which was put into this line, is answered, or until the deadline. Then it is out of the line, and `left` is called under
     /// the lock that took it out if it was its own.
     ///
     /// Ends the process if it unwinds (Invariant 3).
@@ -128,13 +130,12 @@ impl Queue {
         left: impl FnOnce(&mut Line),
     ) -> Answer {
         let bomb = AbortOnUnwind::armed("a thread unwound while it was in a queue");
-        let answer = loop {
-            // Acquire: pairs with the server's Release.
-            match waiter.answer.load(Ordering::Acquire) {
-                WAITING if park_until(deadline) => {}
-                WAITING => break self.leave(waiter, left),
-                answer => break Answer::from_word(answer),
-            }
+        // Acquire: pairs with the server's Release.
+        let word = || waiter.answer.load(Ordering::Acquire);
+        let answer = if park::wait_until(deadline, || word() != WAITING) {
+            Answer::from_word(word())
+        } else {
+            self.leave(waiter, left)
         };
         bomb.defuse();
         answer
@@ -173,18 +174,19 @@ impl Queue {
                 sent += count;
                 *left > 0 && line.length > 0
             });
-            unpark_all(&mut batch);
+            call_all(&mut batch);
             if !more {
+                local::give_way();
                 return sent;
             }
         }
     }
 }
 
-/// Unparks those of a batch.
-pub(super) fn unpark_all(batch: &mut [Option<Thread>]) {
+/// Calls those of a batch. When all are called that are to be, the caller [gives way](local::give_way).
+pub(super) fn call_all(batch: &mut [Option<Thread>]) {
     for thread in batch.iter_mut().filter_map(Option::take) {
-        thread.unpark();
+        thread.call();
     }
 }
 
@@ -219,7 +221,7 @@ impl Line {
         self.waiters.iter().next().map(|first| first.note.with(|note| unsafe { *note }))
     }
 
-    /// Takes the first out and answers it, with a word to it. The caller unparks its thread when it has released the lock.
+    /// Takes the first out and answers it, with a word to it. The caller calls its thread when it has released the lock.
     pub(super) fn answer_first(&mut self, answer: Answer, note: u64) -> Option<Thread> {
         // SAFETY: taken out but not answered yet, so it is still there (Invariant 3).
         let first = unsafe { self.waiters.pop().as_ref() }?;

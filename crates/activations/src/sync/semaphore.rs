@@ -2,7 +2,7 @@
 //!
 //! Why not as in `stanchion_competitive`, where the first in line takes permits as they come, at a gate that is a mutex: there a permit must not lie
 //! idle for as long as the kernel takes to wake a thread. Here it is handed to its next owner at once, because that one is ready as soon as it is
-//! unparked, and so the order is strict.
+//! called, and so the order is strict.
 //!
 //! | `word` | |
 //! | --- | --- |
@@ -31,7 +31,8 @@ use machine::atomic::{AtomicU32, Ordering};
 use machine::bomb::AbortOnUnwind;
 use machine::clock::{Deadline, Instant};
 
-use super::queue::{Answer, BATCH, Line, Queue, Waiter, unpark_all};
+use super::queue::{Answer, BATCH, Line, Queue, Waiter, call_all};
+use crate::local;
 
 /// There is a line.
 const QUEUED: u32 = 1;
@@ -281,9 +282,9 @@ impl Semaphore {
                 }
                 true
             });
-            unpark_all(&mut batch);
+            call_all(&mut batch);
             if !more {
-                return;
+                return local::give_way();
             }
         }
     }
