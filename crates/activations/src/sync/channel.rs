@@ -222,32 +222,6 @@ impl<T> Sender<T> {
         // Invariant 2.
         self.shared.filled.notify_one();
     }
-
-    /// How many messages wait to be received.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.shared.state.lock().messages.len()
-    }
-
-    /// Whether none does.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many messages the channel holds at most; `None` if as many as come.
-    #[must_use]
-    pub fn capacity(&self) -> Option<usize> {
-        self.shared.capacity
-    }
-}
-
-impl<T> Clone for Sender<T> {
-    fn clone(&self) -> Self {
-        // Relaxed: this one cannot go before it is returned.
-        self.shared.senders.fetch_add(1, Ordering::Relaxed);
-        Self { shared: self.shared.clone() }
-    }
 }
 
 impl<T> Drop for Sender<T> {
@@ -255,12 +229,6 @@ impl<T> Drop for Sender<T> {
         if Shared::<T>::gone(&self.shared.senders) {
             self.shared.close();
         }
-    }
-}
-
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("capacity", &self.capacity()).finish_non_exhaustive()
     }
 }
 
@@ -358,32 +326,6 @@ impl<T> Receiver<T> {
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter { receiver: self }
     }
-
-    /// How many messages wait to be received.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.shared.state.lock().messages.len()
-    }
-
-    /// Whether none does.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many messages the channel holds at most; `None` if as many as come.
-    #[must_use]
-    pub fn capacity(&self) -> Option<usize> {
-        self.shared.capacity
-    }
-}
-
-impl<T> Clone for Receiver<T> {
-    fn clone(&self) -> Self {
-        // Relaxed: this one cannot go before it is returned.
-        self.shared.receivers.fetch_add(1, Ordering::Relaxed);
-        Self { shared: self.shared.clone() }
-    }
 }
 
 impl<T> Drop for Receiver<T> {
@@ -397,10 +339,49 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("capacity", &self.capacity()).finish_non_exhaustive()
-    }
+/// What both sides have alike.
+macro_rules! sides {
+    ($($side:ident counted in $count:ident;)*) => {$(
+        impl<T> $side<T> {
+            /// How many messages wait to be received.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.shared.state.lock().messages.len()
+            }
+
+            /// Whether none does.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// How many messages the channel holds at most; `None` if as many as come.
+            #[must_use]
+            pub fn capacity(&self) -> Option<usize> {
+                self.shared.capacity
+            }
+        }
+
+        impl<T> Clone for $side<T> {
+            fn clone(&self) -> Self {
+                // Relaxed: this one cannot go before it is returned.
+                self.shared.$count.fetch_add(1, Ordering::Relaxed);
+                Self { shared: self.shared.clone() }
+            }
+        }
+
+        impl<T> fmt::Debug for $side<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let name = stringify!($side);
+                f.debug_struct(name).field("capacity", &self.capacity()).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+sides! {
+    Sender counted in senders;
+    Receiver counted in receivers;
 }
 
 /// What [`Receiver::iter`] returns.
