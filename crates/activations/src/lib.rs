@@ -36,6 +36,7 @@ mod standing;
 mod surplus;
 pub mod sync;
 mod thread;
+mod thrift;
 mod timers;
 mod trace;
 mod trunk;

@@ -17,6 +17,9 @@ pub(crate) trait Ready: Send + Sync {
     /// Whether [`take`](Self::take) may find one.
     fn is_ready(&self, place: &Place) -> bool;
 
+    /// Whether [`take`](Self::take) may find one without taking it from another place.
+    fn is_ready_here(&self, place: &Place) -> bool;
+
     /// Who should be told of what the last take has moved.
     fn moved(&self, place: &Place) -> Option<Told>;
 
@@ -65,6 +68,10 @@ impl<S: Strategy> Ready for Queue<S> {
 
     fn is_ready(&self, place: &Place) -> bool {
         self.0.is_ready(place)
+    }
+
+    fn is_ready_here(&self, place: &Place) -> bool {
+        self.0.is_ready_here(place)
     }
 
     fn moved(&self, place: &Place) -> Option<Told> {

@@ -354,9 +354,14 @@ impl Shared {
 
     /// Wakes those who should be told.
     pub(crate) fn tell(&self, told: Told) {
+        self.tell_of(told, false);
+    }
+
+    /// Wakes those who should be told; not those who doze, if it is of what lies at the caller's `own` seat.
+    pub(crate) fn tell_of(&self, told: Told, own: bool) {
         let woken = match told {
-            Told::Anyone(count) => self.sleeping.tell(count),
-            Told::Lone => self.sleeping.tell(1),
+            Told::Anyone(count) => self.sleeping.tell(count, own),
+            Told::Lone => self.sleeping.tell(1, own),
             Told::Place(seat) => return self.sleeping.tell_seat(seat),
         };
         if woken == 0 {
@@ -371,7 +376,7 @@ impl Shared {
             self.lookout.wake();
         }
         // Who sleeps does so until a later time, and who runs may do so for long, or block.
-        if late.watch && self.sleeping.tell(1) == 0 {
+        if late.watch && self.sleeping.tell(1, false) == 0 {
             self.guard();
         }
         key
@@ -448,7 +453,7 @@ impl Shared {
         self.over.store(true, Ordering::Relaxed);
         let closer = self.closer.lock().take();
         closer.inspect(Thread::call);
-        self.sleeping.tell(usize::MAX);
+        self.sleeping.tell(usize::MAX, false);
         self.lookout.wake();
         self.reserve.end(|index| self.carrier(index).standing().end());
         true
@@ -480,7 +485,7 @@ impl Shared {
     pub(crate) fn close(&self) {
         // Release: pairs with the Acquire of `end_if_done`.
         self.closing.store(true, Ordering::Release);
-        self.sleeping.tell(usize::MAX);
+        self.sleeping.tell(usize::MAX, false);
     }
 
     /// Whether this is the process that it was made in.

@@ -9,13 +9,19 @@
 //!
 //! One of the two sees the other: the fences are what Dekker's protocol needs.
 //!
+//! # Dozing
+//!
+//! A carrier that leaves others' threads alone for a while (`thrift.rs`) *dozes*: it comes back by itself, and need not be woken for those. So who
+//! makes one ready that lies at its own seat wakes nobody who dozes. For all else, dozers are woken like the others.
+//!
 //! # Invariants
 //!
 //! 1. A seat's bit is set only by its sleeper; whoever clears it, and nobody else, makes its word `AWAKE`.
+//! 2. Who dozes has a deadline. So what it was not woken for it sees afterwards: in its next look, or in the one before it sleeps otherwise.
 //!
 //! # Orderings
 //!
-//! The two fences pair with each other; the bits and the words are Relaxed but for the wake-up, a Release that pairs with the sleeper's Acquire.
+//! The two fences pair with each other; the bits, also those of dozers, and the words are Relaxed but for the wake-up, a Release that pairs with the sleeper's Acquire.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
@@ -31,23 +37,34 @@ const BITS: usize = 64;
 /// The seats of a runtime, as far as they sleep.
 pub(crate) struct Sleeping {
     bits: Box<[CachePadded<AtomicU64>]>,
+    /// Those of them who doze. A seat's bit means nothing while it does not sleep.
+    dozers: Box<[CachePadded<AtomicU64>]>,
     words: Box<[CachePadded<AtomicU32>]>,
 }
 
 impl Sleeping {
     pub(crate) fn new(seats: usize) -> Self {
-        let bits = (0..seats.div_ceil(BITS)).map(|_| CachePadded::new(AtomicU64::fresh(0)));
+        let bits = || (0..seats.div_ceil(BITS)).map(|_| CachePadded::new(AtomicU64::fresh(0)));
         let words = (0..seats).map(|_| CachePadded::new(AtomicU32::fresh(AWAKE)));
-        Self { bits: bits.collect(), words: words.collect() }
+        Self { bits: bits().collect(), dozers: bits().collect(), words: words.collect() }
     }
 
-    /// The seat's carrier is going to sleep, and looks once more after this.
-    pub(crate) fn announce(&self, seat: usize) {
+    /// The seat's carrier is going to sleep, or to doze, and looks once more after this.
+    pub(crate) fn announce(&self, seat: usize, dozes: bool) {
+        self.note(seat, dozes);
         // Relaxed: nobody reads the word before the bit is cleared.
         self.words[seat].store(ASLEEP, Ordering::Relaxed);
         // Release: who clears the bit makes the word `AWAKE` after this.
         self.bits[seat / BITS].fetch_or(1 << (seat % BITS), Ordering::Release);
         fence(Ordering::SeqCst);
+    }
+
+    fn note(&self, seat: usize, dozes: bool) {
+        let (dozers, bit) = (&self.dozers[seat / BITS], 1 << (seat % BITS));
+        // Relaxed: this seat's bit is changed here only; so below, where the fence of `announce` follows.
+        if (dozers.load(Ordering::Relaxed) & bit != 0) != dozes {
+            dozers.fetch_xor(bit, Ordering::Relaxed);
+        }
     }
 
     /// It does not sleep after all.
@@ -103,17 +120,17 @@ impl Sleeping {
         cleared
     }
 
-    /// Something has been made ready that up to `count` seats could do: wakes those of them that sleep. Returns how many that were.
-    pub(crate) fn tell(&self, count: usize) -> usize {
+    /// Something has been made ready that up to `count` seats could do: wakes those of them that sleep. Returns how many that were. Not those who
+    /// doze, if it is `own`: it lies at the caller's seat.
+    pub(crate) fn tell(&self, count: usize, own: bool) -> usize {
         fence(Ordering::SeqCst);
-        self.tell_more(count)
-    }
-
-    fn tell_more(&self, count: usize) -> usize {
         let mut woken = 0;
         for (group, bits) in self.bits.iter().enumerate() {
-            // Relaxed: after the fence.
+            // Relaxed: after the fence; so below.
             let mut seen = bits.load(Ordering::Relaxed);
+            if seen != 0 && own {
+                seen &= !self.dozers[group].load(Ordering::Relaxed);
+            }
             while seen != 0 && woken < count {
                 let bit = seen.trailing_zeros() as usize;
                 seen &= seen - 1;

@@ -13,6 +13,7 @@
 //! 1. A [`Local`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
 //! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk.
 
+mod taking;
 mod urgent;
 
 use core::cell::{Cell, RefCell};
@@ -34,6 +35,7 @@ use crate::shared::Shared;
 use crate::stack::{self, StackError};
 use crate::standing::Called;
 use crate::thread::{Pause, Thread};
+use crate::thrift::Thrift;
 use crate::upcall::Upcall;
 
 /// One in so many looks goes to the others first, so that nobody waits for ever.
@@ -58,6 +60,7 @@ pub(crate) struct Local {
     looks: Cell<u32>,
     /// The seat at which it looks next.
     looks_at: Cell<usize>,
+    thrift: Thrift,
     /// It was woken and has not gone on yet.
     was_told: Cell<bool>,
     /// It may have been the watch (`timers.rs`) when it last slept.
@@ -77,6 +80,7 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
         free: RefCell::default(),
         looks: Cell::new(0),
         looks_at: Cell::new(0),
+        thrift: Thrift::new(),
         was_told: Cell::new(false),
         watched: Cell::new(false),
         pinned: RefCell::default(),
@@ -288,24 +292,9 @@ impl Local {
                 self.shared.put_unusual(thread);
             }
             None => {
-                let told = self.with_hold(|hold| {
-                    self.shared.ready_queue().put(hold.map(|hold| &hold.place), thread, last)
-                });
-                self.shared.tell(told);
+                self.put_ready(thread, last);
             }
         }
-    }
-
-    fn take_ready(&self) -> Option<Thread> {
-        let (thread, moved) = self.with_hold(|hold| {
-            let Some(Hold { place, spent }) = hold else { return (None, None) };
-            let ready = self.shared.ready_queue();
-            (ready.take(place, spent), ready.moved(place))
-        });
-        if let Some(told) = moved {
-            self.shared.tell(told);
-        }
-        thread
     }
 
     /// Looks whether another carrier is stuck: at one seat after the other, one each time.
@@ -422,11 +411,12 @@ impl Local {
         if shared.reserve().waiting() > 0
             || shared.unusual().any()
             || shared.is_time_unwatched()
-            || self.with_hold(|hold| {
-                hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
-            })
         {
             shared.tell(Told::Anyone(1));
+        } else if self
+            .with_hold(|hold| hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place)))
+        {
+            shared.tell_of(Told::Anyone(1), true);
         }
     }
 
@@ -525,9 +515,7 @@ impl Local {
             || shared.is_over()
             || shared.reserve().waiting() > 0
             || shared.unusual().any()
-            || self.with_hold(|hold| {
-                hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place))
-            })
+            || self.may_take_ready()
     }
 
     /// It has found nothing: spins, then sleeps, until there may be something. `false` if the runtime has ended.
@@ -558,7 +546,8 @@ impl Local {
             return true;
         }
         self.with_hold(|hold| hold.map(|hold| shared.ready_queue().idle(&hold.place)));
-        shared.sleeping().announce(seat);
+        let pause = self.thrift.pause();
+        shared.sleeping().announce(seat, pause.is_some());
         shared.run_timers();
         let until = shared.watch(seat);
         self.watched.set(self.watched.get() || until != Deadline::NEVER);
@@ -571,7 +560,7 @@ impl Local {
             shared.is_short_of_none();
             shared.lookout().pause(self.carrier());
             shared.demand().sleeps();
-            shared.sleeping().sleep(seat, until);
+            shared.sleeping().sleep(seat, pause.map_or(until, |pause| pause.min(until)));
             shared.demand().wakes();
             shared.lookout().begin(self.carrier());
         }

@@ -208,6 +208,14 @@ pub unsafe trait Strategy: Send + Sync + Sized + 'static {
     /// Whether [`next`](Self::next) may find something for `place`. Takes no lock.
     fn is_ready(&self, place: &Place) -> bool;
 
+    /// Whether [`next`](Self::next) may find something for `place` that it need not take from another place; yes where the strategy does not know.
+    /// [`next`](Self::next) finds at once what this sees.
+    #[inline]
+    fn is_ready_here(&self, place: &Place) -> bool {
+        let _ = place;
+        true
+    }
+
     /// Who should be told after the last [`next`](Self::next) of this place, because it has moved ready tasks to where others may have looked before.
     #[inline]
     fn moved(&self, place: &Place) -> Option<Told> {

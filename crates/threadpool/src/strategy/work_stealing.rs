@@ -423,6 +423,13 @@ unsafe impl Strategy for WorkStealing {
             || self.places[..used].iter().any(|place| place.ready.load(Ordering::Relaxed) > 0)
     }
 
+    #[inline]
+    fn is_ready_here(&self, place: &Place) -> bool {
+        // Relaxed: the place's own, to which thieves do not add; what came from outside, as in `is_ready`.
+        self.local(place).ready.load(Ordering::Relaxed) > 0
+            || self.outside.ready.load(Ordering::Relaxed) > 0
+    }
+
     fn has_backlog(&self, place: &Place) -> bool {
         // Relaxed: see the head of the file; so below.
         let used = self.used.load(Ordering::Relaxed);

@@ -13,6 +13,8 @@
 //! | `seats_opened_and_closed` | two that each open a seat of a surplus of one, use it and close it | both have it, or one does not see what was done on it |
 //! | `seats_closed_as_too_many` | two that each have a seat of the surplus, of which one is too many | both close theirs, or none |
 //! | `seats_reopened_after_too_many` | one that closes a seat too many, one that opens it again | it does not see what was done on it |
+//! | `seats_dozing_or_told_bounded` | a carrier that dozes, which nobody wakes for what lies at another seat, and then sleeps; one that makes such a thing ready | it sleeps beside it |
+//! | `seats_dozing_or_called_bounded` | a carrier that dozes, one that wakes all for something else | it dozes beside it |
 //! | `seats_asleep_for_a_time_bounded` | the same, with a time that may pass | it goes on while it is being woken, and sleeps through the next time |
 //!
 //! Every model prints `model NAME: N executions`.
@@ -285,7 +287,7 @@ unsafe impl Sync for Bed {}
 /// Sleeps as a carrier does, until something is ready.
 fn rest(bed: &Bed, deadline: Deadline) {
     loop {
-        bed.sleeping.announce(0);
+        bed.sleeping.announce(0, false);
         // Relaxed: the fences order it; what is ready is taken under a lock.
         if bed.ready.load(Ordering::Relaxed) == 1 {
             bed.sleeping.retract(0);
@@ -317,7 +319,7 @@ fn asleep_or_told(name: &str, model: Model, deadline: fn() -> Deadline, by_seat:
                 if by_seat {
                     bed.sleeping.tell_seat(0);
                 } else {
-                    bed.sleeping.tell(1);
+                    bed.sleeping.tell(1, false);
                 }
             })
         };
@@ -423,4 +425,46 @@ fn seats_reopened_after_too_many() {
         }
         other.join().expect("no panic");
     });
+}
+
+/// Dozes once, without a look at what is ready elsewhere, then sleeps as one who looks.
+fn dozing_or_told(name: &str, own: bool) {
+    explore(name, Model::new().preemptions(3).choices(0), move || {
+        let bed = Arc::new(Bed {
+            sleeping: Sleeping::new(1),
+            ready: AtomicU32::fresh(0),
+            what: UnsafeCell::new(0),
+        });
+        let teller = {
+            let bed = bed.clone();
+            thread::spawn(move || {
+                // SAFETY: it is not ready yet.
+                bed.what.with_mut(|what| unsafe { *what = 7 });
+                bed.ready.store(1, Ordering::Release);
+                bed.sleeping.tell(1, own);
+            })
+        };
+        bed.sleeping.announce(0, true);
+        if own {
+            // Nobody wakes it for that; it comes back by itself.
+            bed.sleeping.sleep(0, Deadline::PAST);
+            rest(&bed, Deadline::NEVER);
+        } else if bed.ready.load(Ordering::Relaxed) == 1 {
+            bed.sleeping.retract(0);
+        } else {
+            // Its time does not pass: it must be woken.
+            bed.sleeping.sleep(0, Deadline::NEVER);
+        }
+        teller.join().expect("no panic");
+    });
+}
+
+#[test]
+fn seats_dozing_or_told_bounded() {
+    dozing_or_told("seats_dozing_or_told_bounded", true);
+}
+
+#[test]
+fn seats_dozing_or_called_bounded() {
+    dozing_or_told("seats_dozing_or_called_bounded", false);
 }

@@ -1,0 +1,62 @@
+//! How a carrier uses the runtime's ready queue, and when it takes from it what lies at other seats (`thrift.rs`).
+
+use machine::clock;
+use stanchion_threadpool::{Place, Task};
+
+use crate::seat::Hold;
+use crate::thread::Thread;
+
+use super::Local;
+
+impl Local {
+    /// A thread of the usual priority is ready, which any carrier may run.
+    #[inline]
+    pub(super) fn put_ready(&self, thread: Thread, last: bool) {
+        let shared = &self.shared;
+        let (told, own) = self.with_hold(|hold| {
+            let own = hold.is_some();
+            (shared.ready_queue().put(hold.map(|hold| &hold.place), thread, last), own)
+        });
+        shared.tell_of(told, own);
+    }
+
+    #[inline]
+    pub(super) fn take_ready(&self) -> Option<Thread> {
+        let (thread, moved) = self.with_hold(|hold| {
+            let Some(Hold { place, spent }) = hold else { return (None, None) };
+            let ready = self.shared.ready_queue();
+            if self.shared.seats() == 1 || ready.is_ready_here(place) {
+                (ready.take(place, spent), ready.moved(place))
+            } else {
+                (self.take_elsewhere(place, spent), ready.moved(place))
+            }
+        });
+        if let Some(told) = moved {
+            self.shared.tell_of(told, true);
+        }
+        thread
+    }
+
+    /// There is nothing here: takes what lies at another seat, if that has been paying.
+    #[cold]
+    fn take_elsewhere(&self, place: &Place, spent: &mut Option<Task>) -> Option<Thread> {
+        let started = clock::now();
+        if !self.thrift.may_take(started) {
+            return None;
+        }
+        let thread = self.shared.ready_queue().take(place, spent);
+        self.thrift.has_tried(started, thread.is_some());
+        thread
+    }
+
+    /// Whether there is something ready that it would take.
+    pub(super) fn may_take_ready(&self) -> bool {
+        let ready = self.shared.ready_queue();
+        self.with_hold(|hold| {
+            hold.is_some_and(|Hold { place, .. }| {
+                ready.is_ready(place)
+                    && (ready.is_ready_here(place) || self.thrift.pause().is_none())
+            })
+        })
+    }
+}
