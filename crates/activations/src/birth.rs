@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::join::{Claim, JoinHandle};
 use crate::local;
-use crate::packet::Packet;
+use crate::packet::{Packet, Yields};
 use crate::priority::Priority;
 use crate::runtime::Runtime;
 use crate::scope::{Bounds, Scope, ScopedJoinHandle};
@@ -40,13 +40,34 @@ where
     shared.unusual().note(manner.priority);
     let inner = Inner::new(manner, Home::Runtime(shared.clone()));
     let packet = Arc::new(Packet::new(inner, scope, body));
-    let erased: Arc<dyn Body + 'a> = packet.clone();
+    let claimed = Arc::as_ptr(&packet) as *const (dyn Yields<T> + 'a);
+    let erased: Arc<dyn Body + 'a> = packet;
     // SAFETY: only the lifetime changes, for handles of the thread that may outlive the scope: they drop neither an `F` nor a `T` (Invariant 3 of `packet.rs`).
     let erased = unsafe { mem::transmute::<Arc<dyn Body + 'a>, Arc<dyn Body>>(erased) };
     let thread = Thread::new(erased);
     shared.admit(thread.clone());
     local::give_way();
-    Claim::new(thread, packet)
+    // SAFETY: the one that `thread` shares.
+    unsafe { Claim::new(thread, claimed) }
+}
+
+/// Makes a new thread of the calling thread's runtime.
+///
+/// # Panics
+///
+/// As [`runtime_here`].
+#[track_caller]
+pub(crate) fn spawn_here<F, T>(manner: Manner, body: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: null, or what the calling thread keeps until its end, wherever it goes on meanwhile.
+    match unsafe { local::home_pointer().as_ref() } {
+        Some(Home::Runtime(shared)) => spawn(shared, manner, body),
+        // Not from a thread: from a carrier that drops what a thread was to run.
+        _ => spawn(&runtime_here("spawn"), manner, body),
+    }
 }
 
 /// The runtime whose thread calls.

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use core::marker::PhantomData;
-use std::sync::Arc;
 
 use machine::clock::Deadline;
 
@@ -13,7 +12,8 @@ use crate::thread::{self, Thread};
 /// What both kinds of handle are.
 pub(crate) struct Claim<'a, T> {
     thread: Thread,
-    packet: Arc<dyn Yields<T> + 'a>,
+    /// In what `thread` shares: a second share would cost each thread two more locked instructions.
+    packet: *const (dyn Yields<T> + 'a),
     /// It gives out a `T`, and a shared one gives out nothing but the thread.
     gives: PhantomData<T>,
 }
@@ -24,8 +24,16 @@ unsafe impl<T: Send> Send for Claim<'_, T> {}
 unsafe impl<T: Send> Sync for Claim<'_, T> {}
 
 impl<'a, T> Claim<'a, T> {
-    pub(crate) fn new(thread: Thread, packet: Arc<dyn Yields<T> + 'a>) -> Self {
+    /// # Safety
+    ///
+    /// `packet` is the thread's.
+    pub(crate) unsafe fn new(thread: Thread, packet: *const (dyn Yields<T> + 'a)) -> Self {
         Self { thread, packet, gives: PhantomData }
+    }
+
+    fn packet(&self) -> &(dyn Yields<T> + 'a) {
+        // SAFETY: `thread` shares it, as `new` was promised.
+        unsafe { &*self.packet }
     }
 
     pub(crate) fn thread(&self) -> &Thread {
@@ -33,28 +41,28 @@ impl<'a, T> Claim<'a, T> {
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.packet.is_done()
+        self.packet().is_done()
     }
 
     #[track_caller]
     pub(crate) fn join(self) -> Outcome<T> {
-        if !self.packet.is_done() {
+        if !self.packet().is_done() {
             let joiner = thread::current();
             self.thread.inner().home().must_be_here(&joiner);
             // SAFETY: this is the one handle, and is used up.
-            if unsafe { self.packet.await_by(joiner) } {
-                park::wait_until(Deadline::NEVER, || self.packet.is_done());
+            if unsafe { self.packet().await_by(joiner) } {
+                park::wait_until(Deadline::NEVER, || self.packet().is_done());
             }
         }
         // SAFETY: likewise, and it is done.
-        unsafe { self.packet.take() }
+        unsafe { self.packet().take() }
     }
 }
 
 impl<T> Drop for Claim<'_, T> {
     fn drop(&mut self) {
         // SAFETY: the one handle ends.
-        unsafe { self.packet.detach() };
+        unsafe { self.packet().detach() };
     }
 }
 

@@ -15,7 +15,7 @@ use machine::clock::Deadline;
 
 use crate::fiber::{Exit, Given, Left};
 use crate::shared::Shared;
-use crate::thread::{Pause, Thread};
+use crate::thread::{Home, Pause, Thread};
 use crate::trunk::Local;
 
 machine::thread_local! {
@@ -48,6 +48,16 @@ pub(crate) fn shared() -> Option<Arc<Shared>> {
 /// The handle of the user-level thread that calls; null if it is none.
 pub(crate) fn current_pointer() -> *const Thread {
     with(|local| local.map_or(core::ptr::null(), Local::current))
+}
+
+/// Where the user-level thread that calls has its home, until it ends; null if the caller is none.
+pub(crate) fn home_pointer() -> *const Home {
+    with(|local| {
+        let home = local.and_then(|local| {
+            local.with_current(|thread| core::ptr::from_ref(thread.inner().home()))
+        });
+        home.unwrap_or(core::ptr::null())
+    })
 }
 
 /// Runs a thread on the fiber that `exit` leaves, then says which other one may use the fiber.
@@ -100,13 +110,12 @@ pub(crate) fn pause_thread(deadline: Deadline) -> bool {
         // Without a share of the handle, which would cost more than the rest.
         return leave(Left::Paused(Pause::Wait));
     }
-    let timer = with(|local| {
-        let local = local?;
-        let thread = local.with_current(Thread::clone)?;
-        Some((local.shared.clone(), thread))
-    });
-    let Some((shared, thread)) = timer else { return false };
-    let key = shared.add_timer(deadline, thread);
+    let thread = with(|local| local.and_then(|local| local.with_current(Thread::clone)));
+    let Some(thread) = thread else { return false };
+    let Home::Runtime(shared) = thread.inner().home() else {
+        unreachable!("a carrier runs threads of its runtime")
+    };
+    let key = shared.add_timer(deadline, thread.clone());
     leave(Left::Paused(Pause::Wait));
     shared.remove_timer(key);
     true

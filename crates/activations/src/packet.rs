@@ -146,7 +146,7 @@ impl<F: FnOnce() -> T + Send, T: Send> Packet<F, T> {
             AWAITED => {
                 // SAFETY: the thread's by now (Invariant 2).
                 let joiner = self.joiner.with_mut(|joiner| unsafe { (*joiner).take() });
-                joiner.inspect(Thread::call);
+                joiner.into_iter().for_each(Thread::call_by);
             }
             DETACHED => {
                 // SAFETY: the thread's, as the handle is gone (Invariant 1).

@@ -38,7 +38,7 @@ use crate::shortage::{Lost, Shortage};
 use crate::sleeping::Sleeping;
 use crate::stack::{StackError, Stacks};
 use crate::surplus::{self, Surplus};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Home, Thread};
 use crate::timers::{Key, Timers};
 use crate::trace::Tracer;
 use crate::trunk;
@@ -329,17 +329,6 @@ impl Shared {
         &self.unusual
     }
 
-    /// A thread is ready again.
-    pub(crate) fn ready(self: &Arc<Self>, thread: Thread) {
-        local::with(|local| match (local, thread.inner().bound_to()) {
-            (Some(local), _) if Arc::ptr_eq(&local.shared, self) => local.make_ready(thread, false),
-            (_, Some(index)) => self.mail(index, thread),
-            (_, None) => {
-                self.put_outside(thread);
-            }
-        });
-    }
-
     /// A thread that began on that carrier is ready again.
     pub(crate) fn mail(&self, index: usize, thread: Thread) {
         let carrier = self.carrier(index);
@@ -529,4 +518,22 @@ impl Drop for Shared {
     fn drop(&mut self) {
         self.quit_fibers();
     }
+}
+
+/// A user-level thread is ready again.
+pub(crate) fn ready(thread: Thread) {
+    local::with(|local| {
+        let Home::Runtime(shared) = thread.inner().home() else {
+            unreachable!("the kernel readies its threads")
+        };
+        if let Some(local) = local.filter(|local| Arc::ptr_eq(&local.shared, shared)) {
+            return local.make_ready(thread, false);
+        }
+        // It may end, and its runtime with it, as soon as it is ready. A carrier of the runtime has a share of that.
+        let shared = shared.clone();
+        match thread.inner().bound_to() {
+            Some(index) => shared.mail(index, thread),
+            None => shared.put_outside(thread),
+        }
+    });
 }

@@ -41,7 +41,7 @@ use crate::local;
 use crate::locals::Locals;
 use crate::panics;
 use crate::priority::Priority;
-use crate::shared::Shared;
+use crate::shared::{self, Shared};
 use crate::stack::StackError;
 
 const RUNNING: u32 = 0;
@@ -304,25 +304,33 @@ impl Thread {
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     pub fn unpark(&self) {
-        self.rouse(|seen, home| match (seen, home) {
+        let asleep = self.rouse(|seen, home| match (seen, home) {
             (PARKED, Home::Runtime(_)) => RUNNING,
             // An exchange all the same: what was written before this unpark is to be seen as well.
             _ => TOKEN,
         });
+        if asleep {
+            self.clone().wake();
+        }
         local::give_way();
     }
 
     /// What the thread waits for may have come: the runtime's own unpark, which leaves the token alone.
     pub(crate) fn call(&self) {
-        self.rouse(|seen, home| match (seen, home) {
-            (PARKED | WAITING, Home::Runtime(_)) => RUNNING,
-            (TOKEN, _) => TOKEN,
-            _ => CALLED,
-        });
+        if self.rouse(called) {
+            self.clone().wake();
+        }
     }
 
-    /// Moves the state as `next` says, and makes the thread ready if it was not.
-    fn rouse(&self, next: impl Fn(u32, &Home) -> u32) {
+    /// [`call`](Self::call), for who does not need the handle any more: costs a share less.
+    pub(crate) fn call_by(self) {
+        if self.rouse(called) {
+            self.wake();
+        }
+    }
+
+    /// Moves the state as `next` says; whether the thread sleeps, so that the caller has to [wake](Self::wake) it.
+    fn rouse(&self, next: impl Fn(u32, &Home) -> u32) -> bool {
         let inner = self.inner();
         let mut seen = inner.state.load(Ordering::Relaxed);
         loop {
@@ -334,19 +342,26 @@ impl Thread {
                 Err(now) => seen = now,
             }
         }
-        if seen != PARKED && seen != WAITING {
-            return;
-        }
-        match &inner.home {
+        seen == PARKED || seen == WAITING
+    }
+
+    /// It slept, and has been roused: wakes it, or makes it ready.
+    fn wake(self) {
+        match &self.inner().home {
             Home::Kernel => {
-                park::wake_one(&inner.state);
+                park::wake_one(&self.inner().state);
             }
-            Home::Runtime(shared) => {
-                // It may end, and its runtime with it, as soon as it is ready.
-                let (shared, thread) = (shared.clone(), self.clone());
-                shared.ready(thread);
-            }
+            Home::Runtime(_) => shared::ready(self),
         }
+    }
+}
+
+/// To which state a call moves a thread.
+fn called(seen: u32, home: &Home) -> u32 {
+    match (seen, home) {
+        (PARKED | WAITING, Home::Runtime(_)) => RUNNING,
+        (TOKEN, _) => TOKEN,
+        _ => CALLED,
     }
 }
 
@@ -497,8 +512,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let shared = birth::runtime_here("spawn");
-    birth::spawn(&shared, Manner::default(), body)
+    birth::spawn_here(Manner::default(), body)
 }
 
 /// Lets other ready threads run first. Outside a runtime, yields the processor to other kernel threads.

@@ -139,7 +139,7 @@ impl Local {
                 continue;
             };
             self.unwatch();
-            self.go_on(&thread);
+            self.go_on(thread);
             if !self.has_seat.get() && !self.await_seat() {
                 return;
             }
@@ -147,36 +147,53 @@ impl Local {
     }
 
     /// Runs `thread`, and what else its stack finds to run, until the stack is left.
-    fn go_on(&self, thread: &Thread) {
+    fn go_on(&self, thread: Thread) {
         // SAFETY: the thread is out of its queue, so that nobody else runs it (Invariant 2 of `thread.rs`).
         let laid_aside = unsafe { thread.inner().take_up() };
-        let (mut fiber, given) = match laid_aside {
-            Some(fiber) => {
-                self.current.set(thread);
-                self.trace_run(thread);
+        match laid_aside {
+            Some(mut fiber) => {
+                self.current.set(&raw const thread);
+                self.trace_run(&thread);
                 self.leave();
-                (fiber, Given::Go)
+                let left = fiber.resume(Given::Go);
+                let ran = self.left();
+                // Most often the one that has gone on, whose handle is at hand.
+                if core::ptr::eq(ran, &raw const thread) {
+                    self.put_away(left, fiber, || thread);
+                } else {
+                    // SAFETY: Invariant 2: it has just left, and cannot go on before it is settled.
+                    self.put_away(left, fiber, || unsafe { &*ran }.clone());
+                }
             }
             None => match self.take_fiber() {
-                Ok(fiber) => (fiber, Given::Run(thread.clone())),
+                Ok(mut fiber) => {
+                    let left = fiber.resume(Given::Run(thread));
+                    let ran = self.left();
+                    // SAFETY: likewise.
+                    self.put_away(left, fiber, || unsafe { &*ran }.clone());
+                }
                 Err(error) => {
                     self.leave();
                     thread.body().refuse(error);
                     self.thread_ended();
                     self.enter();
-                    return;
                 }
             },
-        };
-        let left = fiber.resume(given);
+        }
+    }
+
+    /// A fiber has been left; by whom, null if nobody runs on it.
+    fn left(&self) -> *const Thread {
         self.exit.set(core::ptr::null());
-        let ran = self.current.replace(core::ptr::null());
+        self.current.replace(core::ptr::null())
+    }
+
+    /// The fiber has been left, with a thread on it if it is not free.
+    fn put_away(&self, left: Left, fiber: Fiber, ran: impl FnOnce() -> Thread) {
         match left {
             Left::Free => self.keep_fiber(fiber),
-            // SAFETY: Invariant 2: it has just left, and cannot go on before it is settled.
-            Left::Yielded => self.lay_aside(unsafe { &*ran }.clone(), fiber, None),
-            // SAFETY: likewise.
-            Left::Paused(pause) => self.lay_aside(unsafe { &*ran }.clone(), fiber, Some(pause)),
+            Left::Yielded => self.lay_aside(ran(), fiber, None),
+            Left::Paused(pause) => self.lay_aside(ran(), fiber, Some(pause)),
         }
     }
 
@@ -408,10 +425,7 @@ impl Local {
     /// Why: who makes something ready wakes one sleeper. If that finds something of its own first, the others sleep beside what they could do.
     fn pass_on(&self) {
         let shared = &self.shared;
-        if shared.reserve().waiting() > 0
-            || shared.unusual().any()
-            || shared.is_time_unwatched()
-        {
+        if shared.reserve().waiting() > 0 || shared.unusual().any() || shared.is_time_unwatched() {
             shared.tell(Told::Anyone(1));
         } else if self
             .with_hold(|hold| hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place)))

@@ -72,18 +72,11 @@ mod stack {
 
 /// No thread of these models is spawned.
 mod birth {
-    use std::sync::Arc;
-
     use crate::join::JoinHandle;
-    use crate::shared::Shared;
     use crate::thread::Manner;
 
-    pub(crate) fn spawn<F, T>(_: &Arc<Shared>, _: Manner, _: F) -> JoinHandle<T> {
+    pub(crate) fn spawn_here<F, T>(_: Manner, _: F) -> JoinHandle<T> {
         JoinHandle::new()
-    }
-
-    pub(crate) fn runtime_here(_: &str) -> Arc<Shared> {
-        unreachable!("no thread of a model is a runtime's")
     }
 }
 
@@ -120,7 +113,7 @@ mod shared {
     use machine::atomic::{AtomicU32, Fresh, Ordering};
     use machine::wait::{Patient, WaitPolicy, retry_until};
 
-    use crate::thread::Thread;
+    use crate::thread::{Home, Thread};
 
     pub(crate) struct Shared(AtomicU32);
 
@@ -131,11 +124,6 @@ mod shared {
 
         pub(crate) fn must_be_here(&self) {}
 
-        pub(crate) fn ready(self: &Arc<Self>, _thread: Thread) {
-            // Release: what a queue's lock does.
-            assert_eq!(self.0.swap(1, Ordering::Release), 0, "made ready twice");
-        }
-
         /// Waits until the thread is ready, and takes it.
         pub(crate) fn take(&self) {
             // Acquire: likewise.
@@ -144,6 +132,15 @@ mod shared {
             // Relaxed: nobody makes it ready before it runs.
             self.0.store(0, Ordering::Relaxed);
         }
+    }
+
+    pub(crate) fn ready(thread: Thread) {
+        let Home::Runtime(shared) = thread.inner().home() else { unreachable!("of a runtime") };
+        // It may end, and with it its home, as soon as it is ready.
+        let shared = shared.clone();
+        drop(thread);
+        // Release: what a queue's lock does.
+        assert_eq!(shared.0.swap(1, Ordering::Release), 0, "made ready twice");
     }
 }
 
