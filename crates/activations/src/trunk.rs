@@ -420,20 +420,6 @@ impl Local {
         thread
     }
 
-    /// It was woken, and goes on with one thread: what else there is to do, and to look at, is another's.
-    ///
-    /// Why: who makes something ready wakes one sleeper. If that finds something of its own first, the others sleep beside what they could do.
-    fn pass_on(&self) {
-        let shared = &self.shared;
-        if shared.reserve().waiting() > 0 || shared.unusual().any() || shared.is_time_unwatched() {
-            shared.tell(Told::Anyone(1));
-        } else if self
-            .with_hold(|hold| hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place)))
-        {
-            shared.tell_of(Told::Anyone(1), true);
-        }
-    }
-
     fn read_mail(&self) {
         self.carrier().read_mail(&mut self.bound.borrow_mut());
     }

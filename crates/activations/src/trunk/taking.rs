@@ -1,7 +1,7 @@
 //! How a carrier uses the runtime's ready queue, and when it takes from it what lies at other seats (`thrift.rs`).
 
 use machine::clock;
-use stanchion_threadpool::{Place, Task};
+use stanchion_threadpool::{Place, Task, Told};
 
 use crate::seat::Hold;
 use crate::thread::Thread;
@@ -58,5 +58,19 @@ impl Local {
                     && (ready.is_ready_here(place) || self.thrift.pause().is_none())
             })
         })
+    }
+
+    /// It was woken, and goes on with one thread: what else there is to do, and to look at, is another's.
+    ///
+    /// Why: who makes something ready wakes one sleeper. If that finds something of its own first, the others sleep beside what they could do.
+    pub(super) fn pass_on(&self) {
+        let shared = &self.shared;
+        if shared.reserve().waiting() > 0 || shared.unusual().any() || shared.is_time_unwatched() {
+            shared.tell(Told::Anyone(1));
+        } else if self
+            .with_hold(|hold| hold.is_some_and(|hold| shared.ready_queue().is_ready(&hold.place)))
+        {
+            shared.tell_of(Told::Anyone(1), true);
+        }
     }
 }
