@@ -1,8 +1,4 @@
 //! A carrier, a kernel thread that runs user-level ones, as the others may touch it. What only it touches is in `trunk.rs`.
-//!
-//! # Invariants
-//!
-//! 1. `created` and `ended` are written by the carrier only.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
@@ -10,6 +6,7 @@ use machine::clock::Ticks;
 use machine::presence::{self, Presence};
 use stanchion_competitive::Mutex;
 
+use crate::census::Count;
 use crate::priority::Bound;
 use crate::standing::Standing;
 use crate::thread::Thread;
@@ -31,17 +28,15 @@ pub(crate) struct Carrier {
 /// What the carrier writes at each scheduling point, apart from what others read at each of theirs.
 struct Own {
     standing: Standing,
-    /// Threads that it has created, and that have ended on it. Only it writes them.
-    created: AtomicU64,
-    ended: AtomicU64,
+    /// Threads that it has created, and that have ended on it.
+    count: Count,
 }
 
 impl Carrier {
     pub(crate) fn new(seat: Option<usize>) -> Self {
         let own = Own {
             standing: if seat.is_some() { Standing::seated() } else { Standing::spare() },
-            created: AtomicU64::fresh(0),
-            ended: AtomicU64::fresh(0),
+            count: Count::new(),
         };
         Self {
             own: CachePadded::new(own),
@@ -126,29 +121,8 @@ impl Carrier {
         Ticks::from_bits(self.lost.load(Ordering::Relaxed))
     }
 
-    /// A thread has ended on it.
-    pub(crate) fn count_end(&self) {
-        count(&self.own.ended);
+    /// The threads that it has created, and that have ended on it.
+    pub(crate) fn count(&self) -> &Count {
+        &self.own.count
     }
-
-    /// It has created a thread.
-    pub(crate) fn count_creation(&self) {
-        count(&self.own.created);
-    }
-
-    pub(crate) fn ended(&self) -> u64 {
-        // Acquire: pairs with the Release of `count`: what the thread had created is counted before its end.
-        self.own.ended.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn created(&self) -> u64 {
-        // Relaxed: read after `ended`.
-        self.own.created.load(Ordering::Relaxed)
-    }
-}
-
-/// One more, of a counter that only the caller writes.
-fn count(counter: &AtomicU64) {
-    // Release: see `Carrier::ended`.
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
 }

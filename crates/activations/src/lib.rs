@@ -6,6 +6,7 @@ mod blocking;
 mod builder;
 mod capabilities;
 mod carrier;
+mod census;
 mod demand;
 mod error;
 mod fiber;

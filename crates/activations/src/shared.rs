@@ -3,8 +3,6 @@
 //! # Invariants
 //!
 //! 1. Carriers are added and never removed: those below `started` have a kernel thread.
-//! 2. A thread is counted as created before it can end. So if the ends that were counted up to one moment are as many as the beginnings up to a later
-//!    one, all had ended in between; and no more begin once the runtime is closing and all have ended, because only threads spawn then.
 
 use core::iter::Chain;
 use core::ops::Range;
@@ -12,7 +10,6 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
-use machine::atomic::{AtomicBool, AtomicU64, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::thread::{Builder, JoinHandle as KernelHandle};
 use machine::watch::Watch;
@@ -22,13 +19,13 @@ use stanchion_threadpool::Told;
 use crate::arbiter::Arbiter;
 use crate::capabilities::{Capabilities, Tier};
 use crate::carrier::Carrier;
+use crate::census::{Census, Count};
 use crate::demand::Demand;
 use crate::fiber::Fiber;
 use crate::handover::Note;
 use crate::local;
 use crate::lookout::{self, Lookout};
 use crate::metrics::Metrics;
-use crate::park;
 use crate::patience::Patience;
 use crate::priority::{Priority, Unusual};
 use crate::ready::Ready;
@@ -38,7 +35,7 @@ use crate::shortage::{Lost, Shortage};
 use crate::sleeping::Sleeping;
 use crate::stack::{StackError, Stacks};
 use crate::surplus::{self, Surplus};
-use crate::thread::{self, Home, Thread};
+use crate::thread::{Home, Thread};
 use crate::timers::{Key, Timers};
 use crate::trace::Tracer;
 use crate::trunk;
@@ -89,12 +86,7 @@ pub(crate) struct Shared {
     demand: Demand,
     counters: Counters,
     patience: Patience,
-    /// Threads that were spawned by none of its carriers.
-    created_outside: AtomicU64,
-    closing: AtomicBool,
-    over: AtomicBool,
-    /// Who waits for the end.
-    closer: Mutex<Option<Thread>>,
+    census: Census,
     /// The process that it was made in, which is the only one that has its kernel threads.
     process: u32,
 }
@@ -135,10 +127,7 @@ impl Shared {
             demand: Demand::new(seats, arbiter),
             counters: Counters::default(),
             patience: Patience::new(),
-            created_outside: AtomicU64::fresh(0),
-            closing: AtomicBool::fresh(false),
-            over: AtomicBool::fresh(false),
-            closer: Mutex::new(None),
+            census: Census::new(),
             process: std::process::id(),
         }
     }
@@ -233,7 +222,7 @@ impl Shared {
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
-        let (ended, created) = self.ended_and_created();
+        let (ended, created) = self.census.ended_and_created(self.counts());
         Metrics {
             spawned: created,
             ended,
@@ -302,8 +291,7 @@ impl Shared {
                 local.make_ready(thread, false);
             }
             None => {
-                // Relaxed: the thread is handed on with more than that.
-                self.created_outside.fetch_add(1, Ordering::Relaxed);
+                self.census.creation_outside();
                 self.put_outside(thread);
             }
         });
@@ -423,25 +411,21 @@ impl Shared {
         }
     }
 
+    fn counts(&self) -> impl Iterator<Item = &Count> + Clone {
+        self.carriers.iter().map(Carrier::count)
+    }
+
     /// Whether all has ended.
     pub(crate) fn is_over(&self) -> bool {
-        // Relaxed: it only says that there is nothing more to do.
-        self.over.load(Ordering::Relaxed)
+        self.census.is_over()
     }
 
     /// Ends the runtime if it is closing and has no thread any more; whether it has ended.
     pub(crate) fn end_if_done(&self) -> bool {
-        // Acquire: pairs with the Release of `close`, before which the last thread was spawned from outside.
-        if !self.closing.load(Ordering::Acquire) {
-            return false;
-        }
-        let (ended, created) = self.ended_and_created();
-        if ended != created {
+        if !self.census.is_done(self.counts()) {
             return self.is_over();
         }
-        self.over.store(true, Ordering::Relaxed);
-        let closer = self.closer.lock().take();
-        closer.inspect(Thread::call);
+        self.census.end();
         self.sleeping.tell(usize::MAX, false);
         self.lookout.wake();
         self.reserve.end(|index| self.carrier(index).standing().end());
@@ -462,18 +446,14 @@ impl Shared {
         self.kernel_threads.lock().carriers
     }
 
-    /// How many threads have ended, and, read after that, how many have been created (Invariant 2).
+    /// How many threads have ended, and, read after that, how many have been created.
     pub(crate) fn ended_and_created(&self) -> (u64, u64) {
-        let ended = self.carriers.iter().map(Carrier::ended).sum();
-        // Relaxed: after the Acquire of those, or of `closing`.
-        let outside = self.created_outside.load(Ordering::Relaxed);
-        (ended, outside + self.carriers.iter().map(Carrier::created).sum::<u64>())
+        self.census.ended_and_created(self.counts())
     }
 
     /// No more threads will come from outside: when the last has ended, the carriers end.
     pub(crate) fn close(&self) {
-        // Release: pairs with the Acquire of `end_if_done`.
-        self.closing.store(true, Ordering::Release);
+        self.census.close();
         self.sleeping.tell(usize::MAX, false);
     }
 
@@ -496,8 +476,7 @@ impl Shared {
 
     /// Waits for the carriers' end: as a thread while threads run, and for the rest, which is short, as a kernel thread.
     pub(crate) fn join(&self) {
-        *self.closer.lock() = Some(thread::current());
-        park::wait_until(Deadline::NEVER, || self.is_over());
+        self.census.wait_for_end();
         loop {
             // One that ends may have started another.
             let Some(thread) = self.kernel_threads.lock().handles.pop() else { break };

@@ -21,7 +21,8 @@
 //!
 //! # Orderings
 //!
-//! The two fences pair with each other; the bits, also those of dozers, and the words are Relaxed but for the wake-up, a Release that pairs with the sleeper's Acquire.
+//! The two fences pair with each other; the bits of dozers are Relaxed. The fence of who tells also makes a Release of the wake-up after it, which pairs with the
+//! sleeper's Acquire.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering, fence};
@@ -79,7 +80,7 @@ impl Sleeping {
     pub(crate) fn sleep(&self, seat: usize, deadline: Deadline) {
         let word = &self.words[seat];
         let mut deadline = deadline;
-        // Acquire: pairs with the Release of `wake`.
+        // Acquire: pairs with the store of `wake`, and the fence before that.
         while word.load(Ordering::Acquire) == ASLEEP {
             if park::wait(word, ASLEEP, deadline) == Woken::TimedOut {
                 if self.clear(seat) {
@@ -113,8 +114,8 @@ impl Sleeping {
     fn wake(&self, seat: usize) -> bool {
         let cleared = self.clear(seat);
         if cleared {
-            // Release: pairs with the Acquire of `sleep`.
-            self.words[seat].store(AWAKE, Ordering::Release);
+            // Relaxed: after the fence of who tells, which makes it a Release. Pairs with the Acquire of `sleep`.
+            self.words[seat].store(AWAKE, Ordering::Relaxed);
             park::wake_one(&self.words[seat]);
         }
         cleared

@@ -126,15 +126,15 @@ impl Standing {
 
     /// Ends it.
     pub(crate) fn end(&self) {
-        // Release: likewise.
-        self.0.store(ENDED, Ordering::Release);
+        // Relaxed: a carrier that ends reads nothing of what was done before, but under locks.
+        self.0.store(ENDED, Ordering::Relaxed);
         park::wake_one(&self.0);
     }
 
     /// Sleeps until it has a seat or is to end.
     pub(crate) fn sleep(&self) -> Called {
         loop {
-            // Acquire: pairs with the Release of `give` and `end`.
+            // Acquire: pairs with the Release of `give`.
             match self.0.load(Ordering::Acquire) {
                 RUNTIME => return Called::Seat,
                 ENDED => return Called::End,

@@ -241,11 +241,11 @@ impl Local {
         self.current.set(core::ptr::null());
         self.exit.set(core::ptr::null());
         self.trace_leave();
-        self.carrier().count_end();
+        self.carrier().count().end();
     }
 
     pub(crate) fn thread_created(&self) {
-        self.carrier().count_creation();
+        self.carrier().count().creation();
     }
 
     /// Another thread for the same stack: one that has not begun, and only if it is this carrier's turn to run one.

@@ -5,14 +5,17 @@
 //! | `parking_woken_again` | a carrier whose thread parks and has a token, one that unparks it for another reason | the thread goes on for the first, and sleeps beside the second |
 //! | `parking_woken_by_two_bounded` | the same, by two | the same; it is made ready twice |
 //! | `parking_a_stack_is_handed_on` | the same, once, and the thread goes on where it was woken | the stack is not the one that was laid aside |
-//! | `parking_in_the_kernel_bounded` | a kernel thread that parks, one that unparks it twice | it sleeps on, or does not see what was done |
+//! | `parking_a_stack_is_taken_by_who_wakes` | the same, and the thread goes on where it is woken | the same, in a queue that orders nothing |
+//! | `parking_in_the_kernel` | a kernel thread that parks, one that unparks it | it sleeps on, or does not see what was done |
+//! | `parking_in_the_kernel_bounded` | the same, where it is unparked twice | the same; the second is lost |
 //! | `parking_in_the_kernel_for_a_time_bounded` | the same, with a time that may pass | a token is lost when both happen |
-//! | `parking_until_a_thread_ends_bounded` | a thread that ends, who joins it | the joiner is not woken, or does not see the result |
+//! | `parking_until_a_thread_ends` | a thread that ends, who joins it | the joiner is not woken, or does not see the result |
 //! | `parking_until_the_end_is_seen` | the same, where the joiner only asks | the result is not seen |
 //! | `parking_for_nobody` | a thread that ends, who drops its handle | both drop the result, or neither |
 //! | `parking_until_a_time_bounded` | a carrier that looks at the times, one that unparks the thread itself | it is woken twice or not at all |
 //!
-//! Every model prints `model NAME: N executions`.
+//! Two threads are explored without bound where each does one thing. Where one unparks twice, or the lock of times, a mutex with a policy, is between
+//! them, that did not end after 100 000 executions, and a bound is in the name. Every model prints `model NAME: N executions`.
 
 #[path = "../../../../crates/activations/src/locals.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -124,6 +127,12 @@ mod shared {
 
         pub(crate) fn must_be_here(&self) {}
 
+        /// Whether it has become ready, as far as the caller has seen to that.
+        pub(crate) fn is_ready(&self) -> bool {
+            // Relaxed: a queue that orders nothing.
+            self.0.load(Ordering::Relaxed) == 1
+        }
+
         /// Waits until the thread is ready, and takes it.
         pub(crate) fn take(&self) {
             // Acquire: likewise.
@@ -178,15 +187,23 @@ fn park(shared: &Shared, thread: &Thread) {
 
 /// The second half of it.
 fn settle(shared: &Shared, thread: &Thread, pause: Pause) {
-    let inner = thread.inner();
-    let fiber = Fiber(UnsafeCell::new(7));
-    // SAFETY: this thread runs it.
-    unsafe { inner.lay_aside(fiber) };
-    if inner.settle(pause) {
+    if lay_aside(thread, pause) {
         shared.take();
     }
-    // SAFETY: it is ready, and this is its carrier.
-    let fiber = unsafe { inner.take_up() }.expect("it was laid aside");
+    go_on(thread);
+}
+
+fn lay_aside(thread: &Thread, pause: Pause) -> bool {
+    let fiber = Fiber(UnsafeCell::new(7));
+    // SAFETY: this thread runs it.
+    unsafe { thread.inner().lay_aside(fiber) };
+    thread.inner().settle(pause)
+}
+
+/// On its stack.
+fn go_on(thread: &Thread) {
+    // SAFETY: it is ready, and this is who runs it.
+    let fiber = unsafe { thread.inner().take_up() }.expect("it was laid aside");
     // SAFETY: as above.
     fiber.0.with_mut(|word| unsafe { *word += 1 });
 }
@@ -267,8 +284,32 @@ fn parking_a_stack_is_handed_on() {
     });
 }
 
-/// A kernel thread parks until both are done.
-fn sleep_until_done(done: &Arc<(Thread, [AtomicU32; 2])>, deadline: Deadline) {
+/// Who unparks a thread that migrates runs it, from a queue that orders nothing.
+#[test]
+fn parking_a_stack_is_taken_by_who_wakes() {
+    explore("parking_a_stack_is_taken_by_who_wakes", Model::new(), || {
+        let scene = Scene::new();
+        let other = {
+            let scene = scene.clone();
+            machine::thread::spawn(move || {
+                scene.thread.unpark();
+                if scene.shared.is_ready() {
+                    go_on(&scene.thread);
+                }
+            })
+        };
+        if !lay_aside(&scene.thread, Pause::Park) {
+            go_on(&scene.thread);
+        }
+        other.join().expect("no panic");
+    });
+}
+
+/// A kernel thread parks until all are done.
+fn sleep_until_done<const TIMES: usize>(
+    done: &Arc<(Thread, [AtomicU32; TIMES])>,
+    deadline: Deadline,
+) {
     // Relaxed: parking orders it.
     while !done.1.iter().all(|done| done.load(Ordering::Relaxed) == 1) {
         done.0.inner().sleep(deadline);
@@ -276,10 +317,10 @@ fn sleep_until_done(done: &Arc<(Thread, [AtomicU32; 2])>, deadline: Deadline) {
     }
 }
 
-fn in_the_kernel(name: &str, model: Model, deadline: fn() -> Deadline) {
+fn in_the_kernel<const TIMES: usize>(name: &str, model: Model, deadline: fn() -> Deadline) {
     explore(name, model, move || {
-        let both = [AtomicU32::fresh(0), AtomicU32::fresh(0)];
-        let done = Arc::new((stand(Home::Kernel), both));
+        let each = [(); TIMES].map(|()| AtomicU32::fresh(0));
+        let done = Arc::new((stand(Home::Kernel), each));
         let other = {
             let done = done.clone();
             machine::thread::spawn(move || {
@@ -295,16 +336,23 @@ fn in_the_kernel(name: &str, model: Model, deadline: fn() -> Deadline) {
 }
 
 #[test]
+fn parking_in_the_kernel() {
+    in_the_kernel::<1>("parking_in_the_kernel", Model::new().choices(0), || Deadline::NEVER);
+}
+
+#[test]
 fn parking_in_the_kernel_bounded() {
-    in_the_kernel("parking_in_the_kernel_bounded", Model::new().preemptions(2).choices(0), || {
-        Deadline::NEVER
-    });
+    in_the_kernel::<2>(
+        "parking_in_the_kernel_bounded",
+        Model::new().preemptions(2).choices(0),
+        || Deadline::NEVER,
+    );
 }
 
 #[test]
 fn parking_in_the_kernel_for_a_time_bounded() {
     let soon = || Deadline::after(core::time::Duration::from_secs(1));
-    in_the_kernel(
+    in_the_kernel::<2>(
         "parking_in_the_kernel_for_a_time_bounded",
         Model::new().preemptions(2).choices(1),
         soon,
@@ -330,8 +378,8 @@ fn result_of(packet: &impl Yields<UnsafeCell<u32>>) {
 }
 
 #[test]
-fn parking_until_a_thread_ends_bounded() {
-    explore("parking_until_a_thread_ends_bounded", Model::new().preemptions(3).choices(0), || {
+fn parking_until_a_thread_ends() {
+    explore("parking_until_a_thread_ends", Model::new().choices(0), || {
         let packet = a_thread();
         let ends = packet.clone();
         let other = machine::thread::spawn(move || run(&*ends));

@@ -1,5 +1,10 @@
 //! Models of what threads wait for each other with: exclusion, no wake-up lost, whoever gives up. Loom's threads are kernel threads here; what is
-//! modelled is the queue, the words, and a thread's park and unpark.
+//! modelled is the queue, the words, and a thread's wait and its call.
+//!
+//! Two threads are explored without bound where one of them begins with what the other waits for, so that each takes one part in the protocol. Two that
+//! take and release, or one of which may give up, did not end after 150 000 executions, and have a bound in their names: the second look at the word, at
+//! the line's lock and at a thread's state come on top of the first. A condition variable is explored without bound with a spin lock in the mutex's
+//! place. A channel is that mutex and two condition variables, each of which is explored without bound by itself; together they are bounded.
 
 #[path = "../../brief.rs"]
 mod brief;
@@ -7,11 +12,13 @@ mod brief;
 use std::time::Duration;
 
 use machine::cell::UnsafeCell;
+use machine::clock::Instant;
 use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_activations_loom::sync::{Barrier, Condvar, Mutex, Semaphore, channel};
-use stanchion_activations_loom::sync::{PolicyMutex, PolicyMutexGuard};
+use stanchion_activations_loom::sync::{PolicyMutex, PolicyMutexGuard, RawCondvar};
 use stanchion_competitive::policy::AlwaysBlock;
+use stanchion_spin::TestAndSet;
 
 /// Loom does not see the standard library's counts of references, and takes the end of the last handle for a race with its thread's last look at
 /// it. So no handle is the last.
@@ -92,6 +99,59 @@ fn section_in_time(room: &Room<Blocking>) -> u32 {
         room.change();
         1
     })
+}
+
+/// The lock is held when the other thread comes, which keeps it.
+fn held(name: &str, fair: bool) {
+    explore(name, Model::new().choices(0), move || {
+        let room = mutex();
+        let guard = room.lock.lock();
+        let other = also(&room, |room| {
+            core::mem::forget(room.lock.lock());
+            room.change();
+        });
+        room.change();
+        if fair {
+            PolicyMutexGuard::unlock_fair(guard)
+        } else {
+            drop(guard)
+        }
+        other.join().unwrap();
+        assert_eq!(room.look(), 2);
+        assert!(room.lock.is_locked());
+    });
+}
+
+#[test]
+fn user_mutex_released_to_a_waiter() {
+    held("user_mutex_released_to_a_waiter", false);
+}
+
+#[test]
+fn user_mutex_given_to_a_waiter() {
+    held("user_mutex_given_to_a_waiter", true);
+}
+
+/// The time is over when it comes, and the lock may be free just then.
+#[test]
+fn user_mutex_tried_too_late() {
+    explore("user_mutex_tried_too_late", Model::new().choices(0), || {
+        let room = mutex();
+        let guard = room.lock.lock();
+        let other = also(&room, |room| {
+            let got = room.lock.try_lock_until(Instant::now() - Duration::from_secs(1));
+            got.is_some_and(|guard| {
+                core::mem::forget(guard);
+                room.change();
+                true
+            })
+        });
+        room.change();
+        drop(guard);
+        let got = other.join().unwrap();
+        assert_eq!(room.look(), 1 + u32::from(got));
+        assert_eq!(room.lock.is_locked(), got);
+    });
 }
 
 #[test]
@@ -194,6 +254,10 @@ fn user_mutex_three_threads_one_gives_up_bounded() {
 
 type Pair = (Mutex<bool>, Condvar);
 
+/// A mutex of which little is to be explored.
+type SpinMutex = lock_api::Mutex<TestAndSet, bool>;
+type SpinCondvar = lock_api::Condvar<RawCondvar<TestAndSet>>;
+
 fn pair() -> Arc<Room<Pair>> {
     Room::new((Mutex::new(false), Condvar::new()))
 }
@@ -202,6 +266,25 @@ fn tell(room: &Room<Pair>) {
     room.change();
     *room.lock.0.lock() = true;
     room.lock.1.notify_one();
+}
+
+/// The mutex is held when the other thread comes to notify.
+#[test]
+fn user_condvar_notified() {
+    explore("user_condvar_notified", Model::new().choices(0), || {
+        let pair = (SpinMutex::new(false), SpinCondvar::new());
+        let room = Room::new(pair);
+        let mut told = room.lock.0.lock();
+        let other = also(&room, |room| {
+            room.change();
+            *room.lock.0.lock() = true;
+            room.lock.1.notify_one();
+        });
+        room.lock.1.wait_while(&mut told, |told| !*told);
+        assert_eq!(room.look(), 1);
+        drop(told);
+        other.join().unwrap();
+    });
 }
 
 #[test]
@@ -253,6 +336,21 @@ fn permits(count: u32) -> Arc<Room<Semaphore>> {
 fn with_permit(room: &Room<Semaphore>) {
     let _permit = room.lock.acquire();
     room.change();
+}
+
+#[test]
+fn user_semaphore_permit_handed_over() {
+    explore("user_semaphore_permit_handed_over", Model::new().choices(0), || {
+        let room = permits(0);
+        let adder = also(&room, |room| {
+            room.change();
+            room.lock.add_permits(1);
+        });
+        room.lock.acquire().forget();
+        assert_eq!(room.look(), 1);
+        adder.join().unwrap();
+        assert_eq!(room.lock.available_permits(), 0);
+    });
 }
 
 #[test]
@@ -328,6 +426,25 @@ fn user_barrier_two_threads() {
         let leads = room.lock.wait().is_leader();
         assert_eq!(room.look(), 1);
         assert_ne!(other.join().unwrap(), leads);
+    });
+}
+
+/// An unpark that comes while its thread waits is for its next park.
+#[test]
+fn user_barrier_leaves_the_token_bounded() {
+    let model = Model::new().choices(0).preemptions(3);
+    explore("user_barrier_leaves_the_token_bounded", model, || {
+        let room = Room::new(Barrier::new(2));
+        let waits = stanchion_activations_loom::current();
+        let barrier = room.clone();
+        let other = spawn(move || {
+            waits.unpark();
+            barrier.lock.wait();
+        });
+        room.lock.wait();
+        // Sleeps for ever if the wait has used it up.
+        stanchion_activations_loom::park();
+        other.join().unwrap();
     });
 }
 
