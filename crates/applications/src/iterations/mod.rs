@@ -26,10 +26,8 @@
 //! Source: D. Feitelson, L. Rudolph, *Gang scheduling performance benefits for fine-grain synchronization*, JPDC 1992, figure 1 and section 3.3.
 
 mod window;
-mod yielding;
 
 pub use window::Window;
-pub use yielding::Yielding;
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::sync::Arc;

@@ -3,7 +3,8 @@
 //! *The growth* of a method is the slope of its time over the load, both by their logarithms, by least squares: 1 is linear, 2 quadratic.
 //!
 //! Rule of the verdict: *holds* if the growth of gangs and of blocking is 0.8 to 1.2 and that of uncoordinated busy waiting 1.6 to 2.4; else
-//! *differs*. *not judged* with one processor.
+//! *differs*. *not judged* with one processor. On this computer the two without gangs are as much the system's scheduler as the methods: which threads
+//! are on together is its choice, and the verdict says so.
 
 use stanchion_simulator::Machine;
 
@@ -55,7 +56,7 @@ fn run(context: &Context, stage: &Stage<'_>) -> Result<Outcome, Stop> {
         )],
         tables: vec![draw::table(&points)],
         notes: stage::notes(stage),
-        ..stage.judged(if members < 2 { stage::alone() } else { verdict(growths) })
+        ..stage.judged(if members < 2 { stage::alone() } else { verdict(growths, stage.is_here()) })
     })
 }
 
@@ -71,16 +72,21 @@ fn growth(points: &[Point], method: Method) -> f64 {
     top / bottom
 }
 
-fn verdict(growths: [f64; METHODS.len()]) -> Verdict {
+/// What the growths without gangs are here.
+const SCHEDULER: &str = " (without gangs it is this system's scheduler that chooses which threads are on together and for how long; the quadratic growth is of processors that take \
+                         turns strictly and out of step)";
+
+fn verdict(growths: [f64; METHODS.len()], here: bool) -> Verdict {
     let [gang, blocking, busy, ..] = growths;
     let linear = 0.8..=1.2;
     Verdict::when(
         linear.contains(&gang) && linear.contains(&blocking) && (1.6..=2.4).contains(&busy),
         format!(
-            "time grows with the load to the power of {} for gangs, {} for blocking, {} for uncoordinated busy waiting",
+            "time grows with the load to the power of {} for gangs, {} for blocking, {} for uncoordinated busy waiting{}",
             significant(gang),
             significant(blocking),
             significant(busy),
+            if here { SCHEDULER } else { "" },
         ),
     )
 }
@@ -100,7 +106,7 @@ mod tests {
 
     #[test]
     fn each_part_of_the_claim_counts() {
-        let judged = |gang, blocking, busy| verdict([gang, blocking, busy, 1.0, 1.0]).name();
+        let judged = |gang, blocking, busy| verdict([gang, blocking, busy, 1.0, 1.0], false).name();
         assert_eq!(judged(1.0, 1.1, 1.9), "holds");
         assert_eq!(judged(1.5, 1.0, 1.9), "differs");
         assert_eq!(judged(1.0, 0.5, 1.9), "differs");

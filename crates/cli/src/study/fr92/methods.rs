@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::points::{Measured, Method, Others, Setting};
-use super::applications::iterations::{Grain, Lap, Team, Window, Yielding, compute_bound};
-use super::gang::barrier::{Barrier, BitMask};
-use super::gang::{Ended, GangExecutor, Member};
+use super::applications::iterations::{Grain, Lap, Team, Window, compute_bound};
+use super::gang::barrier::{Barrier, BitMask, TwoPhase, Yielding};
+use super::gang::{Ended, GangExecutor, Member, WrongSize};
 use super::machine::atomic::{AtomicBool, Fresh, Ordering};
 use super::machine::clock::Deadline;
 use super::machine::topology::CachePadded;
-use super::machine::wait::{Patient, Spin, WaitPolicy};
+use super::machine::wait::{Spin, WaitPolicy};
 use super::machine::{thread, topology};
 
 /// How a thread computes for so many nanoseconds.
@@ -20,29 +20,12 @@ impl<F: Fn(u64) + Clone + Send + Sync + 'static> Compute for F {}
 /// How long a thread that only computes does so before it looks whether it should give way.
 const TICK_NS: u64 = 100_000;
 
-/// What a member of a measured program brings home.
-#[derive(Clone, Copy, Debug, Default)]
-struct Share {
-    lap: Lap,
+/// What the measured programs bring home.
+struct Harvest {
+    /// Of the first member of each program.
+    laps: Vec<Lap>,
+    /// Of all members.
     yields: u64,
-}
-
-/// A policy, and how often it has yielded.
-trait Counted: WaitPolicy {
-    fn yields(&self) -> u64 {
-        0
-    }
-}
-
-/// Busy waiting for a time, then yielding.
-type TwoPhase = Patient<{ super::FIRST_PHASE_NS }, { u32::MAX }>;
-
-impl Counted for Spin {}
-impl Counted for TwoPhase {}
-impl Counted for Yielding {
-    fn yields(&self) -> u64 {
-        Yielding::yields(*self)
-    }
 }
 
 /// Measures `setting` with its threads on `processors`, one of each program on each.
@@ -74,14 +57,20 @@ pub(super) fn measure(
         (0..setting.members).map(|_| CachePadded::new(AtomicBool::fresh(false))).collect();
     let run = Run { setting, processors, window, teams, resumed: Arc::new(resumed) };
     run.skew(&compute);
-    let shares = match setting.method {
+    let first_phase = Duration::from_nanos(super::FIRST_PHASE_NS);
+    let harvest = match setting.method {
         Method::Gang => run.ganged(compute, setting.quantum)?,
-        Method::GangTwoPhase => run.ganged(compute, Duration::from_nanos(super::FIRST_PHASE_NS))?,
-        Method::TwoPhase => run.uncoordinated::<BitMask, TwoPhase>(compute)?,
-        Method::Busy => run.uncoordinated::<BitMask, Spin>(compute)?,
-        Method::Yielding | Method::Preferred => run.uncoordinated::<BitMask, Yielding>(compute)?,
+        Method::GangTwoPhase => run.ganged(compute, first_phase)?,
+        Method::TwoPhase => {
+            let barrier = |members| TwoPhase::with_spin(members, super::FIRST_PHASE_NS);
+            run.uncoordinated(compute, barrier, |_| 0)?
+        }
+        Method::Busy => run.uncoordinated(compute, BitMask::new, |_| 0)?,
+        Method::Yielding | Method::Preferred => {
+            run.uncoordinated(compute, Yielding::new, Yielding::yields)?
+        }
     };
-    run.sum(&shares)
+    Ok(run.sum(&harvest))
 }
 
 /// A measurement on its way.
@@ -114,16 +103,19 @@ impl Run<'_> {
         }
     }
 
-    /// Threads that nobody coordinates, kept on their processors.
-    fn uncoordinated<B: Barrier + 'static, P: Counted>(
+    /// Threads that nobody coordinates, kept on their processors, each program with a barrier of its own, which says how often it has been yielded at.
+    fn uncoordinated<B: Barrier + 'static>(
         &self,
         compute: impl Compute,
-    ) -> Result<Vec<Vec<Share>>, String> {
+        barrier: impl Fn(usize) -> Result<B, WrongSize>,
+        yields: impl Fn(&B) -> u64,
+    ) -> Result<Harvest, String> {
         let members = self.setting.members;
+        let barriers: Result<Vec<_>, _> =
+            self.teams.iter().map(|_| barrier(members).map(Arc::new)).collect();
+        let barriers = barriers.map_err(|wrong| wrong.to_string())?;
         let mut handles = Vec::new();
-        for team in &self.teams {
-            let barrier = B::with_members(members).map_err(|wrong| wrong.to_string())?;
-            let barrier = Arc::new(barrier);
+        for (team, barrier) in self.teams.iter().zip(&barriers) {
             for (index, &processor) in self.processors.iter().enumerate().take(members) {
                 let (team, barrier, compute) = (team.clone(), barrier.clone(), compute.clone());
                 let resumed =
@@ -131,11 +123,10 @@ impl Run<'_> {
                 handles.push(thread::spawn(move || {
                     let _kept = topology::pin(processor);
                     let mut place = barrier.place(index);
-                    let mut yields = 0;
-                    let lap = team.member(index, compute, || {
-                        let mut policy = P::start();
-                        let crossed = barrier.wait_at(&mut place, &mut policy, Deadline::NEVER);
-                        yields += policy.yields();
+                    team.member(index, compute, || {
+                        // Asked by the barrier that only watches.
+                        let crossed =
+                            barrier.wait_at(&mut place, &mut Spin::start(), Deadline::NEVER);
                         if let Some(resumed) = &resumed {
                             // Relaxed: a hint to those who compute.
                             if matches!(crossed, Ok(crossing) if crossing.is_leader()) {
@@ -144,25 +135,27 @@ impl Run<'_> {
                             resumed[index].store(false, Ordering::Relaxed);
                         }
                         crossed.map(|_| ())
-                    });
-                    lap.map(|lap| Share { lap, yields })
+                    })
                 }));
             }
         }
         let computing = self.computing(compute);
-        let mut shares = handles.into_iter().map(|handle| match handle.join() {
-            Ok(share) => share.map_err(|broken| broken.to_string()),
+        let laps = handles.into_iter().map(|handle| match handle.join() {
+            Ok(lap) => lap.map_err(|broken| broken.to_string()),
             Err(_) => Err("a thread of a program panicked".to_owned()),
         });
-        let shares = shares.by_ref().collect::<Result<Vec<_>, _>>()?;
+        let laps = laps.collect::<Result<Vec<_>, _>>()?;
         for handle in computing {
             handle.join().map_err(|_| "a thread that only computes panicked".to_owned())?;
         }
-        Ok(shares.chunks(members).map(<[Share]>::to_vec).collect())
+        Ok(Harvest {
+            laps: laps.into_iter().step_by(members).collect(),
+            yields: barriers.iter().map(|barrier| yields(barrier)).sum(),
+        })
     }
 
     /// Gangs, as the executor runs them, whose members yield after waiting busily for `spin`.
-    fn ganged(&self, compute: impl Compute, spin: Duration) -> Result<Vec<Vec<Share>>, String> {
+    fn ganged(&self, compute: impl Compute, spin: Duration) -> Result<Harvest, String> {
         let (members, quantum) = (self.setting.members, self.setting.quantum);
         let built =
             GangExecutor::builder().seats(members).quantum(quantum).spin(spin).pin(true).build();
@@ -170,15 +163,15 @@ impl Run<'_> {
         let mut handles = Vec::new();
         for team in &self.teams {
             let (team, compute) = (team.clone(), compute.clone());
-            let body = move |member: &mut Member| -> Result<Share, Ended> {
-                let lap = team.member(member.index(), compute.clone(), || member.barrier())?;
-                Ok(Share { lap, yields: 0 })
+            let body = move |member: &mut Member| -> Result<Lap, Ended> {
+                team.member(member.index(), compute.clone(), || member.barrier())
             };
             handles.push(executor.spawn(members, body).map_err(|refused| refused.to_string())?);
         }
-        let join =
-            handles.into_iter().map(|handle| handle.join().map_err(|error| error.to_string()));
-        join.collect()
+        let first = handles
+            .into_iter()
+            .map(|handle| handle.join().map(|laps| laps[0]).map_err(|error| error.to_string()));
+        Ok(Harvest { laps: first.collect::<Result<_, _>>()?, yields: 0 })
     }
 
     /// The threads of programs that are not measured.
@@ -203,17 +196,17 @@ impl Run<'_> {
     }
 
     /// The mean iteration of all programs that were measured.
-    fn sum(&self, programs: &[Vec<Share>]) -> Result<Measured, String> {
-        let laps = || programs.iter().map(|members| members[0].lap);
-        let iterations: u64 = laps().map(|lap| lap.iterations).sum();
-        let length = self.window.length();
-        let yields: u64 = programs.iter().flatten().map(|share| share.yields).sum();
-        let waits: u64 = laps().map(|lap| lap.all).sum::<u64>() * (self.setting.members as u64 - 1);
+    fn sum(&self, harvest: &Harvest) -> Measured {
+        let Harvest { laps, yields } = harvest;
+        let iterations: u64 = laps.iter().map(|lap| lap.iterations).sum();
+        let all: u64 = laps.iter().map(|lap| lap.all).sum();
+        let waits = all * (self.setting.members as u64 - 1);
         // Without any, one takes at least so long.
-        Ok(Measured {
-            time: length.as_secs_f64() * 1e3 * programs.len() as f64 / iterations.max(1) as f64,
+        let length = self.window.length().as_secs_f64() * 1e3;
+        Measured {
+            time: length * laps.len() as f64 / iterations.max(1) as f64,
             iterations,
-            alpha: yields as f64 / waits.max(1) as f64,
-        })
+            alpha: *yields as f64 / waits.max(1) as f64,
+        }
     }
 }

@@ -15,9 +15,9 @@ pub(crate) enum Method {
     Yielding,
     /// The same, and whoever computes gives way to a thread for which the others have come.
     Preferred,
-    /// Busy waiting for as long as a switch takes, then yielding; each processor for itself.
+    /// Busy waiting for as long as a switch takes, then sleeping; each processor for itself.
     TwoPhase,
-    /// The same with gang scheduling.
+    /// Busy waiting for as long, then yielding; gang scheduling.
     GangTwoPhase,
 }
 

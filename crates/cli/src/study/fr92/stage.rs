@@ -40,6 +40,11 @@ impl<'a> Stage<'a> {
         matches!(self, Self::Simulated(machine, _) if machine.name == "makbilan")
     }
 
+    /// Whether this computer's own scheduler and whoever else runs on it are in the figures.
+    pub(super) fn is_here(&self) -> bool {
+        matches!(self, Self::Real(_))
+    }
+
     /// The outcome with this verdict, unless other programs were on the processors too.
     pub(super) fn judged(&self, verdict: Verdict) -> Outcome {
         Outcome::new(match self {
