@@ -1,6 +1,6 @@
 //! How soon it is known that a thread has blocked in the kernel, and how soon another runs in its place.
 //!
-//! Times run from before the call that blocks, so they include its way into the kernel.
+//! Times run from before the call that blocks, so they include its way into the kernel; in one row, from the kernel's own record of the switch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -18,8 +18,9 @@ const BLOCKED: Duration = Duration::from_millis(4);
 
 pub(crate) fn run(options: &Options) {
     type Cell = (&'static str, usize, fn(Duration) -> Vec<f64>);
-    let cells: [Cell; 3] = [
-        ("upcall: `Blocked`, seen by a running processor", 2, seen),
+    let cells: [Cell; 4] = [
+        ("upcall: `Blocked`, seen by a running processor", 2, |lasting| seen(lasting).0),
+        ("upcall: the same, since the switch, less than", 2, |lasting| seen(lasting).1),
         ("upcall: another thread runs, all else idle", 1, replaced),
         ("upcall: the same, with `blocking`", 1, told),
     ];
@@ -63,8 +64,9 @@ impl Since {
     }
 }
 
-/// One of two processors runs a thread that yields, and asks after each time whether the runtime has been told of the other.
-fn seen(lasting: Duration) -> Vec<f64> {
+/// One of two processors runs a thread that yields, and asks after each time whether the runtime has been told of the other. What it sees, and what the
+/// runtime has noted itself, from the kernel's record of the switch on, to a power of two.
+fn seen(lasting: Duration) -> (Vec<f64>, Vec<f64>) {
     let runtime = Arc::new(Runtime::new(2).expect("few threads"));
     let shared = runtime.clone();
     let since = Arc::new(Since::default());
@@ -107,7 +109,13 @@ fn seen(lasting: Duration) -> Vec<f64> {
         over.store(true, Relaxed);
     });
     blocks.join().expect("it ends");
-    watcher.join().expect("it ends")
+    let lags = watcher.join().expect("it ends");
+    let metrics = runtime.metrics();
+    let noted = metrics.latency(Upcall::Blocked).buckets().flat_map(|(less_than, count)| {
+        let nanos = less_than.as_nanos() as f64;
+        (0..count).map(move |_| nanos)
+    });
+    (lags, noted.collect())
 }
 
 /// The one processor of the runtime blocks while a thread is ready, and nobody else is awake.
