@@ -350,7 +350,7 @@ impl<'a> File<'a> {
     fn imported(&self) -> Result<HashSet<&'a str>, String> {
         let mut names = HashSet::new();
         for at in 0..self.tokens.len() {
-            if !self.is_word(at, "use") {
+            if !self.is_import(at) {
                 continue;
             }
             let end =
@@ -382,6 +382,11 @@ impl<'a> File<'a> {
         Ok(names)
     }
 
+    /// Whether a `use` item begins there, and not what a type captures (`+ use<>`).
+    fn is_import(&self, at: usize) -> bool {
+        self.is_word(at, "use") && !self.is(at + 1, '<')
+    }
+
     /// Marks `use` items, and what is compiled for tests only.
     fn skip_tests(&mut self) {
         let mut at = 0;
@@ -389,7 +394,7 @@ impl<'a> File<'a> {
             let test = self.is(at, '#') && self.is(at + 1, '[') && self.is_test_cfg(at + 1);
             let end = if test {
                 self.item_end(self.closes[at + 1] + 1)
-            } else if self.is_word(at, "use") {
+            } else if self.is_import(at) {
                 self.item_end(at)
             } else {
                 at += 1;
@@ -422,7 +427,7 @@ impl<'a> File<'a> {
     /// The token after the item that begins at `at`, its attributes included.
     fn item_end(&self, mut at: usize) -> usize {
         let around = self.around.get(at).copied().flatten();
-        let import = self.is_word(at, "use");
+        let import = self.is_import(at);
         while at < self.tokens.len() {
             match self.tokens[at].kind {
                 Kind::Mark(';') => return at + 1,

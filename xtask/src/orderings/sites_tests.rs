@@ -50,6 +50,13 @@ fn bare_names_count_only_where_they_are_imported() {
 }
 
 #[test]
+fn what_a_type_captures_is_no_import() {
+    let source = "fn f() -> impl Fn() + use<> { x.load(Ordering::Acquire); || () }
+        fn g<T>() -> impl Fn() + use<T> { x.store(1, Ordering::Release); || () }";
+    assert_eq!(found(source), ["f load#1 Acquire", "g store#1 Release"]);
+}
+
+#[test]
 fn comments_examples_strings_and_tests_are_no_sites() {
     let source = r#"
         //! `x.load(Ordering::Acquire)`
