@@ -58,6 +58,11 @@ impl Bound {
         self.0.iter().all(VecDeque::is_empty)
     }
 
+    /// Whether there is one of that priority.
+    pub(crate) fn has(&self, priority: Priority) -> bool {
+        !self.0[priority as usize].is_empty()
+    }
+
     /// Whether there is one more urgent than that.
     pub(crate) fn any_above(&self, priority: Priority) -> bool {
         self.0[priority as usize + 1..].iter().any(|queue| !queue.is_empty())
@@ -101,11 +106,16 @@ impl Unusual {
         self.counts[level].store(queue.len(), Ordering::Relaxed);
     }
 
+    /// Whether there is one of that priority.
+    pub(crate) fn has(&self, priority: Priority) -> bool {
+        self.counts[priority as usize].load(Ordering::Relaxed) != 0
+    }
+
     pub(crate) fn take(&self, priority: Priority) -> Option<Thread> {
-        let level = priority as usize;
-        if self.counts[level].load(Ordering::Relaxed) == 0 {
+        if !self.has(priority) {
             return None;
         }
+        let level = priority as usize;
         let mut queue = self.queues[level].lock();
         let thread = queue.pop_front();
         self.counts[level].store(queue.len(), Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //!
 //! # Where it looks for a thread
 //!
-//! 0. If threads have priorities: the most urgent ones, its own and the runtime's; and the least urgent ones after 2.
+//! 0. If threads have priorities: the most urgent ones, its own and the runtime's; and the least urgent ones after 2, once nothing of that is at any seat.
 //! 1. Its own: threads that began here and are ready again, in the order in which they became so.
 //! 2. The runtime's ready queue, and every [`SHARE`]th time that first.
 //! 3. Nothing of that: the seat goes to a carrier that wants one, every [`SHARE`]th time before 1.
@@ -254,6 +254,7 @@ impl Local {
             || !self.bound.borrow().is_empty()
             || self.carrier().has_mail()
             || self.has_urgent()
+            || self.shared.is_time()
         {
             return None;
         }
@@ -349,8 +350,9 @@ impl Local {
         seat < shared.demand().allowed() || !self.close_seat(seat)
     }
 
-    /// What is ready at its seat is for others from now on; whom to tell.
+    /// It gives up its seat, or has slept on it: what is ready there is for others from now on. Whom to tell.
     fn leave_place(&self) -> Option<Told> {
+        self.shared.is_not_short(self.carrier().seat());
         self.with_hold(|hold| hold.and_then(|hold| self.shared.ready_queue().leave(&hold.place)))
     }
 
@@ -413,7 +415,7 @@ impl Local {
             }
         }
         let own = self.bound.borrow_mut().pop(Priority::Normal);
-        let thread = own.or_else(|| self.take_ready()).or_else(|| self.take_unusual(Priority::Low));
+        let thread = own.or_else(|| self.take_ready()).or_else(|| self.take_low());
         if self.was_told.take() && thread.is_some() {
             self.pass_on();
         }
@@ -427,8 +429,8 @@ impl Local {
     /// Gives the seat away to a carrier that wants one; whether there was one.
     fn give_seat(&self) -> bool {
         self.unwatch();
-        let carrier = self.carrier();
-        let seat = carrier.seat();
+        let seat = self.carrier().seat();
+        self.shared.is_not_short(seat);
         let given = self.shared.reserve().give(false, |to| self.shared.seat_carrier(seat, to));
         if given {
             self.has_seat.set(false);
@@ -565,9 +567,7 @@ impl Local {
             shared.lookout().begin(self.carrier());
         }
         self.was_told.set(true);
-        let told =
-            self.with_hold(|hold| hold.and_then(|hold| shared.ready_queue().leave(&hold.place)));
-        if let Some(told) = told {
+        if let Some(told) = self.leave_place() {
             shared.tell(told);
         }
         true

@@ -1,5 +1,6 @@
 //! Priorities: with one processor, that the more urgent of two ready threads runs first, from the next scheduling point on.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use stanchion_activations::Priority::{self, High, Low, Normal};
@@ -209,4 +210,34 @@ fn all_of_many_run_whatever_their_priorities() {
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
+}
+
+/// A carrier that leaves others' ready threads alone for a while, because to take them has not paid, runs none that is less urgent meanwhile.
+#[test]
+fn a_low_thread_runs_before_no_normal_one_that_is_left_alone() {
+    const NOBODY: usize = 0;
+    let runtime = Runtime::builder().processors(2).activations(false).build().unwrap();
+    runtime.run(|| {
+        for _ in 0..300 {
+            // Thefts of these do not pay.
+            let burst: Vec<_> = (0..200).map(|_| spawn(|| ())).collect();
+            burst.into_iter().for_each(|thread| thread.join().unwrap());
+            let first = Arc::new(AtomicUsize::new(NOBODY));
+            let begin = |priority| {
+                let first = first.clone();
+                let begun = priority as usize + 1;
+                Builder::new().priority(priority).spawn(move || {
+                    let _ = first.compare_exchange(NOBODY, begun, Relaxed, Relaxed);
+                })
+            };
+            // In this order: who sees the second sees the first.
+            let threads = [begin(Normal), begin(Low)];
+            // Without a scheduling point: the other processor has to run one of them.
+            while first.load(Relaxed) == NOBODY {
+                std::hint::spin_loop();
+            }
+            assert_eq!(first.load(Relaxed), Normal as usize + 1);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        }
+    });
 }

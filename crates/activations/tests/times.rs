@@ -191,3 +191,38 @@ fn a_time_beyond_the_end_of_the_clock_never_comes() {
     assert!(parked.join().unwrap());
     assert!(!runtime.run(|| park_timeout(Duration::ZERO)));
 }
+
+/// Also if the others are run one after the other on the same stack, without a look at anything else in between.
+#[test]
+fn short_threads_that_are_ready_keep_nobody_from_a_time_that_has_come() {
+    let runtime = Runtime::builder().processors(1).activations(false).build().unwrap();
+    let behind = runtime.run(|| {
+        let over = Arc::new(AtomicBool::new(false));
+        let sleeper = {
+            let (over, me) = (over.clone(), current());
+            spawn(move || {
+                me.unpark();
+                sleep(Duration::from_millis(2));
+                over.store(true, Ordering::Relaxed);
+            })
+        };
+        park();
+        // The sleeper waits by now.
+        let begun = Instant::now();
+        let threads: Vec<_> = (0..40)
+            .map(|_| {
+                let over = over.clone();
+                spawn(move || {
+                    // The first one computes until the time has come.
+                    while begun.elapsed() < Duration::from_millis(10) {
+                        std::hint::spin_loop();
+                    }
+                    over.load(Ordering::Relaxed)
+                })
+            })
+            .collect();
+        sleeper.join().unwrap();
+        threads.into_iter().map(|thread| thread.join().unwrap()).filter(|&over| over).count()
+    });
+    assert!(behind >= 39, "it goes on after the first of them, not after {}", 40 - behind);
+}

@@ -8,6 +8,9 @@ use crate::thread::Thread;
 
 use super::Local;
 
+/// A strategy may leave another seat its last thread for the first few looks, and who has it may be in its queue.
+const TRIES: u32 = 8;
+
 impl Local {
     /// A thread of the usual priority is ready, which any carrier may run.
     #[inline]
@@ -22,14 +25,40 @@ impl Local {
 
     #[inline]
     pub(super) fn take_ready(&self) -> Option<Thread> {
-        let (thread, moved) = self.with_hold(|hold| {
-            let Some(Hold { place, spent }) = hold else { return (None, None) };
+        self.take_by(|place, spent| {
             let ready = self.shared.ready_queue();
             if self.shared.seats() == 1 || ready.is_ready_here(place) {
-                (ready.take(place, spent), ready.moved(place))
+                ready.take(place, spent)
             } else {
-                (self.take_elsewhere(place, spent), ready.moved(place))
+                self.take_elsewhere(place, spent)
             }
+        })
+    }
+
+    /// The same, whether it pays or not.
+    #[cold]
+    pub(super) fn take_ready_anywhere(&self) -> Option<Thread> {
+        let ready = self.shared.ready_queue();
+        self.take_by(|place, spent| {
+            (0..TRIES).find_map(
+                |_| {
+                    if ready.is_ready(place) { ready.take(place, spent) } else { None }
+                },
+            )
+        })
+    }
+
+    /// Takes one at its seat, in that way; others are told of what that has moved here.
+    #[inline]
+    fn take_by(
+        &self,
+        take: impl FnOnce(&Place, &mut Option<Task>) -> Option<Thread>,
+    ) -> Option<Thread> {
+        let (thread, moved) = self.with_hold(|hold| match hold {
+            Some(Hold { place, spent }) => {
+                (take(place, spent), self.shared.ready_queue().moved(place))
+            }
+            None => (None, None),
         });
         if let Some(told) = moved {
             self.shared.tell_of(told, true);

@@ -16,6 +16,18 @@ impl Local {
         own.or_else(|| self.shared.unusual().take(priority))
     }
 
+    /// The least urgent, if one is ready; or one of the usual, which comes before it even if it lies where taking it does not pay (`thrift.rs`).
+    #[inline]
+    pub(super) fn take_low(&self) -> Option<Thread> {
+        let unusual = self.shared.unusual();
+        if !unusual.is_used()
+            || !(self.bound.borrow().has(Priority::Low) || unusual.has(Priority::Low))
+        {
+            return None;
+        }
+        self.take_ready_anywhere().or_else(|| self.take_unusual(Priority::Low))
+    }
+
     /// Whether one is ready that comes before the usual ones.
     #[inline]
     pub(super) fn has_urgent(&self) -> bool {
