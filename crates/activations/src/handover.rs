@@ -75,6 +75,11 @@ impl Note {
         self.0.store(bits, Ordering::Relaxed);
         (Ticks::from_bits(bits), true)
     }
+
+    /// It is blocked still, as has been told; and counts as if it were only from now on.
+    fn begin_again(&self, now: Ticks) {
+        self.0.store(now.to_bits() & !PREEMPTED, Ordering::Relaxed);
+    }
 }
 
 /// Who looks at a seat.
@@ -108,7 +113,7 @@ impl Shared {
             Presence::Running | Presence::Unknown => {
                 if self.note(seat).clear() {
                     self.told_of(Upcall::Unblocked, seat, self.carrier(holder));
-                    self.is_back(seat, self.carrier(holder));
+                    self.is_not_short(seat);
                 }
                 Found::Fine
             }
@@ -123,7 +128,7 @@ impl Shared {
             Some(Presence::Blocked) => self.look_closely(seat, holder, false, Looks::Blindly),
             _ => {
                 if self.note(seat).clear() {
-                    self.is_back(seat, self.carrier(holder));
+                    self.is_not_short(seat);
                 }
                 Found::Fine
             }
@@ -148,7 +153,8 @@ impl Shared {
             let upcall = if preempted { Upcall::Preempted } else { Upcall::Blocked };
             self.told_of(upcall, seat, carrier);
         }
-        if preempted || !self.has_work() {
+        let idles = || looks == Looks::Blindly || self.leaves_processor_idle(seat);
+        if preempted || !self.has_work() || !idles() {
             self.is_not_short(seat);
             return Found::Fine;
         }
@@ -162,22 +168,26 @@ impl Shared {
         if waited < patience {
             return Found::Blocked(patience - waited);
         }
-        if looks != Looks::Blindly && !self.lacks_runners() {
-            return Found::Fine;
-        }
         if !self.can_replace() {
             self.counters().vain.raise();
-            self.note(seat).clear();
+            self.note(seat).begin_again(now);
             return Found::Fine;
         }
         let state = carrier.seen_as().map(presence::examine);
         if state != Some(Presence::Blocked) {
             // On its way back, or stopped. Asked again a while later, not at each look.
-            self.note(seat).clear();
+            self.note(seat).begin_again(now);
             return Found::Blocked(AGAIN_NS);
         }
         self.surplus().allow(usize::MAX);
         if self.take_seat(seat, holder) { Found::Taken } else { Found::Fine }
+    }
+
+    /// Whether a processor would be idle because the holder of that seat is blocked.
+    fn leaves_processor_idle(&self, seat: usize) -> bool {
+        // Without more seats than processors each that is blocked leaves one.
+        let its_own = seat < self.demand().allowed() && !self.surplus().is_open();
+        its_own || self.lacks_runners()
     }
 
     /// Whether a processor would be idle for want of a carrier that can run: those that have been given a seat are about to.

@@ -1,8 +1,9 @@
 //! Time that a seat was of no use while something was ready: its holder was blocked, and nobody had its place yet.
 //!
-//! That is what activations are there to make short. It is counted from the first look that finds the holder blocked and something ready, so not the time
-//! before that look (which is the latency of `Blocked`), until another carrier runs on the seat, the holder is seen to run again, or nothing is ready any
-//! more. So it is the runtime's patience and the wake-up of a spare, or the length of a block that nobody could stand in for.
+//! That is what activations are there to make short. It is counted from the first look that finds the holder blocked, something ready, and fewer carriers that
+//! can run than processors; so not the time before that look (which is the latency of `Blocked`). It ends when another carrier runs on the seat, the holder
+//! runs again, nothing is ready any more, or others use the processor (`surplus.rs`). So it is the runtime's patience and the wake-up of a spare, or the
+//! length of a block that nobody could stand in for.
 //!
 //! ```text
 //! holder blocks     first look      seat taken       another carrier runs
@@ -19,7 +20,8 @@
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::{clock, presence};
+use machine::clock;
+use machine::presence::{self, Presence};
 
 use crate::carrier::Carrier;
 use crate::latency::Histogram;
@@ -89,22 +91,19 @@ impl Shared {
         }
     }
 
-    /// The holder of that seat runs again.
-    pub(crate) fn is_back(&self, seat: usize, carrier: &Carrier) {
-        if let Some(since) = Shortage::take(&self.shortage(seat).0.since) {
-            let until = switched_at(carrier).unwrap_or_else(clock::monotonic);
-            self.has_lost(seat, since, until);
-        }
-    }
-
     /// Nothing is ready: no seat is missed.
     pub(crate) fn is_short_of_none(&self) {
         self.seats_in_use().for_each(|seat| self.is_not_short(seat));
     }
 
+    /// That seat is not missed: its holder is back, nothing is ready that it keeps waiting, or no processor would be idle.
     pub(crate) fn is_not_short(&self, seat: usize) {
         if let Some(since) = Shortage::take(&self.shortage(seat).0.since) {
-            self.has_lost(seat, since, clock::monotonic());
+            let holder = self.carrier(self.seat(seat).holder());
+            // If it is back it has been since its last switch, whoever sees it.
+            let runs = holder.presence() == Presence::Running;
+            let back = if runs { switched_at(holder) } else { None };
+            self.has_lost(seat, since, back.unwrap_or_else(clock::monotonic));
         }
     }
 

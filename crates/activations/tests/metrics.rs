@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
-use stanchion_activations::{Runtime, Tier, Upcall, blocking};
+use stanchion_activations::{Runtime, Tier, Upcall, blocking, spawn, yield_now};
 
 /// One processor, whose thread blocks in the kernel until one that is ready behind it has run.
 fn one_block_with_work_behind_it(runtime: &Runtime) {
@@ -58,4 +59,26 @@ fn a_block_that_keeps_nobody_waiting_loses_nothing() {
     let metrics = runtime.metrics();
     assert_eq!(metrics.seat_time_lost, Duration::ZERO, "{metrics}");
     assert_eq!(metrics.handovers, 0, "{metrics}");
+}
+
+/// Nobody can stand in for it while something is ready: it is looked at again and again, and stays one block.
+#[test]
+fn a_block_is_told_once_however_often_it_is_looked_at() {
+    let runtime = Arc::new(Runtime::builder().processors(2).spare_threads(0).build().unwrap());
+    let (mut here, mut there) = UnixStream::pair().unwrap();
+    let blocks = runtime.spawn(move || there.read_exact(&mut [0]).unwrap());
+    let looking = runtime.clone();
+    let looks = runtime.spawn(move || {
+        while looking.metrics().vain_handovers < 100 {
+            // The next that it looks for is this one; and before it takes that, it looks at the other processor.
+            drop(spawn(|| ()));
+            yield_now();
+        }
+    });
+    looks.join().unwrap();
+    let metrics = runtime.metrics();
+    here.write_all(&[1]).unwrap();
+    blocks.join().unwrap();
+    // It may block itself now and then, at a page fault or a lock.
+    assert!(metrics.upcalls(Upcall::Blocked) < 50, "{metrics}");
 }
