@@ -454,7 +454,10 @@ impl Shared {
     /// No more threads will come from outside: when the last has ended, the carriers end.
     pub(crate) fn close(&self) {
         self.census.close();
-        self.sleeping.tell(usize::MAX, false);
+        // If no carrier could be started, nobody else would see that it is over.
+        if !self.end_if_done() {
+            self.sleeping.tell(usize::MAX, false);
+        }
     }
 
     /// Whether this is the process that it was made in.
