@@ -14,8 +14,8 @@
 //! Nothing here allocates in order to wait: waiters lie on the stacks of the threads that wait. Only the mutex spins before it parks, because only it
 //! knows whom it waits for: with one processor, or if the holder is on none, spinning is in vain.
 //!
-//! Nothing is poisoned: a thread that panics with a lock releases it. A guard that is forgotten keeps its lock for ever. A user-level thread must not wait here in a signal handler, and whoever must wait needs a living
-//! [`current`](crate::current), which a kernel thread has not any more when the destructors of its thread-locals run.
+//! Nothing is poisoned: a thread that panics with a lock releases it. A guard that is forgotten keeps its lock for ever. A user-level thread must not wait here in a
+//! signal handler. A kernel thread may wait also in the destructors of its thread-locals.
 
 mod barrier;
 mod condvar;

@@ -474,3 +474,50 @@ fn a_channel_without_places_loses_nothing_to_timeouts() {
 fn a_lock_is_small() {
     assert!(size_of::<RawMutex<AlwaysBlock>>() <= 40);
 }
+
+/// Whichever of the crate's own thread-locals have gone before.
+#[test]
+fn a_kernel_thread_waits_in_its_last_destructors() {
+    static COMES: Barrier = Barrier::new(2);
+    static LOCK: Mutex<bool> = Mutex::new(false);
+    static CHANGED: Condvar = Condvar::new();
+    static PERMITS: Semaphore = Semaphore::new(0);
+
+    struct Waits;
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            // The other holds the lock by now.
+            COMES.wait();
+            let mut changed = LOCK.lock();
+            CHANGED.wait_while(&mut changed, |changed| !*changed);
+            *changed = false;
+            drop(changed);
+            PERMITS.acquire().forget();
+        }
+    }
+    thread_local! {
+        static EARLY: std::cell::RefCell<Option<Waits>> = const { std::cell::RefCell::new(None) };
+        static LATE: std::cell::RefCell<Option<Waits>> = const { std::cell::RefCell::new(None) };
+    }
+    let stranger = std::thread::spawn(|| {
+        EARLY.with(|place| *place.borrow_mut() = Some(Waits));
+        // The crate's own are between them, whichever go first.
+        COMES.wait();
+        LATE.with(|place| *place.borrow_mut() = Some(Waits));
+    });
+    Runtime::new(1).unwrap().run(|| {
+        COMES.wait();
+        for _ in 0..2 {
+            let held = LOCK.lock();
+            COMES.wait();
+            yield_now();
+            drop(held);
+            yield_now();
+            *LOCK.lock() = true;
+            CHANGED.notify_one();
+            yield_now();
+            PERMITS.add_permits(1);
+        }
+    });
+    stranger.join().unwrap();
+}

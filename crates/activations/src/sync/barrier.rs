@@ -56,10 +56,6 @@ impl Barrier {
     }
 
     /// Waits until so many threads have come. One of them leads: the one that came last.
-    ///
-    /// # Panics
-    ///
-    /// If it has to wait where [`current`](crate::current) panics; it has not come then.
     pub fn wait(&self) -> BarrierWaitResult {
         if self.size <= 1 {
             return BarrierWaitResult(true);

@@ -50,7 +50,7 @@ use super::queue::{Answer, Queue, Waiter};
 ///
 /// # Panics
 ///
-/// Waiting panics, with the mutex held, where [`current`](crate::current) does. If the mutex panics while it is taken back, the process ends.
+/// Waiting never does. If the mutex panics while it is released or taken back, the process ends.
 pub struct RawCondvar<M = RawMutex> {
     /// How many wait, or more (Invariant 1).
     waiting: AtomicU32,

@@ -103,7 +103,7 @@ const FIRST_PAUSE: u64 = 8;
 ///
 /// # Panics
 ///
-/// Having to wait panics where [`current`](crate::current) does. If the policy panics the process ends.
+/// Never. If the policy panics the process ends.
 pub struct RawMutex<P = Adaptive> {
     word: AtomicU32,
     policy: P,
@@ -230,8 +230,6 @@ impl<P: Policy> RawMutex<P> {
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, me: u32, deadline: Deadline) -> bool {
-        // A kernel thread that has no handle any more panics here, and not in the queue.
-        drop(crate::current());
         let mut this = Try::new(me);
         let bomb = AbortOnUnwind::armed("a policy panicked while its thread waited for a mutex");
         let got = loop {

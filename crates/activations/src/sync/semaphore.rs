@@ -105,8 +105,7 @@ impl Semaphore {
     ///
     /// # Panics
     ///
-    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever, or if it must wait where
-    /// [`current`](crate::current) panics.
+    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever.
     #[inline]
     pub fn acquire_many(&self, count: u32) -> Permits<'_> {
         // Without a deadline it comes back only with the permits.
