@@ -26,7 +26,7 @@ use crate::upcall::Upcall;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Threads that were spawned, and that have ended.
+    /// Threads that were spawned, whether they have ended or not.
     pub spawned: u64,
     /// Threads that have ended.
     pub ended: u64,
@@ -50,6 +50,8 @@ pub struct Metrics {
     /// and blocks that were over, or nothing ready any more, before a seat was taken. Without the time before a look finds the block
     /// ([`latency`](Self::latency) of [`Upcall::Blocked`]), and without what preempted ones lose, whose processors others have.
     pub seat_time_lost: Duration,
+    /// How many of its processors it uses: fewer than it has, if it is [limited](crate::Runtime::limit_processors) or [shares](crate::Arbiter) them.
+    pub processors: usize,
     /// Kernel threads that have been started to carry threads.
     pub carriers: usize,
     /// Threads that are ready and that any kernel thread could run.
@@ -78,21 +80,22 @@ impl Metrics {
 
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { spawned, ended, carriers, ready, waiting_carriers, .. } = self;
+        let Self { spawned, ended, processors, carriers, ready, waiting_carriers, .. } = self;
         writeln!(
             f,
-            "threads: {spawned} spawned, {ended} ended, {ready} ready; {carriers} kernel threads, {waiting_carriers} of them waiting for a seat"
+            "threads: {spawned} spawned, {ended} ended, {ready} ready; {carriers} kernel threads on {processors} processors, {waiting_carriers} of them waiting for a seat"
         )?;
         for upcall in Upcall::ALL {
             writeln!(f, "{upcall:?}: {} ({})", self.upcalls(upcall), self.latency(upcall))?;
         }
         write!(
             f,
-            "hand-overs: {} ({}), {} false, {} in vain; {:.1?} of seat-time lost to blocks",
+            "hand-overs: {} ({}), {} false, {} in vain; {} went on beside others; {:.1?} of seat-time lost to blocks",
             self.handovers,
             self.handover_latencies,
             self.false_handovers,
             self.vain_handovers,
+            self.surplus,
             self.seat_time_lost
         )
     }

@@ -80,6 +80,7 @@ impl Runtime {
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(4)?;
     /// assert_eq!(runtime.limit_processors(1), 1);
+    /// assert_eq!(runtime.metrics().processors, 1);
     /// assert_eq!(runtime.limit_processors(9), 4);
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```

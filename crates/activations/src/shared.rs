@@ -234,6 +234,7 @@ impl Shared {
             vain_handovers: self.counters.vain.get(),
             handover_latencies: self.lost.handovers.read(),
             seat_time_lost: Duration::from_nanos(self.lost.nanos()),
+            processors: self.demand.allowed(),
             carriers: self.started(),
             ready: self.ready.len(),
             waiting_carriers: self.reserve.waiting(),

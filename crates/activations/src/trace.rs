@@ -5,17 +5,17 @@
 //!
 //! The format is the JSON of Chrome's "Trace Event Format", which [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` read: a track for each kernel
 //! thread, on which the user-level threads are that it ran, an instant event for each upcall, with its latency, and a track for each seat that was short of a
-//! carrier (`shortage.rs`).
+//! carrier (`shortage.rs`). Threads that have a name are shown by it, with their number.
 
 use core::fmt::Write as _;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::clock;
 use stanchion_competitive::Mutex;
 
-use crate::thread::ThreadId;
+use crate::thread::{Thread, ThreadId};
 use crate::upcall::Upcall;
 
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,8 @@ pub(crate) struct Tracer {
     began: u64,
     /// One a carrier, and one for the lookout and everybody else.
     lists: Box<[Mutex<Vec<Event>>]>,
+    /// Of threads that have one, as many as there may be events of a carrier.
+    names: Mutex<BTreeMap<ThreadId, Box<str>>>,
     left_out: AtomicU64,
 }
 
@@ -52,7 +54,17 @@ impl Tracer {
             most,
             began: clock::monotonic(),
             lists: (0..=carriers).map(|_| Mutex::new(Vec::new())).collect(),
+            names: Mutex::new(BTreeMap::new()),
             left_out: AtomicU64::fresh(0),
+        }
+    }
+
+    /// A thread runs for the first time.
+    pub(crate) fn begins(&self, thread: &Thread) {
+        let Some(name) = thread.name() else { return };
+        let mut names = self.names.lock();
+        if names.len() < self.most {
+            names.insert(thread.id(), name.into());
         }
     }
 
@@ -91,6 +103,7 @@ impl Tracer {
     pub(crate) fn trace(&self) -> Trace {
         Trace {
             lists: self.lists.iter().map(|list| list.lock().clone()).collect(),
+            names: self.names.lock().clone(),
             // Relaxed: a statistic.
             left_out: self.left_out.load(Ordering::Relaxed),
         }
@@ -101,6 +114,7 @@ impl Tracer {
 #[derive(Clone, Debug)]
 pub struct Trace {
     lists: Vec<Vec<Event>>,
+    names: BTreeMap<ThreadId, Box<str>>,
     left_out: u64,
 }
 
@@ -141,7 +155,7 @@ impl Trace {
                 if let (What::Runs(_) | What::Leaves, Some((from, thread))) =
                     (event.what, running.take())
                 {
-                    events.push(span(carrier, from, event.at, &format!("thread {thread}")));
+                    events.push(span(carrier, from, event.at, &self.name_of(thread)));
                 }
                 match event.what {
                     What::Runs(thread) => running = Some((event.at, thread)),
@@ -160,6 +174,20 @@ impl Trace {
             }
         }
         write!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n", events.join(",\n"))
+    }
+
+    /// As it is to be shown, in what may stand in a JSON string.
+    fn name_of(&self, thread: ThreadId) -> String {
+        let Some(name) = self.names.get(&thread) else { return format!("thread {thread}") };
+        let mut text = String::new();
+        for character in name.chars() {
+            match character {
+                '"' | '\\' => text.extend(['\\', character]),
+                character if character.is_control() => text.push('\u{fffd}'),
+                character => text.push(character),
+            }
+        }
+        format!("{text} ({thread})")
     }
 }
 

@@ -213,6 +213,9 @@ impl Local {
         self.exit.set(exit);
         self.current.set(thread);
         thread.inner().begin(self.index);
+        if let Some(tracer) = self.shared.tracer() {
+            tracer.begins(thread);
+        }
         self.trace_run(thread);
         self.leave();
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use stanchion_activations::{Runtime, Tier, blocking, current, park, spawn, yield_now};
+use stanchion_activations::{Builder, Runtime, Tier, blocking, current, park, spawn, yield_now};
 
 /// A thread that blocks in the kernel until the other end is written to.
 fn reads(mut from: UnixStream) -> u8 {
@@ -123,6 +123,7 @@ fn a_trace_has_what_ran_and_what_the_kernel_told() {
     let writes = runtime.spawn(move || here.write_all(&[7]).unwrap());
     waits.join().unwrap();
     writes.join().unwrap();
+    Builder::new().name("the \"first\"").on(&runtime).spawn(|| ()).join().unwrap();
     for _ in 0..200 {
         runtime.run(|| ());
     }
@@ -131,6 +132,7 @@ fn a_trace_has_what_ran_and_what_the_kernel_told() {
     let mut json = Vec::new();
     trace.write_chrome(&mut json).unwrap();
     let json = String::from_utf8(json).unwrap();
+    assert!(json.contains(r#""name":"the \"first\" ("#), "{json}");
     assert!(json.contains("\"ph\":\"X\"") && json.contains("ProcessorAdded"), "{json}");
     assert_eq!(json.matches('{').count(), json.matches('}').count());
     assert!(Runtime::new(1).unwrap().trace().is_none());
