@@ -30,15 +30,23 @@ const SPARES: usize = 64;
 /// Says how a [`Runtime`] is to be, then builds it.
 ///
 /// ```
+/// use std::time::Duration;
+///
 /// use stanchion_activations::Runtime;
 /// use stanchion_threadpool::strategy::LocalReadyQueue;
 ///
 /// let runtime = Runtime::builder()
 ///     .processors(2)
+///     .spare_threads(16)
 ///     .stack_size(128 * 1024)
+///     .idle_spin(Duration::from_micros(5))
+///     .pinned(true)
+///     .activations(true)
+///     .trace(10_000)
 ///     .strategy::<LocalReadyQueue>()
 ///     .build()?;
 /// assert_eq!(runtime.processors(), 2);
+/// assert!(runtime.capabilities().pinned);
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
 #[must_use = "a builder builds nothing before `build`"]
@@ -86,7 +94,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The size of a thread's stack in bytes, 64 KiB unless said.
+    /// The size of a thread's stack in bytes, 64 KiB unless said; rounded up to pages, 16 KiB at least. What a thread has not touched of it costs address space
+    /// only.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = bytes;
         self
@@ -131,11 +140,12 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Builds it, and starts one kernel thread for each processor.
+    /// Builds it, and starts one kernel thread for each processor, and one that looks out for those that block.
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: too many processors, or the system refuses a thread.
+    /// [`BuildError`]: too many processors, no room for stacks of that size, [`pinned`](Self::pinned) together with an [`arbiter`](Self::arbiter), or the system
+    /// refuses a thread.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let processors = match self.processors {
             0 => topology::parallelism().min(MOST_PROCESSORS),

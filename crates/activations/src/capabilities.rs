@@ -6,6 +6,17 @@ use machine::presence::Refused;
 use machine::stack::Guards;
 
 /// How a runtime learns that one of its kernel threads is stuck.
+///
+/// ```
+/// use stanchion_activations::{Runtime, Tier};
+///
+/// match Runtime::new(1)?.capabilities().tier {
+///     Tier::Records => println!("plain code may block"),
+///     Tier::Heartbeats(refused) => eprintln!("`blocking` is worth while here: {refused}"),
+///     _ => {}
+/// }
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tier {

@@ -5,6 +5,14 @@ use std::io;
 use machine::stack::StackError;
 
 /// Why there is no runtime.
+///
+/// ```
+/// use stanchion_activations::{BuildError, Runtime};
+///
+/// let refused = Runtime::new(1_000_000).unwrap_err();
+/// assert!(matches!(refused, BuildError::Processors { most: 1_024, .. }));
+/// assert!(refused.to_string().contains("ask for fewer"));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {

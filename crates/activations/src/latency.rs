@@ -69,6 +69,14 @@ impl Latencies {
     }
 
     /// The counts that are not 0, shortest first: so many took less than this, and at least half of it. The last, of 2^32 ns, has all that took longer too.
+    ///
+    /// ```
+    /// let runtime = stanchion_activations::Runtime::new(1)?;
+    /// for (less_than, count) in runtime.metrics().handover_latencies.buckets() {
+    ///     println!("{count} took less than {less_than:?}, and half of that or more");
+    /// }
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         counts.map(|(power, count)| (Duration::from_nanos(2 << power), *count))

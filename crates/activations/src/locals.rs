@@ -80,6 +80,24 @@ impl Locals {
 pub struct AccessError;
 
 /// A key to a value of each thread, as [`local!`](crate::local) makes it.
+///
+/// ```
+/// use core::cell::RefCell;
+/// use stanchion_activations::{LocalKey, Runtime, local};
+///
+/// local! {
+///     static NAMES: RefCell<Vec<&'static str>> = RefCell::new(Vec::new());
+/// }
+///
+/// fn note(key: &'static LocalKey<RefCell<Vec<&'static str>>>, name: &'static str) -> usize {
+///     key.with(|names| {
+///         names.borrow_mut().push(name);
+///         names.borrow().len()
+///     })
+/// }
+/// assert_eq!(Runtime::new(1)?.run(|| (note(&NAMES, "one"), note(&NAMES, "two"))), (1, 2));
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 pub struct LocalKey<T: 'static> {
     make: fn() -> T,
     /// So that the key has an address of its own.
@@ -113,6 +131,25 @@ impl<T: 'static> LocalKey<T> {
     /// # Panics
     ///
     /// If making the value asks for it.
+    ///
+    /// ```
+    /// use stanchion_activations::{AccessError, Runtime, local};
+    ///
+    /// /// Asks for itself when it is dropped.
+    /// struct Last;
+    ///
+    /// impl Drop for Last {
+    ///     fn drop(&mut self) {
+    ///         assert_eq!(LAST.try_with(|_| ()), Err(AccessError));
+    ///     }
+    /// }
+    ///
+    /// local! {
+    ///     static LAST: Last = Last;
+    /// }
+    /// Runtime::new(1)?.run(|| assert_eq!(LAST.try_with(|_| ()), Ok(())));
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
     pub fn try_with<R>(&'static self, body: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         let key = core::ptr::from_ref(self).addr();
         let found = thread::with_current(|thread| {

@@ -12,6 +12,14 @@ use crate::thread;
 ///
 /// As with the standard library's, it may return for nothing: look again at what the thread waits for. What else waits in this crate ([`join`](crate::JoinHandle::join), [`sleep`],
 /// the end of a [`scope`](crate::scope()), all of [`sync`](crate::sync)) does not use up an unpark that was meant for a park.
+///
+/// ```
+/// let runtime = stanchion_activations::Runtime::new(1)?;
+/// let parked = runtime.spawn(stanchion_activations::park);
+/// parked.thread().unpark();
+/// parked.join().unwrap();
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 pub fn park() {
     if local::park_thread().is_none() {
         let thread = thread::current();
@@ -24,6 +32,18 @@ pub fn park() {
 ///
 /// The time is watched by the carriers between threads, and while they are idle, and by the lookout while one is blocked in the kernel, which is then replaced
 /// as for a ready thread: a thread is late if every processor of its runtime computes meanwhile, or if the kernel thread on which it began computes or is blocked.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion_activations::{Runtime, park_timeout};
+///
+/// let runtime = Runtime::new(1)?;
+/// assert!(!runtime.run(|| park_timeout(Duration::from_millis(1))), "nobody unparks it");
+/// let parked = runtime.spawn(|| park_timeout(Duration::from_secs(3_600)));
+/// parked.thread().unpark();
+/// assert!(parked.join().unwrap());
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 pub fn park_timeout(timeout: Duration) -> bool {
     park_until(Deadline::after(timeout))
 }

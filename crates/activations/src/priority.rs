@@ -22,6 +22,19 @@ use stanchion_competitive::Mutex;
 use crate::thread::Thread;
 
 /// How urgent a thread is: see [`Builder::priority`](crate::Builder::priority).
+///
+/// ```
+/// use stanchion_activations::{Builder, Priority, Runtime};
+///
+/// let runtime = Runtime::new(1)?;
+/// runtime.run(|| {
+///     let log = Builder::new().priority(Priority::Low).spawn(|| "when there is time");
+///     let answer = Builder::new().priority(Priority::High).spawn(|| "at once");
+///     assert_eq!((answer.join().unwrap(), log.join().unwrap()), ("at once", "when there is time"));
+/// });
+/// assert!(Priority::Low < Priority::Normal && Priority::Normal < Priority::High);
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
     /// Runs when nothing else can.

@@ -52,7 +52,7 @@ impl Bounds {
 
     /// A thread of it has ended. The scope may be over at once.
     pub(crate) fn ended(&self) {
-        // Release: see the header. Acquire: none is needed, but who waits may be called by the last only.
+        // Release: see the header. Those of the others are in the release sequence that the last one ends.
         if self.running.fetch_sub(1, Ordering::Release) == 1 {
             self.waits.call();
         }
@@ -178,6 +178,17 @@ where
 
 /// The right to wait for a thread of a scope, and to have what it returns. Forgetting it does no harm: the scope waits for the thread all the same, and
 /// what it returned is never dropped.
+///
+/// ```
+/// let runtime = stanchion_activations::Runtime::new(2)?;
+/// let words = ["borrowed", "words"];
+/// let lengths = runtime.scope(|s| {
+///     let handles = words.each_ref().map(|word| s.spawn(|| word.len()));
+///     handles.map(|handle| handle.join().unwrap())
+/// });
+/// assert_eq!(lengths, [8, 5]);
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 pub struct ScopedJoinHandle<'scope, T>(Claim<'scope, T>);
 
 impl<T> ScopedJoinHandle<'_, T> {

@@ -23,6 +23,17 @@ use crate::shared::Shared;
 const NAMES: usize = 16;
 
 /// Threads that wait while nothing in their runtime could wake them, from [`Runtime::stalled`](crate::Runtime::stalled). Its `Display` says it in a sentence.
+///
+/// ```
+/// let runtime = stanchion_activations::Runtime::new(2)?;
+/// // A watchdog: asks twice, so that what is just being woken is not taken for stuck.
+/// let stuck = runtime.stalled().and_then(|_| {
+///     std::thread::sleep(std::time::Duration::from_millis(10));
+///     runtime.stalled()
+/// });
+/// assert_eq!(stuck, None, "there is no thread");
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stalled {
     waiting: usize,

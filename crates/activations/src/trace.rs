@@ -111,6 +111,17 @@ impl Tracer {
 }
 
 /// What a runtime has done, from [`Runtime::trace`](crate::Runtime::trace).
+///
+/// ```
+/// use stanchion_activations::{Builder, Runtime};
+///
+/// let runtime = Runtime::builder().processors(1).trace(1_000).build()?;
+/// Builder::new().name("shown by its name").on(&runtime).spawn(|| ()).join().unwrap();
+/// let trace = runtime.trace().expect("it was asked for");
+/// println!("{} events, {} left out", trace.len(), trace.left_out());
+/// trace.write_chrome(&mut std::io::sink()).expect("nothing is written");
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Trace {
     lists: Vec<Vec<Event>>,

@@ -17,6 +17,17 @@ use machine::atomic::{AtomicU64, Fresh, Ordering};
 use crate::latency::{Histogram, Latencies};
 
 /// What the kernel has told a runtime.
+///
+/// ```
+/// use stanchion_activations::{Runtime, Upcall};
+///
+/// let runtime = Runtime::new(2)?;
+/// runtime.run(|| ());
+/// for upcall in Upcall::ALL {
+///     println!("{upcall:?}: {}", runtime.metrics().upcalls(upcall));
+/// }
+/// # Ok::<(), stanchion_activations::BuildError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Upcall {
     /// A kernel thread waits in the kernel, in the middle of a user-level thread.

@@ -23,6 +23,11 @@ const LENGTH: usize = (SLOTS + 1) * LINE;
 const VERSION: u64 = 0x7374_616e_6368_0001;
 
 /// Why a runtime cannot share processors.
+///
+/// ```
+/// let refused = stanchion_activations::Arbiter::join("no/name of a file").unwrap_err();
+/// println!("{refused}");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArbiterError {

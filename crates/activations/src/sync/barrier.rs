@@ -46,6 +46,12 @@ pub struct Barrier {
 }
 
 /// What [`Barrier::wait`] returns: whether this thread was the one that leads.
+///
+/// ```
+/// use stanchion_activations::sync::Barrier;
+///
+/// assert!(Barrier::new(1).wait().is_leader());
+/// ```
 pub struct BarrierWaitResult(bool);
 
 impl Barrier {

@@ -143,6 +143,18 @@ fn wait<T>(
 }
 
 /// The side of a channel that messages are sent from. When the last is dropped, receivers have what is left and then see the end.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion_activations::sync::channel::{self, SendTimeoutError, TrySendError};
+///
+/// let (sender, receiver) = channel::bounded(1);
+/// sender.send(1).unwrap();
+/// assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
+/// assert_eq!(sender.send_timeout(3, Duration::from_millis(1)), Err(SendTimeoutError::Timeout(3)));
+/// drop(receiver);
+/// assert_eq!(sender.send(4).unwrap_err().0, 4, "the message comes back");
+/// ```
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
@@ -233,6 +245,18 @@ impl<T> Drop for Sender<T> {
 }
 
 /// The side of a channel that messages are received at. When the last is dropped, the messages that are left are dropped and senders fail.
+///
+/// ```
+/// use std::time::Duration;
+/// use stanchion_activations::sync::channel::{self, RecvError, RecvTimeoutError, TryRecvError};
+///
+/// let (sender, receiver) = channel::unbounded();
+/// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+/// assert_eq!(receiver.recv_timeout(Duration::from_millis(1)), Err(RecvTimeoutError::Timeout));
+/// sender.send("last").unwrap();
+/// drop(sender);
+/// assert_eq!((receiver.recv(), receiver.recv()), (Ok("last"), Err(RecvError)));
+/// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
 }

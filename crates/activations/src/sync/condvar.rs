@@ -51,6 +51,21 @@ use super::queue::{Answer, Queue, Waiter};
 /// # Panics
 ///
 /// Waiting never does. If the mutex panics while it is released or taken back, the process ends.
+///
+/// ```
+/// use stanchion_activations::sync::RawCondvar;
+///
+/// use stanchion_spin::{Ticket, TicketMutex};
+///
+/// // For another mutex than that of this crate.
+/// static OPEN: TicketMutex<bool> = TicketMutex::new(false);
+/// static CHANGED: lock_api::Condvar<RawCondvar<Ticket>> = lock_api::Condvar::new();
+///
+/// let waits = std::thread::spawn(|| CHANGED.wait_while(&mut OPEN.lock(), |open| !*open));
+/// *OPEN.lock() = true;
+/// CHANGED.notify_all();
+/// waits.join().unwrap();
+/// ```
 pub struct RawCondvar<M = RawMutex> {
     /// How many wait, or more (Invariant 1).
     waiting: AtomicU32,

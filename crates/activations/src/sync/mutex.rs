@@ -129,6 +129,18 @@ pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
 
 /// A guard of a part of what a [`Mutex`] protects.
+///
+/// ```
+/// use stanchion_activations::sync::{MappedMutexGuard, Mutex, MutexGuard};
+///
+/// static PAIR: Mutex<(u32, u32)> = Mutex::new((1, 2));
+///
+/// fn second() -> MappedMutexGuard<'static, u32> {
+///     MutexGuard::map(PAIR.lock(), |pair| &mut pair.1)
+/// }
+/// *second() += 5;
+/// assert_eq!(PAIR.lock().1, 7);
+/// ```
 pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
 
 /// A mutex with a policy of your choice, see [`stanchion_competitive::policy`].
@@ -208,6 +220,15 @@ impl Try {
 
 impl<P: Policy> RawMutex<P> {
     /// A free lock with that policy, for policies that have parameters.
+    ///
+    /// ```
+    /// use stanchion_activations::sync::{PolicyMutex, RawMutex};
+    /// use stanchion_competitive::policy::FixedSpin;
+    ///
+    /// let raw = RawMutex::with_policy(FixedSpin::<20_000>::default());
+    /// let mutex = PolicyMutex::from_raw(raw, 1);
+    /// assert_eq!(*mutex.lock(), 1);
+    /// ```
     #[must_use]
     pub const fn with_policy(policy: P) -> Self {
         Self { word: AtomicU32::new(FREE), policy, queue: Queue::new() }

@@ -67,6 +67,22 @@ pub struct Semaphore {
 }
 
 /// Permits of a [`Semaphore`], given back when this is dropped. It may go to another thread.
+///
+/// ```
+/// use stanchion_activations::sync::{Permits, Semaphore};
+///
+/// static SLOTS: Semaphore = Semaphore::new(4);
+///
+/// fn two() -> Option<Permits<'static>> {
+///     SLOTS.try_acquire_many(2)
+/// }
+/// let (first, second) = (two(), two());
+/// assert!(two().is_none());
+/// // One pair comes back, the other never does.
+/// drop(first);
+/// second.expect("there were four").forget();
+/// assert_eq!(SLOTS.available_permits(), 2);
+/// ```
 #[must_use = "permits that are dropped are given back at once"]
 pub struct Permits<'s> {
     semaphore: &'s Semaphore,
@@ -106,6 +122,12 @@ impl Semaphore {
     /// # Panics
     ///
     /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever.
+    ///
+    /// ```
+    /// let semaphore = stanchion_activations::sync::Semaphore::new(3);
+    /// let permits = semaphore.acquire_many(2);
+    /// assert_eq!((permits.count(), semaphore.available_permits()), (2, 1));
+    /// ```
     #[inline]
     pub fn acquire_many(&self, count: u32) -> Permits<'_> {
         // Without a deadline it comes back only with the permits.
@@ -127,6 +149,11 @@ impl Semaphore {
     }
 
     /// [`acquire`](Self::acquire), but gives up after `timeout`.
+    ///
+    /// ```
+    /// let semaphore = stanchion_activations::sync::Semaphore::new(0);
+    /// assert!(semaphore.try_acquire_for(std::time::Duration::from_millis(1)).is_none());
+    /// ```
     #[inline]
     pub fn try_acquire_for(&self, timeout: Duration) -> Option<Permits<'_>> {
         self.try_acquire_many_for(1, timeout)
@@ -165,6 +192,15 @@ impl Semaphore {
     /// # Panics
     ///
     /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS) then; nothing is added.
+    ///
+    /// ```
+    /// let done = stanchion_activations::sync::Semaphore::new(0);
+    /// std::thread::scope(|s| {
+    ///     s.spawn(|| done.add_permits(1));
+    ///     done.acquire().forget();
+    /// });
+    /// assert_eq!(done.available_permits(), 0);
+    /// ```
     #[inline]
     pub fn add_permits(&self, count: u32) {
         // Relaxed: the exchange decides.
