@@ -85,14 +85,16 @@ fn an_unpark_beside_the_time_is_never_lost() {
     }
 }
 
+/// More would try the making of stacks, which `many.rs` does.
 #[test]
 fn many_times_at_once() {
+    const SLEEPERS: u64 = 4_000;
     let runtime = Runtime::new(2).unwrap();
     let woken = Arc::new(AtomicUsize::new(0));
     runtime.run({
         let woken = woken.clone();
         move || {
-            let sleepers: Vec<_> = (0..20_000_u64)
+            let sleepers: Vec<_> = (0..SLEEPERS)
                 .map(|number| {
                     let woken = woken.clone();
                     // Half of them are woken long before.
@@ -111,7 +113,7 @@ fn many_times_at_once() {
             }
         }
     });
-    assert_eq!(woken.load(Ordering::Relaxed), 20_000);
+    assert_eq!(woken.load(Ordering::Relaxed), SLEEPERS as usize);
 }
 
 #[test]
