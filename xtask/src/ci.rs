@@ -73,7 +73,11 @@ const TASKS: &[Task] = &[
         about: "ten seconds of fuzzing for each target, with coverage and AddressSanitizer",
         run: fuzz::brief,
     },
-    Task { name: "tsan", about: "the fence-free locks under ThreadSanitizer", run: tsan::tsan },
+    Task {
+        name: "tsan",
+        about: "the fence-free locks and user-level threads under ThreadSanitizer",
+        run: tsan::tsan,
+    },
 ];
 
 /// `cargo xtask lint` is these.

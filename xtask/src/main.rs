@@ -10,7 +10,7 @@
 //! | `costs` | no operation costs another number of misses, transfers or exchanges on the simulated machine than it used to |
 //! | `torture` | real threads, more than processors, stalled at random: exclusion and progress |
 //! | `busted` | each of torture's checks catches the lock that is broken for it |
-//! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks, and something in the broken one |
+//! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks and user-level threads, and something in what is broken |
 //! | `fuzz` | bytes that fuzzing invents break no reader and no structure |
 //! | `downstream` | a stranger's crate is modelled by our loom machine |
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
@@ -79,7 +79,7 @@ enum Task {
     Torture(torture::Options),
     /// Torture the locks that are broken on purpose; each must be caught
     Busted,
-    /// Run the fence-free locks under ThreadSanitizer
+    /// Run the fence-free locks and user-level threads under ThreadSanitizer
     Tsan,
     /// Fuzz on the stable compiler, with coverage and AddressSanitizer
     Fuzz(fuzz::Options),

@@ -1,8 +1,13 @@
-//! `cargo xtask tsan`: the fence-free locks under ThreadSanitizer, on stable.
+//! `cargo xtask tsan`: the fence-free locks and user-level threads under ThreadSanitizer, on stable.
 //!
 //! `RUSTC_BOOTSTRAP=1` admits the flag, `-Cunsafe-allow-abi-mismatch=sanitizer` admits a std that is not instrumented. The price of the
-//! latter is that only a program which keeps away from std's own synchronization is judged fairly: see `torture`'s `sanitized`.
-//! A lock that must be reported and is not fails the task, so a lane that has gone blind does not look green.
+//! latter is that only a program which keeps away from std's own synchronization is judged fairly: see `torture`'s `sanitized`. User-level threads are
+//! judged by the tests of their crate, which do not keep away, so std is built with them. Their switches of stacks ThreadSanitizer is told of by the crate itself,
+//! with the cfg `stanchion_tsan`.
+//!
+//! What must be reported and is not fails the task, so a lane that has gone blind does not look green.
+//!
+//! Not `simulator`, whose coroutines switch stacks as well: all of a run is one kernel thread.
 
 use std::process::Command;
 use std::time::Duration;
@@ -19,9 +24,50 @@ const ATTEMPTS: u32 = 10;
 /// A lock of two threads takes about a second.
 const TIME: Duration = Duration::from_secs(60);
 
+/// What user-level threads are tested by. Not `fork`, because ThreadSanitizer starts no thread in a child that was forked beside others, and not `many`, because
+/// it knows some 8,000 stacks at a time.
+const TESTS: [&str; 17] = [
+    "blocking",
+    "foreign",
+    "heartbeats",
+    "locals",
+    "metrics",
+    "migrants",
+    "priorities",
+    "processors",
+    "scopes",
+    "stacks",
+    "stalled",
+    "stops",
+    "sync",
+    "threads",
+    "times",
+    "tokens",
+    "unwinding",
+];
+
+const REPORT: &str = "WARNING: ThreadSanitizer: data race";
+const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
+const OPTIONS: &str = "halt_on_error=1:exitcode=66";
+
+/// What is no race, and why; `tsan_suppressions.txt`.
+const SUPPRESSIONS: &str = "xtask/src/tsan_suppressions.txt";
+
 /// Builds and runs; says loudly why not where it cannot.
 pub(crate) fn tsan() -> Result {
     let Some((host, library)) = toolchain()? else { return Ok(()) };
+    println!("runtime: {library}");
+    let mut wrong = locks(&host)?;
+    wrong.extend(threads(&host)?);
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::verdict(format!("ThreadSanitizer: {}", wrong.join(", "))))
+    }
+}
+
+/// The locks, in a program that keeps away from std; the names of those that are not as they must be.
+fn locks(host: &str) -> Result<Vec<String>> {
     let build = shell::target().join("tsan");
     let mut command = shell::cargo([
         "build",
@@ -31,47 +77,86 @@ pub(crate) fn tsan() -> Result {
         "--bin",
         "sanitized",
     ]);
-    command.args(["--target", &host]).env("CARGO_TARGET_DIR", &build).env("RUSTC_BOOTSTRAP", "1");
-    command.env("RUSTFLAGS", "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer");
-    println!("runtime: {library}");
-    shell::run(&mut command)?;
-    let program = build.join(&host).join("debug/sanitized");
+    command.args(["--target", host]).env("CARGO_TARGET_DIR", &build).env("RUSTC_BOOTSTRAP", "1");
+    shell::run(command.env("RUSTFLAGS", FLAGS))?;
+    let program = build.join(host).join("debug/sanitized");
     let names = shell::output(&mut Command::new(&program))?;
     let mut wrong = Vec::new();
     for name in names.lines() {
-        let log = build.join("report");
-        let busted = name.starts_with("busted");
-        // On a busy machine the threads of a short run may never meet, and then there is nothing to report.
-        let mut attempts = if busted { ATTEMPTS } else { 1 };
-        let (ended, reported) = loop {
-            let mut run = Command::new(&program);
-            run.arg(name).env("TSAN_OPTIONS", "halt_on_error=1:exitcode=66");
-            let ended = shell::run_limited(&run, TIME, &log)?;
-            let reported = ended.output.contains("WARNING: ThreadSanitizer: data race");
-            attempts -= 1;
-            if reported || attempts == 0 {
-                break (ended, reported);
-            }
-        };
-        let clean = ended.status.is_some_and(|status| status.success()) && !reported;
-        let right = if busted { reported } else { clean };
-        let found = match (reported, ended.status) {
-            (true, _) => "data race",
-            (false, None) => "out of time",
-            (false, Some(_)) if clean => "clean",
-            (false, Some(_)) => "failed",
-        };
-        println!("{name:24} {found:12} {}", if right { "as it must" } else { "WRONG" });
-        if !right {
-            println!("{}", ended.output);
+        let mut run = Command::new(&program);
+        run.arg(name).env("TSAN_OPTIONS", OPTIONS);
+        if !judged(name, &run, name.starts_with("busted"))? {
             wrong.push(name.to_owned());
         }
     }
-    if wrong.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::verdict(format!("ThreadSanitizer: {}", wrong.join(", "))))
+    Ok(wrong)
+}
+
+/// The tests of user-level threads, with a std that is built for it, and their switches of stacks told; the names of those that are not as they must be.
+///
+/// These use std's locks and channels, so nothing less would do. What is reported in them is a race: the fences of `activations` decide who is woken, and
+/// order no plain memory.
+fn threads(host: &str) -> Result<Vec<String>> {
+    let sysroot = shell::output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let source = std::path::Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
+    if !source.exists() {
+        println!(
+            "SKIPPED: user-level threads; std is built for them: `rustup component add rust-src`"
+        );
+        return Ok(Vec::new());
     }
+    let options = format!("{OPTIONS}:suppressions={}", shell::root().join(SUPPRESSIONS).display());
+    let test = |names: &[&str]| {
+        let mut command =
+            shell::cargo(["test", "-Zbuild-std", "--package", "stanchion-activations"]);
+        command.args(["--no-fail-fast", "--target", host]);
+        names.iter().for_each(|name| _ = command.args(["--test", name]));
+        command.env("CARGO_TARGET_DIR", shell::target().join("tsan")).env("RUSTC_BOOTSTRAP", "1");
+        command.env("RUSTFLAGS", format!("--cfg stanchion_tsan {FLAGS}"));
+        // Of each panic that is wanted, a backtrace takes a second.
+        command.env("TSAN_OPTIONS", &options).env("RUST_BACKTRACE", "0");
+        command
+    };
+    let mut wrong = Vec::new();
+    if let Err(failure) = shell::run(&mut test(&TESTS)) {
+        println!("{failure}");
+        wrong.push("tests of stanchion-activations".to_owned());
+    }
+    let races = shell::output(test(&["races"]).args(["--", "--list"]))?;
+    for name in races.lines().filter_map(|line| line.strip_suffix(": test")) {
+        if !judged(name, test(&["races"]).args(["--", "--exact", name]), true)? {
+            wrong.push(name.to_owned());
+        }
+    }
+    Ok(wrong)
+}
+
+/// Runs `command`, says what has come of it, and whether that is as it must be: a report from what is `busted`, none and success from all else.
+fn judged(name: &str, command: &Command, busted: bool) -> Result<bool> {
+    let log = shell::target().join("tsan").join("report");
+    // On a busy machine the threads of a short run may never meet, and then there is nothing to report.
+    let mut attempts = if busted { ATTEMPTS } else { 1 };
+    let (ended, reported) = loop {
+        let ended = shell::run_limited(command, TIME, &log)?;
+        let reported = ended.output.contains(REPORT);
+        attempts -= 1;
+        if reported || attempts == 0 {
+            break (ended, reported);
+        }
+    };
+    let clean = ended.status.is_some_and(|status| status.success()) && !reported;
+    let right = if busted { reported } else { clean };
+    let found = match (reported, ended.status) {
+        (true, _) => "data race",
+        (false, None) => "out of time",
+        (false, Some(_)) if clean => "clean",
+        (false, Some(_)) => "failed",
+    };
+    println!("{name:40} {found:12} {}", if right { "as it must" } else { "WRONG" });
+    if !right {
+        println!("{}", ended.output);
+    }
+    Ok(right)
 }
 
 /// The host and the runtime's path, or `None` with the reason printed.

@@ -18,8 +18,8 @@ use crate::surplus;
 /// The most processors of a runtime.
 pub(crate) const MOST_PROCESSORS: usize = 1_024;
 
-/// The size of a stack, unless the builder says otherwise.
-const STACK_SIZE: usize = 64 * 1024;
+/// The size of a stack, unless the builder says otherwise. ThreadSanitizer writes its reports on the stack of whom it interrupts.
+const STACK_SIZE: usize = if cfg!(stanchion_tsan) { 1 << 20 } else { 64 * 1024 };
 
 /// How long an idle processor spins before it sleeps, unless the builder says otherwise.
 const IDLE_SPIN: Duration = Duration::from_micros(20);

@@ -15,6 +15,8 @@
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 2 (a stack is allocated at start, not at creation); Anderson, Bershad, Lazowska and Levy 1992.
 
+mod sanitizer;
+
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use machine::stack::Label;
 
@@ -47,7 +49,10 @@ pub(crate) enum Left {
 pub(crate) type Exit = Yielder<Given, Left>;
 
 /// A stack with the loop on it.
-pub(crate) struct Fiber(Coroutine<Given, Left, (), FiberStack>);
+pub(crate) struct Fiber {
+    stack: Coroutine<Given, Left, (), FiberStack>,
+    context: sanitizer::Context,
+}
 
 // SAFETY: a free one may go anywhere (Invariant 1); one with a thread on it goes to another carrier only if whoever spawned that has promised that it may.
 unsafe impl Send for Fiber {}
@@ -56,12 +61,14 @@ impl Fiber {
     /// A free one.
     pub(crate) fn new(stack: FiberStack) -> Self {
         let label = stack.label();
-        Self(Coroutine::with_stack(stack, move |exit, given| run_threads(&label, exit, given)))
+        let stack =
+            Coroutine::with_stack(stack, move |exit, given| run_threads(&label, exit, given));
+        Self { stack, context: sanitizer::Context::new() }
     }
 
     /// Goes on with it until it leaves.
     pub(crate) fn resume(&mut self, given: Given) -> Left {
-        match self.0.resume(given) {
+        match self.context.run(|| self.stack.resume(given)) {
             CoroutineResult::Yield(left) => left,
             CoroutineResult::Return(()) => unreachable!("only `quit` ends the loop"),
         }
@@ -69,7 +76,8 @@ impl Fiber {
 
     /// Ends a free one, and gives its stack back.
     pub(crate) fn quit(mut self) {
-        let CoroutineResult::Return(()) = self.0.resume(Given::Quit) else {
+        let CoroutineResult::Return(()) = self.context.run(|| self.stack.resume(Given::Quit))
+        else {
             unreachable!("a free fiber's loop ends when told")
         };
     }
