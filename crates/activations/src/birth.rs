@@ -1,16 +1,15 @@
 //! How threads come into being.
 
-use core::mem;
 use std::sync::Arc;
 
 use crate::join::{Claim, JoinHandle};
 use crate::local;
-use crate::packet::{Packet, Yields};
+use crate::packet::Packet;
 use crate::priority::Priority;
 use crate::runtime::Runtime;
 use crate::scope::{Bounds, Scope, ScopedJoinHandle};
 use crate::shared::Shared;
-use crate::thread::{Body, Home, Inner, Manner, Thread};
+use crate::thread::{Home, Manner};
 
 /// Makes a new thread of that runtime.
 pub(crate) fn spawn<F, T>(shared: &Arc<Shared>, manner: Manner, body: F) -> JoinHandle<T>
@@ -38,17 +37,12 @@ where
     T: Send + 'a,
 {
     shared.unusual().note(manner.priority);
-    let inner = Inner::new(manner, Home::Runtime(shared.clone()));
-    let packet = Arc::new(Packet::new(inner, scope, body));
-    let claimed = Arc::as_ptr(&packet) as *const (dyn Yields<T> + 'a);
-    let erased: Arc<dyn Body + 'a> = packet;
-    // SAFETY: only the lifetime changes, for handles of the thread that may outlive the scope: they drop neither an `F` nor a `T` (Invariant 3 of `packet.rs`).
-    let erased = unsafe { mem::transmute::<Arc<dyn Body + 'a>, Arc<dyn Body>>(erased) };
-    let thread = Thread::new(erased);
-    shared.admit(thread.clone());
+    let thread = Packet::thread(manner, Home::Runtime(shared.clone()), scope, body);
+    // SAFETY: it has just been made, of such a closure.
+    let claim = unsafe { Claim::new(&thread, Packet::<F, T>::take) };
+    shared.admit(thread);
     local::give_way();
-    // SAFETY: the one that `thread` shares.
-    unsafe { Claim::new(thread, claimed) }
+    claim
 }
 
 /// Makes a new thread of the calling thread's runtime.

@@ -89,7 +89,7 @@ fn run_threads(label: &Label, exit: &Exit, mut given: Given) {
         let mut next = Some(thread);
         while let Some(thread) = next {
             label.set(thread.name());
-            next = local::run(exit, &thread);
+            next = local::run(exit, thread);
         }
         label.set(None);
         given = exit.suspend(Left::Free);

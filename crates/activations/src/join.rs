@@ -2,20 +2,25 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
 
 use machine::clock::Deadline;
 
-use crate::packet::{Outcome, Yields};
+use crate::packet::Outcome;
 use crate::park;
-use crate::thread::{self, Thread};
+use crate::thread::{self, Inner, Thread};
+
+/// What takes a thread's result out of it.
+type Take<T> = unsafe fn(NonNull<Inner>) -> Outcome<T>;
 
 /// What both kinds of handle are.
 pub(crate) struct Claim<'a, T> {
-    thread: Thread,
-    /// In what `thread` shares: a second share would cost each thread two more locked instructions.
-    packet: *const (dyn Yields<T> + 'a),
+    /// Of the share that it has together with the thread (`ending.rs`).
+    thread: ManuallyDrop<Thread>,
+    take: Take<T>,
     /// It gives out a `T`, and a shared one gives out nothing but the thread.
-    gives: PhantomData<T>,
+    gives: PhantomData<(T, &'a ())>,
 }
 
 // SAFETY: it gives out a `T`, once.
@@ -23,17 +28,14 @@ unsafe impl<T: Send> Send for Claim<'_, T> {}
 // SAFETY: a shared one gives out nothing but the thread.
 unsafe impl<T: Send> Sync for Claim<'_, T> {}
 
-impl<'a, T> Claim<'a, T> {
+impl<T> Claim<'_, T> {
     /// # Safety
     ///
-    /// `packet` is the thread's.
-    pub(crate) unsafe fn new(thread: Thread, packet: *const (dyn Yields<T> + 'a)) -> Self {
-        Self { thread, packet, gives: PhantomData }
-    }
-
-    fn packet(&self) -> &(dyn Yields<T> + 'a) {
-        // SAFETY: `thread` shares it, as `new` was promised.
-        unsafe { &*self.packet }
+    /// The thread has not begun and has no claim yet, and `take` is the [`take`](crate::packet::Packet::take) of its kind.
+    pub(crate) unsafe fn new(thread: &Thread, take: Take<T>) -> Self {
+        // SAFETY: the thread and this share it from now on.
+        let thread = unsafe { Thread::from_pointer(thread.pointer()) };
+        Self { thread: ManuallyDrop::new(thread), take, gives: PhantomData }
     }
 
     pub(crate) fn thread(&self) -> &Thread {
@@ -41,28 +43,41 @@ impl<'a, T> Claim<'a, T> {
     }
 
     pub(crate) fn is_finished(&self) -> bool {
-        self.packet().is_done()
+        self.thread.inner().ending().is_done()
     }
 
     #[track_caller]
     pub(crate) fn join(self) -> Outcome<T> {
-        if !self.packet().is_done() {
+        let claim = ManuallyDrop::new(self);
+        let inner = claim.thread.inner();
+        if !claim.is_finished() {
             let joiner = thread::current();
-            self.thread.inner().home().must_be_here(&joiner);
-            // SAFETY: this is the one handle, and is used up.
-            if unsafe { self.packet().await_by(joiner) } {
-                park::wait_until(Deadline::NEVER, || self.packet().is_done());
+            inner.home().must_be_here(&joiner);
+            if inner.ending().await_by(joiner) {
+                park::wait_until(Deadline::NEVER, || claim.is_finished());
             }
         }
-        // SAFETY: likewise, and it is done.
-        unsafe { self.packet().take() }
+        // SAFETY: it is done, and this is the one claim, which is used up.
+        let outcome = unsafe { (claim.take)(claim.thread.pointer()) };
+        claim.give_up();
+        outcome
+    }
+
+    /// The thread has ended, and nothing of its result is left.
+    fn give_up(&self) {
+        // SAFETY: the claim's by now (Invariant 1 of `ending.rs`), and nobody uses it after this.
+        drop(unsafe { Thread::from_pointer(self.thread.pointer()) });
     }
 }
 
 impl<T> Drop for Claim<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the one handle ends.
-        unsafe { self.packet().detach() };
+        let inner = self.thread.inner();
+        if inner.ending().detach() {
+            // SAFETY: it has ended, and this is the one claim.
+            unsafe { (inner.verbs().discard)(self.thread.pointer()) };
+            self.give_up();
+        }
     }
 }
 

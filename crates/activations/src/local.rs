@@ -9,6 +9,7 @@
 //! 2. What this file hands to a closure is not kept across a switch.
 
 use core::cell::Cell;
+use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use machine::clock::Deadline;
@@ -61,17 +62,19 @@ pub(crate) fn home_pointer() -> *const Home {
 }
 
 /// Runs a thread on the fiber that `exit` leaves, then says which other one may use the fiber.
-pub(crate) fn run(exit: &Exit, thread: &Thread) -> Option<Thread> {
+pub(crate) fn run(exit: &Exit, thread: Thread) -> Option<Thread> {
+    // Its own share goes around with it, and goes with its end (`ending.rs`).
+    let thread = ManuallyDrop::new(thread);
     with(|local| {
         let Some(local) = local else { unreachable!("fibers run on carriers") };
-        local.begin(exit, thread);
+        local.begin(exit, &thread);
     });
     // SAFETY: it is out of its queue, where it was once.
-    unsafe { thread.body().run() };
+    let news = unsafe { thread.run() };
     // Perhaps on another kernel thread than before.
     with(|local| {
         let Some(local) = local else { unreachable!("fibers run on carriers") };
-        local.thread_ended();
+        local.thread_ended(news);
         local.next_to_begin()
     })
 }

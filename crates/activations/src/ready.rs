@@ -48,7 +48,7 @@ impl<S: Strategy> Ready for Queue<S> {
         let mut thread = Some(thread);
         let fill = |task: &Task| {
             let words = task.words().cast::<Option<Thread>>();
-            // SAFETY: the block is this strategy's to fill, and large and aligned enough for a handle, which is two words.
+            // SAFETY: the block is this strategy's to fill, and large and aligned enough for a handle, which is one word.
             unsafe { words.write(thread.take()) };
         };
         match last {

@@ -4,7 +4,7 @@
 //!
 //! 1. A scope is not left before `running` is zero: neither by return nor by panic. It counts for itself, so a handle may be forgotten.
 //! 2. A thread is counted before it can end, by who is counted or is the scope's body; so the count does not come back from zero.
-//! 3. A thread says that it has ended when nothing of its closure is left, and of its result only what its handle has (Invariant 3 of `packet.rs`).
+//! 3. A thread says that it has ended when nothing of its closure is left, and of its result only what its handle has (Invariant 2 of `packet.rs`).
 //!
 //! Orderings: the last of `ended` is a Release, and pairs with the Acquire of the look that finds zero.
 
@@ -114,7 +114,7 @@ impl<'scope> Scope<'scope, '_> {
         let claim = unsafe {
             birth::spawn_borrowing(&self.shared, manner, Some(self.bounds.clone()), body)
         };
-        ScopedJoinHandle(claim)
+        ScopedJoinHandle { claim, bounds: &self.bounds }
     }
 }
 
@@ -189,19 +189,22 @@ where
 /// assert_eq!(lengths, [8, 5]);
 /// # Ok::<(), stanchion_activations::BuildError>(())
 /// ```
-pub struct ScopedJoinHandle<'scope, T>(Claim<'scope, T>);
+pub struct ScopedJoinHandle<'scope, T> {
+    claim: Claim<'scope, T>,
+    bounds: &'scope Bounds,
+}
 
 impl<T> ScopedJoinHandle<'_, T> {
     /// The thread.
     #[must_use]
     pub fn thread(&self) -> &Thread {
-        self.0.thread()
+        self.claim.thread()
     }
 
     /// Whether it has ended, so that [`join`](Self::join) will not wait.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.claim.is_finished()
     }
 
     /// Waits for the thread's end.
@@ -211,13 +214,17 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// What the thread panicked with; the scope does not panic for that then.
     #[track_caller]
     pub fn join(self) -> Outcome<T> {
-        self.0.join()
+        let outcome = self.claim.join();
+        if outcome.is_err() {
+            self.bounds.told();
+        }
+        outcome
     }
 }
 
 impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.describe("ScopedJoinHandle", f)
+        self.claim.describe("ScopedJoinHandle", f)
     }
 }
 

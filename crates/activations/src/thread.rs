@@ -14,7 +14,7 @@
 //!
 //! # Invariants
 //!
-//! 1. Who moves the state from `PARKED` or `WAITING` makes the thread ready, once.
+//! 1. Who moves the state of a runtime's thread from `PARKED` or `WAITING` makes it ready, once, by its own share (`ending.rs`), which was with its state.
 //! 2. `fiber` belongs to the carrier that runs the thread, and while it is parked or ready to whoever takes it out of a queue to run it: only its home,
 //!    unless it may migrate.
 //! 3. A thread that has not ended keeps its runtime alive.
@@ -26,7 +26,9 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::num::NonZeroU64;
+use core::ptr::NonNull;
 use std::sync::Arc;
 
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
@@ -35,13 +37,16 @@ use machine::clock::Deadline;
 use machine::park;
 
 use crate::birth;
+use crate::ending::{Ending, News};
 use crate::fiber::Fiber;
+use crate::handle::{Body, Handle, Verbs};
 use crate::join::JoinHandle;
 use crate::local;
 use crate::locals::Locals;
 use crate::panics;
 use crate::priority::Priority;
 use crate::shared::{self, Shared};
+use crate::shares::Shares;
 use crate::stack::StackError;
 
 const RUNNING: u32 = 0;
@@ -98,6 +103,8 @@ pub(crate) struct Manner {
 
 /// What all threads have.
 pub(crate) struct Inner {
+    shares: Shares,
+    verbs: &'static Verbs,
     state: AtomicU32,
     /// The carrier on which it was started, and stays; [`NOWHERE`] before.
     carrier: AtomicU32,
@@ -109,25 +116,11 @@ pub(crate) struct Inner {
     /// Its stack, while it is parked or ready, once it has begun.
     fiber: UnsafeCell<Option<Fiber>>,
     locals: Locals,
+    ending: Ending,
 }
 
 /// The carrier of a thread that has not begun.
 pub(crate) const NOWHERE: u32 = u32::MAX;
-
-/// What a thread is to its runtime.
-pub(crate) trait Body: Send + Sync {
-    fn inner(&self) -> &Inner;
-
-    /// Runs what the thread is to run, and keeps what comes of it. Never unwinds.
-    ///
-    /// # Safety
-    ///
-    /// Once.
-    unsafe fn run(&self);
-
-    /// There is no stack for it: it ends with that error instead of running.
-    fn refuse(&self, error: StackError);
-}
 
 // SAFETY: see Invariant 2 for `fiber`; `locals` are the thread's own (`locals.rs`).
 unsafe impl Send for Inner {}
@@ -135,8 +128,11 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Inner {
-    pub(crate) fn new(manner: Manner, home: Home) -> Self {
+    #[inline]
+    pub(crate) fn new(verbs: &'static Verbs, manner: Manner, home: Home) -> Self {
         Self {
+            shares: Shares::one(),
+            verbs,
             state: AtomicU32::fresh(RUNNING),
             carrier: AtomicU32::fresh(NOWHERE),
             stays: AtomicBool::fresh(false),
@@ -145,7 +141,20 @@ impl Inner {
             home,
             fiber: UnsafeCell::new(None),
             locals: Locals::new(),
+            ending: Ending::new(),
         }
+    }
+
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    pub(crate) fn verbs(&self) -> &'static Verbs {
+        self.verbs
+    }
+
+    pub(crate) fn ending(&self) -> &Ending {
+        &self.ending
     }
 
     pub(crate) fn home(&self) -> &Home {
@@ -221,26 +230,6 @@ impl Inner {
         self.state.swap(TOKEN, Ordering::Relaxed);
     }
 
-    /// Its stack has been laid aside: from now on an unpark or a call readies it. `false` if there was one already: then it goes on, and a park has used it up.
-    pub(crate) fn settle(&self, pause: Pause) -> bool {
-        // Release: the stack. Acquire on failure: pairs with the Release of `unpark` and `call`.
-        match self.state.compare_exchange(
-            RUNNING,
-            pause.state(),
-            Ordering::Release,
-            Ordering::Acquire,
-        ) {
-            Ok(_) => true,
-            Err(_) => {
-                if pause == Pause::Park {
-                    // Acquire: pairs with the Release of a second `unpark`, which may have come since.
-                    self.state.swap(RUNNING, Ordering::Acquire);
-                }
-                false
-            }
-        }
-    }
-
     /// Sleeps in the kernel until it is unparked or called, or the deadline has passed.
     pub(crate) fn sleep(&self, deadline: Deadline) {
         // Acquire on failure: pairs with the Release of `unpark` and `call`.
@@ -265,19 +254,75 @@ impl Inner {
 
 /// A handle of a thread: a user-level one, or a kernel thread that is none of a runtime's.
 #[derive(Clone)]
-pub struct Thread(Arc<dyn Body>);
+pub struct Thread(Handle);
 
 impl Thread {
-    pub(crate) fn new(body: Arc<dyn Body>) -> Self {
-        Self(body)
+    pub(crate) fn new(handle: Handle) -> Self {
+        Self(handle)
     }
 
+    #[inline]
     pub(crate) fn inner(&self) -> &Inner {
         self.0.inner()
     }
 
-    pub(crate) fn body(&self) -> &dyn Body {
-        &*self.0
+    pub(crate) fn pointer(&self) -> NonNull<Inner> {
+        self.0.pointer()
+    }
+
+    /// The share, for [`from_pointer`](Self::from_pointer).
+    pub(crate) fn into_pointer(self) -> NonNull<Inner> {
+        ManuallyDrop::new(self).pointer()
+    }
+
+    /// # Safety
+    ///
+    /// The share is the caller's, or it does not drop it.
+    pub(crate) unsafe fn from_pointer(inner: NonNull<Inner>) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { Handle::from_pointer(inner) })
+    }
+
+    /// Runs it. The own share is used up.
+    ///
+    /// # Safety
+    ///
+    /// As [`Body::run`].
+    pub(crate) unsafe fn run(&self) -> News {
+        // SAFETY: the caller's promise.
+        unsafe { (self.inner().verbs.run)(self.pointer()) }
+    }
+
+    /// There is no stack for it. The own share is used up.
+    ///
+    /// # Safety
+    ///
+    /// As [`Body::refuse`].
+    pub(crate) unsafe fn refuse(&self, error: StackError) -> News {
+        // SAFETY: the caller's promise.
+        unsafe { (self.inner().verbs.refuse)(self.pointer(), error) }
+    }
+
+    /// Its stack has been laid aside: from now on an unpark or a call readies it, by the own share, which is the caller's. The thread itself if there was
+    /// one already: then it goes on, and a park has used it up.
+    pub(crate) fn settle(self, pause: Pause) -> Option<Self> {
+        let thread = ManuallyDrop::new(self);
+        // Release: the stack. Acquire on failure: pairs with the Release of `unpark` and `call`.
+        let settled = thread.inner().state.compare_exchange(
+            RUNNING,
+            pause.state(),
+            Ordering::Release,
+            Ordering::Acquire,
+        );
+        if settled.is_ok() {
+            // It may have ended by now.
+            return None;
+        }
+        if pause == Pause::Park {
+            // Acquire: pairs with the Release of a second `unpark`, which may have come since.
+            thread.inner().state.swap(RUNNING, Ordering::Acquire);
+        }
+        Some(ManuallyDrop::into_inner(thread))
     }
 
     /// Its number: no two threads of the process ever have the same.
@@ -304,33 +349,25 @@ impl Thread {
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     pub fn unpark(&self) {
-        let asleep = self.rouse(|seen, home| match (seen, home) {
+        self.rouse(|seen, home| match (seen, home) {
             (PARKED, Home::Runtime(_)) => RUNNING,
             // An exchange all the same: what was written before this unpark is to be seen as well.
             _ => TOKEN,
         });
-        if asleep {
-            self.clone().wake();
-        }
         local::give_way();
     }
 
     /// What the thread waits for may have come: the runtime's own unpark, which leaves the token alone.
     pub(crate) fn call(&self) {
-        if self.rouse(called) {
-            self.clone().wake();
-        }
+        self.rouse(|seen, home| match (seen, home) {
+            (PARKED | WAITING, Home::Runtime(_)) => RUNNING,
+            (TOKEN, _) => TOKEN,
+            _ => CALLED,
+        });
     }
 
-    /// [`call`](Self::call), for who does not need the handle any more: costs a share less.
-    pub(crate) fn call_by(self) {
-        if self.rouse(called) {
-            self.wake();
-        }
-    }
-
-    /// Moves the state as `next` says; whether the thread sleeps, so that the caller has to [wake](Self::wake) it.
-    fn rouse(&self, next: impl Fn(u32, &Home) -> u32) -> bool {
+    /// Moves the state as `next` says; if the thread slept, it is woken or made ready.
+    fn rouse(&self, next: impl Fn(u32, &Home) -> u32) {
         let inner = self.inner();
         let mut seen = inner.state.load(Ordering::Relaxed);
         loop {
@@ -342,26 +379,18 @@ impl Thread {
                 Err(now) => seen = now,
             }
         }
-        seen == PARKED || seen == WAITING
-    }
-
-    /// It slept, and has been roused: wakes it, or makes it ready.
-    fn wake(self) {
-        match &self.inner().home {
-            Home::Kernel => {
-                park::wake_one(&self.inner().state);
-            }
-            Home::Runtime(_) => shared::ready(self),
+        if seen != PARKED && seen != WAITING {
+            return;
         }
-    }
-}
-
-/// To which state a call moves a thread.
-fn called(seen: u32, home: &Home) -> u32 {
-    match (seen, home) {
-        (PARKED | WAITING, Home::Runtime(_)) => RUNNING,
-        (TOKEN, _) => TOKEN,
-        _ => CALLED,
+        match &inner.home {
+            Home::Kernel => {
+                park::wake_one(&inner.state);
+            }
+            Home::Runtime(_) => {
+                // SAFETY: its own share, which was with its state (Invariant 1).
+                shared::ready(unsafe { Self::from_pointer(self.pointer()) });
+            }
+        }
     }
 }
 
@@ -416,19 +445,21 @@ impl ThreadId {
 }
 
 /// A kernel thread that is none of a runtime's.
+#[repr(C)]
 struct Stranger(Inner);
 
-impl Body for Stranger {
-    fn inner(&self) -> &Inner {
-        &self.0
-    }
-
-    unsafe fn run(&self) {
+// SAFETY: it is an `Inner` that is given its verbs.
+unsafe impl Body for Stranger {
+    unsafe fn run(_this: NonNull<Self>) -> News {
         unreachable!("a kernel thread is run by the kernel")
     }
 
-    fn refuse(&self, _error: StackError) {
+    unsafe fn refuse(_this: NonNull<Self>, _error: StackError) -> News {
         unreachable!("a kernel thread has a stack")
+    }
+
+    unsafe fn discard(_this: NonNull<Self>) {
+        unreachable!("a kernel thread has no claim")
     }
 }
 
@@ -460,7 +491,8 @@ fn kernel_thread() -> *const Thread {
         return known;
     }
     let manner = Manner { name: machine::thread::name(), ..Manner::default() };
-    let thread = Thread(Arc::new(Stranger(Inner::new(manner, Home::Kernel))));
+    let body = Stranger(Inner::new(Stranger::VERBS, manner, Home::Kernel));
+    let thread = Thread(Handle::new(Box::new(body)));
     let thread = Box::into_raw(Box::new(thread)).cast_const();
     // Who asks in the last destructors of a kernel thread has a handle that nobody frees.
     let _ = KERNEL.try_with(|kernel| kernel.set(thread));

@@ -11,12 +11,14 @@
 //! # Invariants
 //!
 //! 1. A [`Local`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
-//! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk.
+//! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk. From a
+//!    thread's last exchange (`ending.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
 
 mod taking;
 mod urgent;
 
 use core::cell::{Cell, RefCell};
+use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use machine::clock::{self, Deadline, Ticks};
@@ -26,6 +28,7 @@ use machine::wait::retry_for;
 use stanchion_threadpool::Told;
 
 use crate::carrier::Carrier;
+use crate::ending::News;
 use crate::fiber::{Exit, Fiber, Given, Left};
 use crate::handover::Looks;
 use crate::priority::{Bound, Priority};
@@ -152,30 +155,24 @@ impl Local {
         let laid_aside = unsafe { thread.inner().take_up() };
         match laid_aside {
             Some(mut fiber) => {
-                self.current.set(&raw const thread);
+                // Its own share goes around with it.
+                let thread = ManuallyDrop::new(thread);
+                self.current.set(&raw const *thread);
                 self.trace_run(&thread);
                 self.leave();
                 let left = fiber.resume(Given::Go);
-                let ran = self.left();
-                // Most often the one that has gone on, whose handle is at hand.
-                if core::ptr::eq(ran, &raw const thread) {
-                    self.put_away(left, fiber, || thread);
-                } else {
-                    // SAFETY: Invariant 2: it has just left, and cannot go on before it is settled.
-                    self.put_away(left, fiber, || unsafe { &*ran }.clone());
-                }
+                self.put_away(left, fiber);
             }
             None => match self.take_fiber() {
                 Ok(mut fiber) => {
                     let left = fiber.resume(Given::Run(thread));
-                    let ran = self.left();
-                    // SAFETY: likewise.
-                    self.put_away(left, fiber, || unsafe { &*ran }.clone());
+                    self.put_away(left, fiber);
                 }
                 Err(error) => {
                     self.leave();
-                    thread.body().refuse(error);
-                    self.thread_ended();
+                    // SAFETY: it is out of its queue, and does not run.
+                    let news = unsafe { ManuallyDrop::new(thread).refuse(error) };
+                    self.thread_ended(news);
                     self.enter();
                 }
             },
@@ -189,7 +186,14 @@ impl Local {
     }
 
     /// The fiber has been left, with a thread on it if it is not free.
-    fn put_away(&self, left: Left, fiber: Fiber, ran: impl FnOnce() -> Thread) {
+    fn put_away(&self, left: Left, fiber: Fiber) {
+        let ran = self.left();
+        let ran = || {
+            // SAFETY: Invariant 2: it has just left.
+            let thread = unsafe { &*ran };
+            // SAFETY: its own share is whose it was to run it, and where this handle lies nobody drops it.
+            unsafe { Thread::from_pointer(thread.pointer()) }
+        };
         match left {
             Left::Free => self.keep_fiber(fiber),
             Left::Yielded => self.lay_aside(ran(), fiber, None),
@@ -203,7 +207,11 @@ impl Local {
         self.enter();
         // SAFETY: this carrier has just run it.
         unsafe { thread.inner().lay_aside(fiber) };
-        if pause.is_none_or(|pause| !thread.inner().settle(pause)) {
+        let awake = match pause {
+            Some(pause) => thread.settle(pause),
+            None => Some(thread),
+        };
+        if let Some(thread) = awake {
             self.make_ready(thread, true);
         }
     }
@@ -239,11 +247,11 @@ impl Local {
         }
     }
 
-    /// The thread that ran has ended: nobody runs on its fiber.
-    pub(crate) fn thread_ended(&self) {
-        self.current.set(core::ptr::null());
-        self.exit.set(core::ptr::null());
+    /// The thread that ran has ended, and may not be there any more: nobody runs on its fiber.
+    pub(crate) fn thread_ended(&self, news: News) {
+        self.left();
         self.trace_leave();
+        news.tell();
         self.carrier().count().end();
     }
 

@@ -59,7 +59,7 @@ pub mod thread;
 #[cfg(feature = "std")]
 pub mod topology;
 
-pub use backend::choice;
+pub use backend::{apart, choice};
 pub use data::{burn, label, read, work, write};
 pub use model::{Explored, Model, model, sized};
 #[cfg(feature = "std")]

@@ -56,6 +56,24 @@ pub fn choice() -> bool {
     World::current().choice()
 }
 
+/// Runs `body`, whose atomics serve a protocol that has models of its own: a count of references, say. Other models take it for done at once;
+/// those explore it ([`Model::apart`](crate::Model::apart)).
+///
+/// What `body` orders is ordered in either case. It must not wait. On the other machines it just runs.
+pub fn apart<R>(body: impl FnOnce() -> R) -> R {
+    struct Explores;
+    impl Drop for Explores {
+        fn drop(&mut self) {
+            loom::explore();
+        }
+    }
+    let _explores = (!World::current().explores_apart()).then(|| {
+        loom::stop_exploring();
+        Explores
+    });
+    body()
+}
+
 /// A pause inside a bounded wait: lets the others run, prunes nothing.
 pub(crate) fn spin_loop() {
     loom::thread::yield_now();

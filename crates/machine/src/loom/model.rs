@@ -44,7 +44,7 @@ impl Model {
     /// An unbounded model: all preemptions, 10,000 branches an execution, 16 const-built objects of each kind, two choices a thread.
     #[must_use]
     pub fn new() -> Self {
-        let limits = Limits { objects: 16, choices: 2, weak_failures: 0 };
+        let limits = Limits { objects: 16, choices: 2, weak_failures: 0, apart: false };
         Self { preemptions: None, branches: 10_000, limits }
     }
 
@@ -80,6 +80,13 @@ impl Model {
     #[must_use]
     pub fn objects(mut self, count: usize) -> Self {
         self.limits.objects = count;
+        self
+    }
+
+    /// What is done [apart](crate::apart) is explored like all else.
+    #[must_use]
+    pub fn apart(mut self) -> Self {
+        self.limits.apart = true;
         self
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Limits {
     pub(super) objects: usize,
     pub(super) choices: usize,
     pub(super) weak_failures: usize,
+    /// What is done apart is explored.
+    pub(super) apart: bool,
 }
 
 pub(super) struct World {
@@ -118,6 +120,10 @@ impl World {
     /// The running thread's place in the order of arrival.
     pub(super) fn index(&self) -> Option<usize> {
         Some(self.threads.borrow().get(&loom::thread::current().id())?.index)
+    }
+
+    pub(super) fn explores_apart(&self) -> bool {
+        self.limits.apart
     }
 
     pub(super) fn choice(&self) -> bool {

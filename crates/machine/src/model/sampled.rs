@@ -61,6 +61,12 @@ impl Model {
         self
     }
 
+    /// What is done [apart](crate::apart) is explored like all else (loom only).
+    #[must_use]
+    pub fn apart(self) -> Self {
+        self
+    }
+
     /// Runs `body`.
     ///
     /// # Panics

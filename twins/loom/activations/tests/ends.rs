@@ -18,6 +18,12 @@
 #[path = "../../../../crates/activations/src/census.rs"]
 #[allow(dead_code)]
 mod census;
+#[path = "../../../../crates/activations/src/ending.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod ending;
+#[path = "../../../../crates/activations/src/handle.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod handle;
 #[path = "../../../../crates/activations/src/join.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod join;
@@ -39,6 +45,9 @@ mod priority;
 #[path = "../../../../crates/activations/src/scope.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod scope;
+#[path = "../../../../crates/activations/src/shares.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod shares;
 #[path = "../../../../crates/activations/src/sleeping.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod sleeping;
@@ -130,14 +139,14 @@ mod shared {
 }
 
 mod birth {
-    use core::mem;
+    use core::mem::ManuallyDrop;
     use std::sync::Arc;
 
     use crate::join::{Claim, JoinHandle};
-    use crate::packet::{Packet, Yields};
+    use crate::packet::Packet;
     use crate::scope::Bounds;
     use crate::shared::Shared;
-    use crate::thread::{Body, Home, Inner, Manner, Thread};
+    use crate::thread::{Home, Manner};
 
     pub(crate) fn spawn_here<F, T>(_: Manner, _: F) -> JoinHandle<T> {
         unreachable!("only scopes spawn here")
@@ -162,36 +171,21 @@ mod birth {
         F: FnOnce() -> T + Send + 'a,
         T: Send + 'a,
     {
-        let inner = Inner::new(manner, Home::Runtime(shared.clone()));
-        let packet = Arc::new(Packet::new(inner, scope, body));
-        // Loom does not see the standard library's counts of references: no handle is the last.
-        mem::forget(packet.clone());
-        let claimed = Arc::as_ptr(&packet) as *const (dyn Yields<T> + 'a);
-        let erased: Arc<dyn Body + 'a> = packet;
-        // SAFETY: the scope waits for the thread.
-        let erased = unsafe { mem::transmute::<Arc<dyn Body + 'a>, Arc<dyn Body>>(erased) };
-        let thread = Thread::new(erased);
-        let runs = thread.clone();
+        // Loom does not see the standard library's counts of references: no share of the bounds is the last.
+        core::mem::forget(scope.clone());
+        let thread = Packet::thread(manner, Home::Runtime(shared.clone()), scope, body);
+        // SAFETY: it has just been made, of such a closure.
+        let claim = unsafe { Claim::new(&thread, Packet::<F, T>::take) };
         shared.keep(machine::thread::spawn(move || {
-            // SAFETY: once.
-            unsafe { runs.body().run() };
+            // SAFETY: once, and its own share is used up.
+            unsafe { ManuallyDrop::new(thread).run() }.tell();
         }));
-        // SAFETY: the one that `thread` shares.
-        unsafe { Claim::new(thread, claimed) }
+        claim
     }
 }
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    let body = move || {
-        keep_handle();
-        body();
-    };
     println!("model {name}: {}", model.check(body));
-}
-
-/// As in `sync.rs`: no handle is the last.
-fn keep_handle() {
-    core::mem::forget(thread::current());
 }
 
 /// What is done by one thread, and looked at by another when that has ended.
@@ -295,10 +289,7 @@ impl Runtime {
 
 fn beside(runtime: &Arc<Runtime>, body: impl FnOnce(&Runtime) + 'static) -> JoinHandle<()> {
     let runtime = runtime.clone();
-    machine::thread::spawn(move || {
-        keep_handle();
-        body(&runtime);
-    })
+    machine::thread::spawn(move || body(&runtime))
 }
 
 #[test]

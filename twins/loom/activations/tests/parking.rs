@@ -17,6 +17,12 @@
 //! Two threads are explored without bound where each does one thing. Where one unparks twice, or the lock of times, a mutex with a policy, is between
 //! them, that did not end after 100 000 executions, and a bound is in the name. Every model prints `model NAME: N executions`.
 
+#[path = "../../../../crates/activations/src/ending.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod ending;
+#[path = "../../../../crates/activations/src/handle.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod handle;
 #[path = "../../../../crates/activations/src/locals.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod locals;
@@ -29,6 +35,9 @@ mod panics;
 #[path = "../../../../crates/activations/src/priority.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod priority;
+#[path = "../../../../crates/activations/src/shares.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod shares;
 #[path = "../../../../crates/activations/src/thread.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod thread;
@@ -36,6 +45,8 @@ mod thread;
 #[allow(dead_code, unreachable_pub)]
 mod timers;
 
+use core::mem::{self, ManuallyDrop};
+use core::ptr::NonNull;
 use std::sync::Arc;
 
 use machine::Model;
@@ -44,10 +55,12 @@ use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::wait::{Patient, WaitPolicy, retry_until};
 
+use ending::News;
 use fiber::Fiber;
-use packet::{Packet, Yields};
+use handle::{Body, Handle};
+use packet::Packet;
 use shared::Shared;
-use thread::{Body, Home, Inner, Manner, Pause, Thread};
+use thread::{Home, Inner, Manner, Pause, Thread};
 use timers::Timers;
 
 /// What a thread has of a stack here: a word that only who runs it touches.
@@ -89,7 +102,6 @@ mod scope {
 
     impl Bounds {
         pub(crate) fn panicked(&self) {}
-        pub(crate) fn told(&self) {}
         pub(crate) fn ended(&self) {}
     }
 }
@@ -147,7 +159,8 @@ mod shared {
         let Home::Runtime(shared) = thread.inner().home() else { unreachable!("of a runtime") };
         // It may end, and with it its home, as soon as it is ready.
         let shared = shared.clone();
-        drop(thread);
+        // Its own share waits with it.
+        core::mem::forget(thread);
         // Release: what a queue's lock does.
         assert_eq!(shared.0.swap(1, Ordering::Release), 0, "made ready twice");
     }
@@ -158,24 +171,26 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
 }
 
 /// A thread whose code is the model's.
+#[repr(C)]
 struct Stand(Inner);
 
-impl Body for Stand {
-    fn inner(&self) -> &Inner {
-        &self.0
-    }
-
-    unsafe fn run(&self) {
+// SAFETY: it is an `Inner` that is given its verbs.
+unsafe impl Body for Stand {
+    unsafe fn run(_this: NonNull<Self>) -> News {
         unreachable!("the model runs it")
     }
 
-    fn refuse(&self, _error: stack::StackError) {
+    unsafe fn refuse(_this: NonNull<Self>, _error: stack::StackError) -> News {
         unreachable!("it has a stack")
+    }
+
+    unsafe fn discard(_this: NonNull<Self>) {
+        unreachable!("it has no claim")
     }
 }
 
 fn stand(home: Home) -> Thread {
-    Thread::new(Arc::new(Stand(Inner::new(Manner::default(), home))))
+    Thread::new(Handle::new(Box::new(Stand(Inner::new(Stand::VERBS, Manner::default(), home)))))
 }
 
 /// Parks the thread as its carrier does, and waits until it is ready again.
@@ -197,7 +212,9 @@ fn lay_aside(thread: &Thread, pause: Pause) -> bool {
     let fiber = Fiber(UnsafeCell::new(7));
     // SAFETY: this thread runs it.
     unsafe { thread.inner().lay_aside(fiber) };
-    thread.inner().settle(pause)
+    // SAFETY: likewise, so its own share is this one's.
+    let own = unsafe { Thread::from_pointer(thread.pointer()) };
+    own.settle(pause).map(mem::forget).is_none()
 }
 
 /// On its stack.
@@ -219,6 +236,8 @@ impl Scene {
     fn new() -> Arc<Self> {
         let shared = Shared::new();
         let thread = stand(Home::Runtime(shared.clone()));
+        // Its own share, which goes around.
+        mem::forget(thread.clone());
         Arc::new(Self { shared, thread, done: [AtomicU32::fresh(0), AtomicU32::fresh(0)] })
     }
 
@@ -359,56 +378,62 @@ fn parking_in_the_kernel_for_a_time_bounded() {
     );
 }
 
-/// A thread that returns what it did, and the handle of it. The handle's thread is a kernel thread.
-fn a_thread() -> Arc<Packet<impl FnOnce() -> UnsafeCell<u32> + Send, UnsafeCell<u32>>> {
-    let inner = Inner::new(Manner::default(), Home::Runtime(Shared::new()));
-    Arc::new(Packet::new(inner, None, || UnsafeCell::new(7)))
+fn returns() -> UnsafeCell<u32> {
+    UnsafeCell::new(7)
 }
 
-fn run(packet: &impl Body) {
-    // SAFETY: once.
-    unsafe { packet.run() };
-}
-
-fn result_of(packet: &impl Yields<UnsafeCell<u32>>) {
-    // SAFETY: by the one handle, once, when it is done.
-    let Ok(result) = (unsafe { packet.take() }) else { unreachable!("it does not panic") };
+/// Makes a thread that returns what it did, and runs on one of loom's; calls `claims` with its claim, which is to wait for it, and has the result.
+fn with_claim(claims: impl FnOnce(&Thread)) {
+    let thread =
+        Packet::thread(Manner::default(), Home::Runtime(Shared::new()), None, returns as fn() -> _);
+    let claim = alias(&thread);
+    let other = machine::thread::spawn(move || run(thread));
+    claims(&claim);
+    // SAFETY: it is done, and `returns` is what it ran. By the one claim.
+    let taken = unsafe { Packet::<fn() -> UnsafeCell<u32>, _>::take(claim.pointer()) };
+    let Ok(result) = taken else { unreachable!("it does not panic") };
+    drop(ManuallyDrop::into_inner(claim));
     // SAFETY: this thread's by now.
     result.with_mut(|result| assert_eq!(unsafe { *result }, 7));
+    other.join().expect("no panic");
+}
+
+/// What lives by the share of another.
+fn alias(thread: &Thread) -> ManuallyDrop<Thread> {
+    // SAFETY: it is dropped when the share is its own.
+    ManuallyDrop::new(unsafe { Thread::from_pointer(thread.pointer()) })
+}
+
+fn run(thread: Thread) {
+    // SAFETY: once, and its own share is used up.
+    unsafe { ManuallyDrop::new(thread).run() }.tell();
 }
 
 #[test]
 fn parking_until_a_thread_ends() {
     explore("parking_until_a_thread_ends", Model::new().choices(0), || {
-        let packet = a_thread();
-        let ends = packet.clone();
-        let other = machine::thread::spawn(move || run(&*ends));
-        let joiner = stand(Home::Kernel);
-        // SAFETY: by the one handle, once.
-        if !packet.is_done() && unsafe { packet.await_by(joiner.clone()) } {
-            loop {
-                joiner.inner().take_token();
-                if packet.is_done() {
-                    break;
+        with_claim(|claim| {
+            let (ending, joiner) = (claim.inner().ending(), stand(Home::Kernel));
+            if !ending.is_done() && ending.await_by(joiner.clone()) {
+                loop {
+                    joiner.inner().take_token();
+                    if ending.is_done() {
+                        break;
+                    }
+                    joiner.inner().sleep(Deadline::NEVER);
                 }
-                joiner.inner().sleep(Deadline::NEVER);
             }
-        }
-        result_of(&*packet);
-        other.join().expect("no panic");
+        });
     });
 }
 
 #[test]
 fn parking_until_the_end_is_seen() {
     explore("parking_until_the_end_is_seen", Model::new(), || {
-        let packet = a_thread();
-        let ends = packet.clone();
-        let other = machine::thread::spawn(move || run(&*ends));
-        let done = || packet.is_done().then_some(());
-        retry_until(done, &mut <Patient>::start());
-        result_of(&*packet);
-        other.join().expect("no panic");
+        with_claim(|claim| {
+            let done = || claim.inner().ending().is_done().then_some(());
+            retry_until(done, &mut <Patient>::start());
+        });
     });
 }
 
@@ -426,16 +451,18 @@ impl Drop for Counted {
 fn parking_for_nobody() {
     explore("parking_for_nobody", Model::new(), || {
         let drops = Arc::new(AtomicU32::fresh(0));
-        let inner = Inner::new(Manner::default(), Home::Runtime(Shared::new()));
         let result = Counted(drops.clone());
-        let packet = Arc::new(Packet::new(inner, None, move || result));
-        let ends = packet.clone();
-        let other = machine::thread::spawn(move || run(&*ends));
-        // SAFETY: by the one handle, as its last act.
-        unsafe { packet.detach() };
+        let home = Home::Runtime(Shared::new());
+        let thread = Packet::thread(Manner::default(), home, None, move || result);
+        let claim = alias(&thread);
+        let other = machine::thread::spawn(move || run(thread));
+        if claim.inner().ending().detach() {
+            // SAFETY: it has ended, and this is the one claim.
+            unsafe { (claim.inner().verbs().discard)(claim.pointer()) };
+            drop(ManuallyDrop::into_inner(claim));
+        }
         other.join().expect("no panic");
-        assert!(packet.is_done());
-        assert_eq!(drops.load(Ordering::Relaxed), 1, "before the packet itself goes");
+        assert_eq!(drops.load(Ordering::Relaxed), 1);
     });
 }
 

@@ -28,24 +28,7 @@ use stanchion_activations_loom::sync::{PolicyMutex, PolicyMutexGuard, RawCondvar
 use stanchion_competitive::policy::AlwaysBlock;
 use stanchion_spin::TestAndSet;
 
-/// Loom does not see the standard library's counts of references, and takes the end of the last handle for a race with its thread's last look at
-/// it. So no handle is the last.
-fn keep_handle() {
-    core::mem::forget(stanchion_activations_loom::current());
-}
-
-fn spawn<R: 'static>(body: impl FnOnce() -> R + 'static) -> thread::JoinHandle<R> {
-    thread::spawn(move || {
-        keep_handle();
-        body()
-    })
-}
-
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
-    let body = move || {
-        keep_handle();
-        body();
-    };
     println!("model {name}: {}", model.check(body));
 }
 
@@ -81,7 +64,7 @@ fn also<L: Send + Sync + 'static, R: 'static>(
     body: fn(&Room<L>) -> R,
 ) -> thread::JoinHandle<R> {
     let room = room.clone();
-    spawn(move || body(&room))
+    thread::spawn(move || body(&room))
 }
 
 type Blocking = PolicyMutex<(), AlwaysBlock>;
@@ -434,7 +417,7 @@ fn user_barrier_leaves_the_token_bounded() {
         let room = Room::new(Barrier::new(2));
         let waits = stanchion_activations_loom::current();
         let barrier = room.clone();
-        let other = spawn(move || {
+        let other = thread::spawn(move || {
             waits.unpark();
             barrier.lock.wait();
         });
@@ -480,7 +463,7 @@ fn channel_of(name: &str, capacity: Option<usize>, preemptions: usize) {
     let model = brief::bounded(model, preemptions, 2);
     explore(name, model, move || {
         let (sender, receiver) = capacity.map_or_else(channel::unbounded, channel::bounded);
-        let sends = spawn(move || {
+        let sends = thread::spawn(move || {
             for message in 0..2 {
                 sender.send(message).unwrap();
             }
@@ -512,7 +495,7 @@ fn user_channel_without_places_gives_up_bounded() {
     let model = brief::bounded(model, 1, 2);
     explore("user_channel_without_places_gives_up_bounded", model, || {
         let (sender, receiver) = channel::bounded(0);
-        let sends = spawn(move || sender.send(7).is_ok());
+        let sends = thread::spawn(move || sender.send(7).is_ok());
         let got = receiver.recv_timeout(Duration::from_secs(1)).is_ok();
         drop(receiver);
         assert_eq!(sends.join().unwrap(), got);
@@ -525,7 +508,7 @@ fn user_channel_whose_sender_gives_up_bounded() {
     let model = brief::bounded(model, 1, 2);
     explore("user_channel_whose_sender_gives_up_bounded", model, || {
         let (sender, receiver) = channel::bounded(0);
-        let receives = spawn(move || receiver.recv().is_ok());
+        let receives = thread::spawn(move || receiver.recv().is_ok());
         let sent = sender.send_timeout(7, Duration::from_secs(1)).is_ok();
         drop(sender);
         assert_eq!(receives.join().unwrap(), sent);
