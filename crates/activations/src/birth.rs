@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::home::Home;
 use crate::join::{Claim, JoinHandle};
 use crate::local;
 use crate::packet::Packet;
@@ -9,7 +10,7 @@ use crate::priority::Priority;
 use crate::runtime::Runtime;
 use crate::scope::{Bounds, Scope, ScopedJoinHandle};
 use crate::shared::Shared;
-use crate::thread::{Home, Manner};
+use crate::thread::Manner;
 
 /// Makes a new thread of that runtime.
 pub(crate) fn spawn<F, T>(shared: &Arc<Shared>, manner: Manner, body: F) -> JoinHandle<T>
@@ -37,7 +38,7 @@ where
     T: Send + 'a,
 {
     shared.unusual().note(manner.priority);
-    let thread = Packet::thread(manner, Home::Runtime(shared.clone()), scope, body);
+    let thread = Packet::thread(manner, Home::with(shared), scope, body);
     // SAFETY: it has just been made, of such a closure.
     let claim = unsafe { Claim::new(&thread, Packet::<F, T>::take) };
     shared.admit(thread);
@@ -56,11 +57,11 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: null, or what the calling thread keeps until its end, wherever it goes on meanwhile.
+    // SAFETY: null, or the share of the carrier that calls, which is looked at only until the calling thread leaves it.
     match unsafe { local::home_pointer().as_ref() } {
-        Some(Home::Runtime(shared)) => spawn(shared, manner, body),
+        Some(shared) => spawn(shared, manner, body),
         // Not from a thread: from a carrier that drops what a thread was to run.
-        _ => spawn(&runtime_here("spawn"), manner, body),
+        None => spawn(&runtime_here("spawn"), manner, body),
     }
 }
 

@@ -52,7 +52,7 @@ impl<T> Claim<'_, T> {
         let inner = claim.thread.inner();
         if !claim.is_finished() {
             let joiner = thread::current();
-            inner.home().must_be_here(&joiner);
+            inner.home().must_be_here(joiner.inner().home());
             if inner.ending().await_by(joiner) {
                 park::wait_until(Deadline::NEVER, || claim.is_finished());
             }

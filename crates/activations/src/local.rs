@@ -15,8 +15,9 @@ use std::sync::Arc;
 use machine::clock::Deadline;
 
 use crate::fiber::{Exit, Given, Left};
+use crate::home::Home;
 use crate::shared::Shared;
-use crate::thread::{Home, Pause, Thread};
+use crate::thread::{Pause, Thread};
 use crate::trunk::Local;
 
 machine::thread_local! {
@@ -51,13 +52,11 @@ pub(crate) fn current_pointer() -> *const Thread {
     with(|local| local.map_or(core::ptr::null(), Local::current))
 }
 
-/// Where the user-level thread that calls has its home, until it ends; null if the caller is none.
-pub(crate) fn home_pointer() -> *const Home {
+/// The runtime of the user-level thread that calls, as its carrier has it; null if the caller is none.
+pub(crate) fn home_pointer() -> *const Arc<Shared> {
     with(|local| {
-        let home = local.and_then(|local| {
-            local.with_current(|thread| core::ptr::from_ref(thread.inner().home()))
-        });
-        home.unwrap_or(core::ptr::null())
+        let local = local.filter(|local| !local.current().is_null());
+        local.map_or(core::ptr::null(), |local| &raw const local.shared)
     })
 }
 
@@ -115,9 +114,11 @@ pub(crate) fn pause_thread(deadline: Deadline) -> bool {
     }
     let thread = with(|local| local.and_then(|local| local.with_current(Thread::clone)));
     let Some(thread) = thread else { return false };
-    let Home::Runtime(shared) = thread.inner().home() else {
+    let Home::Runtime(home) = thread.inner().home() else {
         unreachable!("a carrier runs threads of its runtime")
     };
+    // SAFETY: it is the thread that calls.
+    let shared = unsafe { home.shared() };
     let key = shared.add_timer(deadline, thread.clone());
     leave(Left::Paused(Pause::Wait));
     shared.remove_timer(key);

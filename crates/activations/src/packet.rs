@@ -17,10 +17,11 @@ use machine::cell::UnsafeCell;
 
 use crate::ending::{Last, News};
 use crate::handle::{Body, Handle};
+use crate::home::Home;
 use crate::panics::{Payload, discard, dropping};
 use crate::scope::Bounds;
 use crate::stack::StackError;
-use crate::thread::{Home, Inner, Manner, Thread};
+use crate::thread::{Inner, Manner, Thread};
 
 /// What a thread returned, or panicked with.
 pub(crate) type Outcome<T> = Result<T, Payload>;

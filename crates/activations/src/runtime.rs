@@ -64,7 +64,7 @@ impl Runtime {
     /// In a forked child.
     #[track_caller]
     pub(crate) fn shared_here(&self) -> Arc<Shared> {
-        self.shared.must_be_here();
+        self.shared.process().must_be_here();
         self.shared.clone()
     }
 
@@ -216,7 +216,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        if !self.shared.is_here() {
+        if !self.shared.process().is_here() {
             // A forked child: there is nobody to wait for, and nobody has left things in order.
             core::mem::forget(self.shared.clone());
             return;

@@ -23,11 +23,13 @@ use crate::census::{Census, Count};
 use crate::demand::Demand;
 use crate::fiber::Fiber;
 use crate::handover::Note;
+use crate::home::Home;
 use crate::local;
 use crate::lookout::{self, Lookout};
 use crate::metrics::Metrics;
 use crate::patience::Patience;
 use crate::priority::{Priority, Unusual};
+use crate::process::Process;
 use crate::ready::Ready;
 use crate::reserve::Reserve;
 use crate::seat::Seat;
@@ -35,7 +37,7 @@ use crate::shortage::{Lost, Shortage};
 use crate::sleeping::Sleeping;
 use crate::stack::{StackError, Stacks};
 use crate::surplus::{self, Surplus};
-use crate::thread::{Home, Thread};
+use crate::thread::Thread;
 use crate::timers::{Key, Timers};
 use crate::trace::Tracer;
 use crate::trunk;
@@ -87,8 +89,7 @@ pub(crate) struct Shared {
     counters: Counters,
     patience: Patience,
     census: Census,
-    /// The process that it was made in, which is the only one that has its kernel threads.
-    process: u32,
+    process: Process,
 }
 
 impl Shared {
@@ -128,7 +129,7 @@ impl Shared {
             counters: Counters::default(),
             patience: Patience::new(),
             census: Census::new(),
-            process: std::process::id(),
+            process: Process::here(),
         }
     }
 
@@ -461,21 +462,9 @@ impl Shared {
         }
     }
 
-    /// Whether this is the process that it was made in.
-    pub(crate) fn is_here(&self) -> bool {
-        self.process == std::process::id()
-    }
-
-    /// # Panics
-    ///
-    /// If this is a forked child of the process that it was made in.
-    #[track_caller]
-    pub(crate) fn must_be_here(&self) {
-        assert!(
-            self.is_here(),
-            "this runtime was made before a fork, and its kernel threads are in process {}: make a runtime in the child, or one after forking",
-            self.process
-        );
+    /// Where it was made.
+    pub(crate) fn process(&self) -> Process {
+        self.process
     }
 
     /// Waits for the carriers' end: as a thread while threads run, and for the rest, which is short, as a kernel thread.
@@ -506,14 +495,14 @@ impl Drop for Shared {
 /// A user-level thread is ready again.
 pub(crate) fn ready(thread: Thread) {
     local::with(|local| {
-        let Home::Runtime(shared) = thread.inner().home() else {
+        let Home::Runtime(home) = thread.inner().home() else {
             unreachable!("the kernel readies its threads")
         };
-        if let Some(local) = local.filter(|local| Arc::ptr_eq(&local.shared, shared)) {
+        if let Some(local) = local.filter(|local| home.is_of(&local.shared)) {
             return local.make_ready(thread, false);
         }
-        // It may end, and its runtime with it, as soon as it is ready. A carrier of the runtime has a share of that.
-        let shared = shared.clone();
+        // SAFETY: it has not ended: it is not even ready yet.
+        let shared = unsafe { home.share() };
         match thread.inner().bound_to() {
             Some(index) => shared.mail(index, thread),
             None => shared.put_outside(thread),

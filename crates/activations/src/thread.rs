@@ -17,7 +17,6 @@
 //! 1. Who moves the state of a runtime's thread from `PARKED` or `WAITING` makes it ready, once, by its own share (`ending.rs`), which was with its state.
 //! 2. `fiber` belongs to the carrier that runs the thread, and while it is parked or ready to whoever takes it out of a queue to run it: only its home,
 //!    unless it may migrate.
-//! 3. A thread that has not ended keeps its runtime alive.
 //!
 //! # Orderings
 //!
@@ -29,7 +28,6 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 use core::num::NonZeroU64;
 use core::ptr::NonNull;
-use std::sync::Arc;
 
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::cell::UnsafeCell;
@@ -40,12 +38,13 @@ use crate::birth;
 use crate::ending::{Ending, News};
 use crate::fiber::Fiber;
 use crate::handle::{Body, Handle, Verbs};
+use crate::home::Home;
 use crate::join::JoinHandle;
 use crate::local;
 use crate::locals::Locals;
 use crate::panics;
 use crate::priority::Priority;
-use crate::shared::{self, Shared};
+use crate::shared;
 use crate::shares::Shares;
 use crate::stack::StackError;
 
@@ -69,26 +68,6 @@ impl Pause {
         match self {
             Self::Park => PARKED,
             Self::Wait => WAITING,
-        }
-    }
-}
-
-/// Where a thread runs.
-pub(crate) enum Home {
-    /// It is a kernel thread, and sleeps in the kernel.
-    Kernel,
-    /// It is a thread of this runtime.
-    Runtime(Arc<Shared>),
-}
-
-impl Home {
-    /// # Panics
-    ///
-    /// If `joiner` is a kernel thread that would wait for ever, in a forked child.
-    #[track_caller]
-    pub(crate) fn must_be_here(&self, joiner: &Thread) {
-        if let (Self::Runtime(shared), Self::Kernel) = (self, joiner.inner().home()) {
-            shared.must_be_here();
         }
     }
 }

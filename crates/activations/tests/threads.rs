@@ -235,3 +235,30 @@ fn a_result_is_dropped_once() {
     drop(runtime);
     assert_eq!(drops.load(Ordering::Relaxed), 300);
 }
+
+#[test]
+fn handles_outlive_the_runtime() {
+    let runtime = Runtime::new(1).unwrap();
+    let (joined, dropped) = (runtime.spawn(|| vec![7]), runtime.spawn(|| vec![8]));
+    let thread = joined.thread().clone();
+    drop(runtime);
+    thread.unpark();
+    assert!(joined.is_finished() && dropped.is_finished());
+    drop(dropped);
+    assert_eq!(joined.join().unwrap(), [7]);
+    thread.unpark();
+    assert_eq!(thread.name(), None);
+}
+
+#[test]
+fn a_runtime_may_end_while_its_last_thread_is_woken() {
+    for _ in 0..100 {
+        let runtime = Runtime::new(1).unwrap();
+        let thread = runtime.spawn(park).thread().clone();
+        let ends = std::thread::spawn(move || drop(runtime));
+        // The runtime is there as long as the thread, which this lets end.
+        thread.unpark();
+        drop(thread);
+        ends.join().unwrap();
+    }
+}

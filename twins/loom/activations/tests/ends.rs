@@ -24,6 +24,9 @@ mod ending;
 #[path = "../../../../crates/activations/src/handle.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod handle;
+#[path = "../../../../crates/activations/src/home.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod home;
 #[path = "../../../../crates/activations/src/join.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod join;
@@ -42,6 +45,9 @@ mod park;
 #[path = "../../../../crates/activations/src/priority.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod priority;
+#[path = "../../../../crates/activations/src/process.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod process;
 #[path = "../../../../crates/activations/src/scope.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod scope;
@@ -111,6 +117,7 @@ mod shared {
 
     use machine::thread::JoinHandle;
 
+    use crate::process::Process;
     use crate::thread::Thread;
 
     #[derive(Default)]
@@ -122,7 +129,9 @@ mod shared {
     unsafe impl Sync for Shared {}
 
     impl Shared {
-        pub(crate) fn must_be_here(&self) {}
+        pub(crate) fn process(&self) -> Process {
+            Process::here()
+        }
 
         pub(crate) fn keep(&self, thread: JoinHandle<()>) {
             self.0.borrow_mut().push(thread);
@@ -142,11 +151,12 @@ mod birth {
     use core::mem::ManuallyDrop;
     use std::sync::Arc;
 
+    use crate::home::Home;
     use crate::join::{Claim, JoinHandle};
     use crate::packet::Packet;
     use crate::scope::Bounds;
     use crate::shared::Shared;
-    use crate::thread::{Home, Manner};
+    use crate::thread::Manner;
 
     pub(crate) fn spawn_here<F, T>(_: Manner, _: F) -> JoinHandle<T> {
         unreachable!("only scopes spawn here")
@@ -173,7 +183,7 @@ mod birth {
     {
         // Loom does not see the standard library's counts of references: no share of the bounds is the last.
         core::mem::forget(scope.clone());
-        let thread = Packet::thread(manner, Home::Runtime(shared.clone()), scope, body);
+        let thread = Packet::thread(manner, Home::with(shared), scope, body);
         // SAFETY: it has just been made, of such a closure.
         let claim = unsafe { Claim::new(&thread, Packet::<F, T>::take) };
         shared.keep(machine::thread::spawn(move || {

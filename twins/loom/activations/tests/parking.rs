@@ -23,6 +23,9 @@ mod ending;
 #[path = "../../../../crates/activations/src/handle.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod handle;
+#[path = "../../../../crates/activations/src/home.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod home;
 #[path = "../../../../crates/activations/src/locals.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod locals;
@@ -35,6 +38,9 @@ mod panics;
 #[path = "../../../../crates/activations/src/priority.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod priority;
+#[path = "../../../../crates/activations/src/process.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod process;
 #[path = "../../../../crates/activations/src/shares.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod shares;
@@ -58,9 +64,10 @@ use machine::wait::{Patient, WaitPolicy, retry_until};
 use ending::News;
 use fiber::Fiber;
 use handle::{Body, Handle};
+use home::Home;
 use packet::Packet;
 use shared::Shared;
-use thread::{Home, Inner, Manner, Pause, Thread};
+use thread::{Inner, Manner, Pause, Thread};
 use timers::Timers;
 
 /// What a thread has of a stack here: a word that only who runs it touches.
@@ -128,7 +135,9 @@ mod shared {
     use machine::atomic::{AtomicU32, Fresh, Ordering};
     use machine::wait::{Patient, WaitPolicy, retry_until};
 
-    use crate::thread::{Home, Thread};
+    use crate::home::Home;
+    use crate::process::Process;
+    use crate::thread::Thread;
 
     pub(crate) struct Shared(AtomicU32);
 
@@ -137,7 +146,9 @@ mod shared {
             Arc::new(Self(AtomicU32::fresh(0)))
         }
 
-        pub(crate) fn must_be_here(&self) {}
+        pub(crate) fn process(&self) -> Process {
+            Process::here()
+        }
 
         /// Whether it has become ready, as far as the caller has seen to that.
         pub(crate) fn is_ready(&self) -> bool {
@@ -156,9 +167,9 @@ mod shared {
     }
 
     pub(crate) fn ready(thread: Thread) {
-        let Home::Runtime(shared) = thread.inner().home() else { unreachable!("of a runtime") };
-        // It may end, and with it its home, as soon as it is ready.
-        let shared = shared.clone();
+        let Home::Runtime(home) = thread.inner().home() else { unreachable!("of a runtime") };
+        // SAFETY: it has not ended: it is not even ready yet.
+        let shared = unsafe { home.share() };
         // Its own share waits with it.
         core::mem::forget(thread);
         // Release: what a queue's lock does.
@@ -235,7 +246,7 @@ struct Scene {
 impl Scene {
     fn new() -> Arc<Self> {
         let shared = Shared::new();
-        let thread = stand(Home::Runtime(shared.clone()));
+        let thread = stand(Home::with(&shared));
         // Its own share, which goes around.
         mem::forget(thread.clone());
         Arc::new(Self { shared, thread, done: [AtomicU32::fresh(0), AtomicU32::fresh(0)] })
@@ -384,8 +395,9 @@ fn returns() -> UnsafeCell<u32> {
 
 /// Makes a thread that returns what it did, and runs on one of loom's; calls `claims` with its claim, which is to wait for it, and has the result.
 fn with_claim(claims: impl FnOnce(&Thread)) {
-    let thread =
-        Packet::thread(Manner::default(), Home::Runtime(Shared::new()), None, returns as fn() -> _);
+    let shared = Shared::new();
+    let home = Home::with(&shared);
+    let thread = Packet::thread(Manner::default(), home, None, returns as fn() -> _);
     let claim = alias(&thread);
     let other = machine::thread::spawn(move || run(thread));
     claims(&claim);
@@ -452,7 +464,8 @@ fn parking_for_nobody() {
     explore("parking_for_nobody", Model::new(), || {
         let drops = Arc::new(AtomicU32::fresh(0));
         let result = Counted(drops.clone());
-        let home = Home::Runtime(Shared::new());
+        let shared = Shared::new();
+        let home = Home::with(&shared);
         let thread = Packet::thread(Manner::default(), home, None, move || result);
         let claim = alias(&thread);
         let other = machine::thread::spawn(move || run(thread));
