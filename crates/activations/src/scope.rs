@@ -92,6 +92,17 @@ impl<'scope> Scope<'scope, '_> {
     /// Makes a new thread, which ends before the scope does.
     ///
     /// If it panics and is not joined, the scope panics when all have ended.
+    ///
+    /// ```
+    /// let runtime = stanchion_activations::Runtime::new(2)?;
+    /// let words = ["borrowed", "words"];
+    /// let lengths = runtime.scope(|s| {
+    ///     let handles = words.each_ref().map(|word| s.spawn(|| word.len()));
+    ///     handles.map(|handle| handle.join().unwrap())
+    /// });
+    /// assert_eq!(lengths, [8, 5]);
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
     pub fn spawn<F, T>(&'scope self, body: F) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
@@ -178,17 +189,6 @@ where
 
 /// The right to wait for a thread of a scope, and to have what it returns. Forgetting it does no harm: the scope waits for the thread all the same, and
 /// what it returned is never dropped.
-///
-/// ```
-/// let runtime = stanchion_activations::Runtime::new(2)?;
-/// let words = ["borrowed", "words"];
-/// let lengths = runtime.scope(|s| {
-///     let handles = words.each_ref().map(|word| s.spawn(|| word.len()));
-///     handles.map(|handle| handle.join().unwrap())
-/// });
-/// assert_eq!(lengths, [8, 5]);
-/// # Ok::<(), stanchion_activations::BuildError>(())
-/// ```
 pub struct ScopedJoinHandle<'scope, T> {
     claim: Claim<'scope, T>,
     bounds: &'scope Bounds,

@@ -381,6 +381,7 @@ impl Shared {
     }
 
     /// Whether a time has come.
+    #[inline]
     pub(crate) fn is_time(&self) -> bool {
         self.timers.is_due()
     }

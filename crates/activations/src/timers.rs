@@ -126,6 +126,7 @@ impl Timers {
     }
 
     /// Whether a time has come.
+    #[inline]
     pub(crate) fn is_due(&self) -> bool {
         // Relaxed: see the header.
         let first = Deadline::from_bits(self.first.load(Ordering::Relaxed));

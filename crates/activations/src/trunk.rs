@@ -223,8 +223,8 @@ impl Local {
         thread.inner().begin(self.index);
         if let Some(tracer) = self.shared.tracer() {
             tracer.begins(thread);
+            tracer.runs(self.index, thread.id());
         }
-        self.trace_run(thread);
         self.leave();
     }
 
