@@ -4,6 +4,12 @@
 //! runs late. What this cannot find: what takes a memory ordering, because a simulated run has one order of all accesses. For that there are loom's
 //! models.
 //!
+//! This is what shuttle does, which has one order of all accesses as well, and two schedulers for what is too large to explore: one that lets any thread go
+//! on at each access, and PCT, by which threads have priorities and at a few accesses, chosen at random, one falls behind all others. For the first stand
+//! processors whose times differ and slices that end anywhere; for the second, delays: at one to three accesses, chosen at random, a thread stops for 1 µs to
+//! 8 ms, and all others go on (`crates/simulator/tests/delays.rs` has bugs that only they find). Shuttle itself is not used, because the runtime would
+//! have to be written against its types, and because there no kernel blocks a thread, or says that it has.
+//!
 //! | scene | what would go wrong |
 //! | --- | --- |
 //! | a stack of the runtime on the stack of a simulated thread | either goes on on the other's |
@@ -11,6 +17,7 @@
 //! | threads that wake each other in a ring, and yield | a wake-up is lost between the token, the stack laid aside and the queue |
 //! | threads from several kernel threads outside, with pauses in which all fall asleep | somebody sleeps beside a ready thread |
 //! | parks that end by time, by an unpark, or by both | a time is forgotten; a wake-up is lost |
+//! | a thread that waits for a time, and one outside that asks whether all wait for others | between the time and the wake-up nobody seems to have work |
 //! | threads that block in the kernel | a seat is lost; two have one; a carrier is forgotten |
 //! | threads that nobody joins, whose results say so | a thread is forgotten; a result is dropped twice |
 //! | a runtime dropped by its own thread | carriers stay |
@@ -40,12 +47,17 @@ fn machine(seed: u64) -> Machine {
     machine
 }
 
+/// Twice with each seed: the second time, one to three threads are stopped for a while, each at any access of the run.
 fn on_machines(name: &str, scene: fn(Runtime)) {
     for seed in 0..SEEDS {
-        let body = move || scene(builder(seed).build().expect("simulated threads are free"));
-        if let Err(failure) = Simulation::new(machine(seed)).seed(seed).run(body) {
-            panic!("{name}, seed {seed}: {failure}");
-        }
+        let run = |delays: usize, among: u64| {
+            let body = move || scene(builder(seed).build().expect("simulated threads are free"));
+            let simulation = Simulation::new(machine(seed)).seed(seed).delays(delays, among);
+            let run = simulation.run(body);
+            run.unwrap_or_else(|failure| panic!("{name}, seed {seed}, {delays} delays: {failure}"))
+        };
+        let plain = run(0, 0);
+        run(1 + seed as usize % 3, plain.statistics.accesses.all);
     }
 }
 
@@ -287,5 +299,30 @@ fn dropped_inside() {
         compute(9_000);
         sends.send(runtime).expect("it waits for it");
         inside.join().expect("no panic");
+    });
+}
+
+#[test]
+fn who_waits_for_a_time_is_not_stalled() {
+    on_machines("not stalled", |runtime| {
+        let awake = Arc::new(AtomicU32::fresh(0));
+        let sleepers: Vec<_> = (0..2)
+            .map(|_| {
+                let awake = awake.clone();
+                runtime.spawn(move || {
+                    for _ in 0..8 {
+                        park_timeout(Duration::from_nanos(1_000 + any(4_000)));
+                    }
+                    awake.fetch_add(1, Relaxed);
+                })
+            })
+            .collect();
+        while awake.load(Relaxed) < 2 {
+            let stalled = runtime.stalled();
+            // They may have ended since.
+            assert!(stalled.is_none() || awake.load(Relaxed) == 2, "{stalled:?}");
+            compute(900);
+        }
+        sleepers.into_iter().for_each(|sleeper| sleeper.join().expect("no panic"));
     });
 }
