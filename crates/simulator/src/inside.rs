@@ -64,6 +64,9 @@ pub fn access(address: *const (), kind: Kind) {
     });
     if alone == Some(false) {
         synchronize();
+        if with(|world, id| world.state.delay(id)) == Some(true) {
+            suspend();
+        }
         with(|world, id| world.state.access(id, address, kind));
     }
 }

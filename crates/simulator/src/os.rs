@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | [`keep`] | not to be preempted for a while | Edler, Lipkis and Schonberg 1988, as Michael and Scott 1997 use it |
 //! | [`activations`] | processors that come and go, and say so | Anderson, Bershad, Lazowska and Levy 1992 |
+//! | `delay` | threads that stop for a while, anywhere: [`Simulation::delays`](crate::Simulation::delays) | Burckhardt, Kothari, Musuvathi and Nagarakatte 2010 |
 //! | [`freeze`] | a thread that stops for ever after a given access | the progress tests of this project |
 //! | [`gang`] | slots of threads that run at the same time | Feitelson and Rudolph 1992 |
 //! | [`watch`] | a sleeper is woken when another thread is switched | Linux's records of switches, exactly |
@@ -11,6 +12,7 @@
 //! As [`inside`](crate::inside), it is called by the code of virtual threads; outside a run each function panics, naming itself.
 
 pub mod activations;
+pub(crate) mod delay;
 pub mod freeze;
 pub mod gang;
 pub(crate) mod interrupt;

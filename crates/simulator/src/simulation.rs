@@ -2,6 +2,7 @@
 
 use crate::arena::{Identities, Slot};
 use crate::failure::Failure;
+use crate::os::delay::Delays;
 use crate::state::{Limits, State};
 use crate::statistics::Statistics;
 use crate::timeline::Timeline;
@@ -32,6 +33,8 @@ pub struct Simulation {
     timeline: bool,
     words: Option<usize>,
     limits: Limits,
+    /// How many, among how many accesses.
+    delays: (usize, u64),
 }
 
 /// What came of a run.
@@ -60,6 +63,7 @@ impl Simulation {
                 accesses: 1_000_000_000,
                 threads: 16_384,
             },
+            delays: (0, 0),
         }
     }
 
@@ -95,6 +99,17 @@ impl Simulation {
     #[must_use]
     pub fn words(mut self, count: usize) -> Self {
         self.words = Some(count);
+        self
+    }
+
+    /// Has threads stop `count` times, each at one of the run's first `among` shared accesses, and each for 1 µs to 8 ms, as the seed chooses. The processor
+    /// is another's meanwhile; to those who look the thread is [blocked](inside::Presence::Blocked), as by a page that has to be fetched.
+    ///
+    /// For tests: what goes wrong only if a thread is stopped in one certain place, or two are, is found by few seeds otherwise, and by none if there are as many
+    /// processors as threads. `among` should be about as many accesses as the run makes ([`Statistics::accesses`]).
+    #[must_use]
+    pub fn delays(mut self, count: usize, among: u64) -> Self {
+        self.delays = (count, among);
         self
     }
 
@@ -150,7 +165,7 @@ impl Simulation {
         // Relaxed: only uniqueness matters.
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let identities = Identities::new(&slot);
-        let state = State::new(
+        let mut state = State::new(
             self.machine.clone(),
             identities,
             (self.seed, number),
@@ -158,6 +173,7 @@ impl Simulation {
             self.timeline,
             self.words,
         );
+        state.delays = Delays::new(self.seed, self.delays.0, self.delays.1);
         let mut world = World::new(state, slot, self.stack_size);
 
         let result = Rc::new(RefCell::new(None));

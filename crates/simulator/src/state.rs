@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::local::Locals;
 use crate::memory::{Access, Kind, Line, System};
 use crate::os::activations::Spaces;
+use crate::os::delay::Delays;
 use crate::os::gang::Gangs;
 use crate::random::Random;
 use crate::scheduler::Processor;
@@ -64,6 +65,7 @@ pub(crate) struct State {
     pub(crate) interruptible: bool,
     /// The words of watches that have seen a switch, which nobody has taken yet; see `os::watch`.
     pub(crate) seen_switch: BTreeSet<u64>,
+    pub(crate) delays: Delays,
     pub(crate) gangs: Gangs,
     pub(crate) spaces: Spaces,
     pub(crate) globals: Locals,
@@ -100,6 +102,7 @@ impl State {
             now: Time::ZERO,
             interruptible: false,
             seen_switch: BTreeSet::new(),
+            delays: Delays::new(seed, 0, 0),
             gangs: Gangs::default(),
             spaces: Spaces::default(),
             globals: Locals::default(),

@@ -196,7 +196,7 @@ impl State {
     /// Whether `id` cannot simply go on.
     #[inline]
     pub(crate) fn must_wait(&self, id: ThreadId) -> bool {
-        self.is_ahead(id) || self.is_out_of_time(id) || self.is_to_freeze(id)
+        self.is_ahead(id) || self.is_out_of_time(id) || self.is_to_freeze(id) || self.is_to_delay()
     }
 
     /// The thread goes on when all that is earlier has happened.

@@ -1,0 +1,68 @@
+//! Threads that stop for a while, at accesses that the seed chooses: for what goes wrong only if one stands in a certain place until others have come far.
+//!
+//! Why the slices do not suffice: one ends because its time is up, so the same loop is interrupted in few places, and nobody is interrupted whose processor
+//! nobody else wants. Here a processor more or less makes no difference. Why not priorities, as the scheduler of the paper has them: whoever is not of the first
+//! priority would stand still, and on a machine with many processors all run. What matters of its points at which a priority changes is here: some few, anywhere
+//! in the run, and everybody else goes on meanwhile.
+//!
+//! What goes wrong after `d` such stops, each at one of the run's `n` accesses and each of a length that one in 14 has or more, a run with `d` delays
+//! among `n` accesses finds with a probability of at least `d! / (14 n)^d`, and in practice with a far greater one, as few bugs want one access and no other.
+//!
+//! # Invariants
+//!
+//! 1. A thread is delayed at an access, as the earliest of all, before that is done. It sleeps on no word then, so the time alone ends its delay.
+//! 2. The places and the lengths are of a stream of their own: a run without delays is the same as ever.
+//!
+//! Source: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010, section 3
+//! (PCT); Emmi, Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011.
+
+use crate::Time;
+use crate::random::Random;
+use crate::state::State;
+use crate::thread::{Outcome, ThreadId, Wait};
+
+/// The shortest delay.
+const SHORTEST: Time = Time::micros(1);
+/// How often it may be doubled: up to 8 ms.
+const DOUBLINGS: u64 = 13;
+/// What tells this stream of numbers from the run's.
+const STREAM: u64 = 0x6465_6c61_7973;
+
+/// The delays of a run that have not been.
+pub(crate) struct Delays {
+    /// How many accesses the run has made before each: the next one last.
+    places: Vec<u64>,
+    random: Random,
+}
+
+impl Delays {
+    /// So many, among so many accesses.
+    pub(crate) fn new(seed: u64, count: usize, among: u64) -> Self {
+        let mut random = Random::new(seed ^ STREAM);
+        let mut places: Vec<_> = (0..count).map(|_| random.below(among.max(1))).collect();
+        places.sort_unstable_by(|one, other| other.cmp(one));
+        Self { places, random }
+    }
+}
+
+impl State {
+    /// Whether somebody is to be delayed at the next access.
+    #[inline]
+    pub(crate) fn is_to_delay(&self) -> bool {
+        self.delays.places.last().is_some_and(|&place| place <= self.memory.totals().all)
+    }
+
+    /// Delays `id`, which is about to make an access, if that is where somebody is to be delayed; says whether it is.
+    pub(crate) fn delay(&mut self, id: ThreadId) -> bool {
+        if !self.is_to_delay() {
+            return false;
+        }
+        self.delays.places.pop();
+        let length = Time::picos(SHORTEST.as_picos() << self.delays.random.below(DOUBLINGS + 1));
+        let thread = self.thread_mut(id);
+        (thread.wait, thread.outcome) = (Wait::Sleep, Outcome::Open);
+        let until = thread.time + length;
+        self.block(id, until);
+        true
+    }
+}
