@@ -3,7 +3,7 @@
 //! | word | meaning | left by |
 //! | --- | --- | --- |
 //! | `OPEN` | it has not ended | the thread, for `DONE`; who joins, for itself; a claim that is dropped, for `DETACHED` |
-//! | a thread | likewise, and that is to be called | the thread, for `DONE` |
+//! | a thread | likewise, and that is to be told | the thread, for `DONE` |
 //! | `DETACHED` | it has not ended, or has just done so, and nobody wants what comes of it | nobody |
 //! | `DONE` | it has ended, and the result is there | nobody |
 //!
@@ -15,7 +15,8 @@
 //!    by the claim: the thread touches nothing of itself after an exchange that has found anything else.
 //! 2. Until then the own share goes around with the thread: who runs it has it, then the queue in which it is ready; and while it is asleep its state
 //!    (`thread.rs`), from which who wakes it takes it.
-//! 3. The result belongs to the thread until its exchange; then to whoever gives up the own share.
+//! 3. Who waits is there until it is told (Invariant 2 of `state.rs`). A kernel thread is woken after that, so the word has a share of it.
+//! 4. The result belongs to the thread until its exchange; then to whoever gives up the own share.
 //!
 //! # Orderings
 //!
@@ -24,12 +25,15 @@
 //! | the thread's exchange | Release | the Acquire of `is_done`, and of a claim whose exchange fails: the result, and all that the thread did to itself |
 //! | | Acquire | the Release of `await_by`: who waits; and of `detach`: all that the claim did to the thread |
 
+use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use machine::atomic::{AtomicPtr, Fresh, Ordering};
 
+use crate::home::Home;
 use crate::scope::Bounds;
+use crate::state::Rouse;
 use crate::thread::{Inner, Thread};
 
 const OPEN: *mut Inner = ptr::null_mut();
@@ -43,7 +47,7 @@ pub(crate) struct Ending(AtomicPtr<Inner>);
 /// What a thread finds that ends.
 pub(crate) enum Last {
     /// The rest is the claim's. Who waits for the end, if anybody does.
-    Claim(Option<Thread>),
+    Claim(Option<Joiner>),
     /// There is no claim any more: the rest is the thread's.
     Own,
 }
@@ -58,11 +62,7 @@ impl Ending {
         // Release and Acquire: see the header.
         match self.0.swap(DONE, Ordering::AcqRel) {
             DETACHED => Last::Own,
-            joiner => {
-                // SAFETY: `OPEN`, or the share that `await_by` has put there.
-                let thread = |joiner| unsafe { Thread::from_pointer(joiner) };
-                Last::Claim(NonNull::new(joiner).map(thread))
-            }
+            joiner => Last::Claim(NonNull::new(joiner).map(Joiner)),
         }
     }
 
@@ -73,19 +73,20 @@ impl Ending {
         self.0.load(Ordering::Acquire) == DONE
     }
 
-    /// Has `joiner` called when the thread has ended; `false` if it has already. By the claim, once.
-    pub(crate) fn await_by(&self, joiner: Thread) -> bool {
-        let joiner = joiner.into_pointer();
+    /// Has `joiner` told of the end; `false` if the thread has ended already. By the claim, once.
+    ///
+    /// # Safety
+    ///
+    /// `joiner` is the calling thread, and does not go on before it is told.
+    pub(crate) unsafe fn await_by(&self, joiner: &Thread) -> bool {
+        let waits = Joiner::new(joiner);
         // Release: pairs with the Acquire of `end`. Acquire on failure: pairs with its Release.
-        let word = &self.0;
-        let waits = word
-            .compare_exchange(OPEN, joiner.as_ptr(), Ordering::Release, Ordering::Acquire)
-            .is_ok();
-        if !waits {
-            // SAFETY: the share that has just been given, and that nobody has taken.
-            drop(unsafe { Thread::from_pointer(joiner) });
+        let (word, pointer) = (&self.0, waits.0.as_ptr());
+        let asked = word.compare_exchange(OPEN, pointer, Ordering::Release, Ordering::Acquire);
+        if asked.is_err() {
+            waits.leave();
         }
-        waits
+        asked.is_ok()
     }
 
     /// The claim goes; whether the thread had ended, so that the rest is the claim's. By the claim, as the last it does if not.
@@ -97,18 +98,53 @@ impl Ending {
     }
 }
 
+/// Who waits for an end (Invariant 3).
+pub(crate) struct Joiner(NonNull<Inner>);
+
+impl Joiner {
+    fn new(thread: &Thread) -> Self {
+        match thread.inner().home() {
+            Home::Kernel => Self(thread.clone().into_pointer()),
+            Home::Runtime(_) => Self(thread.pointer()),
+        }
+    }
+
+    /// Tells it.
+    fn tell(self) {
+        let leaves = self.shares();
+        self.thread().rouse(Rouse::End);
+        drop(leaves);
+    }
+
+    /// It is not to be told.
+    fn leave(self) {
+        drop(self.shares());
+    }
+
+    fn thread(&self) -> ManuallyDrop<Thread> {
+        // SAFETY: it is there until it is told, and this is dropped by `shares` only.
+        ManuallyDrop::new(unsafe { Thread::from_pointer(self.0) })
+    }
+
+    /// The share that there is of a kernel thread.
+    fn shares(&self) -> Option<Thread> {
+        let thread = self.thread();
+        matches!(thread.inner().home(), Home::Kernel).then(|| ManuallyDrop::into_inner(thread))
+    }
+}
+
 /// Who is to be told that a thread has ended, when it is not needed any more.
 #[must_use]
 #[derive(Default)]
 pub(crate) struct News {
-    pub(crate) joiner: Option<Thread>,
+    pub(crate) joiner: Option<Joiner>,
     pub(crate) scope: Option<Arc<Bounds>>,
 }
 
 impl News {
     pub(crate) fn tell(self) {
         if let Some(joiner) = self.joiner {
-            joiner.call();
+            joiner.tell();
         }
         if let Some(scope) = self.scope {
             scope.ended();

@@ -22,7 +22,8 @@ use machine::stack::Label;
 
 use crate::local;
 use crate::stack::FiberStack;
-use crate::thread::{Pause, Thread};
+use crate::state::Pause;
+use crate::thread::Thread;
 
 /// What a fiber is resumed with.
 pub(crate) enum Given {

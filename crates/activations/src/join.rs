@@ -51,10 +51,14 @@ impl<T> Claim<'_, T> {
         let claim = ManuallyDrop::new(self);
         let inner = claim.thread.inner();
         if !claim.is_finished() {
-            let joiner = thread::current();
+            // SAFETY: the thread that calls, which is there until this returns.
+            let joiner = |joiner: &Thread| unsafe { Thread::from_pointer(joiner.pointer()) };
+            let joiner = ManuallyDrop::new(thread::with_current(joiner));
             inner.home().must_be_here(joiner.inner().home());
-            if inner.ending().await_by(joiner) {
-                park::wait_until(Deadline::NEVER, || claim.is_finished());
+            let ends = joiner.inner().state().ends();
+            // SAFETY: it waits until it is told.
+            if unsafe { inner.ending().await_by(&joiner) } {
+                park::wait_until(Deadline::NEVER, || joiner.inner().state().ends() != ends);
             }
         }
         // SAFETY: it is done, and this is the one claim, which is used up.

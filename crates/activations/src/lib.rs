@@ -39,6 +39,7 @@ mod sleeping;
 mod stack;
 mod stall;
 mod standing;
+mod state;
 mod surplus;
 pub mod sync;
 mod thread;

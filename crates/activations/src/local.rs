@@ -17,7 +17,8 @@ use machine::clock::Deadline;
 use crate::fiber::{Exit, Given, Left};
 use crate::home::Home;
 use crate::shared::Shared;
-use crate::thread::{Pause, Thread};
+use crate::state::Pause;
+use crate::thread::Thread;
 use crate::trunk::Local;
 
 machine::thread_local! {
@@ -98,7 +99,7 @@ fn leave(left: Left) -> bool {
 pub(crate) fn park_thread() -> Option<()> {
     // Without a share of the handle, which would cost more than the rest.
     let has_token = with(|local| {
-        local.and_then(|local| local.with_current(|thread| thread.inner().take_token()))
+        local.and_then(|local| local.with_current(|thread| thread.inner().state().take_token()))
     })?;
     if !has_token {
         leave(Left::Paused(Pause::Park));

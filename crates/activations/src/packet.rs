@@ -4,7 +4,7 @@
 //!
 //! # Invariants
 //!
-//! 1. `stage` is whose the result is (Invariant 3 of `ending.rs`), and `scope` the thread's until it ends.
+//! 1. `stage` is whose the result is (Invariant 4 of `ending.rs`), and `scope` the thread's until it ends.
 //! 2. What `F` and `T` borrow is alive until the thread's scope knows of its end, which is the last that the thread does; and a claim is gone before the
 //!    scope ends, or is never dropped. After that there is neither an `F` nor a `T` in `stage`.
 

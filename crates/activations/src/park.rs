@@ -24,7 +24,7 @@ pub fn park() {
     if local::park_thread().is_none() {
         let thread = thread::current();
         thread::sleep_in_kernel(&thread, Deadline::NEVER);
-        thread.inner().take_token();
+        thread.inner().state().take_token();
     }
 }
 
@@ -114,14 +114,14 @@ pub(crate) fn wait_until(deadline: Deadline, mut is_over: impl FnMut() -> bool) 
         pause(deadline);
     };
     if owed {
-        thread::with_current(|thread| thread.inner().put_token());
+        thread::with_current(|thread| thread.inner().state().put_token());
     }
     over
 }
 
 /// Takes the calling thread's token. Without a share of its handle, which costs more than the rest.
 fn take_token() -> bool {
-    thread::with_current(|thread| thread.inner().take_token())
+    thread::with_current(|thread| thread.inner().state().take_token())
 }
 
 /// Pauses the calling thread until it is unparked or called or the deadline has passed; or for nothing.

@@ -1,27 +1,11 @@
-//! A user-level thread as others see it: its name, its number, and whether it is parked.
+//! A thread as others see it: its name, its number, and that it can be woken.
 //!
 //! The same type stands for a kernel thread that is none of a runtime's, so that whatever parks and wakes threads, all of `sync` first, serves both.
 //!
-//! | state | meaning | left by |
-//! | --- | --- | --- |
-//! | `RUNNING` | it runs, or is ready | an unpark, for `TOKEN`; a call, for `CALLED`; its carrier when it has left its stack, for `PARKED` or `WAITING` |
-//! | `TOKEN` | likewise, and its next park returns at once | itself, for `RUNNING` |
-//! | `CALLED` | likewise, and what the runtime lets it wait for may have come | itself, for `RUNNING`; an unpark, for `TOKEN` |
-//! | `PARKED` | its stack is laid aside until it is unparked | an unpark or a call, for `RUNNING` |
-//! | `WAITING` | likewise, until it is called; an unpark is to be remembered | a call, for `RUNNING`; an unpark, for `TOKEN` |
-//!
-//! Why calls beside unparks: a thread that waits for another's end, or for a time, must not use up a token that its user has put there for the next park.
-//!
 //! # Invariants
 //!
-//! 1. Who moves the state of a runtime's thread from `PARKED` or `WAITING` makes it ready, once, by its own share (`ending.rs`), which was with its state.
-//! 2. `fiber` belongs to the carrier that runs the thread, and while it is parked or ready to whoever takes it out of a queue to run it: only its home,
+//! 1. `fiber` belongs to the carrier that runs the thread, and while it is parked or ready to whoever takes it out of a queue to run it: only its home,
 //!    unless it may migrate.
-//!
-//! # Orderings
-//!
-//! An unpark or call is a Release and the end of a park or wait an Acquire: what was written before the one is seen after the other. The move to `PARKED`
-//! or `WAITING` is a Release and the unpark or call that takes it from there an Acquire: the stack that was laid aside.
 
 use core::cell::Cell;
 use core::fmt;
@@ -32,7 +16,6 @@ use core::ptr::NonNull;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
-use machine::park;
 
 use crate::birth;
 use crate::ending::{Ending, News};
@@ -47,30 +30,7 @@ use crate::priority::Priority;
 use crate::shared;
 use crate::shares::Shares;
 use crate::stack::StackError;
-
-const RUNNING: u32 = 0;
-const TOKEN: u32 = 1;
-const CALLED: u32 = 2;
-const PARKED: u32 = 3;
-const WAITING: u32 = 4;
-
-/// What a thread lays its stack aside for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// To be unparked, without a deadline.
-    Park,
-    /// To be called.
-    Wait,
-}
-
-impl Pause {
-    fn state(self) -> u32 {
-        match self {
-            Self::Park => PARKED,
-            Self::Wait => WAITING,
-        }
-    }
-}
+use crate::state::{Pause, Rouse, State};
 
 /// How a thread is to be.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +44,7 @@ pub(crate) struct Manner {
 pub(crate) struct Inner {
     shares: Shares,
     verbs: &'static Verbs,
-    state: AtomicU32,
+    state: State,
     /// The carrier on which it was started, and stays; [`NOWHERE`] before.
     carrier: AtomicU32,
     /// It may migrate, but not now.
@@ -101,7 +61,7 @@ pub(crate) struct Inner {
 /// The carrier of a thread that has not begun.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-// SAFETY: see Invariant 2 for `fiber`; `locals` are the thread's own (`locals.rs`).
+// SAFETY: see Invariant 1 for `fiber`; `locals` are the thread's own (`locals.rs`).
 unsafe impl Send for Inner {}
 // SAFETY: likewise.
 unsafe impl Sync for Inner {}
@@ -112,7 +72,7 @@ impl Inner {
         Self {
             shares: Shares::one(),
             verbs,
-            state: AtomicU32::fresh(RUNNING),
+            state: State::new(),
             carrier: AtomicU32::fresh(NOWHERE),
             stays: AtomicBool::fresh(false),
             manner,
@@ -134,6 +94,10 @@ impl Inner {
 
     pub(crate) fn ending(&self) -> &Ending {
         &self.ending
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
     }
 
     pub(crate) fn home(&self) -> &Home {
@@ -181,7 +145,7 @@ impl Inner {
 
     /// # Safety
     ///
-    /// The caller is who may (Invariant 2).
+    /// The caller is who may (Invariant 1).
     pub(crate) unsafe fn lay_aside(&self, fiber: Fiber) {
         // SAFETY: the caller's promise.
         let before = self.fiber.with_mut(|place| unsafe { (*place).replace(fiber) });
@@ -190,44 +154,10 @@ impl Inner {
 
     /// # Safety
     ///
-    /// The caller is who may (Invariant 2).
+    /// The caller is who may (Invariant 1).
     pub(crate) unsafe fn take_up(&self) -> Option<Fiber> {
         // SAFETY: the caller's promise.
         self.fiber.with_mut(|place| unsafe { (*place).take() })
-    }
-
-    /// Takes the token, if there is one, and forgets a call.
-    pub(crate) fn take_token(&self) -> bool {
-        // Acquire: pairs with the Release of `unpark` and `call`. Relaxed if there was neither.
-        self.state.load(Ordering::Relaxed) != RUNNING
-            && self.state.swap(RUNNING, Ordering::Acquire) == TOKEN
-    }
-
-    /// Puts a token back. By the thread itself.
-    pub(crate) fn put_token(&self) {
-        // Relaxed: nobody is to be told of anything. An exchange, so that what an `unpark` has released meanwhile can still be acquired.
-        self.state.swap(TOKEN, Ordering::Relaxed);
-    }
-
-    /// Sleeps in the kernel until it is unparked or called, or the deadline has passed.
-    pub(crate) fn sleep(&self, deadline: Deadline) {
-        // Acquire on failure: pairs with the Release of `unpark` and `call`.
-        let word = &self.state;
-        if word.compare_exchange(RUNNING, WAITING, Ordering::Relaxed, Ordering::Acquire).is_err() {
-            return;
-        }
-        loop {
-            // Acquire: likewise.
-            if word.load(Ordering::Acquire) != WAITING {
-                return;
-            }
-            if park::wait(word, WAITING, deadline) == park::Woken::TimedOut {
-                // Relaxed: nothing is read. On failure it was woken after all, which its next look at the word acquires.
-                let _ =
-                    word.compare_exchange(WAITING, RUNNING, Ordering::Relaxed, Ordering::Relaxed);
-                return;
-            }
-        }
     }
 }
 
@@ -283,25 +213,10 @@ impl Thread {
     }
 
     /// Its stack has been laid aside: from now on an unpark or a call readies it, by the own share, which is the caller's. The thread itself if there was
-    /// one already: then it goes on, and a park has used it up.
+    /// one already.
     pub(crate) fn settle(self, pause: Pause) -> Option<Self> {
         let thread = ManuallyDrop::new(self);
-        // Release: the stack. Acquire on failure: pairs with the Release of `unpark` and `call`.
-        let settled = thread.inner().state.compare_exchange(
-            RUNNING,
-            pause.state(),
-            Ordering::Release,
-            Ordering::Acquire,
-        );
-        if settled.is_ok() {
-            // It may have ended by now.
-            return None;
-        }
-        if pause == Pause::Park {
-            // Acquire: pairs with the Release of a second `unpark`, which may have come since.
-            thread.inner().state.swap(RUNNING, Ordering::Acquire);
-        }
-        Some(ManuallyDrop::into_inner(thread))
+        (!thread.inner().state.settle(pause)).then(|| ManuallyDrop::into_inner(thread))
     }
 
     /// Its number: no two threads of the process ever have the same.
@@ -328,47 +243,27 @@ impl Thread {
     /// # Ok::<(), stanchion_activations::BuildError>(())
     /// ```
     pub fn unpark(&self) {
-        self.rouse(|seen, home| match (seen, home) {
-            (PARKED, Home::Runtime(_)) => RUNNING,
-            // An exchange all the same: what was written before this unpark is to be seen as well.
-            _ => TOKEN,
-        });
+        self.rouse(Rouse::Unpark);
         local::give_way();
     }
 
-    /// What the thread waits for may have come: the runtime's own unpark, which leaves the token alone.
+    /// What the thread waits for may have come.
     pub(crate) fn call(&self) {
-        self.rouse(|seen, home| match (seen, home) {
-            (PARKED | WAITING, Home::Runtime(_)) => RUNNING,
-            (TOKEN, _) => TOKEN,
-            _ => CALLED,
-        });
+        self.rouse(Rouse::Call);
     }
 
-    /// Moves the state as `next` says; if the thread slept, it is woken or made ready.
-    fn rouse(&self, next: impl Fn(u32, &Home) -> u32) {
+    /// Rouses it; if it slept, it is woken or made ready.
+    pub(crate) fn rouse(&self, by: Rouse) {
         let inner = self.inner();
-        let mut seen = inner.state.load(Ordering::Relaxed);
-        loop {
-            let next = next(seen, &inner.home);
-            // Release: pairs with the Acquire of who parks or waits. Acquire: the stack, of `settle`.
-            match inner.state.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed)
-            {
-                Ok(_) => break,
-                Err(now) => seen = now,
-            }
-        }
-        if seen != PARKED && seen != WAITING {
+        let kernel = matches!(inner.home, Home::Kernel);
+        if !inner.state.rouse(by, kernel) {
             return;
         }
-        match &inner.home {
-            Home::Kernel => {
-                park::wake_one(&inner.state);
-            }
-            Home::Runtime(_) => {
-                // SAFETY: its own share, which was with its state (Invariant 1).
-                shared::ready(unsafe { Self::from_pointer(self.pointer()) });
-            }
+        if kernel {
+            inner.state.wake();
+        } else {
+            // SAFETY: its own share, which was with its state (Invariant 1 of `state.rs`).
+            shared::ready(unsafe { Self::from_pointer(self.pointer()) });
         }
     }
 }
@@ -497,7 +392,7 @@ impl Drop for KernelEnd {
 
 /// The calling kernel thread sleeps until it is unparked or called, or the deadline has passed.
 pub(crate) fn sleep_in_kernel(thread: &Thread, deadline: Deadline) {
-    thread.inner().sleep(deadline);
+    thread.inner().state.sleep(deadline);
 }
 
 /// Makes a new thread of the calling thread's runtime, which will run `body`.

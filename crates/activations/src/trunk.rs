@@ -37,7 +37,8 @@ use crate::seat::Hold;
 use crate::shared::Shared;
 use crate::stack::{self, StackError};
 use crate::standing::Called;
-use crate::thread::{Pause, Thread};
+use crate::state::Pause;
+use crate::thread::Thread;
 use crate::thrift::Thrift;
 use crate::upcall::Upcall;
 
@@ -151,7 +152,7 @@ impl Local {
 
     /// Runs `thread`, and what else its stack finds to run, until the stack is left.
     fn go_on(&self, thread: Thread) {
-        // SAFETY: the thread is out of its queue, so that nobody else runs it (Invariant 2 of `thread.rs`).
+        // SAFETY: the thread is out of its queue, so that nobody else runs it (Invariant 1 of `thread.rs`).
         let laid_aside = unsafe { thread.inner().take_up() };
         match laid_aside {
             Some(mut fiber) => {

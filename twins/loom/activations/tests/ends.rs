@@ -57,6 +57,9 @@ mod shares;
 #[path = "../../../../crates/activations/src/sleeping.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod sleeping;
+#[path = "../../../../crates/activations/src/state.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod state;
 #[path = "../../../../crates/activations/src/thread.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod thread;

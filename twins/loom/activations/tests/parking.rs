@@ -10,6 +10,7 @@
 //! | `parking_in_the_kernel_bounded` | the same, where it is unparked twice | the same; the second is lost |
 //! | `parking_in_the_kernel_for_a_time_bounded` | the same, with a time that may pass | a token is lost when both happen |
 //! | `parking_until_a_thread_ends` | a thread that ends, who joins it | the joiner is not woken, or does not see the result |
+//! | `parking_until_told_bounded` | the same, where the joiner is a user-level thread that may go on for something else, and ends | it is told when it is not there any more |
 //! | `parking_until_the_end_is_seen` | the same, where the joiner only asks | the result is not seen |
 //! | `parking_for_nobody` | a thread that ends, who drops its handle | both drop the result, or neither |
 //! | `parking_until_a_time_bounded` | a carrier that looks at the times, one that unparks the thread itself | it is woken twice or not at all |
@@ -44,6 +45,9 @@ mod process;
 #[path = "../../../../crates/activations/src/shares.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod shares;
+#[path = "../../../../crates/activations/src/state.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod state;
 #[path = "../../../../crates/activations/src/thread.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod thread;
@@ -67,7 +71,8 @@ use handle::{Body, Handle};
 use home::Home;
 use packet::Packet;
 use shared::Shared;
-use thread::{Inner, Manner, Pause, Thread};
+use state::Pause;
+use thread::{Inner, Manner, Thread};
 use timers::Timers;
 
 /// What a thread has of a stack here: a word that only who runs it touches.
@@ -206,7 +211,7 @@ fn stand(home: Home) -> Thread {
 
 /// Parks the thread as its carrier does, and waits until it is ready again.
 fn park(shared: &Shared, thread: &Thread) {
-    if !thread.inner().take_token() {
+    if !thread.inner().state().take_token() {
         settle(shared, thread, Pause::Park);
     }
 }
@@ -342,8 +347,8 @@ fn sleep_until_done<const TIMES: usize>(
 ) {
     // Relaxed: parking orders it.
     while !done.1.iter().all(|done| done.load(Ordering::Relaxed) == 1) {
-        done.0.inner().sleep(deadline);
-        done.0.inner().take_token();
+        done.0.inner().state().sleep(deadline);
+        done.0.inner().state().take_token();
     }
 }
 
@@ -425,16 +430,44 @@ fn run(thread: Thread) {
 fn parking_until_a_thread_ends() {
     explore("parking_until_a_thread_ends", Model::new().choices(0), || {
         with_claim(|claim| {
-            let (ending, joiner) = (claim.inner().ending(), stand(Home::Kernel));
-            if !ending.is_done() && ending.await_by(joiner.clone()) {
-                loop {
-                    joiner.inner().take_token();
-                    if ending.is_done() {
-                        break;
-                    }
-                    joiner.inner().sleep(Deadline::NEVER);
-                }
+            let joiner = stand(Home::Kernel);
+            until_told(claim, &joiner, || joiner.inner().state().sleep(Deadline::NEVER));
+        });
+    });
+}
+
+/// As `join` does: `joiner` waits until it is told of the claim's end.
+fn until_told(claim: &Thread, joiner: &Thread, pause: impl Fn()) {
+    let (state, ending) = (joiner.inner().state(), claim.inner().ending());
+    let ends = state.ends();
+    // SAFETY: it waits until it is told.
+    if !ending.is_done() && unsafe { ending.await_by(joiner) } {
+        loop {
+            state.take_token();
+            if state.ends() != ends {
+                break;
             }
+            pause();
+        }
+    }
+}
+
+#[test]
+fn parking_until_told_bounded() {
+    explore("parking_until_told_bounded", Model::new().preemptions(3), || {
+        let shared = Shared::new();
+        let joiner = stand(Home::with(&shared));
+        // Something else that it has waited for.
+        joiner.call();
+        with_claim(|claim| {
+            until_told(claim, &joiner, || {
+                if lay_aside(&joiner, Pause::Wait) {
+                    shared.take();
+                }
+                go_on(&joiner);
+            });
+            // It ends.
+            drop(joiner);
         });
     });
 }
@@ -496,7 +529,7 @@ fn parking_until_a_time_bounded() {
         };
         settle(&scene.shared, &scene.thread, Pause::Wait);
         timers.remove(key);
-        let unparked = scene.thread.inner().take_token();
+        let unparked = scene.thread.inner().state().take_token();
         assert!(!unparked || scene.is_done(), "neither the time nor the other");
         while !scene.is_done() {
             park(&scene.shared, &scene.thread);
