@@ -135,7 +135,6 @@ impl Joiner {
 
 /// Who is to be told that a thread has ended, when it is not needed any more.
 #[must_use]
-#[derive(Default)]
 pub(crate) struct News {
     pub(crate) joiner: Option<Joiner>,
     pub(crate) scope: Option<Arc<Bounds>>,

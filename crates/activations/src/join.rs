@@ -11,7 +11,7 @@ use crate::packet::Outcome;
 use crate::park;
 use crate::thread::{self, Inner, Thread};
 
-/// What takes a thread's result out of it.
+/// What takes a thread's result out of it, and gives its own share up.
 type Take<T> = unsafe fn(NonNull<Inner>) -> Outcome<T>;
 
 /// What both kinds of handle are.
@@ -62,15 +62,7 @@ impl<T> Claim<'_, T> {
             }
         }
         // SAFETY: it is done, and this is the one claim, which is used up.
-        let outcome = unsafe { (claim.take)(claim.thread.pointer()) };
-        claim.give_up();
-        outcome
-    }
-
-    /// The thread has ended, and nothing of its result is left.
-    fn give_up(&self) {
-        // SAFETY: the claim's by now (Invariant 1 of `ending.rs`), and nobody uses it after this.
-        drop(unsafe { Thread::from_pointer(self.thread.pointer()) });
+        unsafe { (claim.take)(claim.thread.pointer()) }
     }
 }
 
@@ -80,7 +72,8 @@ impl<T> Drop for Claim<'_, T> {
         if inner.ending().detach() {
             // SAFETY: it has ended, and this is the one claim.
             unsafe { (inner.verbs().discard)(self.thread.pointer()) };
-            self.give_up();
+            // SAFETY: the claim's by now (Invariant 1 of `ending.rs`), and nobody uses it after this.
+            unsafe { ManuallyDrop::drop(&mut self.thread) };
         }
     }
 }

@@ -67,12 +67,14 @@ impl<F: FnOnce() -> T + Send, T: Send> Packet<F, T> {
         Thread::new(Handle::new(packet))
     }
 
-    /// What has come of the thread.
+    /// What has come of the thread. The own share is given up.
     ///
     /// # Safety
     ///
-    /// `inner` is that of such a thread, and has ended. By the one claim, once.
+    /// `inner` is that of such a thread, and has ended. By the one claim, as the last it does.
     pub(crate) unsafe fn take(inner: NonNull<Inner>) -> Outcome<T> {
+        // SAFETY: the claim's by now (Invariant 1 of `ending.rs`).
+        let _own = unsafe { Thread::from_pointer(inner) };
         // SAFETY: the caller's promise.
         let packet = unsafe { inner.cast::<Self>().as_ref() };
         // SAFETY: the claim's by now (Invariant 1).
@@ -102,21 +104,32 @@ impl<F: FnOnce() -> T + Send, T: Send> Packet<F, T> {
         dropping(stage).into_iter().for_each(discard);
     }
 
-    /// The thread's last act. What is left of `F` has been dropped.
+    /// Keeps what has come of it. What was there before it is dropped, and a panic of that is lost.
+    ///
+    /// # Safety
+    ///
+    /// The stage is the caller's (Invariant 1).
+    unsafe fn keep(&self, outcome: Outcome<T>) {
+        // SAFETY: the caller's promise.
+        match unsafe { self.stage(Stage::Done(outcome)) } {
+            Stage::Empty => {}
+            before => dropping(before).into_iter().for_each(discard),
+        }
+    }
+
+    /// The thread's last act: what has come of it is kept.
     ///
     /// # Safety
     ///
     /// As [`Body::run`].
-    unsafe fn end(this: NonNull<Self>, outcome: Outcome<T>) -> News {
+    unsafe fn end(this: NonNull<Self>, panicked: bool) -> News {
         // SAFETY: not before the exchange below does it go.
         let packet = unsafe { this.as_ref() };
         // SAFETY: the thread's (Invariant 1).
         let scope = packet.scope.with_mut(|scope| unsafe { (*scope).take() });
-        if let (Err(_), Some(scope)) = (&outcome, &scope) {
+        if let (true, Some(scope)) = (panicked, &scope) {
             scope.panicked();
         }
-        // SAFETY: still the thread's (Invariant 1).
-        drop(unsafe { packet.stage(Stage::Done(outcome)) });
         match packet.inner.ending().end() {
             Last::Claim(joiner) => News { joiner, scope },
             Last::Own => {
@@ -137,29 +150,39 @@ unsafe impl<F: FnOnce() -> T + Send, T: Send> Body for Packet<F, T> {
     unsafe fn run(this: NonNull<Self>) -> News {
         // SAFETY: it has not ended.
         let packet = unsafe { this.as_ref() };
-        // SAFETY: the thread's own, by the caller's promise.
-        let Stage::ToRun(body) = (unsafe { packet.stage(Stage::Empty) }) else {
-            unreachable!("a thread runs once")
+        let body = || {
+            // SAFETY: the thread's own, by the caller's promise.
+            let Stage::ToRun(body) = (unsafe { packet.stage(Stage::Empty) }) else {
+                unreachable!("a thread runs once")
+            };
+            let value = body();
+            // SAFETY: likewise. Here, so that it is moved once.
+            unsafe { packet.keep(Ok(value)) };
         };
-        let mut outcome = panic::catch_unwind(AssertUnwindSafe(body));
+        let mut panicked = panic::catch_unwind(AssertUnwindSafe(body)).err();
         if let Some(payload) = packet.inner.locals().end() {
-            match mem::replace(&mut outcome, Err(payload)) {
-                Ok(value) => dropping(value).into_iter().for_each(discard),
+            match &panicked {
+                None => panicked = Some(payload),
                 // The first is told.
-                first => discard(mem::replace(&mut outcome, first).err().expect("put there above")),
+                Some(_) => discard(payload),
             }
         }
+        let panics = panicked.is_some();
+        if let Some(payload) = panicked {
+            // SAFETY: likewise.
+            unsafe { packet.keep(Err(payload)) };
+        }
         // SAFETY: the caller's promise.
-        unsafe { Self::end(this, outcome) }
+        unsafe { Self::end(this, panics) }
     }
 
     unsafe fn refuse(this: NonNull<Self>, error: StackError) -> News {
         // SAFETY: it has not ended.
         let packet = unsafe { this.as_ref() };
         // SAFETY: the thread's own: it does not run.
-        unsafe { packet.clear() };
+        unsafe { packet.keep(Err(Box::new(error))) };
         // SAFETY: the caller's promise.
-        unsafe { Self::end(this, Err(Box::new(error))) }
+        unsafe { Self::end(this, true) }
     }
 
     unsafe fn discard(this: NonNull<Self>) {

@@ -409,7 +409,6 @@ fn with_claim(claims: impl FnOnce(&Thread)) {
     // SAFETY: it is done, and `returns` is what it ran. By the one claim.
     let taken = unsafe { Packet::<fn() -> UnsafeCell<u32>, _>::take(claim.pointer()) };
     let Ok(result) = taken else { unreachable!("it does not panic") };
-    drop(ManuallyDrop::into_inner(claim));
     // SAFETY: this thread's by now.
     result.with_mut(|result| assert_eq!(unsafe { *result }, 7));
     other.join().expect("no panic");
