@@ -18,6 +18,7 @@
 //!
 //! 1. A seat's bit is set only by its sleeper; whoever clears it, and nobody else, makes its word `AWAKE`.
 //! 2. Who dozes has a deadline. So what it was not woken for it sees afterwards: in its next look, or in the one before it sleeps otherwise.
+//! 3. A seat's `naps` goes up before its bit is set. So a seat whose bit is there twice, with the same number, has slept in between.
 //!
 //! # Orderings
 //!
@@ -40,22 +41,33 @@ pub(crate) struct Sleeping {
     bits: Box<[CachePadded<AtomicU64>]>,
     /// Those of them who doze. A seat's bit means nothing while it does not sleep.
     dozers: Box<[CachePadded<AtomicU64>]>,
-    words: Box<[CachePadded<AtomicU32>]>,
+    beds: Box<[CachePadded<Bed>]>,
+}
+
+/// Where the carrier of a seat sleeps.
+struct Bed {
+    word: AtomicU32,
+    /// How often it has lain down.
+    naps: AtomicU64,
 }
 
 impl Sleeping {
     pub(crate) fn new(seats: usize) -> Self {
         let bits = || (0..seats.div_ceil(BITS)).map(|_| CachePadded::new(AtomicU64::fresh(0)));
-        let words = (0..seats).map(|_| CachePadded::new(AtomicU32::fresh(AWAKE)));
-        Self { bits: bits().collect(), dozers: bits().collect(), words: words.collect() }
+        let bed = || Bed { word: AtomicU32::fresh(AWAKE), naps: AtomicU64::fresh(0) };
+        let beds = (0..seats).map(|_| CachePadded::new(bed()));
+        Self { bits: bits().collect(), dozers: bits().collect(), beds: beds.collect() }
     }
 
     /// The seat's carrier is going to sleep, or to doze, and looks once more after this.
     pub(crate) fn announce(&self, seat: usize, dozes: bool) {
         self.note(seat, dozes);
+        let bed = &self.beds[seat];
+        // Relaxed: who reads it has seen the bit.
+        bed.naps.fetch_add(1, Ordering::Relaxed);
         // Relaxed: nobody reads the word before the bit is cleared.
-        self.words[seat].store(ASLEEP, Ordering::Relaxed);
-        // Release: who clears the bit makes the word `AWAKE` after this.
+        bed.word.store(ASLEEP, Ordering::Relaxed);
+        // Release: who clears the bit makes the word `AWAKE` after this; and pairs with the Acquire of `count`.
         self.bits[seat / BITS].fetch_or(1 << (seat % BITS), Ordering::Release);
         fence(Ordering::SeqCst);
     }
@@ -78,7 +90,7 @@ impl Sleeping {
 
     /// Sleeps until it is told, or until the deadline.
     pub(crate) fn sleep(&self, seat: usize, deadline: Deadline) {
-        let word = &self.words[seat];
+        let word = &self.beds[seat].word;
         let mut deadline = deadline;
         // Acquire: pairs with the store of `wake`, and the fence before that.
         while word.load(Ordering::Acquire) == ASLEEP {
@@ -95,7 +107,7 @@ impl Sleeping {
     /// Takes the seat's bit away; whether it was there.
     fn clear(&self, seat: usize) -> bool {
         let bit = 1 << (seat % BITS);
-        // Acquire: pairs with the Release of `announce`.
+        // Acquire: pairs with the Release of `announce`, and that of `count`.
         self.bits[seat / BITS].fetch_and(!bit, Ordering::Acquire) & bit != 0
     }
 
@@ -105,18 +117,26 @@ impl Sleeping {
         self.bits.iter().any(|bits| bits.load(Ordering::Relaxed) != 0)
     }
 
-    /// How many sleep, or are about to: at one moment, if there are at most 64.
+    /// How many sleep, or are about to.
     pub(crate) fn count(&self) -> usize {
-        // Acquire: pairs with the Release of `announce`: what a sleeper did before it slept.
-        self.bits.iter().map(|bits| bits.load(Ordering::Acquire).count_ones() as usize).sum()
+        // An exchange, though it changes nothing: a load may be of a word that is long past. Acquire: pairs with the Release of `announce`: what a sleeper did
+        // before it slept. Release: pairs with the Acquire of `clear`: what the caller has read until now is not of somebody whom that lets go on.
+        let count = |bits: &AtomicU64| bits.fetch_or(0, Ordering::AcqRel).count_ones() as usize;
+        self.bits.iter().map(|bits| count(bits)).sum()
+    }
+
+    /// How often any has gone to sleep (Invariant 3).
+    pub(crate) fn naps(&self) -> u64 {
+        // Relaxed: `count`, before or after it, orders it.
+        self.beds.iter().map(|bed| bed.naps.load(Ordering::Relaxed)).sum()
     }
 
     fn wake(&self, seat: usize) -> bool {
         let cleared = self.clear(seat);
         if cleared {
             // Relaxed: after the fence of who tells, which makes it a Release. Pairs with the Acquire of `sleep`.
-            self.words[seat].store(AWAKE, Ordering::Relaxed);
-            park::wake_one(&self.words[seat]);
+            self.beds[seat].word.store(AWAKE, Ordering::Relaxed);
+            park::wake_one(&self.beds[seat].word);
         }
         cleared
     }

@@ -9,10 +9,16 @@
 //!
 //! # How it is seen
 //!
-//! All that sleep have their bits in a word (`sleeping.rs`), so for up to 64 seats one load says that all slept at one moment. Who sleeps is woken by somebody who
-//! is awake, and who was awake was not in that word. Carriers without a seat are counted by how they stand; one that blocks in the kernel with a thread stands
-//! otherwise. What is looked at before and after the word, and has not changed, was so at that moment. Several words are not one moment: beyond 64 seats a
-//! wake-up that goes round may be missed, as one from outside may at any time.
+//! Who sleeps has its seat's bit set, and takes nothing before it has taken that away: also who is about to sleep, and looks once more, only looks. So one collects
+//! who sleeps, looks at all else, and collects once more: if as many sleep as have seats, both times, and nobody has lain down anew in between (`sleeping.rs`,
+//! Invariant 3), then all have slept all the while, and nothing was taken. What they had made before they slept is seen in between, because
+//! the first collecting is an Acquire.
+//!
+//! Carriers without a seat are counted by how they stand; one that blocks in the kernel with a thread stands otherwise. The lookout does not sleep in those words,
+//! and may take a seat and give it to one that has none: each time that is told, so the number of what was told is the same before and after.
+//!
+//! Why not one look at the words, between two at the rest: what is made ready and taken between those two, by one that was about to sleep when the other
+//! slept already, is in neither.
 
 use core::fmt;
 
@@ -76,18 +82,18 @@ impl fmt::Display for Stalled {
 
 /// What changes when anything goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Count {
+pub(crate) struct Count {
     ended: u64,
     created: u64,
-    /// Seats that changed hands, and carriers that were seen to.
-    told: u64,
+    /// Seats that changed hands.
+    seatings: u64,
 }
 
 impl Shared {
     /// The threads that wait, if nobody in here could go on.
     pub(crate) fn stalled(&self) -> Option<Stalled> {
         let first = self.waits_for_others()?;
-        // Who spawns from outside counts the thread before it is ready.
+        // Once would do, but for who spawns from outside and counts the thread before it is ready.
         machine::thread::yield_now();
         if self.waits_for_others()? != first {
             return None;
@@ -98,9 +104,12 @@ impl Shared {
         Some(Stalled { waiting, names })
     }
 
-    fn waits_for_others(&self) -> Option<Count> {
+    /// What was counted, if all waited for others while that was looked at.
+    pub(crate) fn waits_for_others(&self) -> Option<Count> {
+        let sleeping = self.sleeping();
+        let (naps, asleep) = (sleeping.naps(), sleeping.count());
         let before = self.count();
-        if before.ended == before.created || self.has_any_work() {
+        if before.ended == before.created {
             return None;
         }
         let mut seated = 0;
@@ -112,13 +121,16 @@ impl Shared {
                 return None;
             }
         }
-        let all_sleep = self.sleeping().count() == seated;
-        (all_sleep && !self.has_any_work() && self.count() == before).then_some(before)
+        // After the carriers: what the lookout takes a seat for is ready until one is seated there, and that is told.
+        let nothing = !self.has_any_work() && self.count() == before;
+        // In this order: who has lain down anew has counted that before it is counted as one that sleeps.
+        let still = sleeping.count() == asleep && sleeping.naps() == naps;
+        (asleep == seated && nothing && still).then_some(before)
     }
 
     fn count(&self) -> Count {
         let (ended, created) = self.ended_and_created();
-        Count { ended, created, told: self.counters().all_told() }
+        Count { ended, created, seatings: self.counters().seatings() }
     }
 
     /// Also of the kind that only one carrier can do, or that comes with time.

@@ -562,10 +562,10 @@ impl Local {
         self.with_hold(|hold| hold.map(|hold| shared.ready_queue().idle(&hold.place)));
         let pause = self.thrift.pause();
         shared.sleeping().announce(seat, pause.is_some());
-        shared.run_timers();
         let until = shared.watch(seat);
         self.watched.set(self.watched.get() || until != Deadline::NEVER);
-        if self.is_called() {
+        // Only looks: who sleeps, or is about to, takes nothing (`stall.rs`).
+        if self.is_called() || shared.is_time() {
             shared.sleeping().retract(seat);
         } else if shared.end_if_done() {
             shared.sleeping().retract(seat);

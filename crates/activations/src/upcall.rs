@@ -79,16 +79,18 @@ impl Counter {
 
 impl Counters {
     pub(crate) fn tell(&self, upcall: Upcall, latency: Option<u64>) {
-        // Relaxed: a statistic.
-        self.upcalls[upcall as usize].fetch_add(1, Ordering::Relaxed);
+        // AcqRel: pairs with that of `seatings`; for all else it is a statistic.
+        self.upcalls[upcall as usize].fetch_add(1, Ordering::AcqRel);
         if let Some(nanos) = latency {
             self.latencies[upcall as usize].note(nanos);
         }
     }
 
-    /// How often any has.
-    pub(crate) fn all_told(&self) -> u64 {
-        Upcall::ALL.map(|upcall| self.told(upcall)).iter().sum()
+    /// How often a carrier has been given a seat, and has not taken a thread there before it said so.
+    pub(crate) fn seatings(&self) -> u64 {
+        // An exchange, though it changes nothing, as in `Sleeping::count`. Acquire: pairs with the Release of `tell`: who it was, and that he has a seat. Release:
+        // pairs with the Acquire of the next `tell`: what the caller has read until now is not of what is taken after that.
+        self.upcalls[Upcall::ProcessorAdded as usize].fetch_add(0, Ordering::AcqRel)
     }
 
     pub(crate) fn latencies(&self, upcall: Upcall) -> Latencies {
