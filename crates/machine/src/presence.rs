@@ -145,7 +145,8 @@ pub fn of(index: usize) -> Presence {
 /// When the thread with that [`index`](crate::thread::index) was last switched, out of its processor or in, by the kernel's own clock: nanoseconds of
 /// [`clock::monotonic`](crate::clock::monotonic). Some 20 nanoseconds, no system call.
 ///
-/// `None` for a thread without switch records, for one that has not been switched since it registered, and on machines that are not real.
+/// `None` for a thread without switch records, for one that has not been switched since it registered, and in a model. On a simulated machine it is the
+/// virtual moment itself, of any thread that has had a processor and has not ended.
 ///
 /// ```
 /// use stanchion_machine::{clock, presence};

@@ -96,10 +96,13 @@ pub fn now() -> u64 {
     if with(|world, id| world.state.glance(id)) == Some(true) {
         synchronize();
     }
-    with(|world, id| {
-        EPOCH_NS.saturating_add(unscaled(world.state.thread(id).time, world.state.machine.scale))
-    })
-    .unwrap_or_else(|| outside("the clock"))
+    with(|world, id| reading(world.state.thread(id).time, world.state.machine.scale))
+        .unwrap_or_else(|| outside("the clock"))
+}
+
+/// What the code's clock reads at `time`.
+fn reading(time: Time, scale: f64) -> u64 {
+    EPOCH_NS.saturating_add(unscaled(time, scale))
 }
 
 /// A length on the code's clock, on the machine's.
@@ -481,6 +484,18 @@ pub fn presence(thread: usize) -> Presence {
         Some(Status::Ready | Status::Stopped) => Presence::Preempted,
         Some(Status::Blocked) => Presence::Blocked,
         Some(Status::Ended) | None => Presence::Ended,
+    })
+    .unwrap_or_else(|| outside("machine::presence"))
+}
+
+/// What the code's [clock](now) read when the thread of that number last lost or got a processor. `None` if it has had none yet, and if it has ended.
+#[must_use]
+pub fn switched(thread: usize) -> Option<u64> {
+    glance();
+    with(|world, _| {
+        let thread = world.state.threads.get(thread)?;
+        let at = thread.switched.filter(|_| thread.status != Status::Ended)?;
+        Some(reading(at, world.state.machine.scale))
     })
     .unwrap_or_else(|| outside("machine::presence"))
 }

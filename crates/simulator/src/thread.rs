@@ -87,6 +87,8 @@ pub(crate) struct Thread {
     pub(crate) joiners: Vec<ThreadId>,
     /// The words of those who want to hear of its next switch; see `os::watch`.
     pub(crate) watchers: Vec<u64>,
+    /// When it last lost or got a processor; `None` if it has had none yet.
+    pub(crate) switched: Option<Time>,
     /// How often it has gone to sleep on a word.
     pub(crate) sleeps: u64,
     /// The words that it accessed last, and how many accesses the run had seen then, the oldest to be replaced next; see `State::watch`.
@@ -124,6 +126,7 @@ impl Thread {
             pinned,
             joiners: Vec::new(),
             watchers: Vec::new(),
+            switched: None,
             sleeps: 0,
             looks: [(u64::MAX, 0); LOOKS],
             oldest: 0,

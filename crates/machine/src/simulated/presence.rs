@@ -37,9 +37,8 @@ pub(crate) fn of(index: usize) -> Presence {
     }
 }
 
-/// The scheduler keeps no such book.
-pub(crate) fn since(_index: usize) -> Option<u64> {
-    None
+pub(crate) fn since(index: usize) -> Option<u64> {
+    inside::switched(index)
 }
 
 pub(crate) fn runs(index: usize) -> Option<bool> {

@@ -101,6 +101,7 @@ pub fn take(word: *const ()) -> bool {
 impl State {
     /// `id` has lost or got its processor at `at`: those who wanted to hear of it do.
     pub(crate) fn switched(&mut self, id: ThreadId, at: Time) {
+        self.thread_mut(id).switched = Some(at);
         for word in core::mem::take(&mut self.thread_mut(id).watchers) {
             self.seen_switch.insert(word);
             while let Some(sleeper) = self.next_sleeper(word) {

@@ -425,6 +425,64 @@ fn presence_is_exact() {
 }
 
 #[test]
+fn the_time_of_a_switch_is_the_moment_itself() {
+    use machine::presence::{Presence, of, since};
+    const NAP: Duration = Duration::from_millis(4);
+    // One machine whose clock is the code's, and one that is forty times slower.
+    for machine in [machines::modern(2), machines::firefly()] {
+        let body = || {
+            // A lock of the standard library's takes no virtual time.
+            let read = Arc::new(Mutex::new(Vec::new()));
+            let reads = read.clone();
+            let sleeper = thread::spawn(move || {
+                let note = || reads.lock().unwrap().push(clock::monotonic());
+                note();
+                machine::work(1_000_000);
+                note();
+                thread::sleep(NAP);
+                note();
+                thread::sleep(NAP);
+            });
+            let seen = |after| {
+                thread::sleep(after);
+                (of(1), since(1).unwrap())
+            };
+            let last = || *read.lock().unwrap().last().unwrap();
+            let (presence, slept) = seen(NAP / 2);
+            assert_eq!((presence, slept), (Presence::Blocked, last()));
+            let (presence, slept) = seen(NAP);
+            assert_eq!(
+                (presence, slept),
+                (Presence::Blocked, last()),
+                "it had woken, and sleeps again"
+            );
+            assert_eq!(read.lock().unwrap()[1] + NAP.as_nanos() as u64, slept);
+            sleeper.join().unwrap();
+            assert_eq!((since(1), since(usize::MAX)), (None, None), "it has ended; there is none");
+        };
+        Simulation::new(machine).run(body).unwrap();
+    }
+}
+
+#[test]
+fn a_thread_that_is_preempted_was_switched_when_the_other_was() {
+    use machine::presence::{Presence, of, since};
+    let machine = machines::modern(1);
+    let switch = machine.scheduling.switch.as_nanos();
+    let body = move || {
+        let other = thread::spawn(move || {
+            let began = clock::monotonic();
+            assert_eq!((of(0), since(0)), (Presence::Preempted, Some(began - switch)));
+            assert_eq!((of(1), since(1)), (Presence::Running, Some(began - switch)));
+        });
+        assert_eq!((of(1), since(1)), (Presence::Preempted, None), "it has had no processor");
+        machine::work(2_000_000);
+        other.join().unwrap();
+    };
+    Simulation::new(machine).run(body).unwrap();
+}
+
+#[test]
 fn a_pinned_thread_stays_and_its_children_with_it() {
     result_on(4, || {
         assert_eq!(topology::processors(), [0, 1, 2, 3]);
