@@ -7,6 +7,7 @@ use machine::presence::{self, Presence};
 use stanchion_competitive::Mutex;
 
 use crate::census::Count;
+use crate::note::Note;
 use crate::priority::Bound;
 use crate::standing::Standing;
 use crate::thread::Thread;
@@ -18,6 +19,7 @@ pub(crate) struct Carrier {
     seat: AtomicU32,
     /// Its number with [`machine::presence`], and one more; 0 while it is not registered.
     seen_as: AtomicU32,
+    note: Note,
     /// When its seat was taken, in ticks.
     lost: AtomicU64,
     /// Threads that began here and that others have made ready.
@@ -42,6 +44,7 @@ impl Carrier {
             own: CachePadded::new(own),
             seat: AtomicU32::fresh(seat.unwrap_or(0) as u32),
             seen_as: AtomicU32::fresh(0),
+            note: Note::new(),
             lost: AtomicU64::fresh(0),
             mail: Mutex::new(Vec::new()),
             has_mail: AtomicBool::fresh(false),
@@ -102,6 +105,16 @@ impl Carrier {
     #[inline]
     pub(crate) fn presence(&self) -> Presence {
         self.seen_as().map_or(Presence::Unknown, presence::of)
+    }
+
+    /// When it was last switched, if the kernel says so.
+    pub(crate) fn switched_at(&self) -> Option<u64> {
+        self.seen_as().and_then(presence::since)
+    }
+
+    /// What was last seen of it.
+    pub(crate) fn note(&self) -> &Note {
+        &self.note
     }
 
     /// Whether it is blocked in the middle of a thread, as far as is known.

@@ -23,64 +23,21 @@
 //!
 //! 1. Who has taken a seat gives it to a carrier, or leaves it vacant for the next that rests (`reserve.rs`). No seat is lost.
 //!
-//! # Orderings
-//!
-//! Notes are Relaxed: they say when something was first seen, and a wrong one costs a hand-over too early or too late.
+//! Since when it has been blocked, and that this was told, is noted with the carrier (`note.rs`).
 
 use std::sync::Arc;
 
-use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU64, Fresh, Ordering};
-use machine::clock::{self, Ticks};
+use machine::clock;
 use machine::presence::{self, Presence};
 
 use crate::carrier::Carrier;
+use crate::note::{Noted, Seen};
 use crate::patience::LEAST_NS;
 use crate::shared::Shared;
 use crate::upcall::Upcall;
 
 /// When one that is off its processor, and not blocked, is looked at again.
 const AGAIN_NS: u64 = 1_000_000;
-
-/// Since when a seat's holder has been seen off its processor.
-pub(crate) struct Note(CachePadded<AtomicU64>);
-
-/// No note: the clock does not stand there but for one tick in 584 years.
-const NOTHING: u64 = 0;
-
-/// The lowest bit says what was seen: such ticks are as good as their neighbours.
-const PREEMPTED: u64 = 1;
-
-impl Note {
-    pub(crate) fn new() -> Self {
-        Self(CachePadded::new(AtomicU64::fresh(NOTHING)))
-    }
-
-    /// It runs; whether a block had been noted.
-    fn clear(&self) -> bool {
-        let noted = self.0.load(Ordering::Relaxed);
-        if noted != NOTHING {
-            self.0.store(NOTHING, Ordering::Relaxed);
-        }
-        noted != NOTHING && noted & PREEMPTED == 0
-    }
-
-    /// It is off its processor, for that reason: since when that is known, and whether it is new.
-    fn make(&self, preempted: bool, now: Ticks) -> (Ticks, bool) {
-        let noted = self.0.load(Ordering::Relaxed);
-        if noted != NOTHING && (noted & PREEMPTED != 0) == preempted {
-            return (Ticks::from_bits(noted), false);
-        }
-        let bits = now.to_bits() & !PREEMPTED | u64::from(preempted);
-        self.0.store(bits, Ordering::Relaxed);
-        (Ticks::from_bits(bits), true)
-    }
-
-    /// It is blocked still, as has been told; and counts as if it were only from now on.
-    fn begin_again(&self, now: Ticks) {
-        self.0.store(now.to_bits() & !PREEMPTED, Ordering::Relaxed);
-    }
-}
 
 /// Who looks at a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,29 +66,56 @@ impl Shared {
     #[inline]
     pub(crate) fn look_at(self: &Arc<Self>, seat: usize, looks: Looks) -> Found {
         let holder = self.seat(seat).holder();
-        match self.carrier(holder).presence() {
-            Presence::Running | Presence::Unknown => {
-                if self.note(seat).clear() {
-                    self.told_of(Upcall::Unblocked, seat, self.carrier(holder));
-                    self.is_not_short(seat);
-                }
-                Found::Fine
-            }
-            off => self.look_closely(seat, holder, off == Presence::Preempted, looks),
+        let noted = self.carrier(holder).note().read();
+        match Seen::of(self.carrier(holder).presence()) {
+            Seen::Runs => self.runs(seat, holder, noted),
+            seen => self.look_closely(seat, holder, (noted, seen), looks),
         }
     }
 
     /// The same where the kernel does not record switches: some microseconds.
     pub(crate) fn examine(self: &Arc<Self>, seat: usize) -> Found {
         let holder = self.seat(seat).holder();
-        match self.carrier(holder).seen_as().map(presence::examine) {
-            Some(Presence::Blocked) => self.look_closely(seat, holder, false, Looks::Blindly),
-            _ => {
-                if self.note(seat).clear() {
-                    self.is_not_short(seat);
-                }
-                Found::Fine
-            }
+        let noted = self.carrier(holder).note().read();
+        if self.carrier(holder).seen_as().map(presence::examine) == Some(Presence::Blocked) {
+            return self.look_closely(seat, holder, (noted, Seen::Blocked), Looks::Blindly);
+        }
+        self.runs(seat, holder, noted)
+    }
+
+    /// The holder of that seat runs, of whom that was noted.
+    #[inline]
+    fn runs(&self, seat: usize, holder: usize, noted: Noted) -> Found {
+        if noted.seen() != Seen::Runs {
+            self.is_seen(seat, holder, (noted, Seen::Runs));
+        }
+        Found::Fine
+    }
+
+    /// The calling carrier runs, on its seat or having lost that.
+    #[inline]
+    pub(crate) fn runs_here(&self, carrier: usize) {
+        self.runs(self.carrier(carrier).seat(), carrier, self.carrier(carrier).note().read());
+    }
+
+    /// The holder of that seat is not any more as was noted: whoever finds that first tells what it means.
+    #[cold]
+    fn is_seen(&self, seat: usize, holder: usize, (noted, seen): (Noted, Seen)) {
+        let carrier = self.carrier(holder);
+        let at = carrier.switched_at();
+        // If that is still the last switch.
+        let at = at.filter(|_| Seen::of(carrier.presence()) == seen);
+        if !carrier.note().see(noted, seen, clock::now()) {
+            return;
+        }
+        for &upcall in noted.tells(seen) {
+            // One that has been preempted since it was back was switched in before that.
+            let known = upcall != Upcall::Unblocked || seen == Seen::Runs;
+            let at = at.filter(|_| known);
+            self.told(upcall, seat, at.map(|at| clock::monotonic().saturating_sub(at)));
+        }
+        if noted.seen() == Seen::Blocked && self.seat(seat).holder() == holder {
+            self.is_not_short(seat);
         }
     }
 
@@ -140,26 +124,28 @@ impl Shared {
         self: &Arc<Self>,
         seat: usize,
         holder: usize,
-        preempted: bool,
+        (noted, seen): (Noted, Seen),
         looks: Looks,
     ) -> Found {
         let carrier = self.carrier(holder);
         if !carrier.standing().is_in_thread() {
             return Found::Fine;
         }
-        let now = clock::now();
-        let (since, new) = self.note(seat).make(preempted, now);
-        if new {
-            let upcall = if preempted { Upcall::Preempted } else { Upcall::Blocked };
-            self.told_of(upcall, seat, carrier);
+        if noted.seen() != seen {
+            self.is_seen(seat, holder, (noted, seen));
         }
         let idles = || looks == Looks::Blindly || self.leaves_processor_idle(seat);
-        if preempted || !self.has_work() || !idles() {
+        if seen == Seen::Preempted || !self.has_work() || !idles() {
             self.is_not_short(seat);
             return Found::Fine;
         }
         self.is_short(seat);
-        let waited = now.nanos_since(since);
+        let noted = carrier.note().read();
+        if noted.seen() != seen {
+            // It is back.
+            return Found::Fine;
+        }
+        let waited = clock::now().nanos_since(noted.since());
         let patience = match looks {
             // The block has lasted for as long as it took to wake the lookout.
             Looks::Woken => self.patience().nanos(),
@@ -168,15 +154,16 @@ impl Shared {
         if waited < patience {
             return Found::Blocked(patience - waited);
         }
+        // Asked again a while later, not at each look.
         if !self.can_replace() {
             self.counters().vain.raise();
-            self.note(seat).begin_again(now);
+            carrier.note().see(noted, Seen::Blocked, clock::now());
             return Found::Fine;
         }
         let state = carrier.seen_as().map(presence::examine);
         if state != Some(Presence::Blocked) {
-            // On its way back, or stopped. Asked again a while later, not at each look.
-            self.note(seat).begin_again(now);
+            // On its way back, or stopped.
+            carrier.note().see(noted, Seen::Blocked, clock::now());
             return Found::Blocked(AGAIN_NS);
         }
         self.surplus().allow(usize::MAX);
@@ -216,7 +203,6 @@ impl Shared {
             return false;
         }
         carrier.lost_seat(clock::now());
-        self.note(seat).clear();
         self.counters().handovers.raise();
         if self.has_work() {
             // Also one that has said beforehand that it will block.

@@ -21,6 +21,7 @@ mod local;
 mod locals;
 mod lookout;
 mod metrics;
+mod note;
 mod packet;
 mod panics;
 mod park;

@@ -22,7 +22,6 @@ use crate::carrier::Carrier;
 use crate::census::{Census, Count};
 use crate::demand::Demand;
 use crate::fiber::Fiber;
-use crate::handover::Note;
 use crate::home::Home;
 use crate::local;
 use crate::lookout::{self, Lookout};
@@ -80,7 +79,6 @@ pub(crate) struct Shared {
     stacks: Stacks,
     fibers: Mutex<Vec<Fiber>>,
     kernel_threads: Mutex<KernelThreads>,
-    notes: Box<[Note]>,
     shortages: Box<[Shortage]>,
     lost: Lost,
     lookout: Lookout,
@@ -120,7 +118,6 @@ impl Shared {
             stacks,
             fibers: Mutex::new(Vec::new()),
             kernel_threads: Mutex::new(KernelThreads::default()),
-            notes: (0..seats + surplus).map(|_| Note::new()).collect(),
             shortages: (0..seats + surplus).map(|_| Shortage::new()).collect(),
             lost: Lost::default(),
             lookout,
@@ -171,10 +168,6 @@ impl Shared {
         &self.demand
     }
 
-    pub(crate) fn note(&self, seat: usize) -> &Note {
-        &self.notes[seat]
-    }
-
     #[inline]
     pub(crate) fn tracer(&self) -> Option<&Tracer> {
         self.tracer.as_ref()
@@ -190,10 +183,11 @@ impl Shared {
 
     /// The kernel has told something of the carrier on that seat, so many nanoseconds after it happened, if that is known.
     pub(crate) fn told(&self, upcall: Upcall, seat: usize, latency: Option<u64>) {
-        self.counters.tell(upcall, latency);
+        // First the trace, whose clock says when.
         if let Some(tracer) = &self.tracer {
             tracer.told(upcall, seat, latency);
         }
+        self.counters.tell(upcall, latency);
     }
 
     pub(crate) fn patience(&self) -> &Patience {

@@ -21,9 +21,8 @@
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::clock;
-use machine::presence::{self, Presence};
+use machine::presence::Presence;
 
-use crate::carrier::Carrier;
 use crate::latency::Histogram;
 use crate::shared::Shared;
 use crate::upcall::Upcall;
@@ -68,19 +67,7 @@ impl Lost {
     }
 }
 
-/// When that carrier was last switched, if the kernel says so.
-fn switched_at(carrier: &Carrier) -> Option<u64> {
-    carrier.seen_as().and_then(presence::since)
-}
-
 impl Shared {
-    /// The kernel has switched that carrier, out or in as the upcall says, and this is known from now on.
-    #[cold]
-    pub(crate) fn told_of(&self, upcall: Upcall, seat: usize, carrier: &Carrier) {
-        let latency = switched_at(carrier).map(|at| clock::monotonic().saturating_sub(at));
-        self.told(upcall, seat, latency);
-    }
-
     /// The holder of that seat is blocked, and something is ready.
     pub(crate) fn is_short(&self, seat: usize) {
         let since = &self.shortage(seat).0.since;
@@ -102,7 +89,7 @@ impl Shared {
             let holder = self.carrier(self.seat(seat).holder());
             // If it is back it has been since its last switch, whoever sees it.
             let runs = holder.presence() == Presence::Running;
-            let back = if runs { switched_at(holder) } else { None };
+            let back = if runs { holder.switched_at() } else { None };
             self.has_lost(seat, since, back.unwrap_or_else(clock::monotonic));
         }
     }

@@ -40,7 +40,6 @@ use crate::standing::Called;
 use crate::state::Pause;
 use crate::thread::Thread;
 use crate::thrift::Thrift;
-use crate::upcall::Upcall;
 
 /// One in so many looks goes to the others first, so that nobody waits for ever.
 const SHARE: u32 = 61;
@@ -331,7 +330,11 @@ impl Local {
     #[inline]
     fn look_around(&self) {
         let shared = &self.shared;
-        if !shared.activations() || shared.seats() == 1 {
+        if !shared.activations() {
+            return;
+        }
+        shared.runs_here(self.index);
+        if shared.seats() == 1 {
             return;
         }
         let seat = self.looks_at.get();
@@ -496,7 +499,7 @@ impl Local {
         let lost = carrier.lost_at();
         let was_taken = lost != Ticks::from_bits(0);
         if was_taken {
-            self.shared.told_of(Upcall::Unblocked, carrier.seat(), carrier);
+            self.shared.runs_here(self.index);
             if self.shared.patience().learn(clock::now().nanos_since(lost)) {
                 counters.false_handovers.raise();
             }

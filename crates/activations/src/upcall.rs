@@ -6,9 +6,16 @@
 //! | upcall | the paper's | here |
 //! | --- | --- | --- |
 //! | [`Blocked`](Upcall::Blocked) | the kernel has blocked a thread, its processor is free | the record says that a carrier left its processor, in the middle of a thread |
-//! | [`Unblocked`](Upcall::Unblocked) | it can go on | it runs again: the carrier comes back to the scheduler and finds its seat gone, or a look finds it back before that |
+//! | [`Unblocked`](Upcall::Unblocked) | it can go on | it runs again: a look finds it back, or it comes to a scheduling point itself, perhaps to find its seat gone |
 //! | [`Preempted`](Upcall::Preempted) | a processor was taken | the record says so: its thread goes on when the kernel lets it |
 //! | [`ProcessorAdded`](Upcall::ProcessorAdded) | a processor was given | a carrier was given a seat |
+//!
+//! Each is told once, by whoever finds it first (`note.rs`): `Unblocked` once for each `Blocked`, and so not of who has said by
+//! [`blocking`](crate::blocking()) that it will block, and has given its seat away. Two blocks between which nobody looked are told as one.
+//!
+//! On a simulated machine a record is the switch itself, so what is told is exact: it happened at that nanosecond, to that carrier. The paper's kernel also tells
+//! at once, on an activation of its own that takes the place of the one that has blocked (`os/activations.rs` of the simulator); here, as on Linux, a carrier that
+//! looks has to run first, or the lookout to be woken.
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, table II.
 

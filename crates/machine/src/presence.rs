@@ -26,7 +26,8 @@
 //! In a virtual machine, a thread whose *virtual* processor has been descheduled still reads as running. A page fault reads as blocked. The
 //! answer is old when it arrives: use it to choose between spinning and sleeping, never for correctness.
 //!
-//! On a simulated machine the scheduler itself answers, exactly, and for every thread, registered or not.
+//! On a simulated machine the scheduler itself answers, exactly, and for every thread, registered or not: what its switches would say, and [`examine`] what
+//! the process table would.
 //!
 //! # After a fork
 //!

@@ -37,8 +37,10 @@ pub enum Parked {
 pub enum Presence {
     /// On a processor.
     Running,
-    /// It could run, and has no processor.
+    /// It could run, and was taken off its processor, or has had none yet.
     Preempted,
+    /// It could run: what it waited for has come, and it has had no processor since.
+    Woken,
     /// It waits for something else than a processor.
     Blocked,
     /// It has ended.
@@ -481,6 +483,7 @@ pub fn presence(thread: usize) -> Presence {
     with(|world, _| match world.state.threads.get(thread).map(|thread| thread.status) {
         Some(_) if world.state.threads[thread].frozen => Presence::Preempted,
         Some(Status::Running | Status::Spinning) => Presence::Running,
+        Some(Status::Ready) if world.state.threads[thread].waited => Presence::Woken,
         Some(Status::Ready | Status::Stopped) => Presence::Preempted,
         Some(Status::Blocked) => Presence::Blocked,
         Some(Status::Ended) | None => Presence::Ended,

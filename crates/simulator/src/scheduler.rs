@@ -154,6 +154,7 @@ impl State {
         place.current = None;
         self.statistics.processors[processor] += at - place.since;
         self.enter(id, status, at);
+        self.threads[id.index()].waited = status == Status::Blocked;
         if status == Status::Ready {
             self.ready.push_back(id);
         }

@@ -87,6 +87,8 @@ pub(crate) struct Thread {
     pub(crate) joiners: Vec<ThreadId>,
     /// The words of those who want to hear of its next switch; see `os::watch`.
     pub(crate) watchers: Vec<u64>,
+    /// Whether it waited for something else than a processor when it last lost one.
+    pub(crate) waited: bool,
     /// When it last lost or got a processor; `None` if it has had none yet.
     pub(crate) switched: Option<Time>,
     /// How often it has gone to sleep on a word.
@@ -126,6 +128,7 @@ impl Thread {
             pinned,
             joiners: Vec::new(),
             watchers: Vec::new(),
+            waited: false,
             switched: None,
             sleeps: 0,
             looks: [(u64::MAX, 0); LOOKS],

@@ -293,6 +293,8 @@ fn presence_is_exact() {
         assert_eq!(inside::presence(other.index()), Presence::Blocked);
         assert_eq!(inside::presence(0), Presence::Running);
         inside::wake(word.address(), 1);
+        inside::work(100_000);
+        assert_eq!(inside::presence(other.index()), Presence::Woken);
         inside::join(other);
         assert_eq!(inside::presence(other.index()), Presence::Ended);
         assert_eq!(inside::presence(99), Presence::Ended);

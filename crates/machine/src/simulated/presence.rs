@@ -1,6 +1,7 @@
 //! Presence, exactly: the scheduler knows who is on a processor.
 //!
-//! Every virtual thread is seen from its start to its end, registered or not.
+//! Every virtual thread is seen from its start to its end, registered or not. One that has been woken, and has no processor yet, is as on the real machine:
+//! [`of`] says that it is blocked, as nothing has been switched, and [`examine`] that it could run.
 
 use crate::Refused;
 use crate::presence::Presence;
@@ -32,7 +33,7 @@ pub(crate) fn of(index: usize) -> Presence {
     match inside::presence(index) {
         inside::Presence::Running => Presence::Running,
         inside::Presence::Preempted => Presence::Preempted,
-        inside::Presence::Blocked => Presence::Blocked,
+        inside::Presence::Blocked | inside::Presence::Woken => Presence::Blocked,
         inside::Presence::Ended => Presence::Unknown,
     }
 }
@@ -46,7 +47,10 @@ pub(crate) fn runs(index: usize) -> Option<bool> {
 }
 
 pub(crate) fn examine(index: usize) -> Presence {
-    of(index)
+    match inside::presence(index) {
+        inside::Presence::Woken => Presence::Preempted,
+        _ => of(index),
+    }
 }
 
 pub(crate) fn decline(_more: bool) {}

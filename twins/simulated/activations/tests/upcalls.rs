@@ -1,0 +1,286 @@
+//! The runtime's upcalls on the simulated machines, held against the book that the simulator keeps: who was on which processor when.
+//!
+//! There a record of a switch is the switch itself, without delay and without loss, and whoever looks sees it. So each upcall must have a cause in that book, at
+//! the very nanosecond that its latency says; none may be told twice; and what somebody looks at must be told, so late as the machine's own times allow.
+//!
+//! | scene | what would go wrong |
+//! | --- | --- |
+//! | one thread blocks while others are ready, and nobody else runs | the lookout is told late, or not, or not again |
+//! | one thread blocks while others run past it | they tell what the others have told; a block of before, or none |
+//! | many threads block, with few kernel threads to stand in for them | a block that cannot be helped is told again and again; a return is not told |
+//! | kernel threads of others take the processors | a thread that was woken, and has no processor, is told to have been preempted |
+//! | threads block while others have the processors | likewise; a return is not told because the next thing is a preemption |
+//! | threads that wait for each other | something is told that the kernel has not done |
+//! | one seat | it is not told that it was given, or twice |
+
+#[path = "upcalls/book.rs"]
+mod book;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use book::{EPOCH, Why};
+use machine::{clock, thread};
+use stanchion_activations_simulated::{
+    Runtime, RuntimeBuilder, Upcall, blocking, current, park, spawn, yield_now,
+};
+use stanchion_simulator::{Arena, Machine, Time, machines};
+
+/// Addresses must not depend on this process.
+#[global_allocator]
+static ARENA: Arena = Arena;
+
+/// Seeds of each scene; a third of them for each number of seats.
+const SEEDS: u64 = 48;
+
+/// What a short thread computes, in ns.
+const SHORT: u64 = 4_000;
+/// A block that lasts.
+const NAP: u64 = 250_000;
+
+fn modern(processors: usize, seed: u64) -> Machine {
+    let mut machine = machines::modern(processors);
+    machine.scheduling.quantum = Time::nanos(60_000 + 3_237 * (seed % 17));
+    machine.scheduling.spawn = Time::nanos(400 * (seed % 9));
+    machine
+}
+
+fn builder(processors: usize) -> RuntimeBuilder {
+    Runtime::builder().processors(processors).stack_size(256 * 1024).trace(100_000)
+}
+
+/// Up to `most`, by the seed.
+fn any(most: u64) -> u64 {
+    machine::hint::entropy() % most
+}
+
+/// Threads that any kernel thread can begin: something is ready until the last of them has begun.
+fn stock(runtime: &Runtime, count: usize, nanos: u64) {
+    (0..count).for_each(|_| drop(runtime.spawn(move || machine::work(nanos))));
+}
+
+/// From a switch until a sleeper that it wakes runs on an idle processor, and has looked at so many seats.
+fn until_woken(machine: &Machine, seats: usize) -> u64 {
+    let times = &machine.scheduling;
+    // Arming each is a way into the kernel; beside that there are some accesses that miss.
+    let looks = (times.wake + Time::nanos(2_000)) * seats as u64;
+    (times.wake + times.kick + times.wakeup + times.switch + looks).as_nanos()
+}
+
+/// When threads began to block, in ns of the run.
+type Naps = Arc<Mutex<Vec<u64>>>;
+
+/// Blocks for so long, and writes it down. A lock of the standard library's takes no virtual time.
+fn nap(naps: &Naps, nanos: u64) {
+    naps.lock().expect("nobody panics with it").push(clock::monotonic() - EPOCH);
+    thread::sleep(Duration::from_nanos(nanos));
+}
+
+/// One thread that blocks now and then, while others are ready: what was told of each block, and how late.
+fn one_blocks(name: &str, seats: usize, rivals: u64, late: impl Fn(&Machine) -> u64) {
+    for seed in 0..SEEDS / 3 {
+        // One for the lookout, one for who comes back, one for the caller.
+        let machine = modern(seats + 3, seed);
+        let late = late(&machine);
+        let naps = Naps::default();
+        let noted = naps.clone();
+        let ran = book::run(name, seed, machine, builder(seats), move |runtime| {
+            // They keep the other seats.
+            let rivals: Vec<_> =
+                (1..seats).map(|_| runtime.spawn(move || machine::work(rivals))).collect();
+            let blocks = runtime.spawn(move || {
+                park();
+                for _ in 0..4 {
+                    machine::work(20_000 + any(9_000));
+                    nap(&noted, NAP + any(NAP));
+                    yield_now();
+                }
+            });
+            // They begin before the others, and the one goes on when those are there.
+            thread::sleep(Duration::from_micros(100));
+            stock(runtime, 1_000 * seats, SHORT);
+            blocks.thread().unpark();
+            rivals.into_iter().for_each(|rival| rival.join().expect("no panic"));
+            blocks.join().expect("no panic");
+        });
+        let naps = naps.lock().expect("nobody panics with it");
+        assert_eq!(naps.len(), 4);
+        for &from in naps.iter() {
+            let off = ran.offs_for(Why::Blocked).find(|off| off.from == from);
+            let off = off.expect("the simulator's book has it, at the same nanosecond");
+            let told = ran.told_at(Upcall::Blocked, from);
+            let told = told.unwrap_or_else(|| panic!("{name}, seed {seed}: nobody saw {off:?}"));
+            assert!(told.latency <= Some(late), "{name}, seed {seed}: {told:?}, not by {late}");
+            let back = ran.told_at(Upcall::Unblocked, off.until);
+            assert!(back.is_some(), "{name}, seed {seed}: nobody was told of the end of {off:?}");
+        }
+        assert_eq!(ran.told_of(Upcall::Preempted).count(), 0, "{name}, seed {seed}");
+        assert!(ran.metrics.handovers >= 4, "{name}, seed {seed}");
+    }
+}
+
+#[test]
+fn the_lookout_tells_of_a_block_as_soon_as_it_can_be_woken() {
+    for seats in [1, 2, 4] {
+        let late = move |machine: &Machine| until_woken(machine, seats);
+        one_blocks("seen by the lookout", seats, 20_000_000, late);
+    }
+}
+
+#[test]
+fn a_running_processor_tells_of_a_block_at_its_next_scheduling_points() {
+    for seats in [2, 4] {
+        // It looks at one seat each time.
+        let late = move |_: &Machine| (SHORT + 1_500) * seats as u64;
+        one_blocks("seen in passing", seats, 0, late);
+    }
+}
+
+/// Every second thread sleeps now and then, and so do some of those that they make.
+fn many_block(runtime: &Runtime, threads: usize) {
+    let threads: Vec<_> = (0..threads)
+        .map(|number| {
+            runtime.spawn(move || {
+                for round in 0..3 {
+                    let child = spawn(move || {
+                        machine::work(any(SHORT));
+                        if number % 3 == 0 {
+                            thread::sleep(Duration::from_nanos(any(2 * NAP)));
+                        }
+                    });
+                    machine::work(any(9_000));
+                    match (number + round) % 4 {
+                        0 => blocking(|| thread::sleep(Duration::from_nanos(any(NAP)))),
+                        1 => thread::sleep(Duration::from_nanos(any(NAP))),
+                        _ => yield_now(),
+                    }
+                    child.join().expect("no panic");
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+}
+
+#[test]
+fn each_block_and_each_return_is_told_once_however_many_look() {
+    let mut told = 0;
+    for seed in 0..2 * SEEDS {
+        let seats = 1 + seed as usize % 4;
+        let machine = modern([2, 4, 8][seed as usize % 3], seed);
+        let builder = builder(seats).spare_threads((seed / 4 % 5) as usize);
+        let ran =
+            book::run("many block", seed, machine, builder, |runtime| many_block(runtime, 12));
+        told += ran.told_of(Upcall::Blocked).count();
+    }
+    assert!(told > 1_000, "only {told} blocks were seen");
+}
+
+/// Kernel threads that are no carriers, and compute for so long.
+fn others(count: usize, nanos: u64) -> Vec<thread::JoinHandle<()>> {
+    (0..count).map(|_| thread::spawn(move || machine::work(nanos))).collect()
+}
+
+#[test]
+fn a_slice_that_ends_is_told_once_if_anybody_runs_who_looks() {
+    let mut seen = 0;
+    for seed in 0..SEEDS {
+        let seats = 2 + seed as usize % 3;
+        let ran = book::run(
+            "others compute",
+            seed,
+            modern(seats, seed),
+            builder(seats),
+            move |runtime| {
+                let others = others(1 + seed as usize % 3, 2_000_000);
+                stock(runtime, 300 * seats, SHORT);
+                others.into_iter().for_each(|other| other.join().expect("no panic"));
+            },
+        );
+        for off in ran.offs_for(Why::Preempted) {
+            // It looks at one seat each time, and the book's stays are not quite its scheduling points.
+            if ran.is_in_thread(off) && ran.looks_meanwhile(off) > 2 * seats {
+                seen += 1;
+                let told = ran.told_at(Upcall::Preempted, off.from);
+                assert!(told.is_some(), "seed {seed}: nobody was told of {off:?}");
+            }
+        }
+        let blocks = ran.offs_for(Why::Blocked).filter(|off| ran.is_in_thread(off)).count();
+        assert!(ran.told_of(Upcall::Blocked).count() <= blocks, "seed {seed}");
+    }
+    assert!(seen > 100, "only {seen} slices ended beside somebody who looks");
+}
+
+#[test]
+fn who_was_woken_and_waits_for_a_processor_was_not_preempted() {
+    for seed in 0..SEEDS {
+        let seats = 1 + seed as usize % 4;
+        let builder = builder(seats).spare_threads((seed % 3) as usize);
+        book::run("others compute, many block", seed, modern(seats, seed), builder, |runtime| {
+            let others = others(3, 3_000_000);
+            many_block(runtime, 8);
+            others.into_iter().for_each(|other| other.join().expect("no panic"));
+        });
+    }
+}
+
+#[test]
+fn who_waits_for_another_thread_has_not_blocked() {
+    for seed in 0..SEEDS {
+        let seats = 1 + seed as usize % 4;
+        let machine = modern(seats + 2, seed);
+        let ran = book::run("they wait for each other", seed, machine, builder(seats), |runtime| {
+            let trees: Vec<_> = (0..6)
+                .map(|_| {
+                    runtime.spawn(|| {
+                        for _ in 0..4 {
+                            let me = current();
+                            let child = spawn(move || {
+                                machine::work(any(SHORT));
+                                me.unpark();
+                            });
+                            machine::work(any(SHORT));
+                            park();
+                            child.join().expect("no panic");
+                        }
+                    })
+                })
+                .collect();
+            trees.into_iter().for_each(|tree| tree.join().expect("no panic"));
+        });
+        let told = &ran.metrics.upcalls;
+        assert_eq!(told, &[0; 4], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_seat_that_is_given_is_told_once() {
+    for seed in 0..SEEDS {
+        let machine = modern(3, seed);
+        // A new kernel thread, which is made before it is given the seat, and one that is woken.
+        let late = until_woken(&machine, 1) + machine.scheduling.switch.as_nanos();
+        let ran = book::run("one seat", seed, machine, builder(1), move |runtime| {
+            let blocks = runtime.spawn(move || {
+                for round in 0..6 {
+                    machine::work(any(9_000));
+                    let nap = || thread::sleep(Duration::from_nanos(NAP + any(NAP)));
+                    if (seed + round).is_multiple_of(2) {
+                        blocking(nap)
+                    } else {
+                        nap()
+                    }
+                    yield_now();
+                }
+            });
+            stock(runtime, 1_500, SHORT);
+            blocks.join().expect("no panic");
+        });
+        let mut stays: Vec<_> = ran.stays.iter().map(|stay| (stay.from, stay.carrier)).collect();
+        stays.sort_unstable();
+        let moves = stays.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+        assert_eq!(ran.told_of(Upcall::ProcessorAdded).count(), moves, "seed {seed}");
+        for told in ran.told_of(Upcall::ProcessorAdded) {
+            assert!(told.latency <= Some(late), "seed {seed}: {told:?}, not by {late}");
+        }
+    }
+}
