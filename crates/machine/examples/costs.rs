@@ -75,8 +75,13 @@ fn main() {
     let mine = me.as_ref().map_or(0, presence::Registration::index);
     cost("presence::of a thread that runs", 1_000_000, || presence::of(mine));
     cost("presence::of a thread that sleeps", 1_000_000, || presence::of(asleep));
+    cost("presence::since a thread that sleeps", 1_000_000, || presence::since(asleep));
     drop(stop);
     sleeper.join().ok();
+    drop(me);
+
+    two_switches("two switches, of threads without records", false);
+    two_switches("two switches, recorded with their times", true);
 
     stacks();
 
@@ -116,6 +121,45 @@ fn barriers() {
     });
     cost("asymmetric::heavy, alone", 10_000, asymmetric::heavy);
     cost("asymmetric::light", 1_000_000, asymmetric::light);
+}
+
+/// Prints what it costs that two threads on one processor wake each other: two switches, each out of one thread and into the other.
+fn two_switches(what: &str, recorded: bool) {
+    const OVER: u32 = u32::MAX;
+    let turn = AtomicU32::new(0);
+    let processor = topology::processors().first().copied().unwrap_or(0);
+    let settle = || (topology::pin(processor), recorded.then(presence::register));
+    // The one goes on when it is odd, the other when it is even.
+    let wait_for = |parity: u32| loop {
+        let seen = turn.load(Ordering::Acquire);
+        if seen % 2 == parity {
+            return seen;
+        }
+        park::wait(&turn, seen, Deadline::NEVER);
+    };
+    let go_on = |seen: u32| {
+        turn.store(seen, Ordering::Release);
+        park::wake_one(&turn);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _settled = settle();
+            loop {
+                match wait_for(1) {
+                    OVER => return,
+                    seen => go_on(seen + 1),
+                }
+            }
+        });
+        scope.spawn(|| {
+            let _settled = settle();
+            cost(what, 20_000, || {
+                go_on(turn.load(Ordering::Relaxed) + 1);
+                wait_for(0)
+            });
+            go_on(OVER);
+        });
+    });
 }
 
 /// Prints what stacks cost: a fresh one, its pages, one whose pages were given back, and one that is used again as it is; with both kinds of guards.

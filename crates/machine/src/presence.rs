@@ -144,7 +144,8 @@ pub fn of(index: usize) -> Presence {
 }
 
 /// When the thread with that [`index`](crate::thread::index) was last switched, out of its processor or in, by the kernel's own clock: nanoseconds of
-/// [`clock::monotonic`](crate::clock::monotonic). Some 20 nanoseconds, no system call.
+/// [`clock::monotonic`](crate::clock::monotonic). 2 nanoseconds if it is in the cache, no system call. It is the watched thread that pays, a reading of the
+/// clock in the kernel at each switch: with its records a switch costs 2.4 µs, without any 1.4 (`cargo run --release -p stanchion-machine --example costs`).
 ///
 /// `None` for a thread without switch records, for one that has not been switched since it registered, and in a model. On a simulated machine it is the
 /// virtual moment itself, of any thread that has had a processor and has not ended.
