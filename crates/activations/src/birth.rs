@@ -113,7 +113,7 @@ impl<'runtime> Builder<'runtime> {
         Builder { runtime: Some(runtime), manner: self.manner }
     }
 
-    /// Its name, for [`Thread::name`] and for reports.
+    /// Its name, for [`Thread::name`](crate::Thread::name) and for reports.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.manner.name = Some(name.into().into_boxed_str());
         self

@@ -4,8 +4,8 @@
 //! | --- | --- | --- |
 //! | `OPEN` | it has not ended | the thread, for `DONE`; who joins, for itself; a claim that is dropped, for `DETACHED` |
 //! | a thread | likewise, and that is to be told | the thread, for `DONE` |
-//! | `DETACHED` | it has not ended, or has just done so, and nobody wants what comes of it | nobody |
-//! | `DONE` | it has ended, and the result is there | nobody |
+//! | `DETACHED` | likewise, and nobody wants what comes of it | the thread, for `DONE` |
+//! | `DONE` | it has ended, and the result is there, if anybody wants it | nobody |
 //!
 //! Why they have one share together: one of the two is the later, and the word says which. A share each would cost each thread a locked instruction more.
 //!
@@ -14,7 +14,7 @@
 //! 1. A thread and its claim have one share (`shares.rs`) together, the thread's *own*. It is given up by the thread if its exchange finds `DETACHED`, else
 //!    by the claim: the thread touches nothing of itself after an exchange that has found anything else.
 //! 2. Until then the own share goes around with the thread: who runs it has it, then the queue in which it is ready; and while it is asleep its state
-//!    (`thread.rs`), from which who wakes it takes it.
+//!    (`state.rs`), from which who wakes it takes it.
 //! 3. Who waits is there until it is told (Invariant 2 of `state.rs`). A kernel thread is woken after that, so the word has a share of it.
 //! 4. The result belongs to the thread until its exchange; then to whoever gives up the own share.
 //!
