@@ -17,8 +17,9 @@
 //! | 2025-0023 | tokio | values cloned by several threads at once with only `T: Send` | what copies is `Sync` only if its values are, at compile time; `copied.rs` has clones that panic |
 //! | 2022-0006 | thread_local | threads' slots read while they are made | threads come and go while others take out |
 //!
-//! Of other things than structures, and so not here: 2026-0005 (oneshot: a receiver dropped in the midst of a poll), 2020-0151 and 2019-0020 (generator:
-//! coroutines that are sent), 2021-0072 and 2024-0005 (tokio, threadalone: values dropped by another thread than their own).
+//! Of other things than structures: 2026-0005 (oneshot), 2020-0151 and 2019-0020 (generator), 2021-0072 (tokio) and 2024-0005 (threadalone) are tests of
+//! the same name in `crates/activations/tests/advisories.rs`. Nothing here is a future, runs a closure on another stack, or asks which thread drops a value: who
+//! pops a value or drops a structure drops what was pushed by others, so a structure that others can have demands `Send`, as the rows above check.
 //!
 //! And crossbeam#1146, a large value that overflows the stack; and lists that are dropped by recursion.
 
