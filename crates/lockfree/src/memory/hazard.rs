@@ -59,7 +59,7 @@ use core::cell::Cell;
 use core::ptr;
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering};
+use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering, signal_fence};
 use machine::cell::UnsafeCell;
 use machine::{asymmetric, thread};
 
@@ -148,9 +148,12 @@ impl<T> HazardStore<T> {
     fn take_record(&self) -> &Record<T> {
         if let Some(index) = thread::index().filter(|&index| index < thread::INDICES) {
             let record = self.records.get_or_make(index, Record::fresh);
-            // Relaxed, both: only this thread sets and clears it (Invariant 1).
+            // Relaxed, both: only this thread sets and clears it, and what interrupts it is over before it goes on (Invariant 1).
             if !record.taken.load(Ordering::Relaxed) {
                 record.taken.store(true, Ordering::Relaxed);
+                // A handler of signals that uses the structure must find the mark before anything is done with the record: the compiler may not
+                // turn that round. A panic needs none, it comes in the order of the program; and the Release that clears the mark keeps what is before it there.
+                signal_fence();
                 return record;
             }
         }
