@@ -147,9 +147,12 @@ mod tests {
                 first_in_first_out::<Counted>();
             }
 
-            /// A push stops after its first step: the others go on, and finish it.
-            fn a_push_that_stops_is_finished_by_others<M: Memory>() {
-                let queue = $queue::<u32, M>::new();
+            type Of<M> = <M as Memory>::Store<u32>;
+
+            /// A push of 1 that stops after its first step; and the node that was the last before.
+            fn push_that_stops<M: Memory>(
+                queue: &$queue<u32, M>,
+            ) -> (<Of<M> as Store<u32>>::Operation<'_>, <Of<M> as Store<u32>>::Pointer) {
                 let operation = queue.list.store.enter();
                 let node = operation.allocate(1);
                 let last = operation.protect(0, &queue.list.tail);
@@ -157,7 +160,13 @@ mod tests {
                 let link = unsafe { operation.next(last) };
                 let next = link.load(Ordering::Acquire);
                 assert!(link.compare_exchange(next, node, Ordering::Release, Ordering::Relaxed));
-                // Here it stops.
+                (operation, last)
+            }
+
+            /// The others go on, and finish it.
+            fn a_push_that_stops_is_finished_by_others<M: Memory>() {
+                let queue = $queue::<u32, M>::new();
+                let _stopped = push_that_stops(&queue);
                 assert!(!queue.is_empty());
                 queue.push(2);
                 assert_eq!(queue.pop(), Some(1));
@@ -175,13 +184,7 @@ mod tests {
             #[test]
             fn a_pop_finishes_a_push_that_stopped() {
                 let queue = $queue::<u32, Counted>::new();
-                let operation = queue.list.store.enter();
-                let node = operation.allocate(1);
-                let last = operation.protect(0, &queue.list.tail);
-                // SAFETY: protected.
-                let link = unsafe { operation.next(last) };
-                let next = link.load(Ordering::Acquire);
-                assert!(link.compare_exchange(next, node, Ordering::Release, Ordering::Relaxed));
+                let (_stopped, last) = push_that_stops(&queue);
                 assert_eq!(queue.pop(), Some(1));
                 let (head, tail) =
                     (queue.list.head.load(Ordering::Relaxed), queue.list.tail.load(Ordering::Relaxed));
