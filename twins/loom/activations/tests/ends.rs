@@ -18,54 +18,21 @@
 #[path = "../../../../crates/activations/src/census.rs"]
 #[allow(dead_code)]
 mod census;
-#[path = "../../../../crates/activations/src/ending.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod ending;
-#[path = "../../../../crates/activations/src/handle.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod handle;
-#[path = "../../../../crates/activations/src/home.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod home;
 #[path = "../../../../crates/activations/src/join.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod join;
-#[path = "../../../../crates/activations/src/locals.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod locals;
-#[path = "../../../../crates/activations/src/packet.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod packet;
-#[path = "../../../../crates/activations/src/panics.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod panics;
 #[path = "../../../../crates/activations/src/park.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod park;
-#[path = "../../../../crates/activations/src/priority.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod priority;
-#[path = "../../../../crates/activations/src/process.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod process;
 #[path = "../../../../crates/activations/src/scope.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod scope;
-#[path = "../../../../crates/activations/src/shares.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod shares;
 #[path = "../../../../crates/activations/src/sleeping.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod sleeping;
-#[path = "../../../../crates/activations/src/state.rs"]
+#[path = "common/threads.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod state;
-#[path = "../../../../crates/activations/src/thread.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod thread;
-#[path = "../../../../crates/activations/src/timers.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod timers;
+mod threads;
 
 use machine::Model;
 use machine::atomic::{AtomicBool, Fresh, Ordering};
@@ -78,40 +45,15 @@ use census::{Census, Count};
 use shared::Shared;
 use sleeping::Sleeping;
 use thread::yield_now;
+use threads::{
+    ending, handle, home, local, locals, packet, panics, priority, process, shares, stack, state,
+    thread, timers,
+};
 use timers::Timers;
 
 /// Nobody switches stacks here.
 mod fiber {
     pub(crate) struct Fiber;
-}
-
-mod stack {
-    pub(crate) enum StackError {}
-}
-
-/// No kernel thread of these models is a carrier as far as the threads' own operations know.
-mod local {
-    use machine::clock::Deadline;
-
-    use crate::thread::Thread;
-
-    pub(crate) fn current_pointer() -> *const Thread {
-        core::ptr::null()
-    }
-
-    pub(crate) fn give_way() {}
-
-    pub(crate) fn yield_thread() -> bool {
-        false
-    }
-
-    pub(crate) fn park_thread() -> Option<()> {
-        None
-    }
-
-    pub(crate) fn pause_thread(_: Deadline) -> bool {
-        false
-    }
 }
 
 /// A runtime that has a kernel thread for each of its threads.

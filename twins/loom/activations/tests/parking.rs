@@ -18,42 +18,9 @@
 //! Two threads are explored without bound where each does one thing. Where one unparks twice, or the lock of times, a mutex with a policy, is between
 //! them, that did not end after 100 000 executions, and a bound is in the name. Every model prints `model NAME: N executions`.
 
-#[path = "../../../../crates/activations/src/ending.rs"]
+#[path = "common/threads.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod ending;
-#[path = "../../../../crates/activations/src/handle.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod handle;
-#[path = "../../../../crates/activations/src/home.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod home;
-#[path = "../../../../crates/activations/src/locals.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod locals;
-#[path = "../../../../crates/activations/src/packet.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod packet;
-#[path = "../../../../crates/activations/src/panics.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod panics;
-#[path = "../../../../crates/activations/src/priority.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod priority;
-#[path = "../../../../crates/activations/src/process.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod process;
-#[path = "../../../../crates/activations/src/shares.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod shares;
-#[path = "../../../../crates/activations/src/state.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod state;
-#[path = "../../../../crates/activations/src/thread.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod thread;
-#[path = "../../../../crates/activations/src/timers.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod timers;
+mod threads;
 
 use core::mem::{self, ManuallyDrop};
 use core::ptr::NonNull;
@@ -73,6 +40,10 @@ use packet::Packet;
 use shared::Shared;
 use state::Pause;
 use thread::{Inner, Manner, Thread};
+use threads::{
+    ending, handle, home, local, locals, packet, panics, priority, process, shares, stack, state,
+    thread, timers,
+};
 use timers::Timers;
 
 /// What a thread has of a stack here: a word that only who runs it touches.
@@ -93,11 +64,6 @@ mod join {
     }
 }
 
-/// No thread of these models lacks a stack.
-mod stack {
-    pub(crate) enum StackError {}
-}
-
 /// No thread of these models is spawned.
 mod birth {
     use crate::join::JoinHandle;
@@ -115,21 +81,6 @@ mod scope {
     impl Bounds {
         pub(crate) fn panicked(&self) {}
         pub(crate) fn ended(&self) {}
-    }
-}
-
-/// No kernel thread of these models is a carrier as far as the threads' own operations know.
-mod local {
-    use crate::thread::Thread;
-
-    pub(crate) fn current_pointer() -> *const Thread {
-        core::ptr::null()
-    }
-
-    pub(crate) fn give_way() {}
-
-    pub(crate) fn yield_thread() -> bool {
-        false
     }
 }
 

@@ -21,6 +21,9 @@
 //! Two threads are explored without bound, but for those between which the lock of the reserve is: a mutex with a policy, whose every try is explored.
 //! Every model prints `model NAME: N executions`.
 
+#[path = "common/carrier.rs"]
+#[allow(dead_code)]
+mod carrier;
 #[path = "../../../../crates/activations/src/reserve.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod reserve;
@@ -38,7 +41,7 @@ mod standing;
 mod surplus;
 
 use carrier::Carrier;
-use machine::atomic::{AtomicBool, AtomicU32, Fresh, Ordering};
+use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::sync::Arc;
@@ -47,34 +50,6 @@ use reserve::{Reserve, Rest};
 use sleeping::Sleeping;
 use standing::{Called, Standing};
 use surplus::Surplus;
-
-/// What `reserve.rs` asks of a carrier.
-mod carrier {
-    use crate::{AtomicBool, Fresh, Ordering, Standing};
-
-    pub(crate) struct Carrier {
-        standing: Standing,
-        has_mail: AtomicBool,
-    }
-
-    impl Carrier {
-        pub(crate) fn new(standing: Standing) -> Self {
-            Self { standing, has_mail: AtomicBool::fresh(false) }
-        }
-
-        pub(crate) fn standing(&self) -> &Standing {
-            &self.standing
-        }
-
-        pub(crate) fn has_mail(&self) -> bool {
-            self.has_mail.load(Ordering::Relaxed)
-        }
-
-        pub(crate) fn mail(&self) {
-            self.has_mail.store(true, Ordering::Relaxed);
-        }
-    }
-}
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));

@@ -12,6 +12,9 @@
 //! What several carriers do is one thread's where the order in which they do it is what is looked for: who asks is beside it all the same. So all but one are
 //! of two threads, without bound. It looks twice before it tells; what is explored is one look, which is to be right by itself. Every model prints `model NAME: N executions`.
 
+#[path = "common/carrier.rs"]
+#[allow(dead_code)]
+mod carrier;
 #[path = "../../../../crates/activations/src/sleeping.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod sleeping;
@@ -33,36 +36,6 @@ use machine::{Model, thread};
 use shared::Shared;
 use standing::{Called, Standing};
 use upcall::Upcall;
-
-/// What is asked of a carrier.
-mod carrier {
-    use machine::atomic::{AtomicBool, Fresh, Ordering};
-
-    use crate::standing::Standing;
-
-    pub(crate) struct Carrier {
-        standing: Standing,
-        has_mail: AtomicBool,
-    }
-
-    impl Carrier {
-        pub(crate) fn new(standing: Standing) -> Self {
-            Self { standing, has_mail: AtomicBool::fresh(false) }
-        }
-
-        pub(crate) fn standing(&self) -> &Standing {
-            &self.standing
-        }
-
-        pub(crate) fn has_mail(&self) -> bool {
-            self.has_mail.load(Ordering::Relaxed)
-        }
-
-        pub(crate) fn mail(&self, is: bool) {
-            self.has_mail.store(is, Ordering::Relaxed);
-        }
-    }
-}
 
 /// Nothing is timed here.
 mod latency {
@@ -219,7 +192,7 @@ fn stalls_when_all_have_parked() {
 
 /// Carrier 0 runs a thread, and makes one ready that carrier 1 alone can run.
 fn mails(shared: &Shared) {
-    shared.carrier(1).mail(true);
+    shared.carrier(1).mail();
     shared.sleeping.tell_seat(1);
     shared.comes_to_rest(0);
 }
@@ -232,7 +205,7 @@ fn looks_for_mail(shared: &Shared) {
     } else {
         shared.sleeping.sleep(1, Deadline::NEVER);
     }
-    shared.carrier(1).mail(false);
+    shared.carrier(1).read_mail();
     shared.leaves(1, 1);
 }
 
