@@ -126,7 +126,7 @@ pub(crate) fn run(options: &Options) {
             if !options.wants_cell(&cell) {
                 continue;
             }
-            let lines = rounds(contestants(count, means, options.lasting), options);
+            let lines = rounds(contestants(count, means, options.lasting()), options);
             let ideal = EACH.as_nanos() as f64 / processors as f64;
             println!("\n{cell}");
             println!("{:<44} {:>12} {:>12}", "", "of ideal, %", "CPU, %");
@@ -176,41 +176,37 @@ fn ours(count: usize, means: Means, lasting: Duration, activations: bool, tells:
     })
 }
 
+/// Tasks in a scope of that pool, each of which makes the next when it has had its turn: ours and rayon's have the same verbs.
+macro_rules! in_scope {
+    ($pool:expr, $($scope:ident)::+, $count:expr, $means:expr, $lasting:expr) => {{
+        fn task<'scope>(scope: &$($scope)::+<'scope>, run: &'scope Run, mut block: Block) {
+            if run.turn(&mut block) {
+                scope.spawn(move |scope| task(scope, run, block));
+            }
+        }
+        let run = Run::begin($lasting);
+        $pool.scope(|scope| {
+            for _ in 0..$count {
+                scope.spawn(|scope| task(scope, &run, Block::new($means)));
+            }
+        });
+        run.end()
+    }};
+}
+
 /// Tasks of `stanchion-threadpool`, which block their worker; with `compensate_blocking` another thread takes part meanwhile.
 fn pool(count: usize, means: Means, lasting: Duration, compensates: bool) -> Figures {
     let builder = ThreadPoolBuilder::new().num_threads(processors()).spare_threads(count);
     let pool = builder.compensate_blocking(compensates).build::<WorkStealing>();
     let pool = pool.expect("few threads");
-    fn task<'scope>(scope: &Scope<'scope>, run: &'scope Run, mut block: Block) {
-        if run.turn(&mut block) {
-            scope.spawn(move |scope| task(scope, run, block));
-        }
-    }
-    let run = Run::begin(lasting);
-    pool.scope(|scope| {
-        for _ in 0..count {
-            scope.spawn(|scope| task(scope, &run, Block::new(means)));
-        }
-    });
-    run.end()
+    in_scope!(pool, Scope, count, means, lasting)
 }
 
 /// The same of rayon's.
 fn rayon(count: usize, means: Means, lasting: Duration) -> Figures {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(processors()).build();
     let pool = pool.expect("few threads");
-    fn task<'scope>(scope: &rayon::Scope<'scope>, run: &'scope Run, mut block: Block) {
-        if run.turn(&mut block) {
-            scope.spawn(move |scope| task(scope, run, block));
-        }
-    }
-    let run = Run::begin(lasting);
-    pool.scope(|scope| {
-        for _ in 0..count {
-            scope.spawn(|scope| task(scope, &run, Block::new(means)));
-        }
-    });
-    run.end()
+    in_scope!(pool, rayon::Scope, count, means, lasting)
 }
 
 /// Tasks that block their worker.

@@ -25,7 +25,7 @@ pub(crate) fn rounds(contestants: Vec<Contestant<'_>>, options: &Options) -> Vec
         .filter(|known| options.wants_contestant(&known.name))
         .map(|contestant| (contestant, Vec::new()))
         .collect();
-    for round in 0..options.rounds {
+    for round in 0..options.rounds() {
         for place in 0..running.len() {
             let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
             let (contestant, figures) = &mut running[which];

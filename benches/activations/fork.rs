@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Options) {
         for together in TOGETHER {
             let plural = if size == 1 { "" } else { "s" };
             let cell = format!("fork: {together} at a time, {size} processor{plural}");
-            contest::nanos(&cell, contestants(size, together, options.lasting), options);
+            contest::nanos(&cell, contestants(size, together, options.lasting()), options);
         }
     }
 }

@@ -47,14 +47,14 @@ impl Drop for Files {
 
 pub(crate) fn run(options: &Options) {
     let cells = ["cold", "warm"].map(|state| {
-        let cell = format!("hash: {} files, {state}", options.files);
+        let cell = format!("hash: {} files, {state}", options.number("--files"));
         let wanted = options.wants_cell(&cell);
         (state, cell, wanted)
     });
     if !cells.iter().any(|(.., wanted)| *wanted) {
         return;
     }
-    let files = match Files::new(options.files) {
+    let files = match Files::new(options.number("--files") as usize) {
         Ok(files) => files,
         Err(error) => return eprintln!("hash: the files cannot be made: {error}"),
     };

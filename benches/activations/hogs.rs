@@ -35,7 +35,7 @@ pub(crate) fn run(options: &Options) {
         (Beside::Hogs, format!("beside {count} hogs")),
         (Beside::Copy, "two copies".to_owned()),
     ] {
-        let lasting = options.lasting;
+        let lasting = options.lasting();
         let phases: [(&str, Phases); 5] = [
             ("activations", |lasting| ours(lasting, true)),
             ("activations off", |lasting| ours(lasting, false)),

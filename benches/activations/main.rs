@@ -24,19 +24,23 @@ mod fork;
 mod hash;
 mod hash_files;
 mod hogs;
+mod known;
 mod measure;
+#[path = "../shared/options.rs"]
 mod options;
 mod signal;
 mod upcall;
 #[path = "../../examples/hasher/walk.rs"]
 mod walk;
+#[path = "../shared/work.rs"]
+mod work;
 
 use options::{Options, Stop};
 
 fn main() {
     let options = match Options::from_arguments(std::env::args().skip(1)) {
         Ok(options) => options,
-        Err(Stop::Help) => return print!("{}", options::HELP),
+        Err(Stop::Help) => return print!("{}", known::HELP),
         Err(Stop::Refused(refusal)) => {
             eprintln!("{refusal}");
             std::process::exit(2);

@@ -1,8 +1,8 @@
-//! Time, processor time, and work of a known length.
+//! Time and processor time of operations.
 
-use std::hint::black_box;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+pub(crate) use crate::work::{Work, median, process_time};
 
 /// What a run came to, for each operation in ns.
 #[derive(Clone, Copy, Debug)]
@@ -36,53 +36,9 @@ pub(crate) fn by(begun: Instant, cpu: u64, operations: u64) -> Figures {
     Figures { ns: ns / operations, cpu: cpu / operations }
 }
 
-/// A computation of a known length, if nothing comes between.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
-    loops: u64,
-}
-
-impl Work {
-    pub(crate) fn of(nanos: u64) -> Self {
-        static LOOPS_A_MICROSECOND: OnceLock<f64> = OnceLock::new();
-        let speed = LOOPS_A_MICROSECOND.get_or_init(|| {
-            const LOOPS: u64 = 20_000;
-            let fastest = (0..200).map(|_| {
-                let begun = Instant::now();
-                Self { loops: LOOPS }.compute();
-                begun.elapsed()
-            });
-            LOOPS as f64 * 1e3 / fastest.min().expect("some").as_nanos() as f64
-        });
-        Self { loops: (nanos as f64 * speed / 1e3) as u64 }
-    }
-
-    #[inline]
-    pub(crate) fn compute(self) {
-        let mut word = 1_u64;
-        for _ in 0..self.loops {
-            word = black_box(word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1);
-        }
-    }
-}
-
-/// Nanoseconds of processor time that this process has had.
-pub(crate) fn process_time() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a clock that every process has, and a place for its time.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    assert_eq!(failed, 0, "there is such a clock");
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 /// The processors that the process may use.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-pub(crate) fn median(figures: &mut [f64]) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
 }
 
 /// The figures that these shares of all are no greater than.

@@ -27,7 +27,7 @@ const BATCH: u64 = 64;
 pub(crate) fn run(options: &Options) {
     let mut sizes = vec![1, processors()];
     sizes.dedup();
-    let lasting = options.lasting;
+    let lasting = options.lasting();
     for size in sizes {
         let plural = if size == 1 { "" } else { "s" };
         let mut contestants = vec![

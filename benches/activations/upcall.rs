@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Options) {
             continue;
         }
         let mut lags: Vec<f64> =
-            (0..options.rounds).flat_map(|_| measure(options.lasting)).collect();
+            (0..options.rounds()).flat_map(|_| measure(options.lasting())).collect();
         if !begun {
             println!("\n{:<52} {:>8} {:>10} {:>10}", "", "times", "p50, µs", "p99, µs");
             begun = true;

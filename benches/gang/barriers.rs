@@ -156,11 +156,11 @@ pub(crate) fn run(section: &str, cells: &[Cell], options: &Options) {
         return;
     }
     let mut rounds = vec![vec![Vec::new(); running.len()]; cells.len()];
-    for round in 0..options.rounds {
+    for round in 0..options.rounds() {
         for (cell, rounds) in cells.iter().zip(&mut rounds) {
             for place in 0..running.len() {
                 let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
-                rounds[which].push((running[which].run)(**cell, options.lasting));
+                rounds[which].push((running[which].run)(**cell, options.lasting()));
             }
         }
     }

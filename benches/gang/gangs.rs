@@ -127,10 +127,10 @@ pub(crate) fn run(options: &Options) {
             continue;
         }
         let mut rounds = vec![GRAINS.map(|_| Vec::new()); running.len()];
-        for _ in 0..options.rounds {
+        for _ in 0..options.rounds() {
             for (contestant, figures) in running.iter().zip(&mut rounds) {
                 for (grain, figures) in GRAINS.iter().zip(figures) {
-                    figures.push((contestant.run)(groups, *grain, options.lasting));
+                    figures.push((contestant.run)(groups, *grain, options.lasting()));
                 }
             }
         }
@@ -183,10 +183,10 @@ fn idle(options: &Options) {
     // What is on its way to bed gets there.
     thread::sleep(Duration::from_millis(50));
     let before = measure::process_time();
-    thread::sleep(options.lasting);
+    thread::sleep(options.lasting());
     let took = measure::process_time() - before;
     println!(
         "idle executor: {took} ns of processor time in {:?}, this program's own sleep with it",
-        options.lasting
+        options.lasting()
     );
 }

@@ -20,17 +20,21 @@
 
 mod barriers;
 mod gangs;
+mod known;
 mod measure;
+#[path = "../shared/options.rs"]
 mod options;
 mod seen;
 mod slots;
+#[path = "../shared/work.rs"]
+mod work;
 
 use options::{Options, Stop};
 
 fn main() {
     let options = match Options::from_arguments(std::env::args().skip(1)) {
         Ok(options) => options,
-        Err(Stop::Help) => return print!("{}", options::HELP),
+        Err(Stop::Help) => return print!("{}", known::HELP),
         Err(Stop::Refused(refusal)) => {
             eprintln!("{refusal}");
             std::process::exit(2);

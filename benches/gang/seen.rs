@@ -10,7 +10,7 @@ use crate::options::Options;
 
 pub(crate) fn run(options: &Options) {
     let mut rounds = [Vec::new(), Vec::new()];
-    for _ in 0..options.rounds {
+    for _ in 0..options.rounds() {
         for (seen, figures) in rounds.iter_mut().enumerate() {
             figures.push(yields(options, seen == 1));
         }
@@ -44,7 +44,7 @@ fn yields(options: &Options, seen: bool) -> f64 {
                 count.fetch_add(yields, Relaxed);
             });
         }
-        thread::sleep(options.lasting);
+        thread::sleep(options.lasting());
         stop.store(true, Relaxed);
     });
     nanos.into_inner() as f64 / count.into_inner().max(1) as f64

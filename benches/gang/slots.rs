@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) {
             continue;
         }
         let mut gaps: Vec<u64> =
-            (0..options.rounds).flat_map(|_| round(switching, options.lasting)).collect();
+            (0..options.rounds()).flat_map(|_| round(switching, options.lasting())).collect();
         gaps.sort_unstable();
         let at = |percent: usize| gaps.get(gaps.len() * percent / 100).copied().unwrap_or(0);
         let (p50, p90, p99) = (at(50), at(90), at(99));

@@ -1,26 +1,26 @@
-//! What is asked for at the command line.
+//! What is asked for at the command line, of a program whose sections have cells, and its cells contestants.
 
 use std::time::Duration;
 
-pub(crate) const HELP: &str = "\
-cargo bench -p benches --bench gang -- [SECTION]... [options]
+use crate::known::{NUMBERS, SECTIONS};
 
-sections   switch, slots, gangs, pair, grid; all of them if none is named
-options    --rounds N           rounds (5)
-           --milliseconds N     how long a contestant runs in a cell of a round (60)
-           --quick              one round of 15 milliseconds
-           --only TEXT          only cells whose name contains TEXT, such as '4 threads' or '2 hogs'; several are or'ed
-           --contestant TEXT    only contestants whose name contains TEXT; several are or'ed
-";
-
-const SECTIONS: [&str; 5] = ["switch", "slots", "gangs", "pair", "grid"];
+/// An option that is a number.
+pub(crate) struct Number {
+    pub(crate) name: &'static str,
+    /// Unless something is said.
+    pub(crate) usually: u64,
+    /// With `--quick`.
+    pub(crate) quick: u64,
+    /// With `--test`, which is said by `cargo test --benches`: only whether everything runs.
+    pub(crate) test: u64,
+}
 
 pub(crate) struct Options {
     sections: Vec<String>,
     cells: Vec<String>,
     contestants: Vec<String>,
-    pub(crate) rounds: usize,
-    pub(crate) lasting: Duration,
+    /// Of `NUMBERS`, in their order.
+    numbers: Vec<u64>,
 }
 
 /// Why nothing is measured.
@@ -33,12 +33,12 @@ impl Options {
     pub(crate) fn from_arguments(
         mut arguments: impl Iterator<Item = String>,
     ) -> Result<Self, Stop> {
+        let all = |of: fn(&Number) -> u64| NUMBERS.iter().map(of).collect();
         let mut options = Self {
             sections: Vec::new(),
             cells: Vec::new(),
             contestants: Vec::new(),
-            rounds: 5,
-            lasting: Duration::from_millis(60),
+            numbers: all(|number| number.usually),
         };
         while let Some(argument) = arguments.next() {
             let mut value = || {
@@ -50,25 +50,36 @@ impl Options {
                 // Said by cargo.
                 "--bench" => {}
                 "--help" | "-h" => return Err(Stop::Help),
-                // `--test` is said by `cargo test --benches`: only whether everything runs.
-                "--test" => (options.rounds, options.lasting) = (1, Duration::from_millis(1)),
-                "--quick" => (options.rounds, options.lasting) = (1, Duration::from_millis(15)),
-                "--rounds" => options.rounds = number(&argument, &value()?)? as usize,
-                "--milliseconds" => {
-                    options.lasting = Duration::from_millis(number(&argument, &value()?)?);
-                }
+                "--test" => options.numbers = all(|number| number.test),
+                "--quick" => options.numbers = all(|number| number.quick),
                 "--only" => options.cells.push(value()?),
                 "--contestant" => options.contestants.push(value()?),
                 section if SECTIONS.contains(&section) => options.sections.push(argument),
-                _ => {
-                    let known = SECTIONS.join(", ");
-                    return Err(Stop::Refused(format!(
-                        "{argument}: neither a section ({known}) nor an option; see --help"
-                    )));
-                }
+                other => match place(other) {
+                    Some(place) => options.numbers[place] = number(&argument, &value()?)?,
+                    None => {
+                        let known = SECTIONS.join(", ");
+                        return Err(Stop::Refused(format!(
+                            "{argument}: neither a section ({known}) nor an option; see --help"
+                        )));
+                    }
+                },
             }
         }
         Ok(options)
+    }
+
+    /// What was said for an option of `NUMBERS`.
+    pub(crate) fn number(&self, name: &str) -> u64 {
+        place(name).map_or_else(|| unreachable!("{name} is no option"), |place| self.numbers[place])
+    }
+
+    pub(crate) fn rounds(&self) -> usize {
+        self.number("--rounds") as usize
+    }
+
+    pub(crate) fn lasting(&self) -> Duration {
+        Duration::from_millis(self.number("--milliseconds"))
     }
 
     pub(crate) fn wants_section(&self, section: &str) -> bool {
@@ -82,6 +93,10 @@ impl Options {
     pub(crate) fn wants_contestant(&self, name: &str) -> bool {
         contained(&self.contestants, name)
     }
+}
+
+fn place(name: &str) -> Option<usize> {
+    NUMBERS.iter().position(|number| number.name == name)
 }
 
 fn contained(filters: &[String], name: &str) -> bool {

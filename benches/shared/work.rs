@@ -1,0 +1,54 @@
+//! Work of a known length, processor time, and the middle of some figures.
+
+use std::hint::black_box;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// A computation of a known length, if nothing comes between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) loops: u64,
+}
+
+impl Work {
+    pub(crate) fn of(nanos: u64) -> Self {
+        static LOOPS_A_MICROSECOND: OnceLock<f64> = OnceLock::new();
+        let speed = LOOPS_A_MICROSECOND.get_or_init(|| {
+            const LOOPS: u64 = 20_000;
+            let fastest = (0..200).map(|_| {
+                let begun = Instant::now();
+                Self { loops: LOOPS }.compute();
+                begun.elapsed()
+            });
+            LOOPS as f64 * 1e3 / fastest.min().expect("some").as_nanos() as f64
+        });
+        Self { loops: (nanos as f64 * speed / 1e3) as u64 }
+    }
+
+    #[inline]
+    pub(crate) fn compute(self) {
+        let mut word = 1_u64;
+        for _ in 0..self.loops {
+            word = black_box(word.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1);
+        }
+    }
+}
+
+/// Nanoseconds of processor time that this process has had.
+pub(crate) fn process_time() -> u64 {
+    time_of(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Nanoseconds by that clock of the thread or the process.
+pub(crate) fn time_of(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a clock that every thread and process has, and a place for its time.
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    assert_eq!(failed, 0, "there is such a clock");
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+pub(crate) fn median(figures: &mut [f64]) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
