@@ -482,6 +482,7 @@ fn a_kernel_thread_waits_in_its_last_destructors() {
     static LOCK: Mutex<bool> = Mutex::new(false);
     static CHANGED: Condvar = Condvar::new();
     static PERMITS: Semaphore = Semaphore::new(0);
+    static DONE: Semaphore = Semaphore::new(0);
 
     struct Waits;
     impl Drop for Waits {
@@ -493,6 +494,7 @@ fn a_kernel_thread_waits_in_its_last_destructors() {
             *changed = false;
             drop(changed);
             PERMITS.acquire().forget();
+            DONE.add_permits(1);
         }
     }
     thread_local! {
@@ -517,6 +519,8 @@ fn a_kernel_thread_waits_in_its_last_destructors() {
             CHANGED.notify_one();
             yield_now();
             PERMITS.add_permits(1);
+            // Before the lock is taken again, which it may be waiting for.
+            DONE.acquire().forget();
         }
     });
     stranger.join().unwrap();
