@@ -20,7 +20,7 @@ pub(crate) struct Carrier {
     /// Its number with [`machine::presence`], and one more; 0 while it is not registered.
     seen_as: AtomicU32,
     note: Note,
-    /// When its seat was taken, in ticks.
+    /// When its seat was last taken, in ticks.
     lost: AtomicU64,
     /// Threads that began here and that others have made ready.
     mail: Mutex<Vec<Thread>>,
@@ -122,13 +122,13 @@ impl Carrier {
         self.presence() == Presence::Blocked && self.standing().is_in_thread()
     }
 
-    /// Its seat has just been taken.
-    pub(crate) fn lost_seat(&self, now: Ticks) {
+    /// Its seat is about to be taken.
+    pub(crate) fn loses_seat(&self, now: Ticks) {
         // Relaxed: for a statistic.
         self.lost.store(now.to_bits(), Ordering::Relaxed);
     }
 
-    /// When its seat was taken.
+    /// When its seat was taken, if it was.
     pub(crate) fn lost_at(&self) -> Ticks {
         // Relaxed: for a statistic.
         Ticks::from_bits(self.lost.load(Ordering::Relaxed))

@@ -199,10 +199,11 @@ impl Shared {
     /// Takes this seat of a carrier that runs a thread there, and gives it to another; whether it was there to be taken.
     pub(crate) fn take_seat(self: &Arc<Self>, seat: usize, holder: usize) -> bool {
         let carrier = self.carrier(holder);
+        // Before the exchange: one that is back at once asks when it was.
+        carrier.loses_seat(clock::now());
         if !carrier.standing().take(seat) {
             return false;
         }
-        carrier.lost_seat(clock::now());
         self.counters().handovers.raise();
         if self.has_work() {
             // Also one that has said beforehand that it will block.

@@ -99,6 +99,12 @@ impl Standing {
         self.0.load(Ordering::Relaxed) & STATE == USER
     }
 
+    /// Whether its seat was taken. By the carrier, before it rests.
+    pub(crate) fn is_lost(&self) -> bool {
+        // Relaxed: `enter` has failed because of it, or it has given its seat away itself.
+        self.0.load(Ordering::Relaxed) == LOST
+    }
+
     /// Whether it has a seat and runs no thread there, or is about to rest, as far as is known.
     pub(crate) fn is_in_scheduler(&self) -> bool {
         // Relaxed: who asks looks whether anything has changed meanwhile (`stall.rs`).

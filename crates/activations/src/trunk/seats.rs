@@ -2,7 +2,7 @@
 //!
 //! Who has been without one does not go on before [`await_seat`](Local::await_seat) has returned.
 
-use machine::clock::{self, Ticks};
+use machine::clock;
 use machine::topology;
 use stanchion_threadpool::Told;
 
@@ -115,15 +115,13 @@ impl Local {
 
     /// It has come back to find its seat taken, or has given it away itself: whether it is the former.
     fn count_return(&self) -> bool {
-        let (carrier, counters) = (self.carrier(), self.shared.counters());
-        let lost = carrier.lost_at();
-        let was_taken = lost != Ticks::from_bits(0);
+        let carrier = self.carrier();
+        let was_taken = carrier.standing().is_lost();
         if was_taken {
             self.shared.runs_here(self.index);
-            if self.shared.patience().learn(clock::now().nanos_since(lost)) {
-                counters.false_handovers.raise();
+            if self.shared.patience().learn(clock::now().nanos_since(carrier.lost_at())) {
+                self.shared.counters().false_handovers.raise();
             }
-            carrier.lost_seat(Ticks::from_bits(0));
         }
         was_taken
     }
