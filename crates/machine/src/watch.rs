@@ -11,12 +11,11 @@
 //!
 //! | measured on an idle virtual machine of two processors | |
 //! | --- | --- |
-//! | two threads by turns on one processor, a round trip: no records | 4.1 µs |
-//! | one of them registered with `presence` | 5.7 µs |
-//! | and its ring of a watch paused | 6.1 µs |
-//! | arming again a thread that runs | 0.7 µs, disturbs nobody |
-//! | from a thread's sleep until the sleeper runs on another, idle processor | p50 38 µs, p99 53 µs |
-//! | the same on one processor | p50 18 µs |
+//! | a switch, 2 threads in turn on one processor; 32 threads: no records | 0.8 µs; 1.4 µs |
+//! | all of them registered with `presence` | 1.4 µs; 2.2 µs |
+//! | and their rings of a watch paused | 1.7 µs; 2.6 µs |
+//! | arming again a thread that runs | 0.6 µs, disturbs nobody |
+//! | from a thread's sleep until the sleeper runs on another, idle processor | p50 38 to 66 µs, p99 53 to 108 µs |
 //!
 //! (`cargo run --release -p stanchion-machine --example watch`.)
 //!
