@@ -3,7 +3,7 @@
 //! A user-level thread's `std::thread_local!` are those of the kernel thread that runs it, which it shares with others. These are its own; a kernel thread
 //! has them too.
 //!
-//! A thread keeps them in a list that is looked through from the end: 2 ns each. Why not a number for each key: the first use by any thread would have to agree on it with all others, and
+//! A thread keeps them in a list that is looked through from the end: a comparison each. Why not a number for each key: the first use by any thread would have to agree on it with all others, and
 //! every thread's table would be as long as there are keys in the program.
 //!
 //! # Invariants
@@ -203,7 +203,7 @@ impl<T> fmt::Debug for LocalKey<T> {
 
 /// Statics of which each thread has its own: user-level threads, and kernel threads that are none of a runtime's.
 ///
-/// A value is made when its thread first asks for it, in one allocation; later uses cost about 5 ns, and 1 ns for each local that the thread has first used
+/// A value is made when its thread first asks for it, in one allocation; later uses cost a call, and a comparison for each local that the thread has first used
 /// since. When the thread ends, its values are dropped on it, the youngest first, before it can be joined. If one of them panics then, the others are dropped all the same, and the join tells of the panic, unless
 /// the thread has panicked already; at the end of a kernel thread nobody is told.
 ///
