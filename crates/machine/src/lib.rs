@@ -31,6 +31,8 @@ pub mod clock;
 #[cfg(feature = "std")]
 pub mod control;
 mod data;
+#[cfg(feature = "std")]
+pub mod fork;
 pub mod hint;
 mod model;
 #[cfg(feature = "std")]

@@ -23,6 +23,9 @@ pub(crate) mod clock;
 #[path = "../control_elsewhere.rs"]
 pub(crate) mod control;
 pub(crate) mod data;
+#[cfg(feature = "std")]
+#[path = "../fork_elsewhere.rs"]
+pub(crate) mod fork;
 pub(crate) mod model;
 pub(crate) mod park;
 #[cfg(feature = "std")]

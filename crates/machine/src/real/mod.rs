@@ -8,6 +8,11 @@ pub(crate) mod clock;
 #[cfg(feature = "std")]
 pub(crate) mod control;
 pub(crate) mod data;
+#[cfg(all(feature = "std", unix, not(miri)))]
+pub(crate) mod fork;
+#[cfg(all(feature = "std", not(all(unix, not(miri)))))]
+#[path = "../fork_elsewhere.rs"]
+pub(crate) mod fork;
 #[cfg(feature = "std")]
 pub(crate) mod kernel;
 pub(crate) mod model;

@@ -29,6 +29,9 @@ pub(crate) mod clock;
 #[path = "../control_elsewhere.rs"]
 pub(crate) mod control;
 pub(crate) mod data;
+#[cfg(feature = "std")]
+#[path = "../fork_elsewhere.rs"]
+pub(crate) mod fork;
 pub(crate) mod model;
 #[cfg(feature = "std")]
 pub(crate) mod park;

@@ -1,6 +1,7 @@
 //! Owning a mapped ring.
 
-use super::{View, event, last_error, wiped};
+use super::{View, event, last_error};
+use crate::fork;
 use crate::refused::Refused;
 use core::ptr::NonNull;
 use std::os::fd::OwnedFd;
@@ -11,7 +12,7 @@ pub(crate) struct Mapped {
     base: NonNull<u8>,
     page: usize,
     /// Of the process that has it mapped.
-    epoch: u64,
+    generation: u32,
 }
 
 // SAFETY: reading a ring is loading atomics, from whatever thread; unmapping is not bound to a thread either.
@@ -27,18 +28,18 @@ impl Mapped {
 
     /// Maps the ring of an event, which begins to record.
     pub(in crate::backend) fn of(event: &OwnedFd) -> Result<Self, Refused> {
-        let epoch = wiped::epoch()?;
+        let generation = fork::generation();
         let page = page_size();
         let base = NonNull::new(event::map(event, page)?.cast())
             .ok_or(Refused::Other { call: "mmap of a perf ring", errno: 0 })?;
-        Ok(Self { base, page, epoch })
+        Ok(Self { base, page, generation })
     }
 
     /// The ring, unless this is a child of the process that made it.
     #[inline]
     pub(crate) fn view(&self) -> Option<View> {
         // SAFETY: mapped until we are dropped in the process that mapped it, which this is; Invariant 3.
-        wiped::is_now(self.epoch).then(|| unsafe { View::new(self.base, self.page) })
+        (self.generation == fork::generation()).then(|| unsafe { View::new(self.base, self.page) })
     }
 
     /// Moves the ring over two pages at `home`, in one step: what is mapped there is replaced.
@@ -74,7 +75,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        if wiped::is_now(self.epoch) {
+        if self.generation == fork::generation() {
             // SAFETY: ours, and by Invariant 3 it is mapped here.
             unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.page) };
         }

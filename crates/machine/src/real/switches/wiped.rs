@@ -4,7 +4,7 @@
 //! has mapped there since. All such pointers live in a mapping with `MADV_WIPEONFORK`, which the child finds full of zeros: null.
 //! Why not `pthread_atfork`: it misses children made by a bare `clone`.
 //!
-//! [`epoch`] is the same for those who hold a pointer elsewhere: it differs between a process and its children.
+//! A pointer that is kept elsewhere has the [`generation`](crate::fork::generation) of its process beside it.
 
 use super::last_error;
 use crate::refused::Refused;
@@ -15,7 +15,6 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 /// All zeros is its valid first state, and its state in a child.
 #[derive(Debug)]
 pub(in crate::backend) struct Wiped {
-    epoch: AtomicU64,
     /// One for each thread index.
     pub(in crate::backend) slots: [Slot; INDICES],
 }
@@ -92,28 +91,4 @@ fn map() -> Result<*mut Wiped, Refused> {
         return Err(Refused::Other { call: "madvise(MADV_WIPEONFORK)", errno });
     }
     Ok(address.cast())
-}
-
-/// A number that this process has and none of its ancestors had.
-pub(in crate::backend) fn epoch() -> Result<u64, Refused> {
-    /// Inherited by children, unlike the epoch itself: so theirs is a new one.
-    static LAST: AtomicU64 = AtomicU64::new(0);
-
-    let epoch = &get()?.epoch;
-    // Relaxed, here and below: a number compared with itself; a fork synchronizes by itself.
-    let now = epoch.load(Ordering::Relaxed);
-    if now != 0 {
-        return Ok(now);
-    }
-    let next = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-    match epoch.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed) {
-        Ok(_) => Ok(next),
-        Err(other) => Ok(other),
-    }
-}
-
-/// Whether that epoch is this process's.
-#[inline]
-pub(in crate::backend) fn is_now(epoch: u64) -> bool {
-    existing().is_some_and(|wiped| wiped.epoch.load(Ordering::Relaxed) == epoch)
 }

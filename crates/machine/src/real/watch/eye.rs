@@ -23,6 +23,7 @@ use super::bell::{Bell, Happened};
 use super::sleep_blind;
 use crate::atomic::{AtomicU32, Ordering};
 use crate::clock::Deadline;
+use crate::fork;
 use crate::park;
 use crate::refused::Refused;
 use crate::watch::Slept;
@@ -43,7 +44,7 @@ pub(crate) struct Eye(Result<Open, Refused>);
 struct Open {
     bell: Bell,
     /// Of the process that has opened it.
-    epoch: u64,
+    generation: u32,
     /// By the thread's index.
     entries: Mutex<BTreeMap<usize, Entry>>,
 }
@@ -70,7 +71,7 @@ impl Eye {
 
     /// What is open, in the process that has opened it; Invariant 4.
     fn open(&self) -> Option<&Open> {
-        self.0.as_ref().ok().filter(|open| wiped::is_now(open.epoch))
+        self.0.as_ref().ok().filter(|open| open.generation == fork::generation())
     }
 
     pub(crate) fn arm(&self, _word: &AtomicU32, index: usize) -> bool {
@@ -103,7 +104,7 @@ impl Eye {
 impl Open {
     fn new() -> Result<Self, Refused> {
         presence::status()?;
-        Ok(Self { bell: Bell::new()?, epoch: wiped::epoch()?, entries: Mutex::default() })
+        Ok(Self { bell: Bell::new()?, generation: fork::generation(), entries: Mutex::default() })
     }
 
     fn entries(&self) -> MutexGuard<'_, BTreeMap<usize, Entry>> {

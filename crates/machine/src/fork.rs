@@ -1,0 +1,35 @@
+//! Which process of a family of forks this is.
+//!
+//! A child of `fork` starts with a copy of its parent's memory and with one thread. What the memory
+//! says of the parent's other threads is wrong there: they do not sleep, hold or watch anything in
+//! the child. A structure that lists threads therefore remembers the [`generation`] in which it
+//! was written. If the generation is another one by now, the structure forgets its threads.
+//!
+//! Why not repair everything in a handler of `pthread_atfork`: the handler would have to know every
+//! such structure, it would need the locks that guard them, and those may be held by threads that
+//! the child does not have.
+
+use crate::backend;
+
+/// Returns a number, at least 1, that differs between this process and all processes it was forked
+/// from.
+///
+/// Costs two loads once it is known. The first call of a process maps a page. It neither allocates
+/// nor opens a file.
+///
+/// | system | how a child is found out |
+/// | --- | --- |
+/// | Linux 4.14 and later | the kernel wipes the page in a child (`MADV_WIPEONFORK`), also after a bare `clone` |
+/// | other Unix systems, and where the kernel refuses that | a handler of `pthread_atfork` |
+/// | elsewhere, under loom, simulated | there is no fork |
+///
+/// ```
+/// use stanchion_machine::fork::generation;
+/// assert!(generation() >= 1);
+/// assert_eq!(generation(), generation());
+/// ```
+#[inline]
+#[must_use]
+pub fn generation() -> u32 {
+    backend::fork::generation()
+}
