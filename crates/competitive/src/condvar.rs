@@ -22,6 +22,8 @@
 //!
 //! Source: Lampson and Redell, "Experience with Processes and Monitors in Mesa", CACM 1980.
 
+mod any_mutex;
+
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr;
@@ -33,10 +35,12 @@ use machine::bomb::AbortOnUnwind;
 use machine::clock::{Deadline, Instant, moment_after};
 use machine::thread;
 
+pub use any_mutex::{Condvar, WaitTimeoutResult};
+
 use crate::mutex::RawPolicyMutex;
 use crate::sleepers::{Sleepers, Slept};
 
-/// Lets threads sleep until a condition holds that a mutex protects.
+/// The raw condition variable of `lock_api::Condvar`, for one type of mutex. [`Condvar`] takes all.
 ///
 /// | | |
 /// | --- | --- |
@@ -47,8 +51,8 @@ use crate::sleepers::{Sleepers, Slept};
 /// | spurious wake-ups | none, so the number of threads notified is exact |
 /// | size | 40 bytes; threads that wait bring their own memory |
 ///
-/// It works with any mutex of `lock_api`, and with several at once: each wait takes its own mutex back. A thread that times out just as it is
-/// notified either was notified, and says so, or was not, and then the notification wakes another one.
+/// `M` is any raw mutex of `lock_api`. Waits with several mutexes at once are allowed: each takes its
+/// own mutex back. A thread that times out just as it is notified either was notified, and says so, or was not, and then the notification wakes another one.
 ///
 /// Notify with the mutex held, or after a section in which the condition was changed: a notification goes to those who wait, and is forgotten if
 /// there are none.
@@ -68,37 +72,6 @@ pub struct RawCondvar<M = RawPolicyMutex> {
     sleepers: Sleepers,
     mutex: PhantomData<fn(&M)>,
 }
-
-/// A condition variable for a [`Mutex`](crate::Mutex).
-///
-/// ```
-/// use stanchion_competitive::{Condvar, Mutex};
-///
-/// static QUEUE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
-/// static FILLED: Condvar = Condvar::new();
-///
-/// let taker = std::thread::spawn(|| {
-///     let mut queue = QUEUE.lock();
-///     FILLED.wait_while(&mut queue, |queue| queue.is_empty());
-///     queue.pop()
-/// });
-/// QUEUE.lock().push(7);
-/// FILLED.notify_one();
-/// assert_eq!(taker.join().unwrap(), Some(7));
-/// ```
-pub type Condvar = lock_api::Condvar<RawCondvar>;
-
-/// A condition variable for a [`PolicyMutex`](crate::PolicyMutex) with that policy.
-///
-/// ```
-/// use std::time::Duration;
-/// use stanchion_competitive::{PolicyCondvar, PolicyMutex, policy::AlwaysBlock};
-///
-/// let mutex = PolicyMutex::<_, AlwaysBlock>::new(());
-/// let never = PolicyCondvar::<AlwaysBlock>::new();
-/// assert!(never.wait_for(&mut mutex.lock(), Duration::from_millis(1)).timed_out());
-/// ```
-pub type PolicyCondvar<P> = lock_api::Condvar<RawCondvar<RawPolicyMutex<P>>>;
 
 impl<M> RawCondvar<M> {
     /// A condition variable that nobody waits on.
@@ -126,18 +99,21 @@ impl<M> RawCondvar<M> {
         }
         self.sleepers.wake(most, |taken| self.left(taken))
     }
-}
 
-impl<M: RawMutex> RawCondvar<M> {
-    /// Whether it was notified.
+    /// Waits with a mutex of any type, and returns whether it was notified.
     ///
     /// # Safety
     ///
     /// The mutex is held, and `guard` is that of its acquisition.
-    unsafe fn sleep(&self, mutex: &M, guard: &mut M::Guard, deadline: Deadline) -> bool {
+    unsafe fn sleep<R: RawMutex>(
+        &self,
+        mutex: &R,
+        guard: &mut R::Guard,
+        deadline: Deadline,
+    ) -> bool {
         // Relaxed: Invariant 1; its notifier comes after the release of the mutex below.
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let guard: *mut M::Guard = guard;
+        let guard: *mut R::Guard = guard;
         // Invariant 2.
         let bomb = AbortOnUnwind::armed("a mutex panicked while a condition variable used it");
         let release = || {

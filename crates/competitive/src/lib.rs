@@ -18,7 +18,7 @@ pub mod waits;
 
 pub use lock_api;
 
-pub use condvar::{Condvar, PolicyCondvar, RawCondvar};
+pub use condvar::{Condvar, RawCondvar, WaitTimeoutResult};
 pub use event_count::{EventCount, Key};
 pub use lot::after_fork;
 pub use mutex::{

@@ -7,9 +7,7 @@ use stanchion_competitive::policy::{
     Adaptive, AlwaysBlock, AlwaysSpin, FixedSpin, HolderAware, LastThreeSamples, OptimalOnline,
     OptimalOnlineApproximation, RandomWalk, Randomized,
 };
-use stanchion_competitive::{
-    Condvar, Mutex, Policy, PolicyCondvar, PolicyMutex, RawCondvar, lock_api,
-};
+use stanchion_competitive::{Condvar, Mutex, Policy, PolicyMutex, RawCondvar, lock_api};
 use stanchion_spin::{Mcs, TestAndSetMutex};
 use static_assertions::{assert_impl_all, const_assert};
 
@@ -26,7 +24,7 @@ fn hand_over<P: Policy + 'static>() {
     within(Duration::from_secs(60), || {
         const ITEMS: usize = 2_000;
         let place = PolicyMutex::<Option<usize>, P>::new(None);
-        let (filled, emptied) = (PolicyCondvar::<P>::new(), PolicyCondvar::<P>::new());
+        let (filled, emptied) = (Condvar::new(), Condvar::new());
         let sum = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..2 {
@@ -50,7 +48,7 @@ fn hand_over<P: Policy + 'static>() {
             }
         });
         assert_eq!(sum.load(Relaxed), ITEMS * (ITEMS + 1));
-        assert_eq!(filled.raw().waiting() + emptied.raw().waiting(), 0);
+        assert_eq!(filled.waiting() + emptied.waiting(), 0);
     });
 }
 
@@ -108,7 +106,7 @@ fn notifications_are_exact(waiters: usize) {
             assert_eq!(notified.load(Relaxed), counted);
         });
         assert_eq!(*mutex.lock(), waiters * ROUNDS);
-        assert_eq!(changed.raw().waiting(), 0);
+        assert_eq!(changed.waiting(), 0);
     });
 }
 
@@ -136,7 +134,7 @@ fn all_of_many_are_woken() {
             for _ in 0..WAITERS {
                 scope.spawn(|| changed.wait_while(&mut go.lock(), |go| !*go));
             }
-            while changed.raw().waiting() < WAITERS {
+            while changed.waiting() < WAITERS {
                 std::thread::yield_now();
             }
             // Who is counted holds the mutex until it is in the queue.
@@ -162,7 +160,7 @@ fn each_wait_takes_its_own_mutex_back() {
                     assert!(mutex.is_locked());
                 });
             }
-            while changed.raw().waiting() < 2 {
+            while changed.waiting() < 2 {
                 std::thread::yield_now();
             }
             *one.lock() = true;
@@ -177,7 +175,7 @@ fn each_wait_takes_its_own_mutex_back() {
 fn it_works_with_spin_locks() {
     within(Duration::from_secs(60), || {
         let ready = TestAndSetMutex::<bool>::new(false);
-        let changed: lock_api::Condvar<RawCondvar<_>> = lock_api::Condvar::new();
+        let changed = Condvar::new();
         std::thread::scope(|scope| {
             scope.spawn(|| changed.wait_while(&mut ready.lock(), |ready| !*ready));
             *ready.lock() = true;
@@ -186,12 +184,47 @@ fn it_works_with_spin_locks() {
     });
     // A mutex whose guard carries something gets a new one.
     let queued = lock_api::Mutex::<Mcs, u32>::new(1);
-    let changed: lock_api::Condvar<RawCondvar<Mcs>> = lock_api::Condvar::new();
+    let changed = Condvar::new();
     within(Duration::from_secs(60), move || {
         std::thread::scope(|scope| {
             scope.spawn(|| changed.wait_while(&mut queued.lock(), |value| *value == 1));
             *queued.lock() = 2;
             changed.notify_all();
+        });
+    });
+}
+
+#[test]
+fn one_condition_variable_serves_mutexes_of_several_types() {
+    within(Duration::from_secs(60), || {
+        let (blocking, queued) = (Mutex::new(false), lock_api::Mutex::<Mcs, bool>::new(false));
+        let changed = Condvar::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| changed.wait_while(&mut blocking.lock(), |ready| !*ready));
+            scope.spawn(|| changed.wait_while(&mut queued.lock(), |ready| !*ready));
+            while changed.waiting() < 2 {
+                std::thread::yield_now();
+            }
+            *blocking.lock() = true;
+            *queued.lock() = true;
+            assert_eq!(changed.notify_all(), 2);
+        });
+        // `Mcs` has no deadlines. A wait with one does not need them.
+        let timeout = changed.wait_for(&mut queued.lock(), Duration::from_millis(1));
+        assert!(timeout.timed_out());
+    });
+}
+
+#[test]
+fn the_raw_one_works_in_a_condvar_of_lock_api() {
+    within(Duration::from_secs(60), || {
+        let ready = TestAndSetMutex::<bool>::new(false);
+        let changed: lock_api::Condvar<RawCondvar<_>> = lock_api::Condvar::new();
+        assert!(changed.wait_for(&mut ready.lock(), Duration::ZERO).timed_out());
+        std::thread::scope(|scope| {
+            scope.spawn(|| changed.wait_while(&mut ready.lock(), |ready| !*ready));
+            *ready.lock() = true;
+            changed.notify_one();
         });
     });
 }
@@ -229,5 +262,5 @@ fn a_panic_of_the_condition_releases_the_mutex() {
     });
     assert!(std::panic::catch_unwind(panics).is_err());
     assert_eq!(*mutex.lock(), 1);
-    assert_eq!(changed.raw().waiting(), 0);
+    assert_eq!(changed.waiting(), 0);
 }

@@ -10,12 +10,11 @@ use machine::clock::Instant;
 use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_competitive_loom::policy::AlwaysBlock;
-use stanchion_competitive_loom::{RawCondvar, RawPolicyMutex};
+use stanchion_competitive_loom::{Condvar, RawCondvar, RawPolicyMutex};
 use stanchion_spin::TestAndSet;
 
 /// Two mutexes and one condition variable.
-type Shared =
-    ([lock_api::Mutex<TestAndSet, Payload>; 2], lock_api::Condvar<RawCondvar<TestAndSet>>);
+type Shared = ([lock_api::Mutex<TestAndSet, Payload>; 2], Condvar);
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -233,7 +232,7 @@ fn condvar_with_two_mutexes_bounded() {
     explore("condvar_with_two_mutexes_bounded", Model::new().preemptions(2).choices(1), || {
         let mutex =
             || lock_api::Mutex::<TestAndSet, _>::new(Payload(UnsafeCell::new(State::default())));
-        let scene = Arc::new(([mutex(), mutex()], lock_api::Condvar::new()));
+        let scene = Arc::new(([mutex(), mutex()], Condvar::new()));
         fn wait(scene: &Shared, which: usize) {
             let mut guard = scene.0[which].lock();
             if !guard.is_ready() {
