@@ -174,7 +174,7 @@ fn each_wait_takes_its_own_mutex_back() {
 #[test]
 fn it_works_with_spin_locks() {
     within(Duration::from_secs(60), || {
-        let ready = TestAndSetMutex::<bool>::new(false);
+        let ready = TestAndSetMutex::new(false);
         let changed = Condvar::new();
         std::thread::scope(|scope| {
             scope.spawn(|| changed.wait_while(&mut ready.lock(), |ready| !*ready));

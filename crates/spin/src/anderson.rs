@@ -48,9 +48,9 @@ use crate::bomb;
 /// | deadline | no: a drawn ticket cannot be given back |
 ///
 /// ```
-/// use stanchion_spin::AndersonMutex;
+/// use stanchion_spin::PolicyAndersonMutex;
 ///
-/// static TABLE: AndersonMutex<[u8; 4], 8> = AndersonMutex::new([0; 4]);
+/// static TABLE: PolicyAndersonMutex<[u8; 4], 8> = PolicyAndersonMutex::new([0; 4]);
 /// TABLE.lock()[2] = 7;
 /// assert_eq!(*TABLE.lock(), [0, 0, 7, 0]);
 /// ```
@@ -60,7 +60,7 @@ use crate::bomb;
 /// `N` that is not a power of two does not compile:
 ///
 /// ```compile_fail,E0080
-/// let mutex = stanchion_spin::AndersonMutex::<u8, 6>::new(0);
+/// let mutex = stanchion_spin::PolicyAndersonMutex::<u8, 6>::new(0);
 /// ```
 pub struct Anderson<const N: usize = 16, W = Patient> {
     next: CachePadded<AtomicU32>,
@@ -68,7 +68,10 @@ pub struct Anderson<const N: usize = 16, W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Anderson<N, W>, AndersonMutex, AndersonMutexGuard, [const N: usize, W = Patient]);
+mutex_aliases! {
+    Anderson: AndersonMutex, AndersonMutexGuard;
+    Anderson<N, W>: PolicyAndersonMutex, PolicyAndersonMutexGuard, [const N: usize, W = Patient];
+}
 
 /// The ticket of one acquisition: what [`Anderson`]'s guard carries.
 ///
@@ -76,20 +79,31 @@ mutex_aliases!(Anderson<N, W>, AndersonMutex, AndersonMutexGuard, [const N: usiz
 #[derive(Debug)]
 pub struct Turn(u32);
 
+impl Anderson {
+    /// Returns a free lock with 16 slots and the default waiting policy.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_policy()
+    }
+}
+
 impl<const N: usize, W: WaitPolicy> Anderson<N, W> {
     /// Checked when the type is used: see Invariant 3.
     const POWER_OF_TWO: () =
         assert!(N.is_power_of_two() && N <= 1 << 16, "N must be a power of two, at most 65,536");
 
-    /// A free lock.
+    /// Returns a free lock with the parameters that the caller names, as in
+    /// `Anderson::<8>::with_policy()`.
     #[must_use]
-    pub const fn new() -> Self {
-        Self::starting_at(0)
+    pub const fn with_policy() -> Self {
+        Self::with_first_ticket(0)
     }
 
-    /// A free lock whose next ticket is `ticket`: tests of the wrap-around start close to it.
+    /// Returns a free lock whose next ticket is `ticket`.
+    ///
+    /// Tests of the wrap-around start close to it.
     #[must_use]
-    pub const fn starting_at(ticket: u32) -> Self {
+    pub const fn with_first_ticket(ticket: u32) -> Self {
         let () = Self::POWER_OF_TWO;
         let mut slots = [const { CachePadded::new(AtomicU32::new(0)) }; N];
         let mut served = 0;
@@ -126,7 +140,7 @@ impl<const N: usize, W: WaitPolicy> Anderson<N, W> {
 
 // SAFETY: by Invariant 2 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
 unsafe impl<const N: usize, W: WaitPolicy> RawMutex for Anderson<N, W> {
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_policy();
 
     type Guard = Turn;
 
@@ -175,7 +189,7 @@ always_fair!(Anderson<N, W>, [const N: usize, W: WaitPolicy]);
 
 impl<const N: usize, W: WaitPolicy> Default for Anderson<N, W> {
     fn default() -> Self {
-        Self::new()
+        Self::with_policy()
     }
 }
 

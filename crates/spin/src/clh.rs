@@ -69,7 +69,7 @@ use crate::bomb;
 /// use core::time::Duration;
 /// use stanchion_spin::ClhMutex;
 ///
-/// let mutex: ClhMutex<u32> = ClhMutex::new(1);
+/// let mutex = ClhMutex::new(1);
 /// let held = mutex.lock();
 /// assert!(mutex.try_lock_for(Duration::from_millis(1)).is_none());
 /// drop(held);
@@ -82,7 +82,10 @@ pub struct Clh<W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Clh<W>, ClhMutex, ClhMutexGuard, [W = Patient]);
+mutex_aliases! {
+    Clh: ClhMutex, ClhMutexGuard;
+    Clh<W>: PolicyClhMutex, PolicyClhMutexGuard, [W];
+}
 
 /// A place in the queue.
 struct Node {
@@ -109,10 +112,19 @@ impl Held {
     const WITHOUT_NODE: Self = Self(HELD);
 }
 
-impl<W: WaitPolicy> Clh<W> {
-    /// A free lock.
+impl Clh {
+    /// Returns a free lock with the default waiting policy.
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_policy()
+    }
+}
+
+impl<W: WaitPolicy> Clh<W> {
+    /// Returns a free lock with the parameters that the caller names, as in
+    /// `Clh::<Spin>::with_policy()`.
+    #[must_use]
+    pub const fn with_policy() -> Self {
         Self {
             tail: AtomicPtr::new(ptr::null_mut()),
             gate: AtomicPtr::new(ptr::null_mut()),
@@ -197,7 +209,7 @@ impl<W: WaitPolicy> Clh<W> {
 
 // SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
 unsafe impl<W: WaitPolicy> RawMutex for Clh<W> {
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_policy();
 
     type Guard = Held;
 
@@ -283,7 +295,7 @@ impl<W> Drop for Clh<W> {
 
 impl<W: WaitPolicy> Default for Clh<W> {
     fn default() -> Self {
-        Self::new()
+        Self::with_policy()
     }
 }
 

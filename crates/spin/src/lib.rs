@@ -28,15 +28,32 @@ mod time_published_mcs;
 pub use lock_api;
 pub use machine::wait::{Patient, Spin, WaitPolicy};
 
-pub use anderson::{Anderson, AndersonMutex, AndersonMutexGuard, Turn};
+pub use anderson::{
+    Anderson, AndersonMutex, AndersonMutexGuard, PolicyAndersonMutex, PolicyAndersonMutexGuard,
+    Turn,
+};
 pub use backoff::Backoff;
-pub use clh::{Clh, ClhMutex, ClhMutexGuard, Held};
-pub use mcs::{Mcs, McsMutex, McsMutexGuard};
+pub use clh::{Clh, ClhMutex, ClhMutexGuard, Held, PolicyClhMutex, PolicyClhMutexGuard};
+pub use mcs::{Mcs, McsMutex, McsMutexGuard, PolicyMcsMutex, PolicyMcsMutexGuard};
 #[cfg(feature = "std")]
-pub use preemption_safe::{PreemptionSafe, PreemptionSafeMutex, PreemptionSafeMutexGuard};
+pub use preemption_safe::{
+    PolicyPreemptionSafeMutex, PolicyPreemptionSafeMutexGuard, PreemptionSafe, PreemptionSafeMutex,
+    PreemptionSafeMutexGuard,
+};
 #[cfg(feature = "std")]
-pub use recovering::{Recovering, RecoveringMutex, RecoveringMutexGuard};
-pub use test_and_set::{TestAndSet, TestAndSetMutex, TestAndSetMutexGuard};
-pub use ticket::{Ticket, TicketMutex, TicketMutexGuard};
+pub use recovering::{
+    PolicyRecoveringMutex, PolicyRecoveringMutexGuard, Recovering, RecoveringMutex,
+    RecoveringMutexGuard,
+};
+pub use test_and_set::{
+    PolicyTestAndSetMutex, PolicyTestAndSetMutexGuard, TestAndSet, TestAndSetMutex,
+    TestAndSetMutexGuard,
+};
+pub use ticket::{
+    PolicyTicketMutex, PolicyTicketMutexGuard, Ticket, TicketMutex, TicketMutexGuard,
+};
 #[cfg(feature = "std")]
-pub use time_published_mcs::{TimePublishedMcs, TimePublishedMcsMutex, TimePublishedMcsMutexGuard};
+pub use time_published_mcs::{
+    PolicyTimePublishedMcsMutex, PolicyTimePublishedMcsMutexGuard, TimePublishedMcs,
+    TimePublishedMcsMutex, TimePublishedMcsMutexGuard,
+};

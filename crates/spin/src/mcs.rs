@@ -68,7 +68,10 @@ pub struct Mcs<W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Mcs<W>, McsMutex, McsMutexGuard, [W = Patient]);
+mutex_aliases! {
+    Mcs: McsMutex, McsMutexGuard;
+    Mcs<W>: PolicyMcsMutex, PolicyMcsMutexGuard, [W];
+}
 
 /// A waiter. Alone on its cache lines, wherever the stack lies: what else is on them would move with each look.
 #[repr(align(128))]
@@ -78,10 +81,19 @@ struct Node {
     first: AtomicBool,
 }
 
-impl<W: WaitPolicy> Mcs<W> {
-    /// A free lock.
+impl Mcs {
+    /// Returns a free lock with the default waiting policy.
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_policy()
+    }
+}
+
+impl<W: WaitPolicy> Mcs<W> {
+    /// Returns a free lock with the parameters that the caller names, as in
+    /// `Mcs::<Spin>::with_policy()`.
+    #[must_use]
+    pub const fn with_policy() -> Self {
         Self {
             locked: AtomicBool::new(false),
             tail: AtomicPtr::new(ptr::null_mut()),
@@ -165,7 +177,7 @@ impl<W: WaitPolicy> Mcs<W> {
 
 // SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
 unsafe impl<W: WaitPolicy> RawMutex for Mcs<W> {
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_policy();
 
     /// `Send`: a release is a plain store, whichever thread does it.
     type Guard = GuardSend;
@@ -202,7 +214,7 @@ stateless_04!(Mcs<W>, [W: WaitPolicy]);
 
 impl<W: WaitPolicy> Default for Mcs<W> {
     fn default() -> Self {
-        Self::new()
+        Self::with_policy()
     }
 }
 

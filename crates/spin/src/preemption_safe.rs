@@ -76,7 +76,10 @@ pub struct PreemptionSafe<C = Polling, W = Patient> {
     waiting: PhantomData<fn() -> (C, W)>,
 }
 
-mutex_aliases!(PreemptionSafe<C, W>, PreemptionSafeMutex, PreemptionSafeMutexGuard, [C = Polling, W = Patient]);
+mutex_aliases! {
+    PreemptionSafe: PreemptionSafeMutex, PreemptionSafeMutexGuard;
+    PreemptionSafe<C, W>: PolicyPreemptionSafeMutex, PolicyPreemptionSafeMutexGuard, [C, W = Patient];
+}
 
 /// One try, as one who would not be preempted: the request stays if it succeeds.
 #[inline]
@@ -89,10 +92,19 @@ fn try_asking(locked: &AtomicBool) -> bool {
     acquired
 }
 
-impl<C: Contention, W: WaitPolicy> PreemptionSafe<C, W> {
-    /// A free lock.
+impl PreemptionSafe {
+    /// Returns a free lock with the default ways to contend and to wait.
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_policy()
+    }
+}
+
+impl<C: Contention, W: WaitPolicy> PreemptionSafe<C, W> {
+    /// Returns a free lock with the parameters that the caller names, as in
+    /// `PreemptionSafe::<Read>::with_policy()`.
+    #[must_use]
+    pub const fn with_policy() -> Self {
         Self { locked: AtomicBool::new(false), waiting: PhantomData }
     }
 
@@ -109,7 +121,7 @@ impl<C: Contention, W: WaitPolicy> PreemptionSafe<C, W> {
 
 // SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
 unsafe impl<C: Contention, W: WaitPolicy> RawMutex for PreemptionSafe<C, W> {
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_policy();
 
     /// Not `Send`: Invariant 2.
     type Guard = GuardNoSend;
@@ -151,7 +163,7 @@ timed!(PreemptionSafe<C, W>, [C: Contention, W: WaitPolicy]);
 
 impl<C: Contention, W: WaitPolicy> Default for PreemptionSafe<C, W> {
     fn default() -> Self {
-        Self::new()
+        Self::with_policy()
     }
 }
 

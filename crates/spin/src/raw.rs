@@ -1,13 +1,26 @@
 //! What every lock of this crate says the same way: its aliases, its fairness, its traits of an older `lock_api`.
 
-/// The mutex and guard types of a raw lock: `lock_api`'s with the lock filled in.
+/// The mutexes and guards of a raw lock: `lock_api`'s with the lock filled in.
+///
+/// The first line names the types with the default parameters. They have no parameter but the
+/// payload, so that a constructor infers. The second line names those with all parameters.
 macro_rules! mutex_aliases {
-    ($raw:ty, $mutex:ident, $guard:ident, [$($params:tt)*]) => {
-        #[doc = concat!("A mutex over [`", stringify!($raw), "`].")]
-        pub type $mutex<T, $($params)*> = lock_api::Mutex<$raw, T>;
+    (
+        $plain:ty: $mutex:ident, $guard:ident;
+        $raw:ty: $policy_mutex:ident, $policy_guard:ident, [$($params:tt)*];
+    ) => {
+        #[doc = concat!("A mutex over [`", stringify!($plain), "`] with its default parameters.")]
+        pub type $mutex<T> = lock_api::Mutex<$plain, T>;
 
         #[doc = concat!("The guard of a [`", stringify!($mutex), "`].")]
-        pub type $guard<'a, T, $($params)*> = lock_api::MutexGuard<'a, $raw, T>;
+        pub type $guard<'a, T> = lock_api::MutexGuard<'a, $plain, T>;
+
+        #[doc = concat!("A mutex over `", stringify!($raw), "`: a [`", stringify!($mutex),
+            "`] with parameters of the caller's choice.")]
+        pub type $policy_mutex<T, $($params)*> = lock_api::Mutex<$raw, T>;
+
+        #[doc = concat!("The guard of a [`", stringify!($policy_mutex), "`].")]
+        pub type $policy_guard<'a, T, $($params)*> = lock_api::MutexGuard<'a, $raw, T>;
     };
 }
 

@@ -93,7 +93,10 @@ pub struct Recovering<W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Recovering<W>, RecoveringMutex, RecoveringMutexGuard, [W = Patient]);
+mutex_aliases! {
+    Recovering: RecoveringMutex, RecoveringMutexGuard;
+    Recovering<W>: PolicyRecoveringMutex, PolicyRecoveringMutexGuard, [W];
+}
 
 /// How puller and pulled wait for one another, on one processor: each lets the other run at once, and sleeps if that does not help.
 ///
@@ -114,10 +117,19 @@ fn number() -> u32 {
     thread::index().map_or(NAMELESS, |index| index as u32 + 1)
 }
 
-impl<W: WaitPolicy> Recovering<W> {
-    /// A free lock.
+impl Recovering {
+    /// Returns a free lock with the default waiting policy.
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_policy()
+    }
+}
+
+impl<W: WaitPolicy> Recovering<W> {
+    /// Returns a free lock with the parameters that the caller names, as in
+    /// `Recovering::<Spin>::with_policy()`.
+    #[must_use]
+    pub const fn with_policy() -> Self {
         Self { owner: AtomicU32::new(FREE), waiting: PhantomData }
     }
 
@@ -191,7 +203,7 @@ impl<W: WaitPolicy> Recovering<W> {
 
 // SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
 unsafe impl<W: WaitPolicy> RawMutex for Recovering<W> {
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_policy();
 
     /// Not `Send`: Invariant 3.
     type Guard = GuardNoSend;
@@ -230,7 +242,7 @@ unsafe impl<W: WaitPolicy> RawMutex for Recovering<W> {
 
 impl<W: WaitPolicy> Default for Recovering<W> {
     fn default() -> Self {
-        Self::new()
+        Self::with_policy()
     }
 }
 

@@ -52,9 +52,9 @@ use crate::contention::{Contention, Ethernet, try_acquire};
 ///
 /// ```
 /// use core::time::Duration;
-/// use stanchion_spin::{TestAndSetMutex, contention::Read};
+/// use stanchion_spin::{PolicyTestAndSetMutex, contention::Read};
 ///
-/// let mutex: TestAndSetMutex<_, Read> = TestAndSetMutex::new(1);
+/// let mutex = PolicyTestAndSetMutex::<_, Read>::new(1);
 /// let held = mutex.lock();
 /// assert!(mutex.try_lock_for(Duration::from_millis(1)).is_none());
 /// # drop(held);
@@ -64,12 +64,24 @@ pub struct TestAndSet<C = Ethernet, W = Patient> {
     waiting: PhantomData<fn() -> (C, W)>,
 }
 
-mutex_aliases!(TestAndSet<C, W>, TestAndSetMutex, TestAndSetMutexGuard, [C = Ethernet, W = Patient]);
+mutex_aliases! {
+    TestAndSet: TestAndSetMutex, TestAndSetMutexGuard;
+    TestAndSet<C, W>: PolicyTestAndSetMutex, PolicyTestAndSetMutexGuard, [C, W = Patient];
+}
 
-impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
-    /// A free lock.
+impl TestAndSet {
+    /// Returns a free lock with the default ways to contend and to wait.
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_policy()
+    }
+}
+
+impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
+    /// Returns a free lock with the parameters that the caller names, as in
+    /// `TestAndSet::<Read>::with_policy()`.
+    #[must_use]
+    pub const fn with_policy() -> Self {
         Self { locked: AtomicBool::new(false), waiting: PhantomData }
     }
 
@@ -91,7 +103,7 @@ impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
 
 // SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
 unsafe impl<C: Contention, W: WaitPolicy> RawMutex for TestAndSet<C, W> {
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_policy();
 
     /// `Send`: a release is a plain store, whichever thread does it.
     type Guard = GuardSend;
@@ -132,7 +144,7 @@ stateless_04!(TestAndSet<C, W>, [C: Contention, W: WaitPolicy]);
 
 impl<C: Contention, W: WaitPolicy> Default for TestAndSet<C, W> {
     fn default() -> Self {
-        Self::new()
+        Self::with_policy()
     }
 }
 

@@ -43,7 +43,7 @@ use crate::bomb;
 /// ```
 /// use stanchion_spin::TicketMutex;
 ///
-/// let queue = TicketMutex::<Vec<u32>>::new(vec![]);
+/// let queue = TicketMutex::new(vec![]);
 /// queue.lock().push(1);
 /// assert_eq!(queue.lock().len(), 1);
 /// ```
@@ -55,18 +55,32 @@ pub struct Ticket<W = Patient> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(Ticket<W>, TicketMutex, TicketMutexGuard, [W = Patient]);
+mutex_aliases! {
+    Ticket: TicketMutex, TicketMutexGuard;
+    Ticket<W>: PolicyTicketMutex, PolicyTicketMutexGuard, [W];
+}
 
-impl<W: WaitPolicy> Ticket<W> {
-    /// A free lock.
+impl Ticket {
+    /// Returns a free lock with the default waiting policy.
     #[must_use]
     pub const fn new() -> Self {
-        Self::starting_at(0)
+        Self::with_policy()
+    }
+}
+
+impl<W: WaitPolicy> Ticket<W> {
+    /// Returns a free lock with the parameters that the caller names, as in
+    /// `Ticket::<Spin>::with_policy()`.
+    #[must_use]
+    pub const fn with_policy() -> Self {
+        Self::with_first_ticket(0)
     }
 
-    /// A free lock whose next ticket is `ticket`: tests of the wrap-around start close to it.
+    /// Returns a free lock whose next ticket is `ticket`.
+    ///
+    /// Tests of the wrap-around start close to it.
     #[must_use]
-    pub const fn starting_at(ticket: u32) -> Self {
+    pub const fn with_first_ticket(ticket: u32) -> Self {
         Self { next: AtomicU32::new(ticket), serving: AtomicU32::new(ticket), waiting: PhantomData }
     }
 
@@ -94,7 +108,7 @@ impl<W: WaitPolicy> Ticket<W> {
 
 // SAFETY: by Invariant 3 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
 unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_policy();
 
     /// `Send`: the next number is read from the lock, not from the thread.
     type Guard = GuardSend;
@@ -145,7 +159,7 @@ stateless_04!(Ticket<W>, [W: WaitPolicy]);
 
 impl<W: WaitPolicy> Default for Ticket<W> {
     fn default() -> Self {
-        Self::new()
+        Self::with_policy()
     }
 }
 

@@ -75,7 +75,7 @@ use crate::bomb;
 /// ```
 /// use stanchion_spin::TimePublishedMcsMutex;
 ///
-/// let jobs: TimePublishedMcsMutex<Vec<u32>> = TimePublishedMcsMutex::new(vec![1, 2]);
+/// let jobs = TimePublishedMcsMutex::new(vec![1, 2]);
 /// assert_eq!(jobs.lock().pop(), Some(2));
 /// ```
 pub struct TimePublishedMcs<W = Patient, const STRIKES: u32 = 64> {
@@ -84,12 +84,10 @@ pub struct TimePublishedMcs<W = Patient, const STRIKES: u32 = 64> {
     waiting: PhantomData<fn() -> W>,
 }
 
-mutex_aliases!(
-    TimePublishedMcs<W>,
-    TimePublishedMcsMutex,
-    TimePublishedMcsMutexGuard,
-    [W = Patient]
-);
+mutex_aliases! {
+    TimePublishedMcs: TimePublishedMcsMutex, TimePublishedMcsMutexGuard;
+    TimePublishedMcs<W, STRIKES>: PolicyTimePublishedMcsMutex, PolicyTimePublishedMcsMutexGuard, [W, const STRIKES: u32 = 64];
+}
 
 /// A waiter. Alone on its cache lines, wherever the stack lies: what else is on them would move with each look.
 #[repr(align(128))]
@@ -136,10 +134,19 @@ impl<W, const STRIKES: u32> TimePublishedMcs<W, STRIKES> {
 
 const STALE_NS: u64 = 10_000;
 
-impl<W: WaitPolicy, const STRIKES: u32> TimePublishedMcs<W, STRIKES> {
-    /// A free lock.
+impl TimePublishedMcs {
+    /// Returns a free lock with the default waiting policy and at most 64 strikes.
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_policy()
+    }
+}
+
+impl<W: WaitPolicy, const STRIKES: u32> TimePublishedMcs<W, STRIKES> {
+    /// Returns a free lock with the parameters that the caller names, as in
+    /// `TimePublishedMcs::<Spin>::with_policy()`.
+    #[must_use]
+    pub const fn with_policy() -> Self {
         Self {
             tail: AtomicPtr::new(ptr::null_mut()),
             next: AtomicPtr::new(ptr::null_mut()),
@@ -291,7 +298,7 @@ impl<W: WaitPolicy> WaitPolicy for Publishing<'_, W> {
 // SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to
 // the next.
 unsafe impl<W: WaitPolicy, const STRIKES: u32> RawMutex for TimePublishedMcs<W, STRIKES> {
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_policy();
 
     /// `Send`: whatever a release needs is in the lock.
     type Guard = GuardSend;
@@ -342,7 +349,7 @@ unsafe impl<W: WaitPolicy, const STRIKES: u32> RawMutex for TimePublishedMcs<W, 
 
 impl<W: WaitPolicy, const STRIKES: u32> Default for TimePublishedMcs<W, STRIKES> {
     fn default() -> Self {
-        Self::new()
+        Self::with_policy()
     }
 }
 

@@ -284,7 +284,7 @@ properties! {
 /// Waiters that only ever pause still work, given processors.
 #[test]
 fn a_policy_that_never_yields() {
-    excludes(TestAndSet::<Read, Spin>::new(), 2, 2_000);
+    excludes(TestAndSet::<Read, Spin>::with_policy(), 2, 2_000);
 }
 
 mod wrap_around {
@@ -292,19 +292,19 @@ mod wrap_around {
 
     #[test]
     fn ticket() {
-        excludes(<Ticket>::starting_at(u32::MAX - 3), 4, 50);
+        excludes(<Ticket>::with_first_ticket(u32::MAX - 3), 4, 50);
     }
 
     #[test]
     fn anderson() {
-        excludes(Anderson::<4>::starting_at(u32::MAX - 3), 4, 50);
-        excludes(Anderson::<2>::starting_at(u32::MAX - 3), 4, 50);
-        excludes(Anderson::<8>::starting_at(5), 4, 50);
+        excludes(Anderson::<4>::with_first_ticket(u32::MAX - 3), 4, 50);
+        excludes(Anderson::<2>::with_first_ticket(u32::MAX - 3), 4, 50);
+        excludes(Anderson::<8>::with_first_ticket(5), 4, 50);
     }
 
     #[test]
     fn a_try_just_there() {
-        let mutex = Mutex::<Ticket, _>::from_raw(Ticket::starting_at(u32::MAX), ());
+        let mutex = Mutex::<Ticket, _>::from_raw(Ticket::with_first_ticket(u32::MAX), ());
         let held = mutex.try_lock().expect("free");
         assert!(mutex.try_lock().is_none());
         drop(held);
@@ -566,20 +566,20 @@ mod bounds {
     use std::rc::Rc;
 
     macro_rules! bounds {
-        ($($mutex:ident, $guard:ident $(, $slots:literal)?;)+) => {$(
-            assert_impl_all!($mutex<Cell<u8> $(, $slots)?>: Send, Sync);
-            assert_not_impl_any!($mutex<Rc<u8> $(, $slots)?>: Send, Sync);
-            assert_not_impl_any!($mutex<*mut u8 $(, $slots)?>: Send, Sync);
-            assert_not_impl_any!($mutex<std::sync::MutexGuard<'static, u8> $(, $slots)?>: Send, Sync);
-            assert_not_impl_any!($guard<'static, Cell<u8> $(, $slots)?>: Sync);
-            assert_not_impl_any!($guard<'static, Rc<u8> $(, $slots)?>: Send, Sync);
+        ($($mutex:ident, $guard:ident;)+) => {$(
+            assert_impl_all!($mutex<Cell<u8>>: Send, Sync);
+            assert_not_impl_any!($mutex<Rc<u8>>: Send, Sync);
+            assert_not_impl_any!($mutex<*mut u8>: Send, Sync);
+            assert_not_impl_any!($mutex<std::sync::MutexGuard<'static, u8>>: Send, Sync);
+            assert_not_impl_any!($guard<'static, Cell<u8>>: Sync);
+            assert_not_impl_any!($guard<'static, Rc<u8>>: Send, Sync);
         )+};
     }
 
     bounds! {
         TestAndSetMutex, TestAndSetMutexGuard;
         TicketMutex, TicketMutexGuard;
-        AndersonMutex, AndersonMutexGuard, 4;
+        AndersonMutex, AndersonMutexGuard;
         McsMutex, McsMutexGuard;
         ClhMutex, ClhMutexGuard;
         TimePublishedMcsMutex, TimePublishedMcsMutexGuard;

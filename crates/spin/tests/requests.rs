@@ -10,7 +10,7 @@ use stanchion_spin::PreemptionSafeMutex;
 
 #[test]
 fn a_lock_that_is_had_leaves_one_request() {
-    let (one, other) = (PreemptionSafeMutex::<u32>::new(0), PreemptionSafeMutex::<u32>::new(0));
+    let (one, other) = (PreemptionSafeMutex::new(0), PreemptionSafeMutex::new(0));
     let held = one.lock();
     assert_eq!(preemption::requests(), 1);
     let both = other.try_lock();
@@ -23,7 +23,7 @@ fn a_lock_that_is_had_leaves_one_request() {
 
 #[test]
 fn who_waits_or_tries_in_vain_has_none() {
-    let mutex = PreemptionSafeMutex::<u32>::new(0);
+    let mutex = PreemptionSafeMutex::new(0);
     let held = mutex.lock();
     let (tried, wait) = std::sync::mpsc::channel();
     thread::scope(|scope| {
@@ -49,7 +49,7 @@ fn who_waits_or_tries_in_vain_has_none() {
 
 #[test]
 fn a_panic_inside_takes_it_back() {
-    let mutex = PreemptionSafeMutex::<u32>::new(0);
+    let mutex = PreemptionSafeMutex::new(0);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _held = mutex.lock();
         std::panic::resume_unwind(Box::new("inside"));
