@@ -188,7 +188,16 @@ fn children_of_a_fork_go_on() {
     for policy in [None, Some("always-block"), Some("random-walk")] {
         let found = ok("forks", policy);
         // 20 children count in the same table as their parent.
+        assert_eq!((found.processes, found.lockers), (21, 21), "{policy:?}");
         assert!(of_kind(&found, 'S').len() >= 2, "{policy:?}: {found:?}");
+    }
+}
+
+#[test]
+fn children_use_conditions_that_threads_of_their_parent_were_within() {
+    // Not in the mode that only records: the C library's own condition variables may hang there.
+    for policy in ["always-block", "adaptive"] {
+        ok("forked-conditions", Some(policy));
     }
 }
 

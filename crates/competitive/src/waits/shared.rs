@@ -100,7 +100,8 @@ pub fn header(cost_ns: u64) -> [u8; 16] {
 /// What a table held in the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gathered {
-    /// How many processes counted in it, or would have.
+    /// How many processes counted in it, or would have. A child of a fork is counted once it takes a
+    /// lock.
     pub processes: u64,
     /// How many of these took a lock.
     pub lockers: u64,

@@ -11,6 +11,7 @@ use libc::{
 };
 use objects::{Cond, Mutex};
 
+mod forked;
 mod objects;
 
 fn after(clock: clockid_t, time: Duration) -> timespec {
@@ -351,12 +352,24 @@ fn shared() {
 }
 
 fn fork(body: impl FnOnce()) -> libc::pid_t {
+    /// Ends the child even if `body` panics: what it would unwind to belongs to the parent.
+    struct Exit(c_int);
+
+    impl Drop for Exit {
+        fn drop(&mut self) {
+            // SAFETY: ends the child, without what would run at an exit.
+            unsafe { libc::_exit(self.0) }
+        }
+    }
+
     // SAFETY: the child does what a test may.
     match unsafe { libc::fork() } {
         0 => {
+            let mut exit = Exit(1);
             body();
-            // SAFETY: ends the child, without what would run at an exit.
-            unsafe { libc::_exit(0) }
+            exit.0 = 0;
+            drop(exit);
+            unreachable!("the child has ended");
         }
         child => child,
     }
@@ -508,6 +521,7 @@ pub(crate) fn main() {
         "conditions" => conditions(),
         "shared" => shared(),
         "forks" => forks(),
+        "forked-conditions" => forked::conditions(),
         "small-stacks" => small_stacks(),
         "many" => many(),
         "cancel" => cancel(),

@@ -309,13 +309,8 @@ extern "C" fn begin() {
         return;
     }
     // SAFETY: the function may be called at any time in the child.
-    unsafe { libc::pthread_atfork(None, None, Some(after_fork)) };
+    unsafe { libc::pthread_atfork(None, None, Some(replace::after_fork)) };
     replace::warm_up();
-}
-
-unsafe extern "C" fn after_fork() {
-    locks::forget_waiters();
-    replace::after_fork();
 }
 
 #[used]

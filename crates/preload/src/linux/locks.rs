@@ -16,6 +16,7 @@
 use core::mem;
 
 use machine::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use machine::fork::generation;
 use stanchion_competitive::waits::shared::Shared;
 
 use super::{Site, place};
@@ -35,12 +36,41 @@ pub(super) struct Lock {
     address: AtomicUsize,
     /// Its name's place in the shared table and 1; 0 for none.
     name: AtomicU32,
-    /// How many wait for it.
-    pub(super) waiting: AtomicU32,
+    pub(super) waiting: Waiting,
     /// How often it was released while somebody waited.
     releases: AtomicU32,
     /// When, in nanoseconds; the last ones.
     released_at: [AtomicU64; KEPT],
+}
+
+/// How many threads wait for a mutex: the number in the lower half, the [`generation`] of their
+/// process in the upper one. A child of a fork has none of them, and begins at 0.
+pub(super) struct Waiting(AtomicU64);
+
+impl Waiting {
+    /// Counts the calling thread in and returns how many others wait.
+    pub(super) fn enter(&self) -> u32 {
+        let mine = u64::from(generation()) << 32;
+        let add = |bits| Some((if bits >> 32 == mine >> 32 { bits } else { mine }) + 1);
+        // Relaxed, here and below: numbers by themselves.
+        let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        let before = before.unwrap_or_else(|bits| bits);
+        if before >> 32 == mine >> 32 { before as u32 } else { 0 }
+    }
+
+    /// Counts the calling thread out.
+    pub(super) fn leave(&self) {
+        let mine = u64::from(generation());
+        let remove = |bits| (bits >> 32 == mine && bits as u32 > 0).then(|| bits - 1);
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, remove);
+    }
+
+    /// Returns whether any thread of this process waits.
+    #[inline]
+    pub(super) fn is_any(&self) -> bool {
+        let bits = self.0.load(Ordering::Relaxed);
+        bits as u32 != 0 && bits >> 32 == u64::from(generation())
+    }
 }
 
 /// How many releases are remembered of a mutex.
@@ -53,7 +83,7 @@ impl Lock {
         Self {
             address: AtomicUsize::new(FREE),
             name: AtomicU32::new(0),
-            waiting: AtomicU32::new(0),
+            waiting: Waiting(AtomicU64::new(0)),
             releases: AtomicU32::new(0),
             released_at: [const { AtomicU64::new(0) }; KEPT],
         }
@@ -111,10 +141,9 @@ pub(super) fn find(mutex: usize) -> Option<&'static Lock> {
 pub(super) fn enter(mutex: usize, site: Site, table: &Shared) -> Option<&'static Lock> {
     let name = name(mutex, site, table).map_or(0, |name| name + 1);
     let free = |address| address == FREE || address == GONE;
-    let idle = |lock: &Lock| lock.waiting.load(Ordering::Relaxed) == 0;
     let lock = near(mutex)
         .find(|lock| free(lock.address.load(Ordering::Relaxed)))
-        .or_else(|| near(mutex).find(|lock| idle(lock)))?;
+        .or_else(|| near(mutex).find(|lock| !lock.waiting.is_any()))?;
     lock.name.store(name, Ordering::Relaxed);
     // Release: pairs with the Acquire of `find`.
     lock.address.store(mutex, Ordering::Release);
@@ -125,13 +154,6 @@ pub(super) fn enter(mutex: usize, site: Site, table: &Shared) -> Option<&'static
 pub(super) fn forget(mutex: usize) {
     if let Some(lock) = find(mutex) {
         let _ = lock.address.compare_exchange(mutex, GONE, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
-/// Nobody waits any more: for the child of a fork, which has none of the other threads.
-pub(super) fn forget_waiters() {
-    for lock in &TABLE {
-        lock.waiting.store(0, Ordering::Relaxed);
     }
 }
 

@@ -11,6 +11,9 @@
 //!    ([`real`]).
 //! 3. It leaves `errno` as it was ([`errno`]).
 //! 4. It writes to no file but the shared table, and says nothing once the program runs.
+//! 5. It needs nothing in the child of a fork that another thread of the parent may have held. What
+//!    lists threads is stamped with the process's number ([`machine::fork`]), and what a parent's
+//!    threads left there is forgotten at the next use.
 //!
 //! One exception: where locks are replaced, the first lock of each thread gives the thread its number ([`machine::thread::index`]). That registers a
 //! destructor with the C library, which calls `calloc` and takes the loader's lock for a moment; the thread holds no lock of ours then, but may hold

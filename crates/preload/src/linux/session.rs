@@ -11,7 +11,8 @@
 use core::ffi::CStr;
 use core::ptr;
 
-use machine::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use machine::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use machine::fork::generation;
 use stanchion_competitive::waits::shared::{self, Shared};
 
 use super::replace::{self, Operations};
@@ -24,8 +25,11 @@ const REPLACE: u8 = 3;
 static MODE: AtomicU8 = AtomicU8::new(UNDECIDED);
 static TABLE: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 static OPERATIONS: AtomicPtr<Operations> = AtomicPtr::new(ptr::null_mut());
-/// Whether this process has taken a lock, and said so.
-static LOCKED: AtomicBool = AtomicBool::new(false);
+/// The [`generation`] of the process that was counted as one that records; 0 before that.
+static COUNTED: AtomicU32 = AtomicU32::new(0);
+/// The [`generation`] of the process that was counted as one that locks; 0 before that. A child of
+/// a fork inherits its parent's, which is not its own.
+static LOCKED: AtomicU32 = AtomicU32::new(0);
 
 /// What is to be done.
 #[derive(Clone, Copy)]
@@ -60,14 +64,24 @@ fn decided(mode: u8) -> Mode {
     }
 }
 
-/// This process locks a mutex: said once, so that a program without any can be told from one without contention.
+/// Counts this process, at its first lock, as one that locks: so a program without any lock can be
+/// told from one without contention.
 #[inline]
 pub(super) fn locks(table: &Shared) {
-    // Relaxed: a number too many does no harm.
-    if !LOCKED.load(Ordering::Relaxed) {
-        LOCKED.store(true, Ordering::Relaxed);
-        table.process_locks();
+    // Relaxed, here and below: two threads that both count the process do no harm.
+    if LOCKED.load(Ordering::Relaxed) != generation() {
+        locks_first(table);
     }
+}
+
+#[cold]
+fn locks_first(table: &Shared) {
+    LOCKED.store(generation(), Ordering::Relaxed);
+    // A child of a fork begins no session of its own.
+    if COUNTED.swap(generation(), Ordering::Relaxed) != generation() {
+        table.process_begins();
+    }
+    table.process_locks();
 }
 
 #[cold]
@@ -76,6 +90,7 @@ fn decide() -> Mode {
     if let Some(path) = variable(c"STANCHION_RECORD") {
         match map(path) {
             Ok(table) => {
+                COUNTED.store(generation(), Ordering::Relaxed);
                 table.process_begins();
                 // The first to decide has the table that all use.
                 let table = ptr::from_ref(table).cast_mut();

@@ -20,7 +20,6 @@
 use core::ffi::c_int;
 use core::mem;
 
-use machine::atomic::Ordering;
 use stanchion_competitive::waits::Observation;
 use stanchion_competitive::waits::shared::Shared;
 
@@ -47,8 +46,7 @@ pub(super) fn wait(
             lock
         }
     };
-    let (others, before) =
-        lock.map_or((0, 0), |lock| (lock.waiting.fetch_add(1, Ordering::Relaxed), lock.releases()));
+    let (others, before) = lock.map_or((0, 0), |lock| (lock.waiting.enter(), lock.releases()));
     let switches = voluntary_switches();
     let since = now();
     let result = block();
@@ -58,7 +56,7 @@ pub(super) fn wait(
     let mut wait =
         Observation { length_ns: until - since, blocked, others, ..Observation::default() };
     if let Some(lock) = lock {
-        lock.waiting.fetch_sub(1, Ordering::Relaxed);
+        lock.waiting.leave();
         let seen = lock.releases().wrapping_sub(before);
         // The last one is that by which it came to this thread.
         wait.holder_changes = seen.saturating_sub(1);
@@ -87,7 +85,7 @@ pub(super) fn wait(
 #[inline]
 pub(super) fn releases(mutex: Mutex) {
     if let Some(lock) = locks::find(mutex.addr())
-        && lock.waiting.load(Ordering::Relaxed) != 0
+        && lock.waiting.is_any()
     {
         lock.release(now());
     }

@@ -161,18 +161,19 @@ fn shared_of_new(shared: c_int) -> Option<bool> {
     (made | chosen | begun == 0).then_some(found)
 }
 
-/// Does before the program starts what would otherwise be done by the first wait: reads the clock's rate, asks the kernel for its barrier, numbers
-/// the first thread.
+/// Does before the program starts what would otherwise be done by the first wait: reads the clock's
+/// rate, asks the kernel for its barrier and for a page that a fork wipes, numbers the first thread.
 pub(super) fn warm_up() {
+    let _ = machine::fork::generation();
     let _ = machine::clock::now();
     let _ = stanchion_competitive::cost::current();
     let _ = machine::thread::index();
     machine::asymmetric::heavy();
 }
 
-/// In the child of a fork.
-pub(super) fn after_fork() {
-    // SAFETY: called by the only thread of the child, which is in `fork` and so neither waits for a lock nor releases one.
+/// Runs in the child of a fork.
+pub(super) unsafe extern "C" fn after_fork() {
+    // SAFETY: the only thread of the child is in `fork`: it neither waits for a lock nor releases
+    // one.
     unsafe { stanchion_competitive::after_fork() };
-    cond::after_fork();
 }

@@ -1,0 +1,181 @@
+//! Children that go on with condition variables which threads of their parent were using.
+//!
+//! Most of the parent's forks come while another of its threads is within a condition variable:
+//! a broadcast to many waiters, a wait that times out. The child has no such thread.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use libc::{CLOCK_REALTIME, ETIMEDOUT};
+
+use super::objects::{Cond, Mutex};
+use super::{after, fork};
+
+const CHILDREN: usize = 200;
+/// A child needs some milliseconds. One that has not ended after this time hangs.
+const GENEROUS: Duration = Duration::from_secs(40);
+
+/// Held by the parent over every other fork, so that those children hold it, too.
+static HELD: Mutex = Mutex::new();
+static CONDITIONS: [Cond; 3] = [const { Cond::new() }; 3];
+/// Which children have not been counted yet by the threads that they start.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+/// What a child does, one after the other. It notes the number where its parent can read it.
+const STEPS: [&str; 8] = [
+    "its start",
+    "pthread_mutex_unlock of the mutex that was held over the fork",
+    "pthread_cond_signal",
+    "pthread_cond_broadcast",
+    "pthread_cond_timedwait",
+    "pthread_cond_wait for a signal of another thread of the child",
+    "pthread_cond_destroy",
+    "its end",
+];
+
+pub(super) fn conditions() {
+    let step = shared_word();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for thread in 0..9 {
+            let (cond, done) = (&CONDITIONS[thread % 3], &done);
+            scope.spawn(move || wait_again_and_again(cond, thread, done));
+        }
+        for cond in &CONDITIONS {
+            let done = &done;
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    cond.broadcast();
+                    cond.signal();
+                }
+                // The last waiters may have come since.
+                while waiting() > 0 {
+                    CONDITIONS.iter().for_each(Cond::broadcast);
+                    std::thread::yield_now();
+                }
+            });
+        }
+        let hung = (0..CHILDREN).find_map(|number| {
+            step.store(0, Ordering::Relaxed);
+            let held = number % 2 == 0;
+            if held {
+                assert_eq!(HELD.lock(), 0);
+            }
+            let child = fork(|| child(step, held));
+            if held {
+                assert_eq!(HELD.unlock(), 0);
+            }
+            let ended = end_of(child);
+            let place = STEPS[step.load(Ordering::Relaxed)];
+            (ended != Some(0)).then_some((number, place, ended))
+        });
+        done.store(true, Ordering::Relaxed);
+        if let Some((number, place, ended)) = hung {
+            match ended {
+                Some(status) => eprintln!("child {number} failed in {place}: status {status:#x}"),
+                None => eprintln!("child {number} hangs in {place}"),
+            }
+            // SAFETY: ends the process with all of its threads.
+            unsafe { libc::_exit(1) };
+        }
+    });
+}
+
+/// How many threads of the parent are about to wait, wait, or are on their way back.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+fn waiting() -> usize {
+    WAITING.load(Ordering::Relaxed)
+}
+
+fn wait_again_and_again(cond: &Cond, thread: usize, done: &AtomicBool) {
+    WAITING.fetch_add(1, Ordering::Relaxed);
+    let own = Mutex::new();
+    // Some wait with the mutex that the parent holds over forks, some with one of their own.
+    let mutex = if thread.is_multiple_of(2) { &HELD } else { &own };
+    while !done.load(Ordering::Relaxed) {
+        mutex.with(|| {
+            if thread < 3 {
+                let soon = after(CLOCK_REALTIME, Duration::from_micros(40));
+                let waited = cond.wait_until(mutex, soon);
+                assert!(waited == 0 || waited == ETIMEDOUT, "{waited}");
+            } else {
+                assert_eq!(cond.wait(mutex), 0);
+            }
+        });
+    }
+    WAITING.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// What a child does. `held`: it holds the mutex that its parent held.
+fn child(step: &AtomicUsize, held: bool) {
+    let own = Mutex::new();
+    let mutex = if held { &HELD } else { &own };
+    if held {
+        step.store(1, Ordering::Relaxed);
+        assert_eq!(HELD.unlock(), 0);
+    }
+    step.store(2, Ordering::Relaxed);
+    CONDITIONS.iter().for_each(Cond::signal);
+    step.store(3, Ordering::Relaxed);
+    CONDITIONS.iter().for_each(Cond::broadcast);
+    step.store(4, Ordering::Relaxed);
+    for cond in &CONDITIONS {
+        let soon = after(CLOCK_REALTIME, Duration::from_micros(100));
+        mutex.with(|| while cond.wait_until(mutex, soon) != ETIMEDOUT {});
+    }
+    step.store(5, Ordering::Relaxed);
+    STARTED.store(0, Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for (turn, cond) in (1..).zip(&CONDITIONS) {
+                mutex.with(|| STARTED.store(turn, Ordering::Relaxed));
+                cond.signal();
+            }
+        });
+        for (turn, cond) in (1..).zip(&CONDITIONS) {
+            mutex.with(|| {
+                while STARTED.load(Ordering::Relaxed) < turn {
+                    assert_eq!(cond.wait(mutex), 0);
+                }
+            });
+        }
+    });
+    step.store(6, Ordering::Relaxed);
+    CONDITIONS.iter().for_each(Cond::destroy);
+    step.store(7, Ordering::Relaxed);
+}
+
+/// Returns the status of a child that ends; kills one that does not.
+fn end_of(child: libc::pid_t) -> Option<i32> {
+    let began = Instant::now();
+    let mut status = 0;
+    let mut killed = false;
+    loop {
+        // SAFETY: writes to `status`.
+        let ended = unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) };
+        if ended == child {
+            return (!killed).then_some(status);
+        }
+        assert_eq!(ended, 0);
+        if began.elapsed() > GENEROUS && !killed {
+            killed = true;
+            // SAFETY: a child that has not been waited for.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Returns a word that children share with their parent.
+fn shared_word() -> &'static AtomicUsize {
+    let length = size_of::<AtomicUsize>();
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: new memory.
+    let memory = unsafe { libc::mmap(ptr::null_mut(), length, access, kind, -1, 0) };
+    assert_ne!(memory, libc::MAP_FAILED);
+    // SAFETY: large enough, zeros, and never unmapped.
+    unsafe { &*memory.cast() }
+}
