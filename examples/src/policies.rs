@@ -62,7 +62,7 @@ pub(crate) fn run_with<Q: Policy + 'static, P: Program>(
     }
     waits::restart();
     program.run(&|name| {
-        RawPolicyMutex::with_policy(Recorder::named_with(waits::intern(name), make(name)))
+        RawPolicyMutex::with_policy(Recorder::with_policy(waits::intern(name), make(name)))
     })
 }
 

@@ -73,10 +73,19 @@ pub struct RawCondvar<M = RawPolicyMutex> {
     mutex: PhantomData<fn(&M)>,
 }
 
-impl<M> RawCondvar<M> {
-    /// A condition variable that nobody waits on.
+impl RawCondvar {
+    /// Returns a condition variable without waiters, for waits with [`RawPolicyMutex`].
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_mutex()
+    }
+}
+
+impl<M> RawCondvar<M> {
+    /// Returns a condition variable without waiters, for waits with the mutex that the caller names,
+    /// as in `RawCondvar::<Mcs>::with_mutex()`.
+    #[must_use]
+    pub const fn with_mutex() -> Self {
         Self { waiting: AtomicU32::new(0), sleepers: Sleepers::new(), mutex: PhantomData }
     }
 
@@ -141,7 +150,7 @@ impl<M> RawCondvar<M> {
 // SAFETY: the mutex is released after the wait has joined the queue and taken back before it returns; an unwinding in between ends the process.
 unsafe impl<M: RawMutex> lock_api::RawCondvar for RawCondvar<M> {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self::new();
+    const INIT: Self = Self::with_mutex();
 
     type RawMutex = M;
 
@@ -178,7 +187,7 @@ where
 
 impl<M> Default for RawCondvar<M> {
     fn default() -> Self {
-        Self::new()
+        Self::with_mutex()
     }
 }
 

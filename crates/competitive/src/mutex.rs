@@ -113,13 +113,21 @@ const FIRST_PAUSE: u64 = 8;
 /// Who waits for no longer than this, in nanoseconds, is not counted: counting takes the lock's line away from its holder twice.
 const BRIEF_NS: u64 = 500;
 
+impl RawPolicyMutex {
+    /// Returns a free lock with the default policy, [`Adaptive`].
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_policy(Adaptive::new())
+    }
+}
+
 impl<P> RawPolicyMutex<P> {
-    /// A free lock with that policy, for policies that have parameters.
+    /// Returns a free lock with that policy.
     ///
     /// ```
     /// use stanchion_competitive::{PolicyMutex, RawPolicyMutex, policy::OptimalOnline};
     /// let raw = RawPolicyMutex::with_policy(OptimalOnline::with_threshold(700));
-    /// let mutex: PolicyMutex<_, OptimalOnline> = PolicyMutex::from_raw(raw, "data");
+    /// let mutex = PolicyMutex::from_raw(raw, "data");
     /// assert_eq!(*mutex.lock(), "data");
     /// ```
     #[must_use]

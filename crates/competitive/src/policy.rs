@@ -96,6 +96,36 @@ pub trait Policy: Send + Sync {
     }
 }
 
+/// Gives a policy its plain constructor, for the default parameter, and `Default`, for any.
+macro_rules! constructors {
+    ($($policy:ident $(<$parameter:ident>)?;)+) => {$(
+        impl $policy {
+            /// Returns the policy of a lock that has seen no wait yet, with the default parameter if
+            /// there is one. [`INIT`](Policy::INIT) is that with any parameter.
+            #[must_use]
+            pub const fn new() -> Self {
+                Self::INIT
+            }
+        }
+
+        impl$(<const $parameter: u32>)? Default for $policy$(<$parameter>)? {
+            fn default() -> Self {
+                Self::INIT
+            }
+        }
+    )+};
+}
+
+constructors! {
+    Adaptive<LIMIT>;
+    FixedSpin<PERCENT>;
+    HolderAware<LIMIT>;
+    LastThreeSamples<STEP>;
+    OptimalOnline;
+    OptimalOnlineApproximation<STEP>;
+    RandomWalk<STEP>;
+}
+
 /// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from an eighth of C up to this.
 pub const STRIDE_NS: u64 = 1_500;
 

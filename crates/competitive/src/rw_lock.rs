@@ -493,6 +493,14 @@ where
     }
 }
 
+impl RawRwLock {
+    /// Returns a free lock behind the default mutex.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_gate(RawPolicyMutex::new())
+    }
+}
+
 impl<G: RawMutex> Default for RawRwLock<G> {
     fn default() -> Self {
         <Self as lock_api::RawRwLock>::INIT

@@ -81,7 +81,7 @@ pub struct Permits<'s, G: RawMutex = RawPolicyMutex> {
 }
 
 impl Semaphore {
-    /// A semaphore with so many permits.
+    /// Returns a semaphore with so many permits, whose waiters queue up at the default mutex.
     ///
     /// # Panics
     ///
@@ -96,7 +96,8 @@ impl<G: RawMutex> Semaphore<G> {
     /// More permits than this cannot be counted.
     pub const MAX_PERMITS: u32 = u32::MAX / PERMIT;
 
-    /// A semaphore with so many permits whose waiters queue up at that mutex, which must be free.
+    /// Returns a semaphore with so many permits, whose waiters queue up at `gate`. That mutex must be
+    /// free.
     ///
     /// # Panics
     ///

@@ -8,7 +8,7 @@
 //! use stanchion_competitive::waits::{self, Recorder, Waits as _};
 //!
 //! static QUEUE: PolicyMutex<Vec<u32>, Recorder<RandomWalk>> =
-//!     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::named("queue")), Vec::new());
+//!     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::with_policy("queue", RandomWalk::new())), Vec::new());
 //!
 //! std::thread::scope(|scope| {
 //!     for thread in 0..4 {

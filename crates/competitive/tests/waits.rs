@@ -45,7 +45,7 @@ impl Policy for Announced {
 }
 
 fn recorded<P: Policy>(name: &'static str) -> PolicyMutex<u64, Recorder<P>> {
-    PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::named(name)), 0)
+    PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::with_policy(name, P::INIT)), 0)
 }
 
 /// Threads that lock `mutex` over and over. Now and then one sleeps inside, so that another must wait however busy the machine is.

@@ -16,7 +16,10 @@ pub(crate) const THREADS: u64 = 4;
 type Recorded = PolicyMutex<u64, Recorder<FixedSpin>>;
 
 const fn recorded(name: &'static str) -> Recorded {
-    PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::named(name)), 0)
+    PolicyMutex::from_raw(
+        RawPolicyMutex::with_policy(Recorder::with_policy(name, FixedSpin::new())),
+        0,
+    )
 }
 
 /// Held for 300 ns or so, all the time.

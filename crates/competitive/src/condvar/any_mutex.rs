@@ -57,7 +57,7 @@ impl Condvar {
     /// Creates a condition variable without waiters.
     #[must_use]
     pub const fn new() -> Self {
-        Self { raw: RawCondvar::new() }
+        Self { raw: RawCondvar::with_mutex() }
     }
 
     /// Returns how many threads wait. A hint.

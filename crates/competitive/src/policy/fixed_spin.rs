@@ -15,7 +15,7 @@ use super::{Contention, Policy, percent};
 /// let half = PolicyMutex::<_, FixedSpin<50>>::new(1);
 /// assert_eq!(*whole.lock(), *half.lock());
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct FixedSpin<const PERCENT: u32 = 100>;
 
 impl<const PERCENT: u32> Policy for FixedSpin<PERCENT> {

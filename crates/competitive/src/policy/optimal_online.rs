@@ -14,7 +14,7 @@ use machine::atomic::{AtomicU32, Ordering};
 /// use stanchion_competitive::{Mutex, PolicyMutex, RawPolicyMutex, policy::OptimalOnline};
 ///
 /// let raw = RawPolicyMutex::with_policy(OptimalOnline::with_threshold(700));
-/// let mutex: PolicyMutex<_, OptimalOnline> = PolicyMutex::from_raw(raw, 5);
+/// let mutex = PolicyMutex::from_raw(raw, 5);
 /// assert_eq!(*mutex.lock(), 5);
 /// ```
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl OptimalOnline {
     /// The longest threshold there is, in nanoseconds: about four seconds. A longer one is taken to be this.
     pub const MAX_THRESHOLD_NS: u64 = (u32::MAX - 1) as u64;
 
-    /// Waits spin for `nanos` nanoseconds, then block.
+    /// Returns a policy by which waits spin for `nanos` nanoseconds, then block.
     #[must_use]
     pub const fn with_threshold(nanos: u64) -> Self {
         let nanos =

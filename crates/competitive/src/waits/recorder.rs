@@ -21,7 +21,7 @@ use crate::policy::{Contention, Policy, Wait};
 /// use stanchion_competitive::waits::{Recorder, Waits as _};
 ///
 /// static LOG: PolicyMutex<Vec<u8>, Recorder<LastThreeSamples>> =
-///     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::named("log")), Vec::new());
+///     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::with_policy("log", LastThreeSamples::new())), Vec::new());
 /// LOG.lock().push(1);
 /// assert_eq!(LOG.waits().count(), 0); // nobody had to wait
 /// ```
@@ -33,19 +33,21 @@ pub struct Recorder<P = crate::policy::Adaptive> {
     policy: P,
 }
 
-impl<P: Policy> Recorder<P> {
-    /// Records under `name`, of which at most [`MAX_NAME`](super::MAX_NAME) bytes are kept; an empty one means [`UNNAMED`](super::UNNAMED). For names
-    /// made while the program runs see [`intern`](super::intern).
+impl Recorder {
+    /// Returns a recorder under `name` around the default policy.
+    ///
+    /// At most [`MAX_NAME`](super::MAX_NAME) bytes of the name are kept. An empty name means
+    /// [`UNNAMED`](super::UNNAMED). For names made while the program runs see [`intern`](super::intern).
     #[must_use]
     pub const fn named(name: &'static str) -> Self {
-        Self::named_with(name, P::INIT)
+        Self::with_policy(name, crate::policy::Adaptive::new())
     }
 }
 
 impl<P> Recorder<P> {
-    /// Records under `name` what `policy` waits through.
+    /// Returns a recorder under `name`, as [`named`](Recorder::named) does, around `policy`.
     #[must_use]
-    pub const fn named_with(name: &'static str, policy: P) -> Self {
+    pub const fn with_policy(name: &'static str, policy: P) -> Self {
         Self { place: AtomicU32::new(0), name, policy }
     }
 
@@ -75,7 +77,7 @@ impl<P> Recorder<P> {
 }
 
 impl<P: Policy> Policy for Recorder<P> {
-    const INIT: Self = Self::named(UNNAMED);
+    const INIT: Self = Self::with_policy(UNNAMED, P::INIT);
 
     #[inline]
     fn threshold(&self, contention: &Contention) -> u64 {

@@ -63,7 +63,7 @@ fn two_locks_that_count_bounded() {
     let wait = some_wait();
     explore("two_locks_that_count_bounded", Model::new().preemptions(3), move || {
         let counts = move || {
-            let recorder = Recorder::<AlwaysBlock>::named("one");
+            let recorder = Recorder::with_policy("one", AlwaysBlock);
             recorder.adjust(&wait);
         };
         // The name is there already.

@@ -30,7 +30,7 @@ pub(crate) fn record(
     waits::restart_with_cost(switch);
     let elapsed = program.run(&|name| {
         let policy = OptimalOnline::with_threshold(longest);
-        RawPolicyMutex::with_policy(Recorder::named_with(waits::intern(name), policy))
+        RawPolicyMutex::with_policy(Recorder::with_policy(waits::intern(name), policy))
     })?;
     let mut recording = waits::snapshot();
     recording.cost_ns = switch;

@@ -1,0 +1,104 @@
+//! Each public type is made by its plain constructor, and no type parameter is named.
+//!
+//! What fails here fails to compile: a constructor that is generic in a defaulted parameter infers
+//! nothing, because an expression has no defaults to take it from.
+
+use stanchion_competitive::lock_api::{self, RawMutex, RawRwLock as _};
+use stanchion_competitive::policy::{
+    Adaptive, AlwaysBlock, AlwaysSpin, Contention, FixedSpin, HolderAware, LastThreeSamples,
+    OptimalOnline, OptimalOnlineApproximation, Policy, RandomWalk, Randomized,
+};
+use stanchion_competitive::waits::Recorder;
+use stanchion_competitive::{
+    Condvar, EventCount, Mutex, Once, OnceLock, PolicyMutex, PolicyRwLock, RawCondvar,
+    RawPolicyMutex, RawRwLock, RwLock, Semaphore,
+};
+
+#[test]
+fn mutexes() {
+    let mutex = Mutex::new(1);
+    assert_eq!(*mutex.lock(), 1);
+    let by_default = Mutex::<u32>::default();
+    assert_eq!(*by_default.lock(), 0);
+
+    let raw = RawPolicyMutex::new();
+    assert!(!raw.is_locked());
+    let mutex = PolicyMutex::from_raw(raw, 1);
+    assert_eq!(*mutex.lock(), 1);
+    assert!(!<RawPolicyMutex>::default().is_locked());
+}
+
+#[test]
+fn locks_for_readers_and_writers() {
+    let lock = RwLock::new(1);
+    assert_eq!(*lock.read(), 1);
+    let by_default = RwLock::<u32>::default();
+    assert_eq!(*by_default.read(), 0);
+
+    let raw = RawRwLock::new();
+    assert!(!raw.is_locked());
+    let lock = lock_api::RwLock::from_raw(raw, 1);
+    assert_eq!(*lock.write(), 1);
+    assert!(!<RawRwLock>::default().is_locked());
+
+    let behind_another = RawRwLock::with_gate(RawPolicyMutex::with_policy(AlwaysBlock));
+    assert!(!behind_another.is_locked());
+}
+
+#[test]
+fn events() {
+    assert_eq!(Condvar::new().notify_all(), 0);
+    assert_eq!(Condvar::default().notify_all(), 0);
+    assert_eq!(RawCondvar::new().waiting(), 0);
+    assert_eq!(<RawCondvar>::default().waiting(), 0);
+    assert_eq!(RawCondvar::<RawPolicyMutex<AlwaysBlock>>::with_mutex().waiting(), 0);
+    EventCount::new().notify_all();
+    EventCount::default().notify_all();
+    Once::new().call_once(|| {});
+    Once::default().call_once(|| {});
+    assert_eq!(OnceLock::new().get_or_init(|| 1), &1);
+    assert_eq!(OnceLock::default().get_or_init(|| 1), &1);
+}
+
+#[test]
+fn semaphores() {
+    assert_eq!(Semaphore::new(2).available_permits(), 2);
+    assert_eq!(Semaphore::with_gate(RawPolicyMutex::new(), 2).available_permits(), 2);
+}
+
+/// `policy` decides for a mutex, and for one whose waits are recorded.
+fn decides<P: Policy>(policy: P, recorded: P) {
+    let mutex = PolicyMutex::from_raw(RawPolicyMutex::with_policy(policy), 1);
+    assert_eq!(*mutex.lock(), 1);
+    let recorder = Recorder::with_policy("a mutex that nothing waits for", recorded);
+    let mutex = PolicyMutex::from_raw(RawPolicyMutex::with_policy(recorder), 1);
+    assert_eq!(*mutex.lock(), 1);
+    let lock = PolicyRwLock::<_, P>::new(1);
+    assert_eq!(*lock.read(), 1);
+}
+
+#[test]
+fn policies() {
+    decides(Adaptive::new(), Default::default());
+    decides(AlwaysBlock, AlwaysBlock);
+    decides(AlwaysSpin, AlwaysSpin);
+    decides(FixedSpin::new(), Default::default());
+    decides(HolderAware::new(), Default::default());
+    decides(LastThreeSamples::new(), Default::default());
+    decides(OptimalOnline::new(), Default::default());
+    decides(OptimalOnline::with_threshold(1), Default::default());
+    decides(OptimalOnlineApproximation::new(), Default::default());
+    decides(RandomWalk::new(), Default::default());
+    decides(Randomized, Randomized);
+
+    assert_eq!(Recorder::named("never locked").waits().count(), 0);
+}
+
+/// `Default` is generic.
+#[test]
+fn a_policy_with_another_parameter() {
+    let contention = Contention::new(None, 1_000);
+    let half: FixedSpin<50> = Default::default();
+    assert_eq!(half.threshold(&contention), 500);
+    assert_eq!(FixedSpin::new().threshold(&contention), 1_000);
+}
