@@ -202,6 +202,16 @@ fn children_use_conditions_that_threads_of_their_parent_were_within() {
 }
 
 #[test]
+fn children_find_those_mutexes_held_that_other_threads_held() {
+    ok_in_all_modes("forked-mutexes");
+}
+
+#[test]
+fn signals_interrupt_no_lock_and_no_wait() {
+    ok_in_all_modes("signals");
+}
+
+#[test]
 fn the_smallest_stacks_suffice() {
     ok_in_all_modes("small-stacks");
 }

@@ -1,4 +1,4 @@
-//! Children that go on with condition variables which threads of their parent were using.
+//! Children that go on with mutexes and condition variables which threads of their parent used.
 //!
 //! Most of the parent's forks come while another of its threads is within a condition variable:
 //! a broadcast to many waiters, a wait that times out. The child has no such thread.
@@ -145,6 +145,73 @@ fn child(step: &AtomicUsize, held: bool) {
     step.store(6, Ordering::Relaxed);
     CONDITIONS.iter().for_each(Cond::destroy);
     step.store(7, Ordering::Relaxed);
+}
+
+const WAITERS: usize = 24;
+/// After this time a replaced mutex is handed to the thread that has slept on it longest.
+const PATIENCE: Duration = Duration::from_millis(12);
+
+/// A child finds those mutexes held that another thread held. It can use all others, also those
+/// that threads of its parent were asleep on.
+pub(super) fn mutexes() {
+    let held: Vec<Mutex> = (0..WAITERS).map(|_| Mutex::new()).collect();
+    let forked: Vec<Mutex> = (0..WAITERS).map(|_| Mutex::new()).collect();
+    let free: Vec<Mutex> = (0..WAITERS).map(|_| Mutex::new()).collect();
+    let holding = AtomicBool::new(false);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            held.iter().for_each(|mutex| assert_eq!(mutex.lock(), 0));
+            holding.store(true, Ordering::Release);
+            while !done.load(Ordering::Acquire) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            held.iter().for_each(|mutex| assert_eq!(mutex.unlock(), 0));
+        });
+        while !holding.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        for mutex in &forked {
+            let done = &done;
+            scope.spawn(move || {
+                while !done.load(Ordering::Acquire) {
+                    mutex.with(|| ());
+                    std::thread::yield_now();
+                }
+            });
+        }
+        for mutex in &held[1..] {
+            scope.spawn(|| mutex.with(|| ()));
+        }
+        for number in 0..12 {
+            forked.iter().for_each(|mutex| assert_eq!(mutex.lock(), 0));
+            std::thread::sleep(PATIENCE);
+            let child = fork(|| {
+                for mutex in &held {
+                    assert_eq!(mutex.try_lock(), libc::EBUSY);
+                }
+                let soon = after(CLOCK_REALTIME, Duration::from_millis(1));
+                assert_eq!(held[0].lock_until(soon), ETIMEDOUT);
+                forked.iter().for_each(|mutex| assert_eq!(mutex.unlock(), 0));
+                // Threads of the child meet at each of them.
+                let sum = AtomicUsize::new(0);
+                super::on_threads(3, || {
+                    for mutex in forked.iter().chain(&free).cycle().take(10 * WAITERS) {
+                        mutex.with(|| sum.fetch_add(1, Ordering::Relaxed));
+                    }
+                });
+                assert_eq!(sum.load(Ordering::Relaxed), 30 * WAITERS);
+            });
+            forked.iter().for_each(|mutex| assert_eq!(mutex.unlock(), 0));
+            let ended = end_of(child);
+            if ended != Some(0) {
+                eprintln!("child {number} hangs or fails: {ended:?}");
+                // SAFETY: ends the process with all of its threads.
+                unsafe { libc::_exit(1) };
+            }
+        }
+        done.store(true, Ordering::Release);
+    });
 }
 
 /// Returns the status of a child that ends; kills one that does not.

@@ -13,6 +13,7 @@ use objects::{Cond, Mutex};
 
 mod forked;
 mod objects;
+mod signals;
 
 fn after(clock: clockid_t, time: Duration) -> timespec {
     let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
@@ -522,6 +523,8 @@ pub(crate) fn main() {
         "shared" => shared(),
         "forks" => forks(),
         "forked-conditions" => forked::conditions(),
+        "forked-mutexes" => forked::mutexes(),
+        "signals" => signals::storm(),
         "small-stacks" => small_stacks(),
         "many" => many(),
         "cancel" => cancel(),
