@@ -176,8 +176,8 @@ fn clippy() -> Result {
 /// The packages with features, and the sets to be checked apart from the default one.
 pub(crate) const FEATURES: &[(&str, &[&str])] = &[
     ("stanchion-machine", &["", "std"]),
-    ("stanchion-spin", &["", "std", "lock_api_04"]),
-    ("stanchion-competitive", &["", "serde"]),
+    ("stanchion-spin", &["", "std", "lock_api_04", "serde", "arc_lock"]),
+    ("stanchion-competitive", &["", "serde", "arc_lock", "lock_api_04", "wait_files"]),
     (
         "stanchion",
         &[
@@ -193,6 +193,7 @@ pub(crate) const FEATURES: &[(&str, &[&str])] = &[
             "model",
             "simulator",
             "spin,lock_api_04",
+            "spin,competitive,serde,arc_lock,lock_api_04,wait_files",
         ],
     ),
 ];

@@ -2,10 +2,15 @@
 
 mod condvar;
 mod event_count;
+mod fair_mutex;
+#[cfg(feature = "lock_api_04")]
+mod lock_api_04;
 mod lot;
 mod mutex;
+mod names;
 mod once;
 mod owner;
+mod reentrant_mutex;
 mod rw_lock;
 mod semaphore;
 mod sleepers;
@@ -20,13 +25,26 @@ pub use lock_api;
 
 pub use condvar::{Condvar, RawCondvar, WaitTimeoutResult};
 pub use event_count::{EventCount, Key};
+pub use fair_mutex::{
+    FairMutex, FairMutexGuard, MappedFairMutexGuard, RawFairMutex, const_fair_mutex,
+};
 pub use lot::after_fork;
 pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
     RawPolicyMutex,
 };
+#[cfg(feature = "arc_lock")]
+pub use names::{
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard,
+};
+pub use names::{RawMutex, const_mutex, const_rwlock};
 pub use once::{Once, OnceLock};
 pub use policy::Policy;
+pub use reentrant_mutex::{
+    MappedReentrantMutexGuard, RawThreadId, ReentrantMutex, ReentrantMutexGuard,
+    const_reentrant_mutex,
+};
 pub use rw_lock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, PolicyRwLock, RawRwLock, RwLock,
     RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,

@@ -30,26 +30,26 @@
 mod buckets;
 mod counters;
 mod distribution;
-#[cfg(feature = "serde")]
+#[cfg(feature = "wait_files")]
 mod document;
 mod record;
 mod recorder;
 mod recording;
-#[cfg(feature = "serde")]
+#[cfg(feature = "wait_files")]
 mod recording_file;
 pub mod shared;
 mod table;
 mod text;
-#[cfg(feature = "serde")]
+#[cfg(feature = "wait_files")]
 mod thresholds;
 
 pub use buckets::{ARRIVALS, MAX_LENGTH_NS, MAX_UNIT_NS};
 pub use distribution::{Bucket, Distribution, Observation, UnitsDiffer};
-#[cfg(feature = "serde")]
+#[cfg(feature = "wait_files")]
 pub use document::FileError;
 pub use record::Record;
 pub use recorder::{Recorder, Waits};
 pub use recording::{Recording, restart, restart_with_cost, snapshot};
 pub use table::{MAX_NAME, NAMES, OTHERS, SLOTS, UNNAMED, intern};
-#[cfg(feature = "serde")]
+#[cfg(feature = "wait_files")]
 pub use thresholds::Thresholds;

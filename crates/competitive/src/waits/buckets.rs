@@ -77,7 +77,7 @@ pub(super) fn above(bucket: usize, unit: u64) -> Option<u64> {
 }
 
 /// Whether a wait of `length` lies in that bucket.
-#[cfg(feature = "serde")]
+#[cfg(feature = "wait_files")]
 pub(super) fn holds(bucket: usize, length: u64, unit: u64) -> bool {
     length <= longest(bucket, unit) && above(bucket, unit).is_none_or(|above| length > above)
 }
