@@ -58,9 +58,6 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 /// Locking a mutex that the thread holds already panics, since it would wait for itself; with a deadline it waits for that, and fails. A thread that
 /// has no [`index`](machine::thread::index), as while it ends, is not recognized, and waits for ever.
 ///
-/// If a filter that is installed while the program runs takes `membarrier` away, the next thread that would have to sleep panics; see
-/// [`machine::asymmetric`].
-///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::LastThreeSamples};
 ///

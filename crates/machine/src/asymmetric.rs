@@ -1,8 +1,10 @@
-//! A store-load barrier whose price is paid by one side: [`light`] is free or nearly so, [`heavy`] costs a system call.
+//! A store-load barrier whose price is paid by one side: [`light`] is free or nearly so, [`heavy`]
+//! costs a system call.
 //!
-//! Two threads that each write one word and then read the other's (Dekker's pattern) must not both miss the other's write. With ordinary
-//! fences each side pays for one. Where one side runs a million times more often than the other, as a release of a lock does beside
-//! going to sleep on it, the rare side can pay for both: it makes the kernel put a barrier into every running thread of the process.
+//! Two threads each write one word and then read the word of the other (Dekker's pattern). At least
+//! one of them must see the other's write. With ordinary fences each thread pays for one. An unlock
+//! runs a million times more often than a thread goes to sleep on the lock. So the rare side pays
+//! for both: it makes the kernel put a barrier into every running thread of the process.
 //!
 //! ```text
 //! often                  seldom
@@ -12,24 +14,53 @@
 //! read Y                 read X        at least one of the reads sees the other's write
 //! ```
 //!
-//! Two [`light`]s order nothing between them; `light` with [`heavy`], and `heavy` with `heavy`, do.
+//! Two [`light`]s order nothing between them. `light` with [`heavy`], and `heavy` with `heavy`, do.
 //!
 //! | machine | `light` | `heavy` |
 //! | --- | --- | --- |
-//! | Linux 4.14 and later | a barrier for the compiler | `membarrier`, private expedited: 0.1 µs alone, 1 to 2 µs with another thread running |
-//! | elsewhere, or where the call is filtered | `fence(SeqCst)` | `fence(SeqCst)` |
+//! | Linux 4.14 and later, registered | a barrier for the compiler | `membarrier`, private expedited: 0.1 µs alone, 1 to 2 µs with another thread running |
+//! | the same, not registered yet | `fence(SeqCst)`, and a count | registers, then as above |
+//! | elsewhere, or where the kernel refuses | `fence(SeqCst)` | `fence(SeqCst)` |
 //! | loom | `fence(SeqCst)` | `fence(SeqCst)`: what it stands for |
 //! | simulated | nothing: it reorders nothing | a fence |
 //!
-//! Which of the first two it is, is found out once, by the first call of either. In a process that has threads already that call takes as
-//! long as the kernel needs to let every processor pass through its scheduler (7 to 19 ms), once; other threads do not wait for it.
-//! `cargo run --release -p stanchion-machine --example costs` prints these three times for this machine.
+//! # When the process registers, and the one pause that is left
 //!
-//! Source: Dice, Huang, Yang, "Asymmetric Dekker synchronization", 2001; the kernel's side is membarrier(2).
+//! The kernel wants the process to register before it uses `membarrier`. In a process with one
+//! thread that takes a microsecond. In a process with several threads the kernel first lets every
+//! processor pass through its scheduler: 7 to 19 ms, once, for the thread that registers. Other
+//! threads do not wait for it. Linking this crate registers nothing. The process registers
+//!
+//! 1. in the first `heavy`, whose thread mostly is about to sleep anyway;
+//! 2. or in the 131,072nd `light`, so that a program whose threads never sleep stops paying for
+//!    fences. Why not earlier: such a program may end before, and then has not paid for a
+//!    registration at all. By then its fences have cost half a millisecond in one thread, and
+//!    several where threads compete for the count, so the pause is of the same order.
+//!
+//! So in a program with several threads one call takes those milliseconds. If that is too long at
+//! that point, call `machine::warm_up` (or [`heavy`]) at the start, best before other threads run.
+//!
+//! `cargo run --release -p stanchion-machine --example costs` prints these times for this machine.
+//!
+//! # System call filters
+//!
+//! | the filter | then |
+//! | --- | --- |
+//! | refuses `membarrier` from the start | both sides fence |
+//! | refuses it (with an error) after it was granted | both sides fence from then on; each `heavy` of the first 20 ms takes 20 ms |
+//! | kills on `membarrier` | the process dies at its first `heavy` or 131,072nd `light`; call [`never_use_membarrier`] before |
+//! | answers 0 without doing it | nothing can notice that, and nothing here is right any more |
+//!
+//! Source: Dice, Huang, Yang, "Asymmetric Dekker synchronization", 2001; the kernel's side is
+//! membarrier(2).
 
 use crate::backend;
 
-/// The side that runs often. Costs a load of a word that never changes.
+/// Orders the caller's writes before its reads, towards [`heavy`]. For the side that runs often.
+///
+/// Costs a load of a word that does not change any more once the process has registered. Until
+/// then, and where `membarrier` is not to be had, it costs a fence. One call may register the
+/// process (see the [module](self)). It neither allocates nor opens a file.
 ///
 /// ```
 /// use machine::{asymmetric, atomic::{AtomicU32, Ordering::Relaxed}};
@@ -45,15 +76,56 @@ pub fn light() {
     backend::asymmetric::light();
 }
 
-/// The side that runs seldom: afterwards, whatever a running thread did before its last [`light`] is seen, or that thread sees after it
-/// what the caller did before.
+/// Orders the caller's writes before its reads, towards [`light`] and `heavy` of all threads. For
+/// the side that runs seldom.
+///
+/// Afterwards the caller sees what a thread wrote before its last `light`, or that thread sees
+/// after its `light` what the caller wrote before.
+///
+/// Costs a system call, some microseconds. The first call registers the process. If the kernel
+/// takes `membarrier` back, the call sleeps 20 ms once (see the [module](self)). It neither
+/// allocates nor opens a file, and it never panics.
 #[cold]
 pub fn heavy() {
     backend::asymmetric::heavy();
 }
 
-/// Whether [`light`] is only a barrier for the compiler here: the answer is found out if it is not known yet.
+/// Returns whether [`light`] is only a barrier for the compiler by now.
+///
+/// The question registers nothing: before the first [`heavy`] the answer is `false` on the real
+/// machine.
+///
+/// ```
+/// use stanchion_machine::asymmetric;
+/// asymmetric::heavy();
+/// if !asymmetric::is_free() {
+///     // This system has no `membarrier`, or a filter refuses it.
+/// }
+/// ```
 #[must_use]
 pub fn is_free() -> bool {
     backend::asymmetric::is_free()
+}
+
+/// Makes both sides fence for good: the process does not call `membarrier` any more.
+///
+/// Programs call it before they install a system call filter that kills on `membarrier`. An error
+/// of such a filter needs no care, a killed process cannot be mended. It is a function and no
+/// environment variable because the answer is needed inside `lock()`, where reading a variable
+/// could allocate.
+///
+/// Called before the first lock of the process is used, it costs nothing, and nothing ever calls
+/// `membarrier`. Called after the process has registered, it sleeps 20 ms. A thread that is inside
+/// [`heavy`] or a registering [`light`] meanwhile may still be about to make the call, so threads
+/// should not contend for locks then.
+///
+/// ```
+/// use stanchion_machine::asymmetric;
+/// asymmetric::never_use_membarrier();
+/// asymmetric::heavy();
+/// # #[cfg(not(any(stanchion_loom, stanchion_simulated)))]
+/// assert!(!asymmetric::is_free());
+/// ```
+pub fn never_use_membarrier() {
+    backend::asymmetric::never_use_membarrier();
 }

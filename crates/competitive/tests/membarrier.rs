@@ -1,0 +1,178 @@
+//! Locks in a process whose `membarrier` is refused while threads contend: no thread panics, and no
+//! wake-up is lost. What is left then are fences; see `machine::asymmetric`.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
+
+use machine::asymmetric;
+use machine::clock::Deadline;
+use stanchion_competitive::{Condvar, EventCount, Mutex, PolicyMutex, RwLock, policy::AlwaysBlock};
+
+mod common;
+use common::within;
+
+/// Makes the kernel refuse `membarrier` to all threads of the process from now on. Returns whether
+/// the system has filters: an emulator has none.
+fn refuse_membarrier() -> bool {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const SKIP_UNLESS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const ANSWER: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
+    let mut steps = [
+        step(LOAD, 0, 0), // the call's number
+        step(SKIP_UNLESS, 1, libc::SYS_membarrier as u32),
+        step(ANSWER, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        step(ANSWER, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    const ON: libc::c_ulong = 1;
+    const NOTHING: libc::c_ulong = 0;
+    // SAFETY: only numbers.
+    let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, ON, NOTHING, NOTHING, NOTHING) };
+    assert_eq!(done, 0);
+    // SAFETY: the program and its steps are live; the kernel copies them.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_TSYNC,
+            &raw const program,
+        )
+    };
+    done == 0
+}
+
+/// Each kind of sleeper once.
+#[derive(Default)]
+struct Locks {
+    mutex: Mutex<u32>,
+    blocking: PolicyMutex<u32, AlwaysBlock>,
+    table: RwLock<u32>,
+    turn: Mutex<u32>,
+    turned: Condvar,
+    tasks: AtomicU32,
+    events: EventCount,
+    rounds: AtomicU32,
+    over: AtomicBool,
+}
+
+impl Locks {
+    /// Takes every lock, sometimes for long enough that others sleep.
+    fn contend(&self) {
+        while !self.over.load(SeqCst) {
+            let round = self.rounds.fetch_add(1, SeqCst);
+            let linger = || {
+                if round % 16 == 0 {
+                    std::thread::yield_now();
+                }
+            };
+            let mut count = self.mutex.lock();
+            *count += 1;
+            linger();
+            drop(count);
+            let mut count = self.blocking.lock();
+            *count += 1;
+            linger();
+            drop(count);
+            if round % 4 == 0 {
+                *self.table.write() += 1;
+            } else {
+                let read = self.table.read();
+                linger();
+                drop(read);
+            }
+        }
+    }
+
+    /// Passes the turn to and fro with another thread.
+    fn alternate(&self, mine: u32) {
+        let mut turn = self.turn.lock();
+        while !self.over.load(SeqCst) {
+            if *turn % 2 == mine {
+                *turn += 1;
+                self.turned.notify_all();
+            } else {
+                self.turned.wait(&mut turn);
+            }
+        }
+        self.turned.notify_all();
+    }
+
+    /// Sleeps until there are tasks, and takes them, as a worker of a pool does.
+    fn work(&self) {
+        while !self.over.load(SeqCst) {
+            let key = self.events.prepare();
+            let taken =
+                self.tasks.fetch_update(Relaxed, Relaxed, |tasks| tasks.checked_sub(1)).is_ok();
+            if taken || self.over.load(SeqCst) {
+                self.events.cancel(key);
+            } else {
+                self.events.wait_until(key, Deadline::NEVER);
+            }
+        }
+    }
+
+    /// Makes a task and waits, without a lock, until a worker has taken it.
+    fn produce(&self) {
+        while !self.over.load(SeqCst) {
+            self.tasks.store(1, Relaxed);
+            self.events.notify_one();
+            while self.tasks.load(Relaxed) != 0 && !self.over.load(SeqCst) {
+                std::thread::yield_now();
+            }
+            self.rounds.fetch_add(1, SeqCst);
+        }
+        self.events.notify_all();
+    }
+
+    /// Waits until the threads have gone on for so many rounds.
+    fn more(&self, rounds: u32) {
+        let (begin, turns) = (self.rounds.load(SeqCst), *self.turn.lock());
+        while self.rounds.load(SeqCst) < begin + rounds || *self.turn.lock() < turns + rounds / 8 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn contend_and_be_refused() {
+    let locks = Locks::default();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| locks.contend());
+            scope.spawn(|| locks.work());
+        }
+        scope.spawn(|| locks.alternate(0));
+        scope.spawn(|| locks.alternate(1));
+        scope.spawn(|| locks.produce());
+        locks.more(500);
+        asymmetric::heavy();
+        let before = asymmetric::is_free();
+        let filtered = refuse_membarrier();
+        locks.more(500);
+        assert!(!filtered || !asymmetric::is_free(), "no thread has noticed; {before} before");
+        locks.more(2_000);
+        locks.over.store(true, SeqCst);
+    });
+    assert_eq!(*locks.mutex.lock(), *locks.blocking.lock());
+}
+
+/// A filter stays for good, so it gets a process of its own.
+#[test]
+fn locks_survive_a_filter_that_takes_the_barrier_away() {
+    const CHILD: &str = "STANCHION_TEST_REFUSED_BARRIER";
+    const NAME: &str = "locks_survive_a_filter_that_takes_the_barrier_away";
+    if std::env::var_os(CHILD).is_some() {
+        return within(Duration::from_secs(120), contend_and_be_refused);
+    }
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success(), "{}\n{said}", child.status);
+    let ran = String::from_utf8_lossy(&child.stdout);
+    assert!(ran.contains("1 passed"), "there is no test of that name: {ran}");
+}

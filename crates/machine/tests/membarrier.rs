@@ -1,0 +1,235 @@
+//! The asymmetric barrier before and after the process registers, and under system call filters.
+//! What a process has registered stays, and so do its filters: each test has a process of its own.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::Command;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::thread;
+
+use stanchion_machine::asymmetric::{heavy, is_free, light, never_use_membarrier};
+
+const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
+const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+
+/// Runs `body`, the body of the test called `test`, in a process of its own.
+fn alone(test: &str, body: impl FnOnce()) {
+    const WHICH: &str = "STANCHION_TEST_MEMBARRIER";
+    if std::env::var_os(WHICH).is_some_and(|which| which == test) {
+        return body();
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(WHICH, test)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}\n{said}", output.status);
+    let ran = String::from_utf8_lossy(&output.stdout);
+    assert!(ran.contains("1 passed"), "there is no test of that name: {ran}");
+}
+
+/// Answers `membarrier` by `answer` from now on, in all threads of the process. Returns whether
+/// the system has filters: an emulator has none.
+#[must_use]
+fn filter(answer: u32) -> bool {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const SKIP_UNLESS: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const ANSWER: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jf, k| libc::sock_filter { code, jt: 0, jf, k };
+    let mut steps = [
+        step(LOAD, 0, 0), // the call's number
+        step(SKIP_UNLESS, 1, libc::SYS_membarrier as u32),
+        step(ANSWER, 0, answer),
+        step(ANSWER, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    const ON: libc::c_ulong = 1;
+    const NOTHING: libc::c_ulong = 0;
+    // SAFETY: only numbers.
+    let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, ON, NOTHING, NOTHING, NOTHING) };
+    assert_eq!(done, 0);
+    // SAFETY: the program and its steps are live; the kernel copies them.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_TSYNC,
+            &raw const program,
+        )
+    };
+    if done != 0 {
+        println!("no filters here: {}", std::io::Error::last_os_error());
+    }
+    done == 0
+}
+
+/// Runs `body` beside a second thread.
+fn beside_another(body: impl FnOnce()) {
+    let over = AtomicBool::new(false);
+    let there = Barrier::new(2);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            there.wait();
+            while !over.load(SeqCst) {
+                thread::yield_now();
+            }
+        });
+        there.wait();
+        let done = catch_unwind(AssertUnwindSafe(body));
+        over.store(true, SeqCst);
+        done.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+}
+
+/// What the kernel has registered for this process, if it tells (Linux 6.3).
+fn registrations() -> Option<i64> {
+    const GET_REGISTRATIONS: libc::c_int = 1 << 9;
+    // SAFETY: the call takes numbers only.
+    let answer = unsafe { libc::syscall(libc::SYS_membarrier, GET_REGISTRATIONS, 0, 0) };
+    (answer >= 0).then_some(answer as i64)
+}
+
+/// Fails if two threads both miss what the other has written.
+fn one_of_the_two_sees_the_other(rounds: u32) {
+    let (x, y) = (AtomicU32::new(0), AtomicU32::new(0));
+    let (begin, end) = (Barrier::new(2), Barrier::new(2));
+    let often = AtomicU32::new(0);
+    let missed = thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 1..=rounds {
+                begin.wait();
+                x.store(round, Relaxed);
+                light();
+                often.store(y.load(Relaxed), SeqCst);
+                end.wait();
+            }
+        });
+        let mut missed = Vec::new();
+        for round in 1..=rounds {
+            begin.wait();
+            y.store(round, Relaxed);
+            heavy();
+            let seldom = x.load(Relaxed);
+            end.wait();
+            if seldom != round && often.load(SeqCst) != round {
+                missed.push(round);
+            }
+        }
+        missed
+    });
+    assert!(missed.is_empty(), "both missed the other: rounds {missed:?}");
+}
+
+#[test]
+fn the_first_lights_of_a_process_with_two_threads_register_nothing() {
+    alone("the_first_lights_of_a_process_with_two_threads_register_nothing", || {
+        assert!([None, Some(0)].contains(&registrations()), "registered by the linker");
+        beside_another(|| {
+            // A call would be the process's end.
+            let _ = filter(KILL);
+            (0..1_000).for_each(|_| light());
+            assert!(!is_free());
+        });
+    });
+}
+
+#[test]
+fn a_program_that_never_sleeps_registers_in_the_end() {
+    alone("a_program_that_never_sleeps_registers_in_the_end", || {
+        (1..1 << 17).for_each(|_| light());
+        assert!(!is_free(), "too early");
+        light();
+        let by_light = is_free();
+        // Where there is no such barrier, neither of them finds one.
+        heavy();
+        assert_eq!(by_light, is_free());
+        if let Some(registered) = registrations() {
+            assert!(by_light && registered != 0, "{by_light} {registered:#b}");
+        }
+    });
+}
+
+#[test]
+fn the_first_heavy_registers() {
+    alone("the_first_heavy_registers", || {
+        beside_another(|| {
+            light();
+            heavy();
+        });
+        if let Some(registered) = registrations() {
+            assert!(is_free() && registered != 0, "{registered:#b}");
+        }
+    });
+}
+
+#[test]
+fn a_filter_from_the_start_leaves_fences() {
+    alone("a_filter_from_the_start_leaves_fences", || {
+        if filter(REFUSE) {
+            one_of_the_two_sees_the_other(500);
+            assert!(!is_free());
+        }
+    });
+}
+
+#[test]
+fn a_barrier_that_is_refused_after_it_was_granted_is_replaced_by_fences() {
+    alone("a_barrier_that_is_refused_after_it_was_granted_is_replaced_by_fences", || {
+        one_of_the_two_sees_the_other(500);
+        beside_another(|| {
+            if filter(REFUSE) {
+                // Threads that come at the same time wait for the same grace.
+                thread::scope(|scope| {
+                    (0..3).for_each(|_| _ = scope.spawn(heavy));
+                });
+                assert!(!is_free());
+            }
+        });
+        one_of_the_two_sees_the_other(500);
+    });
+}
+
+#[test]
+fn a_process_that_never_uses_the_call_survives_a_filter_that_kills() {
+    alone("a_process_that_never_uses_the_call_survives_a_filter_that_kills", || {
+        never_use_membarrier();
+        let _ = filter(KILL);
+        one_of_the_two_sees_the_other(500);
+        (0..=1 << 17).for_each(|_| light());
+        assert!(!is_free());
+    });
+}
+
+#[test]
+fn a_process_that_has_registered_can_still_do_without() {
+    alone("a_process_that_has_registered_can_still_do_without", || {
+        heavy();
+        never_use_membarrier();
+        let _ = filter(KILL);
+        one_of_the_two_sees_the_other(500);
+        assert!(!is_free());
+    });
+}
+
+#[test]
+fn a_child_of_fork_goes_on_with_the_barrier() {
+    alone("a_child_of_fork_goes_on_with_the_barrier", || {
+        heavy();
+        let free = is_free();
+        // SAFETY: the child uses atomics, exits, and allocates nothing.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            heavy();
+            let same = is_free() == free;
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(i32::from(!same)) };
+        }
+        let mut status = 0;
+        // SAFETY: our child, and `status` is writable.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+    });
+}
