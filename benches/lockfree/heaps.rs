@@ -7,7 +7,9 @@ use std::hint::black_box;
 use lock_api::RawMutex;
 use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::heap::sequential::SequentialHeap;
-use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
+use stanchion_lockfree::heap::{
+    CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, LockedSequentialHeap, MultiQueue,
+};
 
 use crate::contest::{Family, Structure};
 
@@ -30,13 +32,13 @@ pub(crate) fn key(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-impl<L, S> Structure for LockedHeap<u64, (), L, S>
+impl<S, L> Structure for LockedSequentialHeap<S, L>
 where
     L: RawMutex + Send + Sync,
     S: SequentialHeap<Key = u64, Value = ()> + Send,
 {
     fn make() -> Self {
-        Self::with_capacity(1024)
+        Self::with_capacity_and_lock(1024, L::INIT)
     }
 
     fn first(&self, number: u64) {

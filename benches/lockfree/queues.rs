@@ -71,15 +71,16 @@ macro_rules! ours {
 
 ours! {
     LockedRing<u64> => Self::with_capacity(ROOM);
-    LockedRing<u64, RawPolicyMutex> => Self::with_capacity(ROOM);
+    LockedRing<u64, RawPolicyMutex> =>
+        Self::with_capacity_and_lock(ROOM, RawPolicyMutex::new());
     NikolaevQueue<u64> => Self::with_capacity(ROOM);
-    LockedQueue<u64, Barging> => Self::with_capacity(ROOM);
+    LockedQueue<u64, Barging> => Self::with_capacity_and_lock(ROOM, Barging::with_policy());
     LockedQueue<u64, RawPolicyMutex> => Self::with_capacity(ROOM);
     FaaArrayQueue<u64> => Self::new();
     TwoLockQueue<u64> => Self::new();
-    MichaelScottQueue<u64, Counted> => Self::with_capacity(ROOM);
+    MichaelScottQueue<u64, Counted> => Self::with_capacity_and_memory(ROOM, Counted);
     MichaelScottQueue<u64, Hazard> => Self::new();
-    PrakashLeeJohnsonQueue<u64, Counted> => Self::with_capacity(ROOM);
+    PrakashLeeJohnsonQueue<u64, Counted> => Self::with_capacity_and_memory(ROOM, Counted);
 }
 
 struct Bounded(concurrent_queue::ConcurrentQueue<u64>);

@@ -122,36 +122,30 @@ impl Sorting<'_> {
             }
             (Structure::Queue(name), memory) => match (name.as_str(), memory) {
                 ("prakash-lee-johnson", Memory::Counted) => {
-                    self.over(InQueue(PrakashLeeJohnsonQueue::<Interval, Counted>::new()))
+                    self.over(InQueue(PrakashLeeJohnsonQueue::with_memory(Counted)))
                 }
                 ("prakash-lee-johnson", Memory::Hazard) => {
-                    self.over(InQueue(PrakashLeeJohnsonQueue::<Interval, Hazard>::new()))
+                    self.over(InQueue(PrakashLeeJohnsonQueue::with_memory(Hazard)))
                 }
                 ("ring", _) => self.over(InQueue(NikolaevQueue::<Interval>::with_capacity(ROOM))),
-                (_, Memory::Counted) => {
-                    self.over(InQueue(MichaelScottQueue::<Interval, Counted>::new()))
-                }
-                (_, Memory::Hazard) => {
-                    self.over(InQueue(MichaelScottQueue::<Interval, Hazard>::new()))
-                }
+                (_, Memory::Counted) => self.over(InQueue(MichaelScottQueue::with_memory(Counted))),
+                (_, Memory::Hazard) => self.over(InQueue(MichaelScottQueue::with_memory(Hazard))),
             },
             (Structure::Stack(name), memory) => match (name.as_str(), memory) {
                 ("herlihy", Memory::Counted) => {
-                    self.over(InStack(HerlihyStack::<Interval, Counted>::new()))
+                    self.over(InStack(HerlihyStack::with_memory(Counted)))
                 }
                 ("herlihy", Memory::Hazard) => {
-                    self.over(InStack(HerlihyStack::<Interval, Hazard>::new()))
+                    self.over(InStack(HerlihyStack::with_memory(Hazard)))
                 }
                 ("elimination", Memory::Counted) => {
-                    self.over(InStack(EliminationStack::<Interval, Counted>::new()))
+                    self.over(InStack(EliminationStack::with_memory(Counted)))
                 }
                 ("elimination", Memory::Hazard) => {
-                    self.over(InStack(EliminationStack::<Interval, Hazard>::new()))
+                    self.over(InStack(EliminationStack::with_memory(Hazard)))
                 }
-                (_, Memory::Counted) => {
-                    self.over(InStack(TreiberStack::<Interval, Counted>::new()))
-                }
-                (_, Memory::Hazard) => self.over(InStack(TreiberStack::<Interval, Hazard>::new())),
+                (_, Memory::Counted) => self.over(InStack(TreiberStack::with_memory(Counted))),
+                (_, Memory::Hazard) => self.over(InStack(TreiberStack::with_memory(Hazard))),
             },
         }
     }
@@ -169,10 +163,14 @@ impl Program for WithLock<'_, '_> {
     fn run<L: RawMutex + Send + Sync + 'static>(self, _make: &dyn Fn(&str) -> L) -> Outcome {
         match self.structure {
             Structure::Queue(name) if name == "two-lock" => {
-                self.sorting.over(InQueue(TwoLockQueue::<Interval, L>::new()))
+                self.sorting.over(InQueue(TwoLockQueue::<Interval, L>::default()))
             }
-            Structure::Queue(_) => self.sorting.over(InQueue(LockedQueue::<Interval, L>::new())),
-            Structure::Stack(_) => self.sorting.over(InStack(LockedStack::<Interval, L>::new())),
+            Structure::Queue(_) => {
+                self.sorting.over(InQueue(LockedQueue::<Interval, L>::default()))
+            }
+            Structure::Stack(_) => {
+                self.sorting.over(InStack(LockedStack::<Interval, L>::default()))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use stanchion_applications::tsp::{
     Instance, Options, Refused, Run, Scene, Structures, Tour, run_with,
 };
 use stanchion_lockfree::counter::{LinkedCounter, LockedCounter};
-use stanchion_lockfree::heap::{HerlihyHeap, LockedSkewHeap};
+use stanchion_lockfree::heap::{HerlihyHeap, LockedHeap};
 use stanchion_lockfree::memory::{self, Counted, Hazard};
 use stanchion_lockfree::stack::{LockedStack, TreiberStack};
 use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
@@ -39,7 +39,7 @@ impl Family {
     }
 }
 
-type Heap<L> = LockedSkewHeap<u64, Tour, L>;
+type Heap<L> = LockedHeap<u64, Tour, L>;
 
 /// A search to be made over some structures.
 pub(crate) struct Search<'a> {
@@ -57,17 +57,17 @@ impl Search<'_> {
             (Family::NonBlocking, Memory::Counted) => self.linked::<_, Counted>(HerlihyHeap::new()),
             (Family::NonBlocking, Memory::Hazard) => self.linked::<_, Hazard>(HerlihyHeap::new()),
             (Family::Hybrid, Memory::Counted) => {
-                self.linked::<_, Counted>(Heap::<PreemptionSafe>::new())
+                self.linked::<_, Counted>(Heap::<PreemptionSafe>::default())
             }
             (Family::Hybrid, Memory::Hazard) => {
-                self.linked::<_, Hazard>(Heap::<PreemptionSafe>::new())
+                self.linked::<_, Hazard>(Heap::<PreemptionSafe>::default())
             }
         }
     }
 
     fn locked<L: RawMutex + Send + Sync + 'static>(self) -> Result<Run, Refused> {
         let counter = LockedCounter::<L>::default;
-        self.over(Heap::<L>::new(), LockedStack::<Tour, L>::new(), counter(), counter())
+        self.over(Heap::<L>::default(), LockedStack::<Tour, L>::default(), counter(), counter())
     }
 
     fn linked<H, M: memory::Memory>(self, heap: H) -> Result<Run, Refused>
@@ -76,7 +76,7 @@ impl Search<'_> {
         TreiberStack<Tour, M>: ConcurrentStack<Item = Tour> + Send + Sync + 'static,
     {
         let counter = LinkedCounter::default;
-        self.over(heap, TreiberStack::<Tour, M>::new(), counter(), counter())
+        self.over(heap, TreiberStack::<Tour, M>::default(), counter(), counter())
     }
 
     fn over<H, S, C>(self, heap: H, stack: S, made: C, done: C) -> Result<Run, Refused>

@@ -41,7 +41,7 @@ pub(crate) enum Seats {
 ///     count.fetch_add(1, Relaxed);
 /// });
 /// let options = Options { threads: 3, ..Options::default() };
-/// let pool = InStack(TreiberStack::<_, Counted>::new());
+/// let pool = InStack(TreiberStack::with_memory(Counted));
 /// run_with(&options, numbers(1_000, 1), pool, &around, &mut |_| ())?;
 /// assert_eq!(done.load(Relaxed), 3);
 /// # Ok::<(), stanchion_applications::quicksort::Refused>(())

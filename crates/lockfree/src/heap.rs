@@ -9,7 +9,7 @@ pub(crate) mod words;
 
 pub use copied::CopiedHeap;
 pub use herlihy::HerlihyHeap;
-pub use locked::{LockedArrayHeap, LockedHeap, LockedSkewHeap};
+pub use locked::{LockedArrayHeap, LockedHeap, LockedSequentialHeap};
 pub use multi_queue::MultiQueue;
 pub use words::{Block, Total, Words};
 

@@ -8,7 +8,7 @@
 ///     item: T;                                        what comes out
 ///     take: |stack| stack.pop();                      one out, or None
 ///     put: |stack, value| stack.push(value);          one in; left out for a bounded structure: no Extend, no FromIterator
-///     new: TreiberStack::new();                       an empty one; left out where there is none without arguments: no Default, no FromIterator
+///     new: TreiberStack::with_memory(M::default());   an empty one; left out where there is none without arguments: no Default, no FromIterator
 ///     debug: |stack| empty = stack.is_empty();        what Debug shows, without blocking; may be left out
 /// }
 /// ```

@@ -25,19 +25,19 @@
 use machine::atomic::Ordering;
 
 /// A way to know when a node may be used again: [`Counted`] or [`Hazard`].
-pub trait Memory: sealed::Sealed + 'static {
+pub trait Memory: sealed::Sealed + Copy + Default + 'static {
     /// The memory of one structure with values of type `T`.
     #[doc(hidden)]
     type Store<T>: Store<T>;
 }
 
 /// Counted pointers into a pool of nodes that stay nodes: the scheme of the papers.
-#[derive(Debug)]
-pub enum Counted {}
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counted;
 
 /// Hazard pointers: a thread announces which nodes it looks at, and nobody frees those.
-#[derive(Debug)]
-pub enum Hazard {}
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hazard;
 
 /// The nodes of one structure.
 ///

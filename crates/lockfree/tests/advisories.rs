@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Barrier, MutexGuard};
 use std::thread;
 
-use lockfree::heap::{LockedHeap, LockedSkewHeap};
+use lockfree::heap::{LockedArrayHeap, LockedHeap};
 use lockfree::queue::{LockedQueue, TwoLockQueue};
 use lockfree::stack::{LockedStack, TreiberStack};
 use lockfree::{Blocking, Herlihy, PriorityQueue, counter, heap, iter, memory, queue, stack};
@@ -200,16 +200,19 @@ fn rustsec_2020_0052_memory_goes_back_with_the_capacity_it_came_with() {
             (0..count).for_each(|value| heap.push(value % 7, Box::new(value)));
             (0..count / 2).for_each(|_| _ = heap.pop_min());
         }
-        stack(LockedStack::<_>::with_capacity(capacity), count);
-        stack(TreiberStack::<_, memory::Counted>::with_capacity(capacity), count);
-        stack(TreiberStack::<_, memory::Hazard>::with_capacity(capacity), count);
-        queue(LockedQueue::<_>::with_capacity(capacity), count);
-        queue(TwoLockQueue::<_>::with_capacity(capacity), count);
-        queue(queue::MichaelScottQueue::<_, memory::Counted>::with_capacity(capacity), count);
-        queue(queue::MichaelScottQueue::<_, memory::Hazard>::with_capacity(capacity), count);
-        queue(queue::PrakashLeeJohnsonQueue::<_, memory::Counted>::with_capacity(capacity), count);
-        heap(LockedHeap::<_, _>::with_capacity(capacity), count);
-        heap(LockedSkewHeap::<_, _>::with_capacity(capacity), count);
+        stack(LockedStack::with_capacity(capacity), count);
+        stack(TreiberStack::with_capacity_and_memory(capacity, memory::Counted), count);
+        stack(TreiberStack::with_capacity_and_memory(capacity, memory::Hazard), count);
+        queue(LockedQueue::with_capacity(capacity), count);
+        queue(TwoLockQueue::with_capacity(capacity), count);
+        queue(queue::MichaelScottQueue::with_capacity_and_memory(capacity, memory::Counted), count);
+        queue(queue::MichaelScottQueue::with_capacity_and_memory(capacity, memory::Hazard), count);
+        queue(
+            queue::PrakashLeeJohnsonQueue::with_capacity_and_memory(capacity, memory::Counted),
+            count,
+        );
+        heap(LockedHeap::with_capacity(capacity), count);
+        heap(LockedArrayHeap::with_capacity(capacity), count);
     }
 }
 
@@ -327,7 +330,7 @@ fn rustsec_2026_0205_a_comparison_that_panics_costs_no_value() {
         assert!(broken > 100, "{name}: only {broken} comparisons broke");
     }
     test(LockedHeap::<Key, Value>::new, "LockedHeap");
-    test(LockedSkewHeap::<Key, Value>::new, "LockedSkewHeap");
+    test(LockedArrayHeap::<Key, Value>::new, "LockedArrayHeap");
 }
 
 #[test]

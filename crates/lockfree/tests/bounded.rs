@@ -11,13 +11,17 @@ use stanchion_competitive::RawPolicyMutex;
 use stanchion_lockfree::queue::{LockedRing, NikolaevQueue};
 use stanchion_lockfree::{ConcurrentQueue, Full};
 
+fn ring_that_sleeps<T>(capacity: usize) -> LockedRing<T, RawPolicyMutex> {
+    LockedRing::with_capacity_and_lock(capacity, RawPolicyMutex::new())
+}
+
 /// Runs a test for each kind of queue; `$make` is told the capacity.
 macro_rules! for_every_queue {
     ($($test:ident),+ $(,)?) => {
         mod nikolaev { $(#[test] fn $test() { super::$test(super::NikolaevQueue::with_capacity); })+ }
-        mod locked_ring { $(#[test] fn $test() { super::$test(super::LockedRing::<_>::with_capacity); })+ }
+        mod locked_ring { $(#[test] fn $test() { super::$test(super::LockedRing::with_capacity); })+ }
         mod locked_ring_that_sleeps {
-            $(#[test] fn $test() { super::$test(super::LockedRing::<_, super::RawPolicyMutex>::with_capacity); })+
+            $(#[test] fn $test() { super::$test(super::ring_that_sleeps); })+
         }
     };
 }

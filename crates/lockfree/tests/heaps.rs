@@ -8,9 +8,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use stanchion_lockfree::PriorityQueue;
-use stanchion_lockfree::heap::{
-    HerlihyHeap, LockedArrayHeap, LockedHeap, LockedSkewHeap, MultiQueue, Words,
-};
+use stanchion_lockfree::heap::{HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue, Words};
 
 /// A random source for tests: the same numbers on every run.
 struct Random(u64);
@@ -294,12 +292,11 @@ macro_rules! heaps {
 }
 
 heaps! {
-    locked: LockedHeap::<_, _>::new(), exact: true;
-    locked_array: LockedArrayHeap::<_, _>::new(), exact: true;
-    locked_skew: LockedSkewHeap::<_, _>::new(), exact: true;
-    locked_spinning: LockedHeap::<_, _, stanchion_spin::TestAndSet>::with_capacity(10), exact: true;
-    multi_queue: MultiQueue::<_, _>::with_heaps(4), exact: false;
-    multi_queue_of_one: MultiQueue::<_, _>::with_heaps(1), exact: true;
+    locked: LockedHeap::new(), exact: true;
+    locked_array: LockedArrayHeap::new(), exact: true;
+    locked_spinning: LockedHeap::with_capacity_and_lock(10, stanchion_spin::TestAndSet::new()), exact: true;
+    multi_queue: MultiQueue::with_heaps(4), exact: false;
+    multi_queue_of_one: MultiQueue::with_heaps(1), exact: true;
     herlihy: HerlihyHeap::new(), exact: true;
     herlihy_in_small_batches: HerlihyHeap::with_batch(1), exact: true;
 }

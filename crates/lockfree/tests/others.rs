@@ -118,7 +118,7 @@ proptest! {
         says_what_was_there(&FetchAddCounter::new(start), &amounts);
         says_what_was_there(&CompareExchangeCounter::new(start), &amounts);
         says_what_was_there(&LinkedCounter::new(start as u32), &amounts);
-        says_what_was_there(&LockedCounter::<stanchion_spin::TestAndSet>::new(start), &amounts);
+        says_what_was_there(&LockedCounter::with_lock(start, stanchion_spin::TestAndSet::new()), &amounts);
         adds(&ShardedCounter::new(start), &amounts);
     }
 

@@ -23,10 +23,9 @@ use crate::Progress;
 /// ```
 /// use stanchion_lockfree::{Counter, LockedCounter};
 ///
-/// let counter: LockedCounter = LockedCounter::new(1);
+/// let counter = LockedCounter::new(1);
 /// counter.add(2);
 /// assert_eq!(counter.get(), 3);
-///
 /// ```
 ///
 /// Under a lock that serves in order:
@@ -34,7 +33,7 @@ use crate::Progress;
 /// ```
 /// use stanchion_lockfree::{Counter, LockedCounter};
 ///
-/// let counter = LockedCounter::<stanchion_spin::Mcs>::new(0);
+/// let counter = LockedCounter::with_lock(0, stanchion_spin::Mcs::new());
 /// counter.increment();
 /// assert_eq!(counter.get(), 1);
 /// ```
@@ -42,11 +41,19 @@ pub struct LockedCounter<L = RawPolicyMutex> {
     count: Mutex<L, u64>,
 }
 
-impl<L: RawMutex> LockedCounter<L> {
-    /// A counter that starts at `count`.
+impl LockedCounter {
+    /// Returns a counter that starts at `count`, under the default lock.
     #[must_use]
     pub const fn new(count: u64) -> Self {
-        Self { count: Mutex::new(count) }
+        Self::with_lock(count, RawMutex::INIT)
+    }
+}
+
+impl<L: RawMutex> LockedCounter<L> {
+    /// Returns a counter that starts at `count`, under `lock`. That lock must be free.
+    #[must_use]
+    pub const fn with_lock(count: u64, lock: L) -> Self {
+        Self { count: Mutex::from_raw(lock, count) }
     }
 }
 
@@ -76,7 +83,7 @@ impl<L: RawMutex> FetchAdd for LockedCounter<L> {
 
 impl<L: RawMutex> Default for LockedCounter<L> {
     fn default() -> Self {
-        Self::new(0)
+        Self::with_lock(0, L::INIT)
     }
 }
 

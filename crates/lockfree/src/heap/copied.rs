@@ -22,7 +22,7 @@ use crate::{Herlihy, Progress};
 /// ```
 /// use stanchion_lockfree::heap::CopiedHeap;
 ///
-/// let heap: CopiedHeap<u32, &str> = CopiedHeap::new();
+/// let heap = CopiedHeap::new();
 /// heap.push(2, "second");
 /// heap.push(1, "first");
 /// assert_eq!(heap.pop_min(), Some((1, "first")));
@@ -42,11 +42,19 @@ where
     heap: Herlihy<S>,
 }
 
-impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHeap<K, V, S> {
-    /// An empty heap.
+impl<K: Ord + Clone, V: Clone> CopiedHeap<K, V> {
+    /// Returns an empty heap that copies a [`SkewHeap`].
     #[must_use]
     pub fn new() -> Self {
-        Self { heap: Herlihy::new(S::NEW) }
+        Self::with_heap(SkewHeap::new())
+    }
+}
+
+impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHeap<K, V, S> {
+    /// Returns a heap that copies `heap`, with the entries that are in it.
+    #[must_use]
+    pub fn with_heap(heap: S) -> Self {
+        Self { heap: Herlihy::new(heap) }
     }
 
     /// Puts `value` in, to come out when no smaller key is left.
@@ -99,7 +107,7 @@ conveniences! {
     item: (K, V);
     take: |heap| heap.pop_min();
     put: |heap, entry| heap.push(entry.0, entry.1);
-    new: CopiedHeap::new();
+    new: CopiedHeap::with_heap(S::NEW);
     debug: |heap| len = heap.len();
 }
 

@@ -18,7 +18,9 @@ use super::PriorityQueue;
 use super::sequential::{QuaternaryHeap, SequentialHeap, SkewHeap};
 use crate::Progress;
 
-/// A priority queue under a lock `L`, any `lock_api` raw mutex, around the sequential heap `S`.
+/// A priority queue under a lock: a sequential heap `S` under `L`, any `lock_api` raw mutex.
+///
+/// [`LockedHeap`] and [`LockedArrayHeap`] name the heap.
 ///
 /// | | |
 /// | --- | --- |
@@ -43,7 +45,7 @@ use crate::Progress;
 /// ```
 /// use stanchion_lockfree::heap::LockedHeap;
 ///
-/// let heap: LockedHeap<u32, u32, stanchion_spin::TestAndSet> = LockedHeap::with_capacity(8);
+/// let heap = LockedHeap::with_capacity_and_lock(8, stanchion_spin::TestAndSet::new());
 /// heap.push(1, 10);
 /// assert_eq!(heap.pop_min(), Some((1, 10)));
 /// ```
@@ -55,53 +57,69 @@ use crate::Progress;
 /// let heap: stanchion_lockfree::heap::LockedHeap<u32, std::rc::Rc<()>> = Default::default();
 /// shared(&heap);
 /// ```
-pub struct LockedHeap<K, V, L = RawPolicyMutex, S = SkewHeap<K, V>>
-where
-    S: SequentialHeap<Key = K, Value = V>,
-{
+pub struct LockedSequentialHeap<S, L = RawPolicyMutex> {
     heap: Mutex<L, UnsafeCell<S>>,
 }
 
-/// The paper's, by name: a skew heap under one lock.
-pub type LockedSkewHeap<K, V, L = RawPolicyMutex> = LockedHeap<K, V, L, SkewHeap<K, V>>;
+/// The paper's: a skew heap under one lock.
+pub type LockedHeap<K, V, L = RawPolicyMutex> = LockedSequentialHeap<SkewHeap<K, V>, L>;
 
 /// An array with four children to a node, under one lock.
-pub type LockedArrayHeap<K, V, L = RawPolicyMutex> = LockedHeap<K, V, L, QuaternaryHeap<K, V>>;
+pub type LockedArrayHeap<K, V, L = RawPolicyMutex> = LockedSequentialHeap<QuaternaryHeap<K, V>, L>;
 
-impl<K, V, L: RawMutex, S: SequentialHeap<Key = K, Value = V>> LockedHeap<K, V, L, S> {
-    /// An empty heap, which has not allocated.
+impl<S: SequentialHeap> LockedSequentialHeap<S> {
+    /// Returns an empty heap, which has not allocated, under the default lock.
     #[must_use]
     pub const fn new() -> Self {
-        Self { heap: Mutex::new(UnsafeCell::new(S::NEW)) }
+        Self::with_lock(RawMutex::INIT)
     }
 
-    /// With room for `capacity` entries; it grows beyond.
+    /// Returns an empty heap with room for `capacity` entries, under the default lock. It grows beyond.
     ///
     /// # Panics
     ///
     /// If that is more than `isize::MAX` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { heap: Mutex::new(UnsafeCell::new(S::with_capacity(capacity))) }
+        Self::with_capacity_and_lock(capacity, RawMutex::INIT)
+    }
+}
+
+impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
+    /// Returns an empty heap, which has not allocated, under `lock`. That lock must be free.
+    #[must_use]
+    pub const fn with_lock(lock: L) -> Self {
+        Self { heap: Mutex::from_raw(lock, UnsafeCell::new(S::NEW)) }
+    }
+
+    /// Returns an empty heap with room for `capacity` entries, under `lock`. That lock must be free. The
+    /// heap grows beyond.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than `isize::MAX` bytes.
+    #[must_use]
+    pub fn with_capacity_and_lock(capacity: usize, lock: L) -> Self {
+        Self { heap: Mutex::from_raw(lock, UnsafeCell::new(S::with_capacity(capacity))) }
     }
 
     /// Puts `value` in, to come out when no smaller key is left.
     #[inline]
-    pub fn push(&self, key: K, value: V) {
+    pub fn push(&self, key: S::Key, value: S::Value) {
         self.locked(|heap| heap.push(key, value));
     }
 
     /// Takes an entry with the smallest key.
     #[inline]
-    pub fn pop_min(&self) -> Option<(K, V)> {
+    pub fn pop_min(&self) -> Option<(S::Key, S::Value)> {
         self.locked(S::pop_min)
     }
 
     /// The smallest key. Another thread may take it out before the caller looks at it.
     #[must_use]
-    pub fn min_key(&self) -> Option<K>
+    pub fn min_key(&self) -> Option<S::Key>
     where
-        K: Clone,
+        S::Key: Clone,
     {
         self.locked(|heap| heap.min_key().cloned())
     }
@@ -140,21 +158,19 @@ impl<K, V, L: RawMutex, S: SequentialHeap<Key = K, Value = V>> LockedHeap<K, V, 
     }
 }
 
-impl<K, V, L: RawMutex, S: SequentialHeap<Key = K, Value = V>> PriorityQueue
-    for LockedHeap<K, V, L, S>
-{
-    type Key = K;
-    type Value = V;
+impl<S: SequentialHeap, L: RawMutex> PriorityQueue for LockedSequentialHeap<S, L> {
+    type Key = S::Key;
+    type Value = S::Value;
 
     const PROGRESS: Progress = Progress::Blocking;
 
     #[inline]
-    fn push(&self, key: K, value: V) {
+    fn push(&self, key: S::Key, value: S::Value) {
         self.push(key, value);
     }
 
     #[inline]
-    fn pop_min(&self) -> Option<(K, V)> {
+    fn pop_min(&self) -> Option<(S::Key, S::Value)> {
         self.pop_min()
     }
 
@@ -164,11 +180,11 @@ impl<K, V, L: RawMutex, S: SequentialHeap<Key = K, Value = V>> PriorityQueue
 }
 
 conveniences! {
-    impl[K, V, L: RawMutex, S: SequentialHeap<Key = K, Value = V>] LockedHeap<K, V, L, S>;
-    item: (K, V);
+    impl[S: SequentialHeap, L: RawMutex] LockedSequentialHeap<S, L>;
+    item: (S::Key, S::Value);
     take: |heap| heap.pop_min();
     put: |heap, entry| heap.push(entry.0, entry.1);
-    new: LockedHeap::new();
+    new: LockedSequentialHeap::with_lock(L::INIT);
     debug: |heap| len = heap.try_len();
 }
 
@@ -183,11 +199,11 @@ mod tests {
     assert_impl_all!(LockedHeap<u32, u32>: Send, Sync);
     // An entry that must stay with its thread must not be pushed here and popped there.
     assert_not_impl_any!(LockedHeap<std::rc::Rc<u32>, u32>: Send, Sync);
-    assert_not_impl_any!(LockedSkewHeap<u32, std::rc::Rc<u32>>: Send, Sync);
+    assert_not_impl_any!(LockedHeap<u32, std::rc::Rc<u32>>: Send, Sync);
 
     #[test]
     fn smallest_first() {
-        let mut heap: LockedSkewHeap<u32, &str> = LockedHeap::default();
+        let mut heap: LockedHeap<u32, &str> = LockedHeap::default();
         heap.extend([(2, "b"), (3, "c")]);
         (&heap).extend([(1, "a")]);
         assert_eq!((heap.len(), heap.min_key()), (3, Some(1)));
@@ -200,9 +216,9 @@ mod tests {
     #[test]
     fn debug_does_not_wait_for_the_lock() {
         let heap: LockedHeap<u32, ()> = [(1, ())].into_iter().collect();
-        assert_eq!(format!("{heap:?}"), "LockedHeap { len: Some(1), .. }");
+        assert_eq!(format!("{heap:?}"), "LockedSequentialHeap { len: Some(1), .. }");
         let held = heap.heap.lock();
-        assert_eq!(format!("{heap:?}"), "LockedHeap { len: None, .. }");
+        assert_eq!(format!("{heap:?}"), "LockedSequentialHeap { len: None, .. }");
         drop(held);
     }
 
@@ -225,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_lock_is_free_after_a_comparison_that_panics() {
-        let heap: LockedHeap<Superstitious, ()> = LockedHeap::new();
+        let heap = LockedHeap::new();
         heap.push(Superstitious(1), ());
         let push = AssertUnwindSafe(|| heap.push(Superstitious(13), ()));
         assert!(catch_unwind(push).is_err());

@@ -64,7 +64,7 @@ const FACTOR: usize = 2;
 /// ```
 /// use stanchion_lockfree::heap::MultiQueue;
 ///
-/// let queue: MultiQueue<u32, &str> = MultiQueue::with_heaps(4);
+/// let queue = MultiQueue::with_heaps(4);
 /// (&queue).extend([(2, "second"), (1, "first")]);
 /// // Most likely the first, but not for sure: they lie in different heaps.
 /// let (key, value) = queue.pop_min().unwrap();
@@ -122,20 +122,31 @@ fn random(below: usize) -> usize {
     ((u128::from(state) * below as u128) >> 64) as usize
 }
 
-impl<K: Ord, V, L: RawMutex> MultiQueue<K, V, L> {
-    /// With twice as many heaps as this process may use processors.
+impl<K: Ord, V> MultiQueue<K, V> {
+    /// Returns an empty queue of twice as many heaps as this process may use processors, each under
+    /// the default lock.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_heaps(FACTOR * parallelism())
+        Self::default()
     }
 
-    /// With so many heaps, and at least one. One is exact.
+    /// Returns an empty queue of so many heaps, and at least one, each under the default lock. A queue
+    /// of one heap is exact.
     #[must_use]
     pub fn with_heaps(heaps: usize) -> Self {
+        Self::with_heaps_and_locks(heaps, || RawMutex::INIT)
+    }
+}
+
+impl<K: Ord, V, L: RawMutex> MultiQueue<K, V, L> {
+    /// Returns an empty queue of so many heaps, and at least one, each under a lock that `lock` makes.
+    /// Those locks must be free.
+    #[must_use]
+    pub fn with_heaps_and_locks(heaps: usize, mut lock: impl FnMut() -> L) -> Self {
         let fresh = || {
             CachePadded::new(Heap {
                 state: AtomicU64::fresh(0),
-                entries: Mutex::new(UnsafeCell::new(QuaternaryHeap::NEW)),
+                entries: Mutex::from_raw(lock(), UnsafeCell::new(QuaternaryHeap::NEW)),
             })
         };
         Self { heaps: core::iter::repeat_with(fresh).take(heaps.max(1)).collect() }
@@ -342,7 +353,7 @@ conveniences! {
     item: (K, V);
     take: |queue| queue.pop_min();
     put: |queue, entry| queue.push(entry.0, entry.1);
-    new: MultiQueue::new();
+    new: MultiQueue::with_heaps_and_locks(FACTOR * parallelism(), || L::INIT);
     debug: |queue| heaps = queue.heaps(), about = queue.about();
 }
 

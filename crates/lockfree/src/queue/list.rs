@@ -127,7 +127,8 @@ mod tests {
             assert_not_impl_any!($queue<std::rc::Rc<u32>, Counted>: Send, Sync);
 
             fn first_in_first_out<M: Memory>() {
-                let mut queue: $queue<Box<u32>, M> = $queue::with_capacity(2);
+                let mut queue: $queue<Box<u32>, _> =
+                    $queue::with_capacity_and_memory(2, M::default());
                 assert_eq!(queue.pop(), None);
                 queue.extend([1, 2].map(Box::new));
                 (&queue).extend([3].map(Box::new));
@@ -165,7 +166,7 @@ mod tests {
 
             /// The others go on, and finish it.
             fn a_push_that_stops_is_finished_by_others<M: Memory>() {
-                let queue = $queue::<u32, M>::new();
+                let queue = $queue::<u32, M>::default();
                 let _stopped = push_that_stops(&queue);
                 assert!(!queue.is_empty());
                 queue.push(2);
@@ -183,7 +184,7 @@ mod tests {
             /// The same with a pop as the first to find it: `head` must not pass `tail`.
             #[test]
             fn a_pop_finishes_a_push_that_stopped() {
-                let queue = $queue::<u32, Counted>::new();
+                let queue = $queue::<u32, _>::with_memory(Counted);
                 let (_stopped, last) = push_that_stops(&queue);
                 assert_eq!(queue.pop(), Some(1));
                 let (head, tail) =

@@ -42,7 +42,7 @@ use crate::Progress;
 /// ```
 /// use stanchion_lockfree::{barging::Barging, queue::LockedQueue};
 ///
-/// let queue: LockedQueue<u32, Barging> = LockedQueue::with_capacity(8);
+/// let queue = LockedQueue::with_capacity_and_lock(8, Barging::with_policy());
 /// queue.push(1);
 /// assert_eq!(queue.pop_all(), [1]);
 /// ```
@@ -59,22 +59,42 @@ pub struct LockedQueue<T, L = RawPolicyMutex> {
     values: CachePadded<Mutex<L, UnsafeCell<VecDeque<T>>>>,
 }
 
-impl<T, L: RawMutex> LockedQueue<T, L> {
-    /// An empty queue, which has not allocated.
+impl<T> LockedQueue<T> {
+    /// Returns an empty queue, which has not allocated, under the default lock.
     #[must_use]
     pub const fn new() -> Self {
-        Self { values: CachePadded::new(Mutex::new(UnsafeCell::new(VecDeque::new()))) }
+        Self::with_lock(RawMutex::INIT)
     }
 
-    /// With room for `capacity` values; it grows beyond.
+    /// Returns an empty queue with room for `capacity` values, under the default lock. It grows beyond.
     ///
     /// # Panics
     ///
     /// If that is more than `isize::MAX` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
+        Self::with_capacity_and_lock(capacity, RawMutex::INIT)
+    }
+}
+
+impl<T, L: RawMutex> LockedQueue<T, L> {
+    /// Returns an empty queue, which has not allocated, under `lock`. That lock must be free.
+    #[must_use]
+    pub const fn with_lock(lock: L) -> Self {
+        let values = UnsafeCell::new(VecDeque::new());
+        Self { values: CachePadded::new(Mutex::from_raw(lock, values)) }
+    }
+
+    /// Returns an empty queue with room for `capacity` values, under `lock`. That lock must be free. The
+    /// queue grows beyond.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than `isize::MAX` bytes.
+    #[must_use]
+    pub fn with_capacity_and_lock(capacity: usize, lock: L) -> Self {
         let values = UnsafeCell::new(VecDeque::with_capacity(capacity));
-        Self { values: CachePadded::new(Mutex::new(values)) }
+        Self { values: CachePadded::new(Mutex::from_raw(lock, values)) }
     }
 
     /// Puts `value` at the end.
@@ -161,7 +181,7 @@ conveniences! {
     item: T;
     take: |queue| queue.pop();
     put: |queue, value| queue.push(value);
-    new: LockedQueue::new();
+    new: LockedQueue::with_lock(L::INIT);
     debug: |queue| len = queue.try_len();
 }
 

@@ -48,7 +48,7 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// ```
 /// use stanchion_lockfree::queue::PrakashLeeJohnsonQueue;
 ///
-/// let queue = PrakashLeeJohnsonQueue::<_>::new();
+/// let queue = PrakashLeeJohnsonQueue::new();
 /// queue.push("first");
 /// queue.push("second");
 /// assert_eq!(queue.pop(), Some("first"));
@@ -80,16 +80,26 @@ struct Snapshot<P> {
     behind: P,
 }
 
-impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
-    /// An empty queue, with its dummy.
+impl<T> PrakashLeeJohnsonQueue<T> {
+    /// Returns an empty queue, with its dummy node. Its memory is [`Hazard`].
     #[must_use]
     pub fn new() -> Self {
+        Self::with_memory(Hazard)
+    }
+}
+
+impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
+    /// Returns an empty queue, with its dummy node, with the memory of the caller's choice.
+    #[must_use]
+    pub fn with_memory(_memory: M) -> Self {
         Self { list: List::new() }
     }
 
-    /// With room for `capacity` values set aside, if the memory can do that; it grows beyond.
+    /// Returns an empty queue with the memory of the caller's choice. If that can set room aside, as
+    /// [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It grows
+    /// beyond.
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Self {
+    pub fn with_capacity_and_memory(capacity: usize, _memory: M) -> Self {
         Self { list: List::with_capacity(capacity) }
     }
 
@@ -206,5 +216,5 @@ conveniences! {
     item: T;
     take: |queue| queue.pop();
     put: |queue, value| queue.push(value);
-    new: PrakashLeeJohnsonQueue::new();
+    new: PrakashLeeJohnsonQueue::with_memory(M::default());
 }

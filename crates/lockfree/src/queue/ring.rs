@@ -50,7 +50,7 @@ use crate::dropping::drop_each;
 /// ```
 /// use stanchion_lockfree::queue::LockedRing;
 ///
-/// let ring: LockedRing<&str> = LockedRing::with_capacity(2);
+/// let ring = LockedRing::with_capacity(2);
 /// assert!(ring.try_push("first").is_ok());
 /// assert!(ring.try_push("second").is_ok());
 /// assert_eq!(ring.try_push("third").unwrap_err().0, "third");
@@ -61,10 +61,11 @@ use crate::dropping::drop_each;
 /// With a lock whose waiters sleep, and pass over nobody for much longer than 10 ms:
 ///
 /// ```
+/// use stanchion_competitive::RawPolicyMutex;
 /// use stanchion_lockfree::queue::LockedRing;
 ///
-/// let ring: LockedRing<u32, stanchion_competitive::RawPolicyMutex> = LockedRing::with_capacity(8);
-/// assert_eq!(ring.pop(), None);
+/// let ring = LockedRing::with_capacity_and_lock(8, RawPolicyMutex::new());
+/// assert!(ring.try_push(1).is_ok());
 /// ```
 ///
 /// What is not `Send` cannot be shared by it:
@@ -127,18 +128,30 @@ impl<T> Drop for Ring<T> {
     }
 }
 
-impl<T, L: RawMutex> LockedRing<T, L> {
-    /// An empty queue for at most `capacity` values.
+impl<T> LockedRing<T> {
+    /// Returns an empty queue for at most `capacity` values, under [`Barging`].
     ///
     /// # Panics
     ///
     /// If `capacity` is 0, or more than memory can hold.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
+        Self::with_capacity_and_lock(capacity, RawMutex::INIT)
+    }
+}
+
+impl<T, L: RawMutex> LockedRing<T, L> {
+    /// Returns an empty queue for at most `capacity` values, under `lock`. That lock must be free.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0, or more than memory can hold.
+    #[must_use]
+    pub fn with_capacity_and_lock(capacity: usize, lock: L) -> Self {
         assert!(capacity > 0, "a LockedRing of capacity 0 could hold nothing: ask for 1 at least");
         assert!(capacity <= isize::MAX as usize, "no ring has room for {capacity} values");
         let slots = (0..capacity).map(|_| MaybeUninit::uninit()).collect();
-        let ring = Mutex::new(UnsafeCell::new(Ring { slots, head: 0, len: 0 }));
+        let ring = Mutex::from_raw(lock, UnsafeCell::new(Ring { slots, head: 0, len: 0 }));
         Self { line: CachePadded::new(Line { ring, len: AtomicUsize::fresh(0) }), capacity }
     }
 

@@ -111,27 +111,42 @@ impl<T> Node<T> {
     }
 }
 
-impl<T, L: RawMutex> TwoLockQueue<T, L> {
-    /// An empty queue, which has not allocated.
+impl<T> TwoLockQueue<T> {
+    /// Returns an empty queue, which has not allocated, under the default locks.
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_locks(RawMutex::INIT, RawMutex::INIT)
+    }
+
+    /// Returns an empty queue with nodes for `capacity` values, under the default locks. It grows beyond.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::with_capacity_and_locks(capacity, RawMutex::INIT, RawMutex::INIT)
+    }
+}
+
+impl<T, L: RawMutex> TwoLockQueue<T, L> {
+    /// Returns an empty queue, which has not allocated, with a lock for each end. Both must be free.
+    #[must_use]
+    pub const fn with_locks(head: L, tail: L) -> Self {
         let dummy = AtomicPtr::new(ptr::null_mut());
-        let tail = Tail { first: ptr::null_mut(), seen: ptr::null_mut(), last: ptr::null_mut() };
+        let nodes = Tail { first: ptr::null_mut(), seen: ptr::null_mut(), last: ptr::null_mut() };
         Self {
-            head: CachePadded::new(Head { lock: Mutex::new(()), dummy }),
-            tail: CachePadded::new(Mutex::new(UnsafeCell::new(tail))),
+            head: CachePadded::new(Head { lock: Mutex::from_raw(head, ()), dummy }),
+            tail: CachePadded::new(Mutex::from_raw(tail, UnsafeCell::new(nodes))),
         }
     }
 
-    /// With nodes for `capacity` values; it grows beyond.
+    /// Returns an empty queue with nodes for `capacity` values and a lock for each end. Both must be
+    /// free. The queue grows beyond.
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Self {
+    pub fn with_capacity_and_locks(capacity: usize, head: L, tail: L) -> Self {
         let dummy = Node::allocate(ptr::null_mut());
         let mut first = dummy;
         for _ in 0..capacity {
             first = Node::allocate(first);
         }
-        let mut queue = Self::new();
+        let mut queue = Self::with_locks(head, tail);
         *queue.tail.get_mut() = UnsafeCell::new(Tail { first, seen: dummy, last: dummy });
         queue.head.dummy = AtomicPtr::fresh(dummy);
         queue
@@ -295,7 +310,7 @@ conveniences! {
     item: T;
     take: |queue| queue.pop();
     put: |queue, value| queue.push(value);
-    new: TwoLockQueue::new();
+    new: TwoLockQueue::with_locks(L::INIT, L::INIT);
 }
 
 #[cfg(test)]

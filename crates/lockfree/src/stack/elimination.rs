@@ -103,17 +103,27 @@ unsafe impl<T: Send, M: Memory> Send for EliminationStack<T, M> {}
 // SAFETY: as above; nobody gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for EliminationStack<T, M> {}
 
-impl<T, M: Memory> EliminationStack<T, M> {
-    /// An empty stack, which has not allocated.
+impl<T> EliminationStack<T> {
+    /// Returns an empty stack, which has not allocated. Its memory is [`Hazard`].
     #[must_use]
     pub const fn new() -> Self {
-        Self::over(TreiberStack::new())
+        Self::with_memory(Hazard)
+    }
+}
+
+impl<T, M: Memory> EliminationStack<T, M> {
+    /// Returns an empty stack, which has not allocated, with the memory of the caller's choice.
+    #[must_use]
+    pub const fn with_memory(memory: M) -> Self {
+        Self::over(TreiberStack::with_memory(memory))
     }
 
-    /// With room for `capacity` values, if `M` can set room aside; it grows beyond.
+    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside, as
+    /// [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It grows
+    /// beyond.
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Self {
-        Self::over(TreiberStack::with_capacity(capacity))
+    pub fn with_capacity_and_memory(capacity: usize, memory: M) -> Self {
+        Self::over(TreiberStack::with_capacity_and_memory(capacity, memory))
     }
 
     const fn over(stack: TreiberStack<T, M>) -> Self {
@@ -291,6 +301,6 @@ conveniences! {
     item: T;
     take: |stack| stack.pop();
     put: |stack, value| stack.push(value);
-    new: EliminationStack::new();
+    new: EliminationStack::with_memory(M::default());
     debug: |stack| is_empty = stack.is_empty();
 }

@@ -83,16 +83,32 @@ unsafe impl<T: Send, M: Memory> Send for HerlihyStack<T, M> {}
 // SAFETY: as above; nobody gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for HerlihyStack<T, M> {}
 
-impl<T, M: Memory> HerlihyStack<T, M> {
-    /// An empty stack, which has not allocated.
+impl<T> HerlihyStack<T> {
+    /// Returns an empty stack, which has not allocated. Its memory is [`Counted`].
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_memory(Counted)
+    }
+
+    /// Returns an empty stack with room for `capacity` values and blocks. It grows beyond.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self::with_capacity_and_memory(capacity, Counted)
+    }
+}
+
+impl<T, M: Memory> HerlihyStack<T, M> {
+    /// Returns an empty stack, which has not allocated, with the memory of the caller's choice.
+    #[must_use]
+    pub const fn with_memory(_memory: M) -> Self {
         Self { version: CachePadded::new(Link::NULL), store: Store::NEW }
     }
 
-    /// With room for `capacity` values and blocks, if `M` can set room aside; it grows beyond.
+    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside, as
+    /// [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values and blocks. It grows
+    /// beyond.
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Self {
+    pub fn with_capacity_and_memory(capacity: usize, _memory: M) -> Self {
         Self { version: CachePadded::new(Link::NULL), store: Store::with_capacity(capacity) }
     }
 
@@ -254,6 +270,6 @@ conveniences! {
     item: T;
     take: |stack| stack.pop();
     put: |stack, value| stack.push(value);
-    new: HerlihyStack::new();
+    new: HerlihyStack::with_memory(M::default());
     debug: |stack| is_empty = stack.is_empty();
 }

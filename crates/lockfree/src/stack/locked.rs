@@ -39,7 +39,7 @@ use crate::Progress;
 /// ```
 /// use stanchion_lockfree::stack::LockedStack;
 ///
-/// let stack: LockedStack<u32, stanchion_spin::TestAndSet> = LockedStack::with_capacity(8);
+/// let stack = LockedStack::with_capacity_and_lock(8, stanchion_spin::TestAndSet::new());
 /// stack.push(1);
 /// assert_eq!(stack.len(), 1);
 /// ```
@@ -55,21 +55,42 @@ pub struct LockedStack<T, L = RawPolicyMutex> {
     values: Mutex<L, UnsafeCell<Vec<T>>>,
 }
 
-impl<T, L: RawMutex> LockedStack<T, L> {
-    /// An empty stack, which has not allocated.
+impl<T> LockedStack<T> {
+    /// Returns an empty stack, which has not allocated, under the default lock.
     #[must_use]
     pub const fn new() -> Self {
-        Self { values: Mutex::new(UnsafeCell::new(Vec::new())) }
+        Self::with_lock(RawMutex::INIT)
     }
 
-    /// With room for `capacity` values; it grows beyond.
+    /// Returns an empty stack with room for `capacity` values, under the default lock. It grows beyond.
     ///
     /// # Panics
     ///
     /// If that is more than `isize::MAX` bytes.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { values: Mutex::new(UnsafeCell::new(Vec::with_capacity(capacity))) }
+        Self::with_capacity_and_lock(capacity, RawMutex::INIT)
+    }
+}
+
+impl<T, L: RawMutex> LockedStack<T, L> {
+    /// Returns an empty stack, which has not allocated, under `lock`. That lock must be free.
+    #[must_use]
+    pub const fn with_lock(lock: L) -> Self {
+        let values = UnsafeCell::new(Vec::new());
+        Self { values: Mutex::from_raw(lock, values) }
+    }
+
+    /// Returns an empty stack with room for `capacity` values, under `lock`. That lock must be free. The
+    /// stack grows beyond.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than `isize::MAX` bytes.
+    #[must_use]
+    pub fn with_capacity_and_lock(capacity: usize, lock: L) -> Self {
+        let values = UnsafeCell::new(Vec::with_capacity(capacity));
+        Self { values: Mutex::from_raw(lock, values) }
     }
 
     /// Puts `value` on top.
@@ -152,7 +173,7 @@ conveniences! {
     item: T;
     take: |stack| stack.pop();
     put: |stack, value| stack.push(value);
-    new: LockedStack::new();
+    new: LockedStack::with_lock(L::INIT);
     debug: |stack| len = stack.try_len();
 }
 

@@ -68,7 +68,7 @@ use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 /// ```
 /// use stanchion_lockfree::{memory::Counted, stack::TreiberStack};
 ///
-/// let stack: TreiberStack<u32, Counted> = TreiberStack::with_capacity(100);
+/// let stack = TreiberStack::with_capacity_and_memory(100, Counted);
 /// stack.push(1);
 /// stack.push(2);
 /// assert_eq!(stack.pop(), Some(2));
@@ -94,16 +94,26 @@ unsafe impl<T: Send, M: Memory> Send for TreiberStack<T, M> {}
 // SAFETY: as above; nobody gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for TreiberStack<T, M> {}
 
-impl<T, M: Memory> TreiberStack<T, M> {
-    /// An empty stack, which has not allocated.
+impl<T> TreiberStack<T> {
+    /// Returns an empty stack, which has not allocated. Its memory is [`Hazard`].
     #[must_use]
     pub const fn new() -> Self {
+        Self::with_memory(Hazard)
+    }
+}
+
+impl<T, M: Memory> TreiberStack<T, M> {
+    /// Returns an empty stack, which has not allocated, with the memory of the caller's choice.
+    #[must_use]
+    pub const fn with_memory(_memory: M) -> Self {
         Self { top: CachePadded::new(Link::NULL), store: Store::NEW }
     }
 
-    /// With room for `capacity` values, if `M` can set room aside ([`Counted`](crate::memory::Counted) can); it grows beyond.
+    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside, as
+    /// [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It grows
+    /// beyond.
     #[must_use]
-    pub fn with_capacity(capacity: usize) -> Self {
+    pub fn with_capacity_and_memory(capacity: usize, _memory: M) -> Self {
         Self { top: CachePadded::new(Link::NULL), store: Store::with_capacity(capacity) }
     }
 
@@ -237,7 +247,7 @@ conveniences! {
     item: T;
     take: |stack| stack.pop();
     put: |stack, value| stack.push(value);
-    new: TreiberStack::new();
+    new: TreiberStack::with_memory(M::default());
     debug: |stack| is_empty = stack.is_empty();
 }
 

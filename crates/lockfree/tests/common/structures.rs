@@ -17,19 +17,19 @@ macro_rules! all_structures {
         $callback! {
             [$($argument)*]
             stack LockedStack: stack::LockedStack<T> = stack::LockedStack::new();
-            stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::new();
-            stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::new();
-            stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::new();
-            stack HerlihyCounted: stack::HerlihyStack<T, memory::Counted> = stack::HerlihyStack::new();
-            stack HerlihyHazard: stack::HerlihyStack<T, memory::Hazard> = stack::HerlihyStack::new();
-            stack EliminationCounted: stack::EliminationStack<T, memory::Counted> = stack::EliminationStack::new();
-            stack EliminationHazard: stack::EliminationStack<T, memory::Hazard> = stack::EliminationStack::new();
+            stack SpinLockedStack: stack::LockedStack<T, stanchion_spin::TestAndSet> = stack::LockedStack::with_lock(stanchion_spin::TestAndSet::new());
+            stack TreiberCounted: stack::TreiberStack<T, memory::Counted> = stack::TreiberStack::with_memory(memory::Counted);
+            stack TreiberHazard: stack::TreiberStack<T, memory::Hazard> = stack::TreiberStack::with_memory(memory::Hazard);
+            stack HerlihyCounted: stack::HerlihyStack<T, memory::Counted> = stack::HerlihyStack::with_memory(memory::Counted);
+            stack HerlihyHazard: stack::HerlihyStack<T, memory::Hazard> = stack::HerlihyStack::with_memory(memory::Hazard);
+            stack EliminationCounted: stack::EliminationStack<T, memory::Counted> = stack::EliminationStack::with_memory(memory::Counted);
+            stack EliminationHazard: stack::EliminationStack<T, memory::Hazard> = stack::EliminationStack::with_memory(memory::Hazard);
             queue LockedQueue: queue::LockedQueue<T> = queue::LockedQueue::new();
             queue TwoLockQueue: queue::TwoLockQueue<T> = queue::TwoLockQueue::new();
             queue MichaelScottQueue: queue::MichaelScottQueue<T> = queue::MichaelScottQueue::new();
-            queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::new();
+            queue CountedMichaelScottQueue: queue::MichaelScottQueue<T, memory::Counted> = queue::MichaelScottQueue::with_memory(memory::Counted);
             queue PrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T> = queue::PrakashLeeJohnsonQueue::new();
-            queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::new();
+            queue CountedPrakashLeeJohnsonQueue: queue::PrakashLeeJohnsonQueue<T, memory::Counted> = queue::PrakashLeeJohnsonQueue::with_memory(memory::Counted);
             queue LockedRing: queue::LockedRing<T> = queue::LockedRing::with_capacity(4);
             queue NikolaevQueue: queue::NikolaevQueue<T> = queue::NikolaevQueue::with_capacity(4);
             queue FaaArrayQueue: queue::FaaArrayQueue<T> = queue::FaaArrayQueue::new();

@@ -50,8 +50,8 @@ macro_rules! heap {
 
 heap! {
     HerlihyHeap<u64, Value> = HerlihyHeap::with_batch(1);
-    LockedHeap<u64, Value, TestAndSet> = LockedHeap::new();
-    LockedArrayHeap<u64, Value, TestAndSet> = LockedHeap::new();
+    LockedHeap<u64, Value, TestAndSet> = Default::default();
+    LockedArrayHeap<u64, Value, TestAndSet> = Default::default();
     // One heap: with several, what comes first is a matter of chance.
     MultiQueue<u64, Value> = MultiQueue::with_heaps(1);
 }

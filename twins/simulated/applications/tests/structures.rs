@@ -4,7 +4,7 @@
 use stanchion_applications_simulated::quicksort::{self, InQueue, InStack, Interval, Pool};
 use stanchion_applications_simulated::tsp::{self, Instance, Structures, Tour};
 use stanchion_lockfree::counter::{FetchAddCounter, LinkedCounter, LockedCounter};
-use stanchion_lockfree::heap::{HerlihyHeap, LockedSkewHeap};
+use stanchion_lockfree::heap::{HerlihyHeap, LockedHeap};
 use stanchion_lockfree::memory::{Counted, Hazard};
 use stanchion_lockfree::queue::{LockedQueue, MichaelScottQueue};
 use stanchion_lockfree::stack::{LockedStack, TreiberStack};
@@ -53,24 +53,24 @@ fn sorts<P: Pool>(pool: fn() -> P) {
 
 #[test]
 fn quicksort_over_a_stack_with_a_lock() {
-    sorts(|| InStack(LockedStack::<Interval, TestAndSet>::new()));
+    sorts(|| InStack(LockedStack::<Interval, TestAndSet>::default()));
 }
 
 #[test]
 fn quicksort_over_treiber_s_stack() {
-    sorts(|| InStack(TreiberStack::<Interval, Counted>::new()));
-    sorts(|| InStack(TreiberStack::<Interval, Hazard>::new()));
+    sorts(|| InStack(TreiberStack::with_memory(Counted)));
+    sorts(|| InStack(TreiberStack::with_memory(Hazard)));
 }
 
 #[test]
 fn quicksort_over_a_queue_with_a_lock() {
-    sorts(|| InQueue(LockedQueue::<Interval, TestAndSet>::new()));
+    sorts(|| InQueue(LockedQueue::<Interval, TestAndSet>::default()));
 }
 
 #[test]
 fn quicksort_over_michael_and_scott_s_queue() {
-    sorts(|| InQueue(MichaelScottQueue::<Interval, Counted>::new()));
-    sorts(|| InQueue(MichaelScottQueue::<Interval, Hazard>::new()));
+    sorts(|| InQueue(MichaelScottQueue::with_memory(Counted)));
+    sorts(|| InQueue(MichaelScottQueue::with_memory(Hazard)));
 }
 
 /// Nine cities on a clock of 101 hours, in no order.
@@ -100,8 +100,8 @@ where
 #[test]
 fn the_salesman_over_structures_with_locks() {
     finds_the_shortest(|| Structures {
-        heap: LockedSkewHeap::<u64, Tour, TestAndSet>::new(),
-        stack: LockedStack::<Tour, TestAndSet>::new(),
+        heap: LockedHeap::<u64, Tour, TestAndSet>::default(),
+        stack: LockedStack::<Tour, TestAndSet>::default(),
         made: LockedCounter::<TestAndSet>::default(),
         done: LockedCounter::<TestAndSet>::default(),
     });
@@ -111,13 +111,13 @@ fn the_salesman_over_structures_with_locks() {
 fn the_salesman_over_structures_without_locks() {
     finds_the_shortest(|| Structures {
         heap: HerlihyHeap::<u64, Tour>::new(),
-        stack: TreiberStack::<Tour, Counted>::new(),
+        stack: TreiberStack::with_memory(Counted),
         made: LinkedCounter::default(),
         done: LinkedCounter::default(),
     });
     finds_the_shortest(|| Structures {
         heap: HerlihyHeap::<u64, Tour>::new(),
-        stack: TreiberStack::<Tour, Hazard>::new(),
+        stack: TreiberStack::with_memory(Hazard),
         made: FetchAddCounter::default(),
         done: FetchAddCounter::default(),
     });

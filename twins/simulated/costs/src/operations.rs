@@ -226,11 +226,11 @@ pub(crate) fn all() -> Vec<Operation> {
             pairs(threads, || NikolaevQueue::with_capacity(1_024))
         },
         "lockfree::FaaArrayQueue push, pop" => |threads| pairs(threads, FaaArrayQueue::new),
-        "LockedQueue<TestAndSet> push, pop" => |threads| pairs(threads, LockedQueue::<u64, TestAndSet>::new),
+        "LockedQueue<TestAndSet> push, pop" => |threads| pairs(threads, LockedQueue::<u64, TestAndSet>::default),
         "lockfree::MichaelScottQueue, hazards push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Hazard>::new),
-        "lockfree::MichaelScottQueue, counts push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Counted>::new),
+        "lockfree::MichaelScottQueue, counts push, pop" => |threads| pairs(threads, MichaelScottQueue::<u64, Counted>::default),
         "lockfree::PrakashLeeJohnsonQueue, counts push, pop" => |threads| {
-            pairs(threads, PrakashLeeJohnsonQueue::<u64, Counted>::new)
+            pairs(threads, PrakashLeeJohnsonQueue::<u64, Counted>::default)
         },
         "LockedStack<TestAndSet> push, pop" => stacks::<LockedStack<u64, TestAndSet>>,
         "lockfree::TreiberStack, hazards push, pop" => stacks::<TreiberStack<u64, Hazard>>,

@@ -16,7 +16,7 @@ use super::applications::Around;
 use super::applications::quicksort::{self, InQueue, InStack, Interval, Pool};
 use super::applications::tsp::{self, Bound, GR17, Instance, Structures, Tour};
 use super::lockfree::counter::{LinkedCounter, LockedCounter};
-use super::lockfree::heap::{HerlihyHeap, LockedSkewHeap};
+use super::lockfree::heap::{HerlihyHeap, LockedHeap};
 use super::lockfree::queue::{LockedQueue, MichaelScottQueue};
 use super::lockfree::stack::{LockedStack, TreiberStack};
 use super::lockfree::{ConcurrentStack, Counter, PriorityQueue};
@@ -87,7 +87,7 @@ where
     }
 }
 
-type Heap<L> = LockedSkewHeap<u64, Tour, L>;
+type Heap<L> = LockedHeap<u64, Tour, L>;
 type Stack<L> = LockedStack<Tour, L>;
 
 /// Figure 5.
@@ -95,17 +95,17 @@ pub(crate) const OVER_QUEUES: &[Program] = &[
     Program {
         name: "ordinary lock",
         kind: Kind::Ordinary,
-        run: |setup| sort(setup, InQueue(LockedQueue::<Interval, Ordinary>::new())),
+        run: |setup| sort(setup, InQueue(LockedQueue::<Interval, Ordinary>::default())),
     },
     Program {
         name: "preemption-safe lock",
         kind: Kind::Safe,
-        run: |setup| sort(setup, InQueue(LockedQueue::<Interval, Safe>::new())),
+        run: |setup| sort(setup, InQueue(LockedQueue::<Interval, Safe>::default())),
     },
     Program {
         name: "Michael-Scott",
         kind: Kind::NonBlocking,
-        run: |setup| sort(setup, InQueue(MichaelScottQueue::<Interval>::new())),
+        run: |setup| sort(setup, InQueue(MichaelScottQueue::new())),
     },
 ];
 
@@ -114,17 +114,17 @@ pub(crate) const OVER_STACKS: &[Program] = &[
     Program {
         name: "ordinary lock",
         kind: Kind::Ordinary,
-        run: |setup| sort(setup, InStack(LockedStack::<Interval, Ordinary>::new())),
+        run: |setup| sort(setup, InStack(LockedStack::<Interval, Ordinary>::default())),
     },
     Program {
         name: "preemption-safe lock",
         kind: Kind::Safe,
-        run: |setup| sort(setup, InStack(LockedStack::<Interval, Safe>::new())),
+        run: |setup| sort(setup, InStack(LockedStack::<Interval, Safe>::default())),
     },
     Program {
         name: "Treiber",
         kind: Kind::NonBlocking,
-        run: |setup| sort(setup, InStack(TreiberStack::<Interval>::new())),
+        run: |setup| sort(setup, InStack(TreiberStack::new())),
     },
 ];
 
@@ -134,7 +134,7 @@ pub(crate) const SALESMEN: &[Program] = &[
         name: "ordinary lock",
         kind: Kind::Ordinary,
         run: |setup| {
-            let (heap, stack) = (Heap::<Ordinary>::new(), Stack::<Ordinary>::new());
+            let (heap, stack) = (Heap::<Ordinary>::default(), Stack::<Ordinary>::default());
             travel::<_, _, LockedCounter<Ordinary>>(setup, heap, stack)
         },
     },
@@ -142,7 +142,7 @@ pub(crate) const SALESMEN: &[Program] = &[
         name: "preemption-safe lock",
         kind: Kind::Safe,
         run: |setup| {
-            let (heap, stack) = (Heap::<Safe>::new(), Stack::<Safe>::new());
+            let (heap, stack) = (Heap::<Safe>::default(), Stack::<Safe>::default());
             travel::<_, _, LockedCounter<Safe>>(setup, heap, stack)
         },
     },
@@ -150,7 +150,7 @@ pub(crate) const SALESMEN: &[Program] = &[
         name: "non-blocking",
         kind: Kind::NonBlocking,
         run: |setup| {
-            let (heap, stack) = (HerlihyHeap::new(), TreiberStack::<Tour>::new());
+            let (heap, stack) = (HerlihyHeap::new(), TreiberStack::new());
             travel::<_, _, LinkedCounter>(setup, heap, stack)
         },
     },
@@ -158,7 +158,7 @@ pub(crate) const SALESMEN: &[Program] = &[
         name: "hybrid",
         kind: Kind::Safe,
         run: |setup| {
-            let (heap, stack) = (Heap::<Safe>::new(), TreiberStack::<Tour>::new());
+            let (heap, stack) = (Heap::<Safe>::default(), TreiberStack::new());
             travel::<_, _, LinkedCounter>(setup, heap, stack)
         },
     },

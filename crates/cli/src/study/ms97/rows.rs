@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 use super::lockfree::counter::{
     CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
 };
-use super::lockfree::heap::{CopiedHeap, HerlihyHeap, LockedSkewHeap};
+use super::lockfree::heap::{CopiedHeap, HerlihyHeap, LockedHeap};
 use super::lockfree::memory::{Counted, Hazard};
 use super::lockfree::queue::{
     LockedQueue, MichaelScottQueue, NikolaevQueue, PrakashLeeJohnsonQueue, TwoLockQueue,
@@ -162,8 +162,8 @@ pub(crate) const STACKS: &[Row] = &[
 
 /// Figure 3.
 pub(crate) const HEAPS: &[Row] = &[
-    Make::<Heap<LockedSkewHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
-    Make::<Heap<LockedSkewHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
+    Make::<Heap<LockedHeap<u64, u64, Ordinary>>>::heap("ordinary lock", Kind::Ordinary),
+    Make::<Heap<LockedHeap<u64, u64, Safe>>>::heap("preemption-safe lock", Kind::Safe),
     Make::<Heap<HerlihyHeap<u64, u64>>>::heap("Herlihy, optimized copying", Kind::NonBlocking),
     Make::<Heap<CopiedHeap<u64, u64>>>::heap("Herlihy, full copy", Kind::NonBlocking),
 ];

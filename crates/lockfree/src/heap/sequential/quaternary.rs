@@ -51,6 +51,12 @@ pub struct QuaternaryHeap<K, V> {
 }
 
 impl<K: Ord, V> QuaternaryHeap<K, V> {
+    /// Returns an empty heap, which has not allocated.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::NEW
+    }
+
     fn key(&self, place: usize) -> &K {
         &self.entries[place].0
     }

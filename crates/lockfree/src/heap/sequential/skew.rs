@@ -61,6 +61,12 @@ struct Node<K, V> {
 }
 
 impl<K: Ord, V> SkewHeap<K, V> {
+    /// Returns an empty heap, which has not allocated.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::NEW
+    }
+
     fn node(&self, node: u32) -> &Node<K, V> {
         &self.nodes[node as usize]
     }
