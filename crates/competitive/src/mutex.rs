@@ -56,7 +56,7 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 /// # Panics
 ///
 /// Locking a mutex that the thread holds already panics, since it would wait for itself; with a deadline it waits for that, and fails. A thread that
-/// has no [`index`](machine::thread::index), as while it ends, is not recognized, and waits for ever.
+/// has no [`index`](machine::thread::index) is not recognized, and waits for ever.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::LastThreeSamples};

@@ -107,7 +107,7 @@ impl Once {
     /// # Panics
     ///
     /// If `body` does, which leaves it not done; and if `body` calls this for the same `Once`, which would wait for itself. (A thread without a
-    /// [number](machine::thread::index), as one that ends, is not recognized, and waits.)
+    /// [number](machine::thread::index) is not recognized, and waits.)
     #[inline]
     pub fn call_once(&self, body: impl FnOnce()) {
         if !self.is_completed() {

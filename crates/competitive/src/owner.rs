@@ -8,7 +8,8 @@ impl Owner {
     /// The word of a free lock.
     pub(crate) const NOBODY: u32 = 0;
 
-    /// A thread that has no number: it is ending, or there are too many. There may be several.
+    /// A thread that has no number: there are too many, or it is in its last destructors. There may
+    /// be several.
     const ANONYMOUS: u32 = u32::MAX;
 
     /// The calling thread.

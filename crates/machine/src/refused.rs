@@ -50,9 +50,10 @@ pub enum Refused {
         /// What the call answered.
         errno: i32,
     },
-    /// As many threads as [`INDICES`](crate::thread::INDICES) have an index already, or this thread is ending.
+    /// The thread has no [`index`](crate::thread::index): too many threads have one, or the thread
+    /// is in its last destructors.
     #[error(
-        "this thread has no index: {} threads have one, or the thread is ending",
+        "this thread has no index: {} threads have one, or it is in its last destructors",
         crate::thread::INDICES
     )]
     NoIndex,

@@ -21,20 +21,34 @@ pub fn name() -> Option<std::boxed::Box<str>> {
 /// Twice what Linux runs by default in a control group on a large server; a table with one line for each is still only 1 MiB.
 pub const INDICES: usize = 16_384;
 
-/// A small number for the calling thread: the smallest that no other thread has, below [`INDICES`].
+/// Returns a small number for the calling thread: the smallest that no other thread has, below
+/// [`INDICES`].
 ///
-/// The thread keeps it until it ends; then the next thread that asks may get it. What the last holder of a number wrote before it ended
-/// happened before what the next one does with it. So a table indexed by it needs no more lines than there were threads
-/// at one time.
+/// The thread keeps it until it ends. Then the next thread that asks may get it. What the last
+/// holder of a number wrote before it ended happened before what the next one does with it. So a
+/// table indexed by it needs no more lines than there were threads at one time.
 ///
-/// `None` if [`INDICES`] threads have one already (a later call tries again), and while the thread is ending, when its number
-/// has been given back: code that runs in the destructor of a thread-local must be ready for that.
+/// On Unix systems the number outlives all thread-locals of its thread: their destructors find the
+/// same number, and so does a lock whose guard is kept in one. It is given back in the fourth round
+/// of the destructors of POSIX keys (`pthread_key_create`), the last that is guaranteed. On other
+/// systems it is given back in the midst of the destructors of thread-locals.
 ///
-/// In a simulation it is the thread's place in the order of their beginnings, and is not given to another.
+/// Returns `None` in these cases, for which a caller must be ready:
 ///
-/// A forked child goes on with its parent's numbers; those of threads that it does not have stay taken.
+/// - [`INDICES`] threads have one already, or the process has no POSIX key left; a later call tries
+///   again;
+/// - the number has been given back, see above;
+/// - a signal handler or an allocator asks while this very call goes on below it.
 ///
-/// The first call costs about 100 ns, later ones a nanosecond or two.
+/// In a simulation it is the thread's place in the order of their beginnings, and is not given to
+/// another. A forked child goes on with its parent's numbers; those of threads that it does not
+/// have stay taken.
+///
+/// The first call of a thread costs about 100 ns, later ones a nanosecond or two. On Linux it
+/// calls no allocator, with one exception in the C library: if the process has made 32 POSIX keys
+/// before its first thread was numbered, glibc allocates a table for each thread that asks. (In a
+/// library that was loaded by `dlopen`, glibc also allocates the thread-locals of each thread when
+/// the first of them is used.)
 ///
 /// ```
 /// use stanchion_machine::thread::{INDICES, index};

@@ -515,9 +515,9 @@ mod tests {
         assert_eq!(store.guests().count(), 2, "they are used again");
     }
 
-    /// Its number is asked for last, so given back first.
+    /// Its number is asked for last, so its destructor would be the first of all.
     #[test]
-    fn a_thread_that_is_ending_is_a_guest() {
+    fn a_thread_that_is_ending_pushes() {
         use crate::stack::TreiberStack;
         static STACK: TreiberStack<u32> = TreiberStack::new();
         struct Last;

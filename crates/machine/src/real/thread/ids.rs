@@ -1,46 +1,45 @@
 //! Dense thread numbers: a bitmap of those in use.
 //!
-//! Why not [`std::thread::ThreadId`]: it is never reused, so a table indexed by it grows for ever; and not the kernel's number, which is not
-//! dense. Why a bitmap and no free list: the *smallest* free number is wanted, so that tables stay short and their scans too, and
-//! a bitmap has no ABA problem.
+//! Why not [`std::thread::ThreadId`]: it is never reused, so a table indexed by it grows for ever;
+//! and not the kernel's number, which is not dense. Why a bitmap and no free list: the *smallest*
+//! free number is wanted, so that tables stay short and their scans too, and a bitmap has no ABA
+//! problem.
+//!
+//! A number must outlive everything of its thread that may hold a lock under it: a guard in a
+//! thread-local, say. [`exit`] calls back when the thread ends, as late as the system allows.
 //!
 //! # Invariants
 //!
 //! 1. A set bit belongs to exactly one live thread, the one whose thread-local [`MINE`] says so.
-//! 2. A bit is cleared only by the destructor of that thread's [`Claim`], after whatever was kept under the number is gone.
+//! 2. A bit is cleared only by that thread in [`thread_ends`], after whatever was kept under the
+//!    number is gone.
 
 use crate::thread::INDICES;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(unix)]
+mod exit;
+#[cfg(not(unix))]
+#[path = "ids/exit_elsewhere.rs"]
+mod exit;
 
 /// The numbers of this process.
 static NUMBERS: Bitmap<{ INDICES / 64 }> = Bitmap::new();
 
 #[derive(Clone, Copy)]
 enum Mine {
+    /// The thread has not asked, or all numbers were taken when it did.
     NotYet,
-    /// Registering the destructor may allocate, and the allocator may ask for the number: it has none then.
-    Claiming,
     Claimed(usize),
-    GivenBack,
+    /// None now: the number is being claimed, which code that interrupts it must not do again, or
+    /// it has been given back.
+    Without,
 }
 
 std::thread_local! {
-    /// The calling thread's number. Needs no destructor, so it can be read while the thread ends.
+    /// The calling thread's number. Has no destructor, so it can be read while the thread ends.
     static MINE: Cell<Mine> = const { Cell::new(Mine::NotYet) };
-    /// Gives it back when the thread ends.
-    static CLAIM: Claim = const { Claim };
-}
-
-struct Claim;
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        if let Mine::Claimed(index) = MINE.replace(Mine::GivenBack) {
-            crate::backend::presence::thread_ends(index);
-            NUMBERS.give_back(index);
-        }
-    }
 }
 
 #[inline]
@@ -53,16 +52,24 @@ pub(crate) fn index() -> Option<usize> {
 fn first_index() -> Option<usize> {
     match MINE.get() {
         Mine::NotYet => claim(),
-        Mine::Claimed(_) | Mine::Claiming | Mine::GivenBack => None,
+        Mine::Claimed(_) | Mine::Without => None,
     }
 }
 
 fn claim() -> Option<usize> {
-    MINE.set(Mine::Claiming);
-    // Registers the destructor first: a number that nobody gives back would be lost.
-    let index = CLAIM.try_with(|_| ()).ok().and_then(|()| NUMBERS.claim());
+    MINE.set(Mine::Without);
+    // Asks for the call first: a number that is not given back would be lost.
+    let index = exit::call_when_thread_ends().then(|| NUMBERS.claim()).flatten();
     MINE.set(index.map_or(Mine::NotYet, Mine::Claimed));
     index
+}
+
+/// Gives the calling thread's number back. Called by [`exit`], once for each thread that asked.
+fn thread_ends() {
+    if let Mine::Claimed(index) = MINE.replace(Mine::Without) {
+        crate::backend::presence::thread_ends(index);
+        NUMBERS.give_back(index);
+    }
 }
 
 /// `64 * WORDS` numbers, a set bit for each that is taken.
@@ -195,9 +202,9 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_being_numbered_has_no_number_yet() {
-        // As an allocator sees it that asks while the destructor is registered.
+        // As a signal handler sees it, or an allocator that the C library calls meanwhile.
         std::thread::spawn(|| {
-            MINE.set(Mine::Claiming);
+            MINE.set(Mine::Without);
             assert_eq!(index(), None);
             MINE.set(Mine::NotYet);
             assert!(index().is_some());
@@ -207,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_ends_has_no_number_any_more() {
+    fn a_thread_keeps_its_number_in_all_its_thread_local_destructors() {
         use std::sync::mpsc::{Sender, channel};
 
         struct Asks(Sender<Option<usize>>);
@@ -216,19 +223,21 @@ mod tests {
                 self.0.send(index()).unwrap();
             }
         }
-        std::thread_local!(static ASKS: Cell<Option<Asks>> = const { Cell::new(None) });
+        std::thread_local!(static FIRST: Cell<Option<Asks>> = const { Cell::new(None) });
+        std::thread_local!(static LAST: Cell<Option<Asks>> = const { Cell::new(None) });
 
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
-            // Destructors run in the reverse order of first use on some systems and in order on others: either way the
-            // answer is a number that still is this thread's, or none.
-            ASKS.set(Some(Asks(sender.clone())));
+            // One is used before the number is claimed and one after it: whichever way the
+            // destructors run, one of them runs after the number's if that is one of them.
+            FIRST.set(Some(Asks(sender.clone())));
             sender.send(index()).unwrap();
+            LAST.set(Some(Asks(sender)));
         })
         .join()
         .unwrap();
-        let (alive, ending) = (receiver.recv().unwrap(), receiver.recv().unwrap());
-        assert!(alive.is_some());
-        assert!(ending.is_none() || ending == alive, "{alive:?}, then {ending:?}");
+        let seen: Vec<_> = receiver.iter().collect();
+        assert!(seen[0].is_some());
+        assert_eq!(seen, [seen[0]; 3]);
     }
 }

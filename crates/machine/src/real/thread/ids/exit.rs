@@ -1,0 +1,113 @@
+//! Calls back when a thread ends, after its other destructors: a key of POSIX threads.
+//!
+//! Why not a thread-local with a destructor: its registration allocates (glibc's
+//! `__cxa_thread_atexit_impl` calls `calloc`), and the numbers are needed by locks that guard
+//! allocators. Its destructor also runs in the midst of the others, so a guard in a thread-local
+//! that is destroyed later would outlive its thread's number.
+//!
+//! A key's destructor runs after the destructors of all thread-locals. The system goes over the
+//! keys in several rounds, for as long as a destructor sets a value again. This one does so until
+//! the last round that POSIX guarantees. The value counts the rounds:
+//!
+//! ```text
+//! asked   thread-locals end    round 1   round 2   round 3   round 4
+//!   1                           1 -> 2    2 -> 3    3 -> 4    4: thread_ends
+//! ```
+//!
+//! What is left: a thread that first asks from the destructor of a key, in a late round, may see
+//! the rounds end too early. Its number is then lost to the process.
+//!
+//! # Allocation
+//!
+//! `pthread_setspecific` allocates nothing in musl and in Apple's library. In glibc it allocates
+//! nothing for the first 32 keys of the process. For a later key the first call of each thread
+//! calls `calloc`. That is harmless even for a lock that guards the allocator: the thread has no
+//! number meanwhile, and does not yet try for the lock that made it ask.
+//!
+//! # Invariants
+//!
+//! 1. `KEY` is changed from [`NONE`] at most once, and to [`GONE`] at most once.
+
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// The key plus [`FIRST`], or one of the two below.
+static KEY: AtomicUsize = AtomicUsize::new(NONE);
+/// It has not been made yet.
+const NONE: usize = 0;
+/// The library is being unloaded, or the process ends.
+const GONE: usize = 1;
+const FIRST: usize = 2;
+
+/// The rounds that POSIX guarantees, `_POSIX_THREAD_DESTRUCTOR_ITERATIONS`.
+const ROUNDS: usize = 4;
+
+/// Arranges that [`super::thread_ends`] is called when the calling thread ends. Fails if the
+/// process has no key left, or is ending.
+pub(super) fn call_when_thread_ends() -> bool {
+    key().is_some_and(|key| set(key, 1))
+}
+
+fn key() -> Option<libc::pthread_key_t> {
+    // Relaxed: the key is all there is to see.
+    match KEY.load(Ordering::Relaxed) {
+        NONE => make(),
+        GONE => None,
+        key => Some((key - FIRST) as libc::pthread_key_t),
+    }
+}
+
+#[cold]
+fn make() -> Option<libc::pthread_key_t> {
+    let mut key: libc::pthread_key_t = 0;
+    // SAFETY: `key` is writable, and the destructor is a function of the type asked for. It stays
+    // in memory for as long as the key is there: see `forget_key`.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(next_round)) } != 0 {
+        return None;
+    }
+    let mine = key as usize + FIRST;
+    // Relaxed, both: as in `key`.
+    match KEY.compare_exchange(NONE, mine, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => Some(key),
+        Err(_) => {
+            // Another thread was first (Invariant 1).
+            // SAFETY: made above, and not set by any thread.
+            unsafe { libc::pthread_key_delete(key) };
+            self::key()
+        }
+    }
+}
+
+fn set(key: libc::pthread_key_t, round: usize) -> bool {
+    // SAFETY: the value is a number to its only reader, `next_round`.
+    unsafe { libc::pthread_setspecific(key, ptr::without_provenance::<c_void>(round)) == 0 }
+}
+
+/// The key's destructor: the system calls it once in each round, with the value that was set.
+unsafe extern "C" fn next_round(round: *mut c_void) {
+    let round = round.addr();
+    if round < ROUNDS && key().is_some_and(|key| set(key, round + 1)) {
+        return;
+    }
+    super::thread_ends();
+}
+
+/// Deletes the key when this code is unloaded with the plug-in that it is part of: a thread that
+/// ends later would call a destructor that is not there any more. Also runs when the process
+/// exits. Threads that still run then can be numbered no more.
+#[cfg(all(any(target_os = "linux", target_os = "android", target_os = "freebsd"), not(miri)))]
+extern "C" fn forget_key() {
+    // Relaxed: as in `key`.
+    let key = KEY.swap(GONE, Ordering::Relaxed);
+    if key >= FIRST {
+        // SAFETY: made by `make`. Threads that ended before have been called back; no thread may
+        // run this code while it is unloaded.
+        unsafe { libc::pthread_key_delete((key - FIRST) as libc::pthread_key_t) };
+    }
+}
+
+#[cfg(all(any(target_os = "linux", target_os = "android", target_os = "freebsd"), not(miri)))]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_UNLOADING: extern "C" fn() = forget_key;

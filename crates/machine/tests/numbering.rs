@@ -1,0 +1,87 @@
+//! Numbering a thread calls no allocator: neither Rust's nor, behind its back, the C library's. And
+//! a number is kept until the thread's last destructors.
+#![cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use stanchion_machine::thread::index;
+
+thread_local! {
+    /// How often the thread has asked for memory.
+    static ASKED: Cell<usize> = const { Cell::new(0) };
+}
+
+unsafe extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+}
+
+/// The C library's `malloc`, counted: the library itself and Rust's allocator call this one.
+#[unsafe(no_mangle)]
+extern "C" fn malloc(size: usize) -> *mut c_void {
+    ASKED.set(ASKED.get() + 1);
+    // SAFETY: the function that this one stands for.
+    unsafe { __libc_malloc(size) }
+}
+
+/// As [`malloc`].
+#[unsafe(no_mangle)]
+extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    ASKED.set(ASKED.get() + 1);
+    // SAFETY: the function that this one stands for.
+    unsafe { __libc_calloc(count, size) }
+}
+
+#[test]
+fn the_first_number_of_a_thread_takes_no_memory() {
+    let before = ASKED.get();
+    drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(ASKED.get(), before + 1, "allocations are counted");
+    for _ in 0..3 {
+        let asked = thread::spawn(|| {
+            let before = ASKED.get();
+            assert!(index().is_some());
+            ASKED.get() - before
+        });
+        assert_eq!(asked.join().unwrap(), 0);
+    }
+}
+
+/// What the destructor of the key below has seen: a number plus 1 in each round but the first.
+static SEEN: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+static ROUND: AtomicUsize = AtomicUsize::new(0);
+static KEY: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets its value again, so that it runs in each round.
+unsafe extern "C" fn look(value: *mut c_void) {
+    let round = ROUND.fetch_add(1, Relaxed);
+    if let Some(seen) = SEEN.get(round) {
+        seen.store(index().map_or(0, |index| index + 1), Relaxed);
+    }
+    // SAFETY: a key that is there; the value is not null, and never followed.
+    unsafe { libc::pthread_setspecific(KEY.load(Relaxed) as libc::pthread_key_t, value) };
+}
+
+#[test]
+fn a_number_is_kept_through_the_destructors_of_keys() {
+    let mut key = 0;
+    // SAFETY: `key` is writable, and the destructor stays in memory.
+    assert_eq!(unsafe { libc::pthread_key_create(&raw mut key, Some(look)) }, 0);
+    KEY.store(key as usize, Relaxed);
+    let mine = thread::spawn(move || {
+        // SAFETY: as above.
+        unsafe { libc::pthread_setspecific(key, (&raw const KEY).cast()) };
+        index().unwrap()
+    });
+    let mine = mine.join().unwrap();
+    let seen = SEEN.each_ref().map(|seen| seen.load(Relaxed));
+    // In the last round it depends on which of the two keys is the older.
+    assert_eq!(seen[..3], [mine + 1; 3]);
+    assert!([0, mine + 1].contains(&seen[3]), "{seen:?}");
+    // It is given back: the smallest number that is free comes next.
+    let next = thread::spawn(|| index().unwrap()).join().unwrap();
+    assert!(next <= mine, "{next} and not {mine}");
+}
