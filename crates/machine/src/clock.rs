@@ -4,7 +4,7 @@
 //!
 //! | question | type | read by | may be wrong by |
 //! | --- | --- | --- | --- |
-//! | how long have I spun? | [`Ticks`] | a processor counter where the kernel itself trusts it, see [`source`] | 0.4 % at first, less later |
+//! | how long have I spun? | [`Ticks`] | a processor counter where the kernel itself reads it, see [`source`] | 0.4 % at first, less later; more once a virtual machine has moved to a processor of another speed |
 //! | must I give up? | [`Deadline`] | the monotonic clock, which the kernel sleeps by | nothing |
 //!
 //! Why not [`std::time::Instant`] for both: it is a call into the kernel's page (20 to 40 ns) where the counter is one
@@ -49,7 +49,11 @@ pub use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(u64);
 
-/// The moment it is now. About 10 ns where the processor counter may be used.
+/// Returns the moment it is now. About 10 ns where the processor counter may be used.
+///
+/// The first call of a process decides on the clock, and the first conversion to nanoseconds finds
+/// the counter's speed: some 50 µs together, by `clock_gettime`, `futex` and the counter alone.
+/// Neither allocates nor opens a file. [`warm_up`](crate::warm_up) does both beforehand.
 #[cfg(feature = "std")]
 #[inline]
 #[must_use]
@@ -131,7 +135,7 @@ pub fn pause_ns() -> f64 {
     backend::clock::pause_ns()
 }
 
-/// Which clock [`now`] reads on this machine, and why.
+/// Returns which clock [`now`] reads on this machine, and why. May read a file for the reason.
 ///
 /// ```
 /// println!("{}", stanchion_machine::clock::source());
@@ -169,10 +173,10 @@ pub enum Distrust {
     NoCounter,
     /// The counter changes speed or stops (x86: no invariant TSC).
     NotInvariant,
-    /// The kernel keeps its time by something else, named here, as it does when it has found the counter wrong or, in a virtual
-    /// machine, when the counter may change speed as the machine moves.
+    /// The kernel's clock takes a system call, so it is not made from the counter. The kernel's
+    /// source of time is named here: another clock, if the kernel has found the counter wrong.
     Clocksource(std::string::String),
-    /// The kernel does not say what it keeps its time by.
+    /// The same, and the kernel does not say what it keeps its time by.
     UnknownClocksource,
 }
 
@@ -195,7 +199,7 @@ impl fmt::Display for Distrust {
             Self::NoCounter => f.write_str("no processor counter is known here"),
             Self::NotInvariant => f.write_str("the processor's counter changes speed"),
             Self::Clocksource(name) => {
-                write!(f, "the kernel keeps its time by {name}, not by the processor's counter")
+                write!(f, "reading the kernel's clock takes a system call (its source is {name})")
             }
             Self::UnknownClocksource => {
                 f.write_str("the kernel does not say what it keeps its time by")

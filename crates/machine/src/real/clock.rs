@@ -1,11 +1,29 @@
-//! The processor's counter where the kernel trusts it, the monotonic clock elsewhere.
+//! The processor's counter where the kernel's own clock is made from it, the monotonic clock
+//! elsewhere.
 //!
 //! # How the counter is judged
 //!
-//! The counter is read directly only if the processor says that it runs at one speed (x86: CPUID 0x8000_0007, EDX bit 8; aarch64:
-//! always) **and** the kernel's current clocksource is that very counter. The kernel watches the counter against other
-//! clocks and drops it when they disagree, so its choice is better evidence than any bit. `kvm-clock` and the Hyper-V page are made from
-//! the counter too, but a virtual machine that uses them may move to a host where it runs at another speed: not trusted.
+//! The counter is read directly only if both of these hold:
+//!
+//! 1. The processor says that the counter runs at one speed (x86: CPUID 0x8000_0007, EDX bit 8;
+//!    aarch64: always).
+//! 2. The kernel's monotonic clock is read in less than half of the time that a system call takes
+//!    ([`is_short`]). The kernel answers without a system call only where it makes its clock from
+//!    this counter. It watches the counter against other clocks. When they disagree it turns to a
+//!    clock that only the kernel can read, and each reading becomes a system call.
+//!
+//! Why not read the name of the kernel's clocksource: a first wait may be a wait for a lock that
+//! guards an allocator, or of a program that may not open files. So the judgement takes the
+//! counter, `clock_gettime` and `futex`, and keeps its result in plain words. Only [`source`]
+//! reads the name, to explain itself.
+//!
+//! What that loses: `kvm-clock` and the Hyper-V page are made from the counter as well, and are
+//! not told from it. A virtual machine that uses them may move to a host whose counter runs at
+//! another speed. Then times of [`Ticks`](crate::clock::Ticks) are wrong by the ratio of the two
+//! speeds from there on: a waiter spins for so much too long or too short. Deadlines are not
+//! touched, because they are kept on the monotonic clock. It is rare, because a hypervisor that
+//! shows its guest the bit of the first condition promises one speed: it scales the counter or
+//! refuses to move the guest (QEMU's `invtsc` does).
 //!
 //! # How its speed is found
 //!
@@ -33,6 +51,7 @@
 
 use crate::clock::{Distrust, Source};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::string::String;
 
 mod counter;
 mod monotonic;
@@ -47,9 +66,8 @@ static NANOS_PER_TICK: AtomicU64 = AtomicU64::new(0);
 static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(0);
 /// Conversions look again when the distance from the anchor is this, in ticks.
 static REFINE_AT: AtomicU64 = AtomicU64::new(0);
-/// How [`now`] reads: 0 not yet decided, 1 counter, 2 monotonic clock.
+/// How [`now`] reads: not decided yet, by the counter, by the monotonic clock. Decided once.
 static READS: AtomicU64 = AtomicU64::new(UNDECIDED);
-static CHOSEN: Once<Source> = Once::new();
 /// Where the pairs of readings that make a rate begin. Set with the first rate.
 static ANCHOR: Once<Reading> = Once::new();
 
@@ -78,35 +96,93 @@ pub(crate) fn now() -> u64 {
 
 #[cold]
 fn first_now() -> u64 {
-    chosen();
+    decide();
     now()
 }
 
+/// Which clock is read: decided now if it has not been.
+fn decided() -> u64 {
+    match READS.load(Relaxed) {
+        UNDECIDED => decide(),
+        reads => reads,
+    }
+}
+
+#[cold]
+fn decide() -> u64 {
+    let trusted = counter::invariant() == Some(true) && clock_takes_no_system_call();
+    let mine = if trusted { COUNTER } else { MONOTONIC };
+    // The first decision stands: ticks of two clocks could not be compared.
+    match READS.compare_exchange(UNDECIDED, mine, Relaxed, Relaxed) {
+        Ok(_) => mine,
+        Err(first) => first,
+    }
+}
+
 pub(crate) fn source() -> Source {
-    chosen().clone()
+    if decided() == COUNTER {
+        return Source::Counter { instruction: counter::INSTRUCTION };
+    }
+    Source::Monotonic(distrust(counter::invariant(), counter::clocksource()))
 }
 
-/// The clock decided on, deciding it first if need be.
-fn chosen() -> &'static Source {
-    let chosen =
-        CHOSEN.get_or_make(|| judge(counter::invariant(), counter::clocksource().as_deref()));
-    let counter = matches!(chosen, Source::Counter { .. });
-    READS.store(if counter { COUNTER } else { MONOTONIC }, Relaxed);
-    chosen
-}
-
-/// Which clock to read, given what the processor and the kernel say.
-fn judge(invariant: Option<bool>, clocksource: Option<&str>) -> Source {
-    let distrust = match (invariant, clocksource) {
+/// Why the monotonic clock is read, given what the processor and the kernel say.
+fn distrust(invariant: Option<bool>, clocksource: Option<String>) -> Distrust {
+    match (invariant, clocksource) {
         (None, _) => Distrust::NoCounter,
         (Some(false), _) => Distrust::NotInvariant,
         (Some(true), None) => Distrust::UnknownClocksource,
-        (Some(true), Some(counter::CLOCKSOURCE)) => {
-            return Source::Counter { instruction: counter::INSTRUCTION };
+        (Some(true), Some(name)) => Distrust::Clocksource(name),
+    }
+}
+
+/// Compares a reading of the kernel's clock with a system call that does nothing.
+#[cfg(target_os = "linux")]
+fn clock_takes_no_system_call() -> bool {
+    let word = 0_u32;
+    let system_call = || {
+        // SAFETY: `word` outlives the call, which wakes no thread: none can wait for it.
+        unsafe {
+            let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+            libc::syscall(libc::SYS_futex, &raw const word, wake, 1);
         }
-        (Some(true), Some(other)) => Distrust::Clocksource(other.into()),
     };
-    Source::Monotonic(distrust)
+    let reading = || {
+        monotonic();
+    };
+    reading(); // loads its page
+    is_short(shortest(counter::read_ordered, reading), shortest(counter::read_ordered, system_call))
+}
+
+/// Only Linux is known to make its clock from the counter wherever that takes no system call.
+#[cfg(not(target_os = "linux"))]
+fn clock_takes_no_system_call() -> bool {
+    false
+}
+
+/// Whether a reading of the clock, given in ticks, is no system call. Half of a system call is far
+/// from both: a reading without one takes a fifth of it or less, one with it takes longer than a
+/// call that does nothing.
+fn is_short(reading: u64, system_call: u64) -> bool {
+    reading.saturating_mul(2) < system_call
+}
+
+/// The ticks that several calls take: the least of a few attempts, because a preemption makes one
+/// longer. An attempt in which the counter ran backwards says nothing.
+fn shortest(read: impl Fn() -> u64, call: impl Fn()) -> u64 {
+    const ATTEMPTS: usize = 4;
+    const CALLS: usize = 8;
+    let mut shortest = u64::MAX;
+    for _ in 0..ATTEMPTS {
+        let before = read();
+        for _ in 0..CALLS {
+            call();
+        }
+        if let Some(ticks) = read().checked_sub(before) {
+            shortest = shortest.min(ticks);
+        }
+    }
+    shortest
 }
 
 #[inline]
@@ -140,18 +216,18 @@ fn rate(of: &AtomicU64, distance: u64) -> u64 {
 
 #[cold]
 fn measured(of: &AtomicU64) -> u64 {
-    match (chosen(), counter::stated_rate(), ANCHOR.get()) {
-        (Source::Counter { .. }, Some(per_second), _) => {
+    match (decided(), counter::stated_rate(), ANCHOR.get()) {
+        (COUNTER, Some(per_second), _) => {
             store(Rate { nanos: 1_000_000_000, ticks: per_second }, NEVER);
         }
-        (Source::Counter { .. }, None, None) => {
+        (COUNTER, None, None) => {
             let (anchor, rate) = first_rate(read_both);
-            // In this order: whoever sees the anchor sees a rate to refine.
+            // In this order: a thread that sees the anchor sees a rate to refine.
             store(rate, rate.refine_at());
             ANCHOR.get_or_make(|| anchor);
         }
-        (Source::Counter { .. }, None, Some(anchor)) => {
-            match refined(NANOS_PER_TICK.load(Relaxed), *anchor, read_both()) {
+        (COUNTER, None, Some(anchor)) => {
+            match refined(NANOS_PER_TICK.load(Relaxed), anchor, read_both()) {
                 Refined::NotYet => {}
                 Refined::To(rate) => store(rate, rate.refine_at()),
                 Refined::NoMore => REFINE_AT.store(NEVER, Relaxed),
@@ -308,18 +384,43 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn the_counter_is_read_only_if_the_kernel_reads_it() {
-        let counter = Source::Counter { instruction: counter::INSTRUCTION };
-        assert_eq!(judge(Some(true), Some(counter::CLOCKSOURCE)), counter);
+    fn the_reason_for_the_monotonic_clock_is_named() {
         for (invariant, clocksource, says) in [
-            (None, Some(counter::CLOCKSOURCE), "no processor counter is known here"),
-            (Some(false), Some(counter::CLOCKSOURCE), "changes speed"),
-            (Some(true), Some("kvm-clock"), "keeps its time by kvm-clock"),
+            (None, Some("tsc"), "no processor counter is known here"),
+            (Some(false), Some("tsc"), "changes speed"),
+            (Some(true), Some("hpet"), "a system call (its source is hpet)"),
             (Some(true), None, "does not say"),
         ] {
-            let source = judge(invariant, clocksource);
-            assert!(matches!(source, Source::Monotonic(_)), "{source:?}");
-            assert!(format!("{source}").contains(says), "{source}");
+            let distrust = distrust(invariant, clocksource.map(String::from));
+            assert!(format!("{distrust}").contains(says), "{distrust}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_takes_a_system_call_is_not_short() {
+        // 8 calls each, on processors of 3 GHz: in user space, by system call, from an HPET.
+        assert!(is_short(600, 4_000));
+        assert!(!is_short(4_400, 4_000));
+        assert!(!is_short(40_000, 4_000));
+        // Nothing was measured.
+        assert!(!is_short(u64::MAX, u64::MAX));
+        assert!(!is_short(0, 0));
+    }
+
+    #[test]
+    fn attempts_that_ran_backwards_or_were_interrupted_do_not_count() {
+        let readings = [100, 90, 200, 9_000, 300, 340, 400, 460];
+        let at = core::cell::Cell::new(0);
+        let read = || readings[at.replace(at.get() + 1)];
+        assert_eq!(shortest(read, || ()), 40);
+    }
+
+    #[test]
+    fn the_counter_is_read_only_where_the_kernel_keeps_time_by_it() {
+        let Source::Counter { .. } = source() else { return };
+        if let Some(name) = counter::clocksource() {
+            let others = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
+            assert!(!others.contains(&name.as_str()), "{name}");
         }
     }
 

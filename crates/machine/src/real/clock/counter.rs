@@ -1,9 +1,9 @@
 //! The processor's own counter, per architecture. Where there is none known, or under Miri, which has none, [`invariant`] says `None` and
 //! nothing reads it.
 
-pub(super) use arch::{CLOCKSOURCE, INSTRUCTION, invariant, read, read_ordered, stated_rate};
+pub(super) use arch::{INSTRUCTION, invariant, read, read_ordered, stated_rate};
 
-/// What the kernel keeps its time by.
+/// Returns what the kernel keeps its time by. Reads a file.
 pub(super) fn clocksource() -> Option<std::string::String> {
     if !cfg!(target_os = "linux") || cfg!(miri) {
         return None;
@@ -17,7 +17,6 @@ mod arch {
     use core::arch::x86_64::{__cpuid, _mm_lfence, _rdtsc};
 
     pub(in super::super) const INSTRUCTION: &str = "rdtsc";
-    pub(in super::super) const CLOCKSOURCE: &str = "tsc";
 
     /// The counter.
     #[inline]
@@ -54,14 +53,13 @@ mod arch {
     use core::arch::asm;
 
     pub(in super::super) const INSTRUCTION: &str = "cntvct_el0";
-    pub(in super::super) const CLOCKSOURCE: &str = "arch_sys_counter";
 
     /// The counter.
     #[inline]
     pub(in super::super) fn read() -> u64 {
         let ticks: u64;
-        // SAFETY: reads a register that operating systems leave readable to user programs; the kernel's choice of it as clocksource,
-        // checked before the first call, says that it does.
+        // SAFETY: reads a register that Linux leaves readable to user programs, or reads for them;
+        // `invariant` says no elsewhere.
         unsafe {
             asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
         };
@@ -95,7 +93,6 @@ mod arch {
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod arch {
     pub(in super::super) const INSTRUCTION: &str = "none";
-    pub(in super::super) const CLOCKSOURCE: &str = "none";
 
     /// Stands in where nothing is known.
     #[inline]
