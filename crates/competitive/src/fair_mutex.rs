@@ -52,6 +52,19 @@ pub type FairMutexGuard<'a, T> = lock_api::MutexGuard<'a, RawFairMutex, T>;
 /// A guard of a part of what a [`FairMutex`] protects.
 pub type MappedFairMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawFairMutex, T>;
 
+/// A [`FairMutex`] with a policy of your choice, see [`policy`](crate::policy).
+///
+/// ```
+/// use stanchion_competitive::{PolicyFairMutex, policy::AlwaysBlock};
+///
+/// let mutex = PolicyFairMutex::<_, AlwaysBlock>::new(5);
+/// assert_eq!(*mutex.lock(), 5);
+/// ```
+pub type PolicyFairMutex<T, P> = lock_api::Mutex<RawFairMutex<P>, T>;
+
+/// The guard of a [`PolicyFairMutex`].
+pub type PolicyFairMutexGuard<'a, T, P> = lock_api::MutexGuard<'a, RawFairMutex<P>, T>;
+
 /// Creates a free [`FairMutex`].
 ///
 /// It is [`FairMutex::new`], under the name that `parking_lot` has for it.
@@ -60,14 +73,21 @@ pub const fn const_fair_mutex<T>(value: T) -> FairMutex<T> {
     FairMutex::new(value)
 }
 
+impl RawFairMutex {
+    /// Creates a free lock with the default policy, [`Adaptive`].
+    #[must_use]
+    pub const fn new() -> Self {
+        Self::with_policy(Adaptive::new())
+    }
+}
+
 impl<P> RawFairMutex<P> {
     /// Creates a free lock with that policy.
     ///
     /// ```
-    /// use stanchion_competitive::{RawFairMutex, lock_api, policy::AlwaysBlock};
+    /// use stanchion_competitive::{PolicyFairMutex, RawFairMutex, policy::AlwaysBlock};
     /// let raw = RawFairMutex::with_policy(AlwaysBlock);
-    /// let mutex: lock_api::Mutex<RawFairMutex<AlwaysBlock>, u32> =
-    ///     lock_api::Mutex::from_raw(raw, 5);
+    /// let mutex = PolicyFairMutex::from_raw(raw, 5);
     /// assert_eq!(*mutex.lock(), 5);
     /// ```
     #[must_use]

@@ -26,7 +26,8 @@ pub use lock_api;
 pub use condvar::{Condvar, RawCondvar, WaitTimeoutResult};
 pub use event_count::{EventCount, Key};
 pub use fair_mutex::{
-    FairMutex, FairMutexGuard, MappedFairMutexGuard, RawFairMutex, const_fair_mutex,
+    FairMutex, FairMutexGuard, MappedFairMutexGuard, PolicyFairMutex, PolicyFairMutexGuard,
+    RawFairMutex, const_fair_mutex,
 };
 pub use lot::after_fork;
 pub use mutex::{

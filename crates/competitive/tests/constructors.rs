@@ -10,8 +10,9 @@ use stanchion_competitive::policy::{
 };
 use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{
-    Condvar, EventCount, Mutex, Once, OnceLock, PolicyMutex, PolicyRwLock, RawCondvar,
-    RawPolicyMutex, RawRwLock, RwLock, Semaphore,
+    Condvar, EventCount, FairMutex, Mutex, Once, OnceLock, PolicyFairMutex, PolicyMutex,
+    PolicyRwLock, RawCondvar, RawFairMutex, RawPolicyMutex, RawRwLock, ReentrantMutex, RwLock,
+    Semaphore,
 };
 
 #[test]
@@ -26,6 +27,21 @@ fn mutexes() {
     let mutex = PolicyMutex::from_raw(raw, 1);
     assert_eq!(*mutex.lock(), 1);
     assert!(!<RawPolicyMutex>::default().is_locked());
+}
+
+#[test]
+fn fair_and_reentrant_mutexes() {
+    let fair = FairMutex::new(1);
+    assert_eq!(*fair.lock(), 1);
+    let fair = PolicyFairMutex::from_raw(RawFairMutex::new(), 1);
+    assert_eq!(*fair.lock(), 1);
+    assert!(!<RawFairMutex>::default().is_locked());
+    assert_eq!(*PolicyFairMutex::<_, AlwaysBlock>::new(1).lock(), 1);
+
+    let reentrant = ReentrantMutex::new(1);
+    assert_eq!(*reentrant.lock(), 1);
+    let by_default = ReentrantMutex::<u32>::default();
+    assert_eq!(*by_default.lock(), 0);
 }
 
 #[test]
