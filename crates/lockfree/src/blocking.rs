@@ -115,7 +115,7 @@ pub enum PopError {
 }
 
 impl<Q> Blocking<Q> {
-    /// Over `queue`, which may have values already.
+    /// Returns a queue over `queue`, which may have values already.
     #[must_use]
     pub const fn new(queue: Q) -> Self {
         Self { queue, gate: Gate::new(), values: EventCount::new(), room: EventCount::new() }

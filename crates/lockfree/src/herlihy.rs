@@ -119,7 +119,7 @@ impl<T> Herlihy<T> {
     /// What a thread that stops in the middle of an operation does to the others.
     pub const PROGRESS: Progress = Progress::LockFree;
 
-    /// The object.
+    /// Returns an object whose first version is `value`.
     #[must_use]
     pub fn new(value: T) -> Self {
         let blocks = Numbered::new();

@@ -89,7 +89,7 @@ pub struct Link<'c> {
 const TAG: u64 = 1 << 32;
 
 impl LinkedCell {
-    /// A cell with `value`.
+    /// Returns a cell with `value`.
     #[must_use]
     pub const fn new(value: u32) -> Self {
         Self { word: AtomicU64::new(value as u64) }

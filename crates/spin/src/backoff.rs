@@ -55,14 +55,16 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A backoff with a slot of [`SLOT_NS`] and a cap of [`CAP_NS`], seeded by the thread's source at its first delay.
+    /// Returns a backoff with a slot of [`SLOT_NS`] and a cap of [`CAP_NS`]. The thread's random source
+    /// seeds it at its first delay.
     #[inline]
     #[must_use]
     pub const fn new() -> Self {
         Self { failures: 0, slot: SLOT_NS, cap: CAP_NS, random: 0 }
     }
 
-    /// The same with another cap on a single delay, in nanoseconds. A cap of 0 never delays.
+    /// Returns it with another cap on a single delay, in nanoseconds. A backoff with a cap of 0 never
+    /// delays.
     #[inline]
     #[must_use]
     pub const fn with_cap(mut self, nanos: u64) -> Self {
@@ -70,7 +72,7 @@ impl Backoff {
         self
     }
 
-    /// The same with another first delay, in nanoseconds.
+    /// Returns it with another first delay, in nanoseconds.
     #[inline]
     #[must_use]
     pub const fn with_slot(mut self, nanos: u64) -> Self {
@@ -78,7 +80,7 @@ impl Backoff {
         self
     }
 
-    /// The same with a random source of its own: the same delays on every run.
+    /// Returns it with a random source of its own, so that its delays are the same on every run.
     #[inline]
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {

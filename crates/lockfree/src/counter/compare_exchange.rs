@@ -37,7 +37,7 @@ pub struct CompareExchangeCounter {
 }
 
 impl CompareExchangeCounter {
-    /// A counter that starts at `count`.
+    /// Returns a counter that starts at `count`.
     #[must_use]
     pub const fn new(count: u64) -> Self {
         Self { count: AtomicU64::new(count) }

@@ -38,7 +38,7 @@ pub struct FetchAddCounter {
 }
 
 impl FetchAddCounter {
-    /// A counter that starts at `count`.
+    /// Returns a counter that starts at `count`.
     #[must_use]
     pub const fn new(count: u64) -> Self {
         Self { count: AtomicU64::new(count) }

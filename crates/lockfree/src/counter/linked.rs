@@ -38,7 +38,7 @@ pub struct LinkedCounter {
 }
 
 impl LinkedCounter {
-    /// A counter that starts at `count`.
+    /// Returns a counter that starts at `count`.
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self { count: LinkedCell::new(count) }

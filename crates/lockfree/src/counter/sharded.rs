@@ -86,7 +86,7 @@ pub struct ShardedCounter {
 }
 
 impl ShardedCounter {
-    /// A counter that starts at `count`. It allocates when a thread first adds.
+    /// Returns a counter that starts at `count`. It allocates when a thread first adds.
     #[must_use]
     pub const fn new(count: u64) -> Self {
         Self {

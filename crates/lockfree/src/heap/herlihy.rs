@@ -128,13 +128,14 @@ impl<K: Words> Seen<K> {
 struct Changed;
 
 impl<K: Words + Ord, V> HerlihyHeap<K, V> {
-    /// An empty heap, which has not allocated.
+    /// Returns an empty heap, which has not allocated.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_batch(BATCH)
     }
 
-    /// With room for `capacity` entries, free nodes of threads included; it grows beyond.
+    /// Returns an empty heap with room for `capacity` entries. Free nodes that threads keep take some of
+    /// that room. The heap grows beyond.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { root: Self::empty(), stock: Stock::with_capacity(capacity) }

@@ -32,10 +32,10 @@ pub trait SequentialHeap {
     /// What comes with it.
     type Value;
 
-    /// With nothing in it, and no memory.
+    /// An empty heap, which has not allocated.
     const NEW: Self;
 
-    /// With room for `capacity` entries.
+    /// Returns an empty heap with room for `capacity` entries.
     #[must_use]
     fn with_capacity(capacity: usize) -> Self;
 

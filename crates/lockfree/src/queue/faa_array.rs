@@ -244,7 +244,7 @@ impl<T> Cell<T> {
 }
 
 impl<T> FaaArrayQueue<T> {
-    /// An empty queue, with one segment.
+    /// Returns an empty queue, with one segment.
     #[must_use]
     pub fn new() -> Self {
         let queue = Self {

@@ -86,7 +86,7 @@ unsafe impl<T: Send> Sync for NikolaevQueue<T> {}
 unsafe impl<T: Send> Send for NikolaevQueue<T> {}
 
 impl<T> NikolaevQueue<T> {
-    /// An empty queue for at most `capacity` values: exactly so many, whether a power of two or not.
+    /// Returns an empty queue for at most `capacity` values, which need not be a power of two.
     ///
     /// # Panics
     ///
