@@ -1,15 +1,18 @@
 #![doc = include_str!("../README.md")]
 
+mod bucket;
 mod condvar;
 mod event_count;
 mod fair_mutex;
+mod fork_lock;
 #[cfg(feature = "lock_api_04")]
 mod lock_api_04;
-mod lot;
 mod mutex;
 mod names;
 mod once;
 mod owner;
+mod parking;
+mod queues;
 mod reentrant_mutex;
 mod rw_lock;
 mod semaphore;
@@ -29,7 +32,6 @@ pub use fair_mutex::{
     FairMutex, FairMutexGuard, MappedFairMutexGuard, PolicyFairMutex, PolicyFairMutexGuard,
     RawFairMutex, const_fair_mutex,
 };
-pub use lot::after_fork;
 pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
     RawPolicyMutex,

@@ -2,7 +2,7 @@
 //!
 //! Why not the usual three-state futex word (free, held, held with sleepers): its release must find out whether anybody sleeps, which takes a second
 //! locked instruction and doubles the price of a lock that nobody else wants. Here the word is only stored to, and sleepers are counted in a static
-//! table that the releaser looks at ([`lot`](crate::lot)); the price is paid by who goes to sleep.
+//! table that the releaser looks at ([`parking`](crate::parking)); the price is paid by who goes to sleep.
 //!
 //! | `word` | |
 //! | --- | --- |
@@ -22,7 +22,7 @@
 //! # Orderings
 //!
 //! The acquiring compare-exchange and looks that may find the lock handed over are Acquire; they pair with the Release stores of `unlock` and of
-//! [`lot::hand_over`]. That a release and a sleeper do not miss each other is [`lot`](crate::lot)'s affair.
+//! [`parking::hand_over`]. That a release and a sleeper do not miss each other is [`parking`](crate::parking)'s affair.
 //!
 //! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`, of which `lock_slow` is the transcription; their `releaseTime` is
 //! stamped by the releaser, in its slow path only.
@@ -37,8 +37,8 @@ use machine::park;
 use machine::wait::{Spin, WaitPolicy, retry_for, retry_on};
 
 use crate::cost;
-use crate::lot::{self, Node, Slept, Waiter};
 use crate::owner::Owner;
+use crate::parking::{self, Node, Slept, Waiter};
 use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 
 /// A mutual exclusion lock whose waiters spin, then sleep, for as long as `P` says.
@@ -417,7 +417,7 @@ unsafe impl<P: Policy> RawMutex for RawPolicyMutex<P> {
         // Release: pairs with the Acquire of the next holder.
         self.word.store(Owner::NOBODY, Ordering::Release);
         // Invariant 3.
-        lot::released(word);
+        parking::released(word);
     }
 
     #[inline]
@@ -431,7 +431,7 @@ unsafe impl<P: Policy> RawMutex for RawPolicyMutex<P> {
 unsafe impl<P: Policy> RawMutexFair for RawPolicyMutex<P> {
     #[inline]
     unsafe fn unlock_fair(&self, _guard: GuardNoSend) {
-        lot::hand_over(&self.word);
+        parking::hand_over(&self.word);
     }
 }
 

@@ -23,14 +23,13 @@
 
 use core::ptr;
 
-use lock_api::RawMutex as _;
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::park;
-use stanchion_spin::TestAndSet;
 
+use crate::fork_lock::ForkLock;
 use crate::list::{Link, Linked, List};
 
 const ASLEEP: u32 = 0;
@@ -55,7 +54,8 @@ pub(crate) enum Slept {
 
 /// A queue of sleepers. Must not be moved while there are any, which a borrow by each of them sees to.
 pub(crate) struct Sleepers {
-    lock: TestAndSet,
+    lock: ForkLock,
+    /// Touched under the lock only (Invariant 1).
     queue: UnsafeCell<Queue>,
 }
 
@@ -87,17 +87,16 @@ unsafe impl Sync for Sleepers {}
 
 impl Sleepers {
     pub(crate) const fn new() -> Self {
-        let queue = Queue { sleepers: List::new(), length: 0 };
-        Self { lock: TestAndSet::new(), queue: UnsafeCell::new(queue) }
+        Self { lock: ForkLock::new(), queue: UnsafeCell::new(Queue::EMPTY) }
     }
 
     fn with<R>(&self, body: impl FnOnce(&mut Queue) -> R) -> R {
-        let guard = self.lock.lock();
+        // The threads of a parent do not sleep in this process.
+        // SAFETY: Invariant 1.
+        let forget = || self.queue.with_mut(|queue| unsafe { *queue = Queue::EMPTY });
         // SAFETY: Invariant 1. `body` is ours and does not unwind.
-        let result = self.queue.with_mut(|queue| body(unsafe { &mut *queue }));
-        // SAFETY: locked above, released once.
-        unsafe { self.lock.unlock(guard) };
-        result
+        let locked = || self.queue.with_mut(|queue| body(unsafe { &mut *queue }));
+        self.lock.with(forget, locked)
     }
 
     /// Joins the queue, does `then`, and sleeps until woken or until the deadline.
@@ -215,16 +214,26 @@ impl Sleeper {
         Self { state: AtomicU32::fresh(ASLEEP), who, link: Link::new() }
     }
 
-    /// Marks it as woken, under the lock and out of the queue; says which word its thread sleeps on.
-    fn mark(&self) -> *const AtomicU32 {
-        let state = &raw const self.state;
-        // Release: pairs with the sleeper's Acquire. From here on it may be gone (Invariant 4).
-        self.state.store(WOKEN, Ordering::Release);
+    /// Marks a sleeper as woken. Returns the word that its thread sleeps on.
+    ///
+    /// # Safety
+    ///
+    /// It must be alive and out of the queue, and the queue's lock be held.
+    unsafe fn mark(sleeper: *const Self) -> *const AtomicU32 {
+        // SAFETY: the caller's promise.
+        let state = unsafe { &raw const (*sleeper).state };
+        // A reference to the word alone, and for this call only: once it has stored, the sleeper may
+        // be gone (Invariant 4).
+        // Release: pairs with the sleeper's Acquire.
+        // SAFETY: alive until it sees the store.
+        unsafe { (*state).store(WOKEN, Ordering::Release) };
         state
     }
 }
 
 impl Queue {
+    const EMPTY: Self = Self { sleepers: List::new(), length: 0 };
+
     /// # Safety
     ///
     /// `sleeper` must not be in the queue, and stay where it is until it is out of it.
@@ -243,12 +252,16 @@ impl Queue {
         self.length -= 1;
     }
 
-    /// Takes the first sleeper out and marks it as woken; says which word its thread sleeps on, null if there is none.
+    /// Takes the first sleeper out and marks it as woken. Returns the word that its thread sleeps on,
+    /// null if there is none.
     fn pop(&mut self) -> *const AtomicU32 {
-        // SAFETY: taken out, but not told yet, so it is still there.
-        let Some(first) = (unsafe { self.sleepers.pop().as_ref() }) else { return ptr::null() };
+        let first = self.sleepers.pop();
+        if first.is_null() {
+            return ptr::null();
+        }
         self.length -= 1;
-        first.mark()
+        // SAFETY: taken out, but not told yet, so it is alive.
+        unsafe { Sleeper::mark(first) }
     }
 
     /// As [`pop`](Self::pop), the first of this name.
@@ -257,10 +270,9 @@ impl Queue {
             return ptr::null();
         };
         let found = ptr::from_ref(found);
-        // SAFETY: in the queue, so it is there (Invariant 3), also below: it has not been told yet.
-        let found = unsafe { &*found };
-        // SAFETY: in the queue.
-        unsafe { self.remove(found) };
-        found.mark()
+        // SAFETY: in the queue, so it is alive (Invariant 3).
+        unsafe { self.remove(&*found) };
+        // SAFETY: taken out, but not told yet, so it is alive.
+        unsafe { Sleeper::mark(found) }
     }
 }

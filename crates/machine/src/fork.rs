@@ -11,6 +11,9 @@
 
 use crate::backend;
 
+/// Whether there are children that go on with a copy of their parent's memory: on Unix systems.
+pub const POSSIBLE: bool = backend::fork::POSSIBLE;
+
 /// Returns a number, at least 1, that differs between this process and all processes it was forked
 /// from.
 ///

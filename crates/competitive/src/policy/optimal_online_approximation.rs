@@ -41,7 +41,7 @@ pub struct OptimalOnlineApproximation<const STEP: u32 = 32> {
 }
 
 /// How many locks can have a histogram at a time: 512, and one in a model.
-const PLACES: usize = park::BUCKETS.div_ceil(2);
+const PLACES: usize = if park::BUCKETS == 1 { 1 } else { 512 };
 /// Classes of a histogram; the last holds all that is longer.
 const CLASSES: usize = 16;
 /// When one class has so many, all are halved.

@@ -22,6 +22,9 @@ static LAST: AtomicU32 = AtomicU32::new(0);
 /// The word of a process whose kernel wipes no pages.
 static UNWIPED: AtomicU32 = AtomicU32::new(0);
 
+/// Whether this process can be a child that goes on with its parent's memory.
+pub(crate) const POSSIBLE: bool = true;
+
 #[inline]
 pub(crate) fn generation() -> u32 {
     // Acquire: pairs with the Release in `publish`, which shows the advice given to the kernel.

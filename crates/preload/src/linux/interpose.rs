@@ -308,8 +308,6 @@ extern "C" fn begin() {
     if let Mode::Off = session::mode() {
         return;
     }
-    // SAFETY: the function may be called at any time in the child.
-    unsafe { libc::pthread_atfork(None, None, Some(replace::after_fork)) };
     replace::warm_up();
 }
 

@@ -170,10 +170,3 @@ pub(super) fn warm_up() {
     let _ = machine::thread::index();
     machine::asymmetric::heavy();
 }
-
-/// Runs in the child of a fork.
-pub(super) unsafe extern "C" fn after_fork() {
-    // SAFETY: the only thread of the child is in `fork`: it neither waits for a lock nor releases
-    // one.
-    unsafe { stanchion_competitive::after_fork() };
-}
