@@ -13,6 +13,7 @@ mod once;
 mod owner;
 mod parking;
 mod queues;
+mod readers;
 mod reentrant_mutex;
 mod rw_lock;
 mod semaphore;
@@ -49,7 +50,7 @@ pub use reentrant_mutex::{
     const_reentrant_mutex,
 };
 pub use rw_lock::{
-    MappedRwLockReadGuard, MappedRwLockWriteGuard, PolicyRwLock, RawRwLock, RwLock,
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, PolicyRwLock, RawRwLock, ReadRecursive, RwLock,
     RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
 pub use semaphore::{Permits, Semaphore};

@@ -1,59 +1,87 @@
-//! The reader-writer lock: a mutex as gate, and a word that counts readers.
+//! The reader-writer lock: a mutex as gate for writers, a word that counts readers, and a queue of
+//! readers that a writer lets in together.
 //!
-//! Why not one word and a queue of readers and writers: it has to hand the lock over to sleepers, which lets it stand still for the length of a
-//! wake-up each time, or to let others overtake and bound that. A mutex that does so there is already, with a policy that says how long to spin for
-//! it. So writers pass a gate one at a time, and readers that find a writer there queue up at the same gate.
+//! Why not one queue of readers and writers: it hands the lock from each to the next, and lets it
+//! stand still for a wake-up each time. Here writers pass a gate one at a time. The gate is the
+//! mutex of this crate, whose policy says how long to spin for it. Readers never take the gate.
 //!
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
-//! | n readers | nobody, an upgradable reader, or a reader on its way in | free for readers |
-//! | n readers + writer | the writer | it waits for them to leave; nobody else gets in |
+//! | n readers | no thread, or an upgradable reader | free for readers |
+//! | n readers + writer | the writer | it waits for them to leave; no other reader gets in |
 //! | n readers + writer + asleep | the writer | the same; the last to leave wakes it |
 //! | writer, perhaps + asleep | the writer | it has the lock |
 //!
 //! ```text
-//! read:   word += reader, unless a writer is there; then spin for C, then pass the gate: word += reader, leave the gate
-//! write:  take the gate; word += writer; wait until no reader is left (spin for C, then sleep)
+//! read:    no writer: word += reader
+//!          a writer:  spin for C; then waiting += 1, heavy(), join the queue of readers, sleep
+//! write:   take the gate; word += writer; wait until no reader is left (spin for C, then sleep)
+//! leave:   word -= writer; light(); if waiting is not 0: word += all readers in the queue, wake them;
+//!          leave the gate
 //! ```
+//!
+//! A writer that leaves, or gives up, lets in all readers that wait, whether or not another writer
+//! waits at the gate. That writer waits for them once. So readers wait for one writer at most after
+//! the one they met, and a writer for one crowd of readers.
 //!
 //! # Invariants
 //!
-//! 1. `writer` and `asleep` are set and cleared by the holder of the gate only, and are clear when it leaves the gate. So a reader that holds the
-//!    gate finds no writer.
-//! 2. While `writer` is set no reader is added. So readers that a writer waits for only become fewer, and once there are none the word is its own.
-//! 3. Readers are counted in 30 bits, and one more is refused.
+//! 1. `writer` and `asleep` are set and cleared by the holder of the gate only, and are clear when it
+//!    leaves the gate.
+//! 2. While `writer` is set, a reader is added only beside another reader, and only if it asks to
+//!    read recursively. So the readers that a writer waits for come to an end, and once there are
+//!    none the word is the writer's own.
+//! 3. Readers are counted in 30 bits. `READERS_MAX` is so far below 2^30 that the readers in the
+//!    queue, of which there are not more than threads, always fit.
+//! 4. `waiting` is at least the number of readers in the queue. The child of a fork inherits its
+//!    parent's; then releases look into the queue in vain, and all else stays right.
 //!
-//! Not an invariant, unlike the mutex's: a writer's release touches the gate after readers may have the lock, so it must not be freed before that
-//! release has returned. Safe code cannot.
+//! Not an invariant, unlike the mutex's: a writer's release touches the lock after readers may have
+//! it. So the lock must not be freed before that release has returned. Safe code cannot do so.
 //!
 //! # No wake-up is lost
 //!
-//! The writer sleeps only while the word is what it saw, with `asleep` in it. Readers that leave change the word; the last one finds
-//! `asleep` in what it changed, or the writer's setting it came later and found no reader.
+//! A writer sleeps only while the word is what it saw, with `asleep` in it. Readers that leave
+//! change the word. The last one finds `asleep` in what it changed; or the writer set it later, and
+//! found no reader.
+//!
+//! A reader adds to `waiting`, passes [`heavy`], and looks for the writer once more, under the lock
+//! of the queue. A writer clears `writer`, passes [`light`], and looks at `waiting`. So the reader
+//! finds no writer, or the writer finds the reader. The queue itself is the affair of
+//! [`readers`](crate::readers).
 //!
 //! # Orderings
 //!
-//! A reader is added with Acquire, pairs with the Release store of the writer before, or of its downgrade. It leaves with Release, pairs with the
-//! Acquire of the writer's looks at the word, since every change in between is a read-modify-write. Writers among themselves have the gate.
+//! A reader is added with Acquire, which pairs with the Release store of the writer before, or of
+//! its downgrade. It leaves with Release, which pairs with the Acquire of the writer's looks at the
+//! word, since every change in between is a read-modify-write. Writers among themselves have the
+//! gate. `waiting` is Relaxed: [`heavy`] and [`light`] order it.
 //!
-//! Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers", CACM 1971, for the problem; the gate is their second
-//! solution's.
+//! Source: Courtois, Heymans and Parnas, "Concurrent control with readers and writers", CACM 1971,
+//! for the problem; the gate is their second solution's. Letting a crowd of readers in between two
+//! writers is phase fairness (Brandenburg and Anderson, "Reader-writer synchronization for
+//! shared-memory multiprocessor real-time systems", ECRTS 2009).
+//!
+//! [`heavy`]: machine::asymmetric::heavy
+//! [`light`]: machine::asymmetric::light
 
 use core::fmt;
-use core::time::Duration;
 
-use lock_api::{
-    GuardSend, RawMutex, RawMutexFair, RawMutexTimed, RawRwLockDowngrade, RawRwLockFair,
-    RawRwLockTimed, RawRwLockUpgrade, RawRwLockUpgradeDowngrade, RawRwLockUpgradeFair,
-    RawRwLockUpgradeTimed,
-};
+use lock_api::RawMutex;
+use machine::asymmetric;
 use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::{Deadline, Instant, moment_after};
+use machine::clock::Deadline;
 use machine::park;
-use machine::wait::spin_for;
+use machine::wait::{Patient, WaitPolicy, spin_for, wait_until_deadline};
 
 use crate::cost;
 use crate::mutex::RawPolicyMutex;
+use crate::readers::{self, Look, Slept};
+
+mod recursive;
+mod traits;
+
+pub use recursive::ReadRecursive;
 
 /// A writer holds the gate, and has the lock or waits for readers to leave.
 const WRITER: u32 = 1;
@@ -61,33 +89,45 @@ const WRITER: u32 = 1;
 const ASLEEP: u32 = 2;
 /// One reader.
 const READER: u32 = 4;
-/// Readers, all there can be.
+/// The bits that count readers.
 const READERS: u32 = !(WRITER | ASLEEP);
+/// The most readers that get in by themselves: 2^30 - 2^24. Linux has at most 2^22 threads, and a
+/// system with more memory for threads' stacks than 2^24 of them need is not in sight.
+const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 
 /// A lock that many may hold to read, or one to write.
 ///
 /// | | |
 /// | --- | --- |
 /// | uncontended | reading: one compare-exchange, and one locked instruction to release; writing: a mutex and one locked instruction and a store more |
-/// | writers | never starve: from the moment one has passed the gate no new reader gets in, and it waits for those inside only |
-/// | readers | never starve: one that has waited for C queues up at the gate, among the writers |
-/// | the gate | has the order and the bound of its mutex: with [`RawPolicyMutex`] one that has slept for 10 ms is next, at most every 5 ms; none for a policy that never sleeps |
-/// | size | the mutex's and 4 bytes: 12 to 20 |
+/// | writers | never starve: once a writer has passed the gate no new reader gets in, and it waits only for those inside |
+/// | readers | never starve: a reader that has waited for C sleeps until the writer that it met, or at most the next one, leaves; then all sleeping readers are in at once |
+/// | the gate | has the order and the bound of its mutex: with [`RawPolicyMutex`] a writer that has slept for 10 ms is next, at most every 5 ms; none for a policy that never sleeps |
+/// | size | the mutex's and 12 bytes: 20 to 24 |
 /// | deadlines, downgrade, upgrade | yes |
 ///
-/// No poison. Read guards may go to other threads if what they guard may; write guards and upgradable guards are the mutex's, and stay.
+/// There is no poison. Read guards may go to other threads if what they guard may. Write guards and
+/// upgradable guards are the mutex's, and stay.
 ///
-/// A thread must not read again while it reads: if a writer has come in between, each waits for the other. Nor may it write while it reads, or
-/// the other way round; [`upgrade`](lock_api::RwLockUpgradableReadGuard::upgrade) and
+/// A thread must not read again while it reads: if a writer has come in between, each waits for the
+/// other. [`ReadRecursive`] is for that. Nor may a thread write while it reads, or the other way
+/// round; [`upgrade`](lock_api::RwLockUpgradableReadGuard::upgrade) and
 /// [`downgrade`](lock_api::RwLockWriteGuard::downgrade) are for that.
 ///
 /// # Panics
 ///
-/// Locking panics if the thread holds the gate already, as a writer or upgradable reader does, and if there are 2^30 readers, which only forgetting
-/// guards can do; a try is refused then.
+/// Locking panics if the thread holds the gate already, as a writer or upgradable reader does.
+/// Reading panics if there are 2^30 - 2^24 readers, which only forgetting guards can bring about. A
+/// try is refused then, and a try with a deadline waits for it.
 pub struct RawRwLock<G = RawPolicyMutex> {
+    /// Held by the writer, or the upgradable reader.
     gate: G,
+    /// The first table of the header.
     word: AtomicU32,
+    /// Readers that sleep, or are about to (Invariant 4).
+    waiting: AtomicU32,
+    /// How often readers were let in together, wrapping: the word on which they sleep.
+    admissions: AtomicU32,
 }
 
 /// A lock that many may hold to read, or one to write, see [`RawRwLock`].
@@ -128,7 +168,7 @@ pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawR
 /// A guard of a part of what a [`RwLock`] protects, to write.
 pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, RawRwLock, T>;
 
-/// A reader-writer lock whose gate waits as `P` says.
+/// A reader-writer lock whose writers wait at the gate as `P` says.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyRwLock, policy::AlwaysBlock};
@@ -139,35 +179,92 @@ pub type MappedRwLockWriteGuard<'a, T> = lock_api::MappedRwLockWriteGuard<'a, Ra
 pub type PolicyRwLock<T, P> = lock_api::RwLock<RawRwLock<RawPolicyMutex<P>>, T>;
 
 impl<G> RawRwLock<G> {
-    /// A free lock behind that gate, which must be free.
+    /// Creates a free lock behind that gate, which must be free.
     #[must_use]
     pub const fn with_gate(gate: G) -> Self {
-        Self { gate, word: AtomicU32::new(0) }
+        Self {
+            gate,
+            word: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            admissions: AtomicU32::new(0),
+        }
     }
 
-    /// How many readers there are. A hint.
+    /// Returns how many readers there are. A hint.
     #[must_use]
     pub fn readers(&self) -> usize {
         // Relaxed: out of date when it is returned.
         (self.word.load(Ordering::Relaxed) / READER) as usize
     }
 
-    /// Whether there is no writer, and room for a reader more; then it is added.
+    /// Returns how many readers sleep until a writer leaves, or are about to. A hint.
+    #[must_use]
+    pub fn waiting_readers(&self) -> usize {
+        // Relaxed: out of date when it is returned.
+        self.waiting.load(Ordering::Relaxed) as usize
+    }
+
+    /// Becomes a reader, if the word lets it.
     #[inline]
-    fn add_reader(&self) -> bool {
+    fn enter(&self, may_enter: impl Fn(u32) -> bool) -> Look {
         // Relaxed: the exchange below decides.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            if word & WRITER != 0 {
-                return false;
+            if !may_enter(word) {
+                return Look::Writer;
             }
-            // Invariant 3.
-            let Some(more) = word.checked_add(READER) else { return false };
+            if word / READER >= READERS_MAX {
+                return Look::Full;
+            }
+            let more = word + READER;
             // Acquire: pairs with the Release store of the last writer. Relaxed: it is tried again.
             match self.word.compare_exchange_weak(word, more, Ordering::Acquire, Ordering::Relaxed)
             {
-                Ok(_) => return true,
+                Ok(_) => return Look::Entered,
                 Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Becomes a reader, unless a writer is there.
+    #[inline]
+    fn try_read(&self) -> Look {
+        self.enter(|word| word & WRITER == 0)
+    }
+
+    /// Waits until the thread is a reader. Returns whether it is, or the deadline came first.
+    #[cold]
+    fn read_slow(&self, deadline: Deadline) -> bool {
+        let no_writer = |word: u32| word & WRITER == 0;
+        // Relaxed: becoming a reader acquires.
+        if spin_for(&self.word, Ordering::Relaxed, no_writer, cost::current()).is_some()
+            && self.try_read() == Look::Entered
+        {
+            return true;
+        }
+        loop {
+            // Relaxed: `heavy` pairs with the `light` of a writer that leaves.
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            asymmetric::heavy();
+            let left = || {
+                // Relaxed: a writer that still sees it only looks in vain.
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+            };
+            match readers::sleep(&self.admissions, || self.try_read(), left, deadline) {
+                Slept::Entered => return true,
+                Slept::TimedOut => return false,
+                Slept::Full if deadline == Deadline::NEVER => self.too_many(),
+                Slept::Full => {
+                    let has_room = |word: u32| word / READER < READERS_MAX;
+                    let mut policy = <Patient>::start();
+                    // Relaxed: becoming a reader acquires.
+                    let order = Ordering::Relaxed;
+                    if wait_until_deadline(&self.word, order, has_room, &mut policy, deadline)
+                        .is_none()
+                    {
+                        return false;
+                    }
+                }
             }
         }
     }
@@ -175,12 +272,30 @@ impl<G> RawRwLock<G> {
     #[cold]
     fn too_many(&self) -> ! {
         panic!(
-            "the lock at {self:p} has {} readers, all it can count: guards were forgotten with `mem::forget`; drop them",
-            READERS / READER
+            "the lock at {self:p} has {READERS_MAX} readers, all it can count: guards were forgotten with `mem::forget`; drop them"
         )
     }
 
-    /// Becomes the writer and waits until no reader is left; `false`, and no writer any more, if the deadline comes first.
+    /// Lets in all readers that sleep, or are about to.
+    ///
+    /// The caller holds the gate and has just cleared `writer`.
+    #[inline]
+    fn admit(&self) {
+        asymmetric::light();
+        // Relaxed: `light` pairs with the `heavy` of a reader.
+        if self.waiting.load(Ordering::Relaxed) != 0 {
+            readers::admit_all(&self.admissions, |count| {
+                // Relaxed: it goes on with the release sequence of the store that cleared `writer`.
+                // It fits (Invariant 3).
+                self.word.fetch_add(count * READER, Ordering::Relaxed);
+                // Relaxed: as where a reader leaves by itself.
+                self.waiting.fetch_sub(count, Ordering::Relaxed);
+            });
+        }
+    }
+
+    /// Becomes the writer and waits until no reader is left. If the deadline comes first, returns
+    /// `false`, and the thread is no writer any more.
     ///
     /// The caller holds the gate.
     #[inline]
@@ -204,31 +319,29 @@ impl<G> RawRwLock<G> {
             if park::wait(&self.word, word, deadline) == park::Woken::TimedOut {
                 // Relaxed: nothing was written; Invariant 1.
                 self.word.fetch_and(READERS, Ordering::Relaxed);
+                self.admit();
                 return false;
             }
         }
     }
+
+    /// Becomes the writer, if there is neither reader nor writer. The caller holds the gate.
+    fn try_exclude(&self) -> bool {
+        // Acquire: pairs with the Release of readers that have left. Relaxed: nothing is done then.
+        self.word.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Ends the writing of the caller, which holds the gate; `rest` is 0, or one reader that it stays.
+    #[inline]
+    fn end_writing(&self, rest: u32) {
+        // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's.
+        self.word.store(rest, Ordering::Release);
+        self.admit();
+    }
 }
 
 impl<G: RawMutex> RawRwLock<G> {
-    /// The gate holder becomes a reader, if there is room for one, and leaves the gate. By Invariant 1 no writer is there.
-    fn read_and_leave(&self, gate: G::Guard) -> Option<GuardSend> {
-        let added = self.add_reader();
-        // SAFETY: the gate is held, with this guard.
-        unsafe { self.gate.unlock(gate) };
-        added.then(GuardSend::new)
-    }
-
-    /// A writer is there: wait for a while, and perhaps it goes.
-    #[cold]
-    fn spin_to_read(&self) -> bool {
-        let is_free = |word: u32| word & WRITER == 0;
-        // Relaxed: adding the reader acquires.
-        spin_for(&self.word, Ordering::Relaxed, is_free, cost::current()).is_some()
-            && self.add_reader()
-    }
-
-    /// Takes what the gate holder was kept from, or gives the gate back.
+    /// Keeps the gate if the lock is the caller's before the deadline; else gives the gate back.
     fn exclude_or_leave(&self, gate: G::Guard, deadline: Deadline) -> Option<G::Guard> {
         if self.exclude(deadline) {
             return Some(gate);
@@ -236,260 +349,6 @@ impl<G: RawMutex> RawRwLock<G> {
         // SAFETY: the gate is held, with this guard.
         unsafe { self.gate.unlock(gate) };
         None
-    }
-
-    /// Whether there was neither reader nor writer; then there is a writer now. The caller holds the gate.
-    fn try_exclude(&self) -> bool {
-        // Acquire: pairs with the Release of readers that have left. Relaxed: nothing is done then.
-        self.word.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-}
-
-// SAFETY: a writer holds the gate and has seen that there is no reader, and none is added before it goes (Invariant 2).
-unsafe impl<G: RawMutex> lock_api::RawRwLock for RawRwLock<G> {
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self::with_gate(G::INIT);
-
-    /// `Send`: readers are counted, not named.
-    type SharedGuard = GuardSend;
-    /// The gate's.
-    type ExclusiveGuard = G::Guard;
-
-    #[inline]
-    fn lock_shared(&self) -> GuardSend {
-        if self.add_reader() || self.spin_to_read() {
-            return GuardSend::new();
-        }
-        self.read_and_leave(self.gate.lock()).unwrap_or_else(|| self.too_many())
-    }
-
-    #[inline]
-    fn try_lock_shared(&self) -> Option<GuardSend> {
-        self.add_reader().then(GuardSend::new)
-    }
-
-    #[inline]
-    unsafe fn unlock_shared(&self, _guard: GuardSend) {
-        let address: *const AtomicU32 = &self.word;
-        // Release: pairs with the Acquire of the writer.
-        let word = self.word.fetch_sub(READER, Ordering::Release);
-        if word == READER | WRITER | ASLEEP {
-            // By address: the writer may have the lock already, and the memory be gone.
-            park::wake_at(address, 1);
-        }
-    }
-
-    #[inline]
-    fn lock_exclusive(&self) -> G::Guard {
-        let gate = self.gate.lock();
-        // Without a deadline it comes back only with the lock.
-        self.exclude(Deadline::NEVER);
-        gate
-    }
-
-    #[inline]
-    fn try_lock_exclusive(&self) -> Option<G::Guard> {
-        let gate = self.gate.try_lock()?;
-        if self.try_exclude() {
-            return Some(gate);
-        }
-        // SAFETY: the gate is held, with this guard.
-        unsafe { self.gate.unlock(gate) };
-        None
-    }
-
-    #[inline]
-    unsafe fn unlock_exclusive(&self, guard: G::Guard) {
-        // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's.
-        self.word.store(0, Ordering::Release);
-        // SAFETY: the writer holds the gate, with this guard.
-        unsafe { self.gate.unlock(guard) };
-    }
-
-    #[inline]
-    fn is_locked(&self) -> bool {
-        // Relaxed: a hint, out of date when it is returned.
-        self.word.load(Ordering::Relaxed) != 0 || self.gate.is_locked()
-    }
-
-    #[inline]
-    fn is_locked_exclusive(&self) -> bool {
-        // Relaxed: as above.
-        matches!(self.word.load(Ordering::Relaxed), 1..READER)
-    }
-}
-
-// SAFETY: what is released is released as above; a waiter of the gate may be handed it.
-unsafe impl<G: RawMutexFair> RawRwLockFair for RawRwLock<G> {
-    /// Nobody waits for readers but a writer at the gate, who is next in any case.
-    #[inline]
-    unsafe fn unlock_shared_fair(&self, guard: GuardSend) {
-        // SAFETY: the caller's promise.
-        unsafe { lock_api::RawRwLock::unlock_shared(self, guard) };
-    }
-
-    #[inline]
-    unsafe fn unlock_exclusive_fair(&self, guard: G::Guard) {
-        // Release: as in `unlock_exclusive`.
-        self.word.store(0, Ordering::Release);
-        // SAFETY: the writer holds the gate, with this guard.
-        unsafe { self.gate.unlock_fair(guard) };
-    }
-}
-
-// SAFETY: the word goes from writer to one reader in one step.
-unsafe impl<G: RawMutex> RawRwLockDowngrade for RawRwLock<G> {
-    #[inline]
-    unsafe fn downgrade(&self, guard: G::Guard) -> GuardSend {
-        // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's.
-        self.word.store(READER, Ordering::Release);
-        // SAFETY: the writer holds the gate, with this guard.
-        unsafe { self.gate.unlock(guard) };
-        GuardSend::new()
-    }
-}
-
-// SAFETY: an upgradable reader holds the gate, so there is no writer. It becomes one as others do.
-unsafe impl<G: RawMutex> RawRwLockUpgrade for RawRwLock<G> {
-    /// The gate's.
-    type UpgradableGuard = G::Guard;
-
-    #[inline]
-    fn lock_upgradable(&self) -> G::Guard {
-        self.gate.lock()
-    }
-
-    #[inline]
-    fn try_lock_upgradable(&self) -> Option<G::Guard> {
-        self.gate.try_lock()
-    }
-
-    #[inline]
-    unsafe fn unlock_upgradable(&self, guard: G::Guard) {
-        // SAFETY: the caller's promise.
-        unsafe { self.gate.unlock(guard) };
-    }
-
-    #[inline]
-    unsafe fn upgrade(&self, guard: G::Guard) -> G::Guard {
-        self.exclude(Deadline::NEVER);
-        guard
-    }
-
-    #[inline]
-    unsafe fn try_upgrade(&self, guard: G::Guard) -> Result<G::Guard, G::Guard> {
-        if self.try_exclude() { Ok(guard) } else { Err(guard) }
-    }
-}
-
-// SAFETY: as for `RawRwLockFair`.
-unsafe impl<G: RawMutexFair> RawRwLockUpgradeFair for RawRwLock<G> {
-    #[inline]
-    unsafe fn unlock_upgradable_fair(&self, guard: G::Guard) {
-        // SAFETY: the caller's promise.
-        unsafe { self.gate.unlock_fair(guard) };
-    }
-}
-
-// SAFETY: the gate is held until the reader is counted, and kept by who stays upgradable.
-unsafe impl<G: RawMutex> RawRwLockUpgradeDowngrade for RawRwLock<G> {
-    #[inline]
-    unsafe fn downgrade_upgradable(&self, guard: G::Guard) -> GuardSend {
-        self.read_and_leave(guard).unwrap_or_else(|| self.too_many())
-    }
-
-    #[inline]
-    unsafe fn downgrade_to_upgradable(&self, guard: G::Guard) -> G::Guard {
-        // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's.
-        self.word.store(0, Ordering::Release);
-        guard
-    }
-}
-
-/// When a try gives up; `None` for a moment that lies beyond the clock's end.
-type Until = Option<Instant>;
-
-impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> RawRwLock<G> {
-    fn take_gate(&self, until: Until) -> Option<G::Guard> {
-        match until {
-            Some(instant) => self.gate.try_lock_until(instant),
-            None => Some(self.gate.lock()),
-        }
-    }
-
-    #[cold]
-    fn read_until(&self, until: Until) -> Option<GuardSend> {
-        self.read_and_leave(self.take_gate(until)?)
-    }
-
-    fn write_until(&self, until: Until) -> Option<G::Guard> {
-        self.exclude_or_leave(self.take_gate(until)?, deadline(until))
-    }
-
-    fn upgrade_until(&self, guard: G::Guard, until: Until) -> Result<G::Guard, G::Guard> {
-        if self.exclude(deadline(until)) { Ok(guard) } else { Err(guard) }
-    }
-}
-
-fn deadline(until: Until) -> Deadline {
-    until.map_or(Deadline::NEVER, Deadline::at)
-}
-
-// SAFETY: a guard is yielded for an acquired lock only; a writer that gives up is no writer any more and leaves the gate.
-unsafe impl<G> RawRwLockTimed for RawRwLock<G>
-where
-    G: RawMutexTimed<Duration = Duration, Instant = Instant>,
-{
-    type Duration = Duration;
-    type Instant = Instant;
-
-    fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardSend> {
-        // The clock is read only by a thread that has to wait.
-        lock_api::RawRwLock::try_lock_shared(self)
-            .or_else(|| self.read_until(moment_after(timeout)))
-    }
-
-    fn try_lock_shared_until(&self, timeout: Instant) -> Option<GuardSend> {
-        lock_api::RawRwLock::try_lock_shared(self).or_else(|| self.read_until(Some(timeout)))
-    }
-
-    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<G::Guard> {
-        lock_api::RawRwLock::try_lock_exclusive(self)
-            .or_else(|| self.write_until(moment_after(timeout)))
-    }
-
-    fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<G::Guard> {
-        lock_api::RawRwLock::try_lock_exclusive(self).or_else(|| self.write_until(Some(timeout)))
-    }
-}
-
-// SAFETY: as above; an upgrade that gives up keeps the gate.
-unsafe impl<G> RawRwLockUpgradeTimed for RawRwLock<G>
-where
-    G: RawMutexTimed<Duration = Duration, Instant = Instant>,
-{
-    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<G::Guard> {
-        self.take_gate(moment_after(timeout))
-    }
-
-    fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<G::Guard> {
-        self.gate.try_lock_until(timeout)
-    }
-
-    unsafe fn try_upgrade_for(
-        &self,
-        guard: G::Guard,
-        timeout: Duration,
-    ) -> Result<G::Guard, G::Guard> {
-        self.upgrade_until(guard, moment_after(timeout))
-    }
-
-    unsafe fn try_upgrade_until(
-        &self,
-        guard: G::Guard,
-        timeout: Instant,
-    ) -> Result<G::Guard, G::Guard> {
-        self.upgrade_until(guard, Some(timeout))
     }
 }
 
@@ -516,25 +375,32 @@ impl<G> fmt::Debug for RawRwLock<G> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lock_api::RawRwLock as _;
+    use core::time::Duration;
+    use lock_api::{RawRwLock as _, RawRwLockTimed as _};
+    use machine::clock::Instant;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn one_reader_too_many_is_refused() {
         let lock = RawRwLock::<RawPolicyMutex>::INIT;
-        lock.word.store(READERS - READER, Ordering::Relaxed);
+        lock.word.store((READERS_MAX - 1) * READER, Ordering::Relaxed);
         let last = lock.try_lock_shared().expect("room for one");
         assert!(lock.try_lock_shared().is_none());
         assert!(lock.try_lock_shared_for(Duration::ZERO).is_none());
+        let timeout = Duration::from_millis(20);
+        let began = Instant::now();
+        assert!(lock.try_lock_shared_for(timeout).is_none());
+        assert!(began.elapsed() >= timeout, "gave up after {:?}", began.elapsed());
         // SAFETY: acquired above.
         unsafe { lock.unlock_shared(last) };
-        assert!(lock.try_lock_shared().is_some());
+        assert!(lock.try_lock_shared_for(timeout).is_some(), "there is room again");
         let locks = AssertUnwindSafe(|| _ = lock.lock_shared());
         let refused = catch_unwind(locks).unwrap_err();
         let message = refused.downcast_ref::<String>().expect("a formatted message");
         assert!(message.contains("guards were forgotten"), "{message}");
-        // It has left the gate behind it open, and the word as it was.
+        // The refused reader has left everything as it was.
         assert!(!lock.gate.is_locked());
-        assert_eq!(lock.word.load(Ordering::Relaxed), READERS);
+        assert_eq!(lock.word.load(Ordering::Relaxed), READERS_MAX * READER);
+        assert_eq!(lock.waiting_readers(), 0);
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use stanchion_competitive::policy::{AlwaysBlock, AlwaysSpin, LastThreeSamples};
 use stanchion_competitive::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, Policy, PolicyRwLock, RawPolicyMutex, RawRwLock,
-    RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, lock_api,
+    ReadRecursive, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, lock_api,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any, const_assert};
 
@@ -31,7 +31,7 @@ assert_not_impl_any!(RwLockWriteGuard<'static, u32>: Send);
 assert_not_impl_any!(RwLockWriteGuard<'static, Cell<u32>>: Send, Sync);
 assert_not_impl_any!(MappedRwLockWriteGuard<'static, u32>: Send);
 assert_not_impl_any!(RwLockUpgradableReadGuard<'static, u32>: Send);
-const_assert!(size_of::<RwLock<()>>() <= 20);
+const_assert!(size_of::<RwLock<()>>() <= 24);
 
 type RwLockUpgradableReadGuardOf<'a, P> =
     lock_api::RwLockUpgradableReadGuard<'a, RawRwLock<RawPolicyMutex<P>>, (u64, u64)>;
@@ -252,18 +252,213 @@ fn a_panic_while_it_is_held_releases_it() {
 }
 
 #[test]
-fn locking_what_this_thread_writes_panics() {
+fn writing_what_this_thread_writes_panics() {
     let lock = RwLock::new(1);
     let writing = lock.write();
-    let reads: fn(&RwLock<i32>) = |lock| drop(lock.read());
+    let upgradable: fn(&RwLock<i32>) = |lock| drop(lock.upgradable_read());
     let writes: fn(&RwLock<i32>) = |lock| drop(lock.write());
-    for locks in [reads, writes] {
+    for locks in [upgradable, writes] {
         let refused = catch_unwind(AssertUnwindSafe(|| locks(&lock))).unwrap_err();
         let message = refused.downcast_ref::<String>().expect("a formatted message");
         assert!(message.contains("this thread already holds"), "{message}");
     }
     drop(writing);
     assert_eq!(*lock.write(), 1);
+}
+
+/// Waits until so many readers sleep on the lock, or are about to.
+fn until_readers_wait<T>(lock: &RwLock<T>, count: usize) {
+    // SAFETY: only asked.
+    while unsafe { lock.raw() }.waiting_readers() < count {
+        std::thread::yield_now();
+    }
+}
+
+/// A reader that sleeps because of a writer reads as soon as the lock can be read, whatever the
+/// writer becomes. It stays beside what `becomes` returns.
+fn a_sleeping_reader_gets_in_when<B: 'static>(
+    lock: &'static RwLock<u32>,
+    becomes: fn(RwLockWriteGuard<'static, u32>) -> B,
+) {
+    within(Duration::from_secs(60), move || {
+        std::thread::scope(|scope| {
+            let writing = lock.write();
+            let reader = scope.spawn(|| *lock.read());
+            until_readers_wait(lock, 1);
+            let rest = becomes(writing);
+            assert_eq!(reader.join().unwrap(), 1);
+            drop(rest);
+        });
+        assert!(lock.try_write().is_some(), "free again");
+    });
+}
+
+#[test]
+fn a_sleeping_reader_gets_in_when_the_writer_becomes_upgradable() {
+    static LOCK: RwLock<u32> = RwLock::new(1);
+    a_sleeping_reader_gets_in_when(&LOCK, RwLockWriteGuard::downgrade_to_upgradable);
+}
+
+#[test]
+fn a_sleeping_reader_gets_in_when_the_writer_becomes_a_reader() {
+    static LOCK: RwLock<u32> = RwLock::new(1);
+    a_sleeping_reader_gets_in_when(&LOCK, RwLockWriteGuard::downgrade);
+}
+
+/// As `with_upgraded`, on a guard that lives on: the writing ends, the upgradable guard does not.
+#[test]
+fn a_sleeping_reader_gets_in_when_a_writing_section_of_an_upgradable_reader_ends() {
+    within(Duration::from_secs(60), || {
+        let lock = RwLock::new(1);
+        std::thread::scope(|scope| {
+            let mut upgradable = lock.upgradable_read();
+            let mut reader = None;
+            upgradable.with_upgraded(|value| {
+                *value = 2;
+                reader = Some(scope.spawn(|| *lock.read()));
+                until_readers_wait(&lock, 1);
+            });
+            let reader = reader.expect("spawned above");
+            assert_eq!(reader.join().unwrap(), 2, "while the upgradable guard is alive");
+            drop(upgradable);
+        });
+    });
+}
+
+/// The upgradable reader waits for the sleeping one: it must not wait for the end of the guard.
+#[test]
+fn a_sleeping_reader_gets_in_when_an_upgrade_gives_up() {
+    within(Duration::from_secs(60), || {
+        let lock = RwLock::new(1);
+        std::thread::scope(|scope| {
+            let reading = lock.read();
+            let upgradable = lock.upgradable_read();
+            let later = scope.spawn(|| {
+                // Begins while the upgrade waits for the first reader.
+                while lock.try_read().is_some() {
+                    std::thread::yield_now();
+                }
+                *lock.read()
+            });
+            let mut upgradable = Some(upgradable);
+            // The upgrade gives up, again and again, until the reader has come while it waited.
+            while !later.is_finished() {
+                let timeout = Duration::from_millis(20);
+                let Err(back) =
+                    RwLockUpgradableReadGuard::try_upgrade_for(upgradable.take().unwrap(), timeout)
+                else {
+                    panic!("upgraded beside a reader")
+                };
+                upgradable = Some(back);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(later.join().unwrap(), 1);
+            drop((reading, upgradable));
+        });
+    });
+}
+
+/// Twenty readers that sleep are in together, although a writer waits behind the one that leaves.
+#[test]
+fn a_writer_lets_all_sleeping_readers_in_at_once() {
+    const READERS: usize = 20;
+    within(Duration::from_secs(60), || {
+        let lock = RwLock::new(0);
+        let all_in = Barrier::new(READERS);
+        std::thread::scope(|scope| {
+            let writing = lock.write();
+            for _ in 0..READERS {
+                scope.spawn(|| {
+                    let reading = lock.read();
+                    // Passes only when all the others read at the same time.
+                    all_in.wait();
+                    assert_eq!(*reading, 0);
+                });
+            }
+            until_readers_wait(&lock, READERS);
+            let writer = scope.spawn(|| *lock.write() += 1);
+            drop(writing);
+            writer.join().unwrap();
+        });
+        assert_eq!(*lock.read(), 1);
+    });
+}
+
+/// Readers that come and go do not get in the way of an upgradable reader.
+#[test]
+fn try_upgradable_read_succeeds_beside_readers() {
+    within(Duration::from_secs(60), || {
+        let (lock, stop) = (RwLock::new(1), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !stop.load(Relaxed) {
+                        assert_eq!(*lock.read(), 1);
+                    }
+                });
+            }
+            for round in 0..20_000 {
+                let upgradable = lock.try_upgradable_read();
+                if upgradable.is_none() {
+                    stop.store(true, Relaxed);
+                }
+                assert!(upgradable.is_some(), "refused in round {round}");
+            }
+            stop.store(true, Relaxed);
+        });
+    });
+}
+
+/// Readers that give up beside others that stay: the count of those that wait ends at zero.
+#[test]
+fn readers_that_give_up_leave_the_others_waiting() {
+    within(Duration::from_secs(60), || {
+        let lock = RwLock::new(1);
+        std::thread::scope(|scope| {
+            let writing = lock.write();
+            let patient: Vec<_> = (0..3).map(|_| scope.spawn(|| *lock.read())).collect();
+            until_readers_wait(&lock, 3);
+            let hasty: Vec<_> = (0..5)
+                .map(|_| scope.spawn(|| lock.try_read_for(Duration::from_millis(5)).is_none()))
+                .collect();
+            for reader in hasty {
+                assert!(reader.join().unwrap(), "a writer holds the lock");
+            }
+            // SAFETY: only asked.
+            assert_eq!(unsafe { lock.raw() }.waiting_readers(), 3);
+            drop(writing);
+            for reader in patient {
+                assert_eq!(reader.join().unwrap(), 1);
+            }
+        });
+        // SAFETY: only asked.
+        assert_eq!(unsafe { lock.raw() }.waiting_readers(), 0);
+    });
+}
+
+/// A thread that reads reads again, although a writer waits for it.
+#[test]
+fn read_recursive_does_not_wait_behind_a_writer_that_waits() {
+    within(Duration::from_secs(60), || {
+        let lock = RwLock::new(1);
+        std::thread::scope(|scope| {
+            let outer = lock.read();
+            let writer = scope.spawn(|| *lock.write() += 1);
+            while lock.try_read().is_some() {
+                std::thread::yield_now();
+            }
+            assert!(lock.try_read().is_none(), "a plain read waits");
+            let inner = lock.read_recursive();
+            let third = lock.try_read_recursive().expect("beside a reader");
+            assert_eq!(*outer + *inner + *third, 3);
+            drop((outer, inner, third));
+            writer.join().unwrap();
+        });
+        let writing = lock.write();
+        assert!(lock.try_read_recursive().is_none(), "a writer writes");
+        drop(writing);
+        assert_eq!(*lock.read_recursive(), 2);
+    });
 }
 
 #[test]
