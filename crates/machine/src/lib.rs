@@ -60,12 +60,16 @@ pub mod switches;
 pub mod thread;
 #[cfg(feature = "std")]
 pub mod topology;
+#[cfg(feature = "std")]
+mod warm_up;
 
 pub use backend::{apart, choice};
 pub use data::{burn, label, read, work, write};
 pub use model::{Explored, Model, model, sized};
 #[cfg(feature = "std")]
 pub use refused::Refused;
+#[cfg(feature = "std")]
+pub use warm_up::warm_up;
 
 /// What the macros of this crate expand to; not part of the interface.
 #[doc(hidden)]

@@ -6,6 +6,7 @@
 use crate::backend;
 use core::fmt;
 use core::marker::PhantomData;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::vec::Vec;
 
 pub use crossbeam_utils::CachePadded;
@@ -26,21 +27,70 @@ pub fn processors() -> Vec<usize> {
     backend::topology::processors()
 }
 
-/// How many processors the machine has running, looked up once: waiters ask often.
+/// Returns how many processors this process may use: those of the mask that it was started with.
 ///
-/// Of the whole machine, not of the caller: threads that are pinned to one processor each would otherwise all take theirs for the only one.
+/// This is the question of a waiter: can the holder run while I spin? So it is not the calling
+/// thread's mask that counts. A program whose every thread is pinned to a processor of its own has
+/// several. A process that was started under `taskset`, or in a cpuset, with one processor has one.
+///
+/// Costs a load once the answer is more than 1. Before that, and on each sixteenth call while it is
+/// 1, it takes two system calls. It neither allocates nor opens a file. Where the system refuses
+/// the question the answer is 2.
+///
+/// Changes of the masks after an answer of more than 1 are not noticed.
+///
+/// ```
+/// use stanchion_machine::topology::{online, usable};
+/// assert!((1..=online()).contains(&usable()));
+/// ```
 #[inline]
 #[must_use]
-pub fn online() -> usize {
-    backend::processors()
+pub fn usable() -> usize {
+    backend::usable()
 }
 
-/// The share of processor time that the control groups of this process grant it; `None` if they set no limit.
+/// Returns how many processors the machine has running, whether or not this process may use them.
 ///
-/// Reads a handful of files: ask once, not in a loop.
+/// Reads a file on Linux: not for waiters, see [`usable`].
+#[must_use]
+pub fn online() -> usize {
+    backend::online()
+}
+
+/// Returns the share of processor time that the control groups of this process grant it; `None` if
+/// they set no limit.
+///
+/// Reads a handful of files: ask once, not in a loop. The answer is kept for [`known_quota`].
 #[must_use]
 pub fn quota() -> Option<Quota> {
-    backend::topology::quota()
+    let quota = backend::topology::quota();
+    if let Some(quota) = quota {
+        // Relaxed: a number by itself.
+        KNOWN_QUOTA.store(quota.rounded_up(), Ordering::Relaxed);
+    }
+    quota
+}
+
+/// The last quota in whole processors; 0 if none is known.
+static KNOWN_QUOTA: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the quota, rounded up to whole processors, that [`quota`], [`parallelism`] or
+/// [`warm_up`](crate::warm_up) found last. `None` if there is no limit, or none of them was called.
+///
+/// For waiters: it costs a load, where reading a quota opens files.
+///
+/// ```
+/// use stanchion_machine::topology::{Quota, known_quota, quota};
+/// assert_eq!(quota().map(Quota::rounded_up), known_quota());
+/// ```
+#[inline]
+#[must_use]
+pub fn known_quota() -> Option<usize> {
+    // Relaxed: a number by itself.
+    match KNOWN_QUOTA.load(Ordering::Relaxed) {
+        0 => None,
+        processors => Some(processors),
+    }
 }
 
 /// The processor that the calling thread runs on, which may be another one by the time this returns; `None` where the system does not tell.

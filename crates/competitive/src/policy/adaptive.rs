@@ -8,8 +8,11 @@
 //! | one spinner at a time | a second one slows the holder down and cannot have the lock before the first |
 //! | spins again after having been woken in vain | the lock has just been released once: it is a busy one |
 //! | steps down only if the lock was *held* for long while the thread slept | a wait that was long because others overtook says nothing against spinning |
-//! | does not spin on one processor | the holder could not run meanwhile |
-//! | spins for C at most where processor time is rationed | a quota is spent by spinning as by work |
+//! | does not spin if the process may use one processor only | the holder could not run meanwhile |
+//! | spins for C at most where processor time is known to be rationed | a quota is spent by spinning as by work |
+//!
+//! That time is rationed is written in files, which a wait does not open. It is known once the program has called [`machine::warm_up`],
+//! [`topology::quota`] or [`topology::parallelism`], as the pools of this project do.
 //!
 //! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`; [`HolderAware`](super::HolderAware), which asks whether the
 //! holder runs, always does, and is level.
@@ -32,6 +35,9 @@ use machine::topology;
 
 /// The default policy: spins for a learnt time of at most `LIMIT` times C, one thread at a time.
 ///
+/// It does not spin if the process may use one processor only. Under a quota of processor time it
+/// spins for C at most, once the quota is known: a wait does not read it, [`machine::warm_up`] does.
+///
 /// ```
 /// use stanchion_competitive::{Mutex, PolicyMutex, policy::Adaptive};
 /// let by_default: Mutex<i32> = Mutex::new(1);
@@ -47,7 +53,7 @@ pub struct Adaptive<const LIMIT: u32 = 16> {
 /// In hundredths of the limit.
 const STEP: u32 = 8;
 
-/// What this process has, looked up once.
+/// What this process has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Processors {
     /// One at a time.
@@ -57,32 +63,14 @@ enum Processors {
     Several,
 }
 
-machine::global! {
-    /// 0 before the first look, then one more than the place in [`Processors`].
-    static PROCESSORS: AtomicU32 = AtomicU32::new(0);
-}
-
 impl Processors {
+    /// Two loads: neither question opens a file.
     #[inline]
     fn here() -> Self {
-        match PROCESSORS.load(Ordering::Relaxed) {
-            0 => Self::look(),
-            1 => Self::One,
-            2 => Self::Rationed,
-            _ => Self::Several,
-        }
+        Self::of(topology::usable(), topology::known_quota())
     }
 
-    #[cold]
-    fn look() -> Self {
-        // Of the whole process: the calling thread may have been pinned to one processor.
-        let count = topology::online();
-        let quota = topology::quota().map(|quota| quota.rounded_up());
-        let found = Self::of(count, quota);
-        PROCESSORS.store(found as u32 + 1, Ordering::Relaxed);
-        found
-    }
-
+    #[inline]
     fn of(count: usize, quota: Option<usize>) -> Self {
         match quota {
             _ if count <= 1 => Self::One,

@@ -115,7 +115,7 @@ impl CoResident {
     /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
     pub fn new(members: usize) -> Result<Self, WrongSize> {
         let count = WrongSize::check(members, MOST_MEMBERS)?;
-        let members = (members <= topology::online()).then(|| Members::new(members));
+        let members = (members <= topology::usable()).then(|| Members::new(members));
         let patience = if members.is_some() { PATIENCE_NS } else { PATIENCE_CROWDED_NS };
         Ok(Self {
             arrivals: Arrivals::new(count),
@@ -335,8 +335,8 @@ mod tests {
 
     #[test]
     fn members_are_watched_only_if_all_can_run_at_once() {
-        let online = topology::online();
-        assert!(CoResident::new(online).unwrap().members.is_some());
-        assert!(CoResident::new(online + 1).unwrap().members.is_none());
+        let usable = topology::usable();
+        assert!(CoResident::new(usable).unwrap().members.is_some());
+        assert!(CoResident::new(usable + 1).unwrap().members.is_none());
     }
 }

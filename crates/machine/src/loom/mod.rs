@@ -84,9 +84,12 @@ pub(crate) fn spin_loop() {
 
 /// Two, as far as a policy can tell; no policy runs here.
 #[cfg(feature = "std")]
-pub(crate) fn processors() -> usize {
+pub(crate) fn usable() -> usize {
     2
 }
+
+#[cfg(feature = "std")]
+pub(crate) use usable as online;
 
 /// The same for all: no delay in a model takes time.
 pub(crate) fn entropy() -> u64 {

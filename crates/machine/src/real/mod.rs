@@ -63,35 +63,8 @@ pub(crate) fn spin_loop() {
     core::hint::spin_loop();
 }
 
-/// How many processors there are, looked up once: a waiter asks often.
-///
-/// Of the whole machine, not of the caller: threads pinned to one processor each would otherwise all take theirs for the only one.
 #[cfg(feature = "std")]
-#[inline]
-pub(crate) fn processors() -> usize {
-    use core::sync::atomic::{AtomicUsize, Ordering};
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-    #[cold]
-    fn count() -> usize {
-        #[cfg(unix)]
-        // SAFETY: `sysconf` reads no memory of ours.
-        let online = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) });
-        #[cfg(not(unix))]
-        let online = std::thread::available_parallelism().map(core::num::NonZero::get);
-        online.unwrap_or(1).max(1)
-    }
-
-    // Relaxed: a number that everyone computes alike.
-    match COUNT.load(Ordering::Relaxed) {
-        0 => {
-            let count = count();
-            COUNT.store(count, Ordering::Relaxed);
-            count
-        }
-        count => count,
-    }
-}
+pub(crate) use topology::{online, usable};
 
 /// Differs between threads, which is what counts: their stacks lie apart.
 pub(crate) fn entropy() -> u64 {

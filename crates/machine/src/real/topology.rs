@@ -7,8 +7,20 @@ mod affinity;
 mod affinity;
 #[cfg(any(target_os = "linux", target_os = "android", test))]
 mod control_group;
+mod count;
 
 pub(crate) use affinity::{Mask, pin, processors, restore};
+pub(crate) use count::usable;
+
+/// Returns how many processors the machine has running.
+pub(crate) fn online() -> usize {
+    #[cfg(unix)]
+    // SAFETY: `sysconf` reads no memory of ours.
+    let online = usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) });
+    #[cfg(not(unix))]
+    let online = std::thread::available_parallelism().map(core::num::NonZero::get);
+    online.unwrap_or(1).max(1)
+}
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use control_group::quota;

@@ -81,6 +81,9 @@ pub(crate) fn entropy() -> u64 {
 
 /// How many processors the machine of this run has.
 #[cfg(feature = "std")]
-pub(crate) fn processors() -> usize {
+pub(crate) fn usable() -> usize {
     inside::processors()
 }
+
+#[cfg(feature = "std")]
+pub(crate) use usable as online;

@@ -150,7 +150,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
         if ahead > 1 {
             // With a processor's worth of threads ahead of it, one of them is waiting for a processor: give it this one.
             #[cfg(feature = "std")]
-            if ahead as usize >= backend::processors() {
+            if ahead as usize >= backend::usable() {
                 if !self.leaves() {
                     self.stage = Self::TIRED;
                 }
@@ -198,9 +198,9 @@ impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
     #[cold]
     fn pause_longer(&mut self) {
         match &mut self.stage {
-            // On a single processor nobody else makes progress while this thread pauses.
+            // With a single processor no other thread makes progress while this one pauses.
             #[cfg(feature = "std")]
-            Stage::Brief { .. } if backend::processors() == 1 => {
+            Stage::Brief { .. } if backend::usable() == 1 => {
                 self.stage = Self::TIRED;
                 crate::thread::yield_now();
             }

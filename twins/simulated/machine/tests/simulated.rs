@@ -158,7 +158,7 @@ fn what_needs_a_run_says_so() {
         ("park::wait", &|| _ = park::wait(&word, 0, Deadline::NEVER)),
         ("park::wake", &|| _ = park::wake_one(&word)),
         ("machine::work", &|| machine::work(1)),
-        ("topology", &|| _ = topology::online()),
+        ("topology", &|| _ = topology::usable()),
         ("wait", &|| _ = wait_until(&word, Relaxed, |value| value != 0, &mut Spin::start())),
     ];
     for (name, call) in calls {
@@ -486,7 +486,7 @@ fn a_thread_that_is_preempted_was_switched_when_the_other_was() {
 fn a_pinned_thread_stays_and_its_children_with_it() {
     result_on(4, || {
         assert_eq!(topology::processors(), [0, 1, 2, 3]);
-        assert_eq!((topology::online(), topology::parallelism()), (4, 4));
+        assert_eq!((topology::online(), topology::usable(), topology::parallelism()), (4, 4, 4));
         assert_eq!(topology::quota(), None);
         let pinned = topology::pin(2).unwrap();
         assert_eq!((topology::processors(), topology::current()), (vec![2], Some(2)));

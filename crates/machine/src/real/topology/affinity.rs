@@ -57,6 +57,38 @@ impl Mask {
     }
 }
 
+/// A mask on the stack, for waiters: they may wait for a lock that guards an allocator.
+#[derive(Clone, Debug)]
+pub(super) struct Fixed([usize; Self::WORDS]);
+
+impl Fixed {
+    /// For 8192 processors: the kernel's own limit at the time of writing.
+    const WORDS: usize = 8192 / BITS;
+
+    /// Returns the mask of the thread with that number, or of the caller if it is 0. `None` if the
+    /// system refuses.
+    pub(super) fn of(thread: libc::pid_t) -> Option<Self> {
+        let mut mask = [0_usize; Self::WORDS];
+        // SAFETY: the system writes at most the length given, which is that of the array.
+        let result = unsafe {
+            libc::sched_getaffinity(thread, size_of_val(&mask), mask.as_mut_ptr().cast())
+        };
+        (result == 0).then_some(Self(mask))
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Returns the processors of both.
+    pub(super) fn united(mut self, other: &Self) -> Self {
+        for (word, more) in self.0.iter_mut().zip(other.0) {
+            *word |= more;
+        }
+        self
+    }
+}
+
 pub(crate) fn processors() -> Vec<usize> {
     match Mask::of_this_thread().map(|mask| mask.processors()) {
         Some(processors) if !processors.is_empty() => processors,

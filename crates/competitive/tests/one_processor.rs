@@ -1,0 +1,68 @@
+//! The default policy in a process that may use one processor: it does not spin, because the holder
+//! could not run meanwhile.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+use stanchion_competitive::PolicyMutex;
+use stanchion_competitive::policy::{Adaptive, Contention, Policy, Wait};
+
+const CHILD: &str = "STANCHION_ONE_PROCESSOR";
+
+/// [`Adaptive`], and for how long it would have had a waiter spin.
+struct Told(Adaptive);
+
+static WAITS: AtomicU64 = AtomicU64::new(0);
+static LONGEST: AtomicU64 = AtomicU64::new(0);
+
+impl Policy for Told {
+    const INIT: Self = Self(Adaptive::INIT);
+
+    fn threshold(&self, contention: &Contention) -> u64 {
+        let threshold = self.0.threshold(contention);
+        LONGEST.fetch_max(threshold, SeqCst);
+        WAITS.fetch_add(1, SeqCst);
+        threshold
+    }
+
+    fn adjust(&self, wait: &Wait) {
+        self.0.adjust(wait);
+    }
+}
+
+#[test]
+fn a_process_with_one_processor_does_not_spin() {
+    const NAME: &str = "a_process_with_one_processor_does_not_spin";
+    static LOCK: PolicyMutex<u32, Told> = PolicyMutex::new(0);
+
+    if std::env::var_os(CHILD).is_some() {
+        let held = LOCK.lock();
+        let waiter = thread::spawn(|| *LOCK.lock() += 1);
+        while WAITS.load(SeqCst) == 0 {
+            thread::yield_now();
+        }
+        drop(held);
+        waiter.join().unwrap();
+        assert_eq!(LONGEST.load(SeqCst), 0);
+        return;
+    }
+    let processor = machine::topology::processors()[0];
+    let mut mask = [0_usize; 128];
+    mask[processor / 64] = 1 << (processor % 64);
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", NAME]).env(CHILD, "1");
+    // SAFETY: the kernel reads no more than the array; one system call, which neither allocates
+    // nor locks.
+    unsafe {
+        child.pre_exec(move || {
+            let result = libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast());
+            if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+        })
+    };
+    let output = child.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{output:?}");
+}
