@@ -19,6 +19,9 @@
 //! Numbers of threads are given out again by the system, even to other programs. So who acts on a thread holds on to it meanwhile: a thread that
 //! gives up its [`Allowed`] waits for the few µs that takes, and afterwards nothing is sent to that number.
 //!
+//! A child of `fork` has none of these threads. In the child each [`Place`] that was taken before is
+//! empty, also if the thread that forked was in it. That thread may call [`allow`] again.
+//!
 //! An interrupted system call is begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. The signal is one
 //! that nobody handles or ignores when it is chosen. Its handler stays for good, because a signal may be under way.
 

@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 
 use std::hint::{black_box, spin_loop};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -272,6 +273,79 @@ fn a_trial_leaves_the_flag_of_the_policy_as_it_was() {
 
 /// What the kernel wants beside a policy without levels.
 static NORMAL: libc::c_int = 0;
+
+/// Runs `body` in a child of `fork`. Returns whether it returns `true` there.
+fn in_a_child(body: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child uses the allocator, which the C library makes ready for that, and no lock
+    // that another thread of this program holds.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        let right = catch_unwind(AssertUnwindSafe(body)).unwrap_or(false);
+        // SAFETY: ends the child, which shares the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(!right)) };
+    }
+    let mut status = 0;
+    // SAFETY: our child, and `status` is writable.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    status == 0
+}
+
+#[test]
+fn a_child_of_fork_finds_no_thread_of_its_parent() {
+    let over = AtomicBool::new(false);
+    controlled(
+        |_| {
+            while !over.load(SeqCst) {
+                thread::yield_now();
+            }
+        },
+        |gate, place| {
+            let none_found = in_a_child(|| {
+                let found = place.interrupt() || place.prefer(Preference::Ordinary);
+                !found && format!("{place:?}").contains("None")
+            });
+            let arrived = gate.arrived();
+            let still_there = place.interrupt();
+            while still_there && gate.arrived() == 0 {
+                thread::yield_now();
+            }
+            over.store(true, SeqCst);
+            assert!(none_found && still_there, "{none_found} {still_there}");
+            assert_eq!(arrived, 0, "the child has interrupted a thread of its parent");
+        },
+    );
+}
+
+#[test]
+fn a_place_is_free_in_a_child_of_fork() {
+    can_interrupt().unwrap();
+    let gate = Arc::new(Gate::default());
+    let mut allowed = Some(allow(Arc::clone(&gate)).unwrap());
+    let right = in_a_child(|| {
+        let empty = !gate.place.interrupt();
+        // The thread that forked was in it. It comes again, and the end of its first stay, which
+        // the child has a copy of, is not the end of the second.
+        let again = allow(Arc::clone(&gate)).unwrap();
+        drop(allowed.take());
+        let there = gate.place.interrupt() && gate.arrived() == 1;
+        let taken = matches!(allow(Arc::new(Gate::default())), Err(Refused::Already));
+        drop(again);
+        // Another thread of the child can have it.
+        let other = thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let _allowed = allow(Arc::clone(&gate)).unwrap();
+                gate.place.interrupt()
+            });
+            other.join().unwrap()
+        });
+        empty && there && taken && other && !gate.place.interrupt()
+    });
+    assert!(right);
+    assert!(gate.place.interrupt(), "the parent's thread is still there");
+    assert_eq!(gate.arrived(), 1);
+    drop(allowed);
+}
 
 /// In a process of its own, which ignores all signals that would do.
 #[test]

@@ -10,7 +10,8 @@
 //!
 //! 1. Only the thread itself touches its [`Mine`], in ordinary code or in the handler, which interrupts it. So Relaxed accesses and barriers for the
 //!    compiler are enough, everywhere here.
-//! 2. `current` is null, or points to the record that the thread's membership holds.
+//! 2. `current` is null, or points to the record that the thread's membership holds. In a child of
+//!    `fork` the record of the thread that forked is passed over: nobody interrupts it there.
 //! 3. What is pending is carried out by the drop of the last guard, or when the interruption that is being carried out is done.
 
 use core::ptr;
@@ -100,7 +101,8 @@ pub(super) fn arrived() {
 impl Mine {
     fn current(&self) -> Option<&Record> {
         // SAFETY: Invariant 2: it lives while the pointer is there, which only this thread changes, and not while it is in here.
-        unsafe { self.current.load(Ordering::Relaxed).as_ref() }
+        let record = unsafe { self.current.load(Ordering::Relaxed).as_ref() };
+        record.filter(|record| record.is_of_this_process())
     }
 
     /// Carries out what is pending, in ordinary code; a handler that comes in between leaves another one to do.

@@ -1,31 +1,45 @@
-//! A place in which a thread is found, and those who act on it.
+//! A place in which a thread is found, and the threads that act on it.
 //!
 //! ```text
-//! life        nobody (1 bit) | busy (1 bit) | how many act (30 bits)
+//! life        generation (32 bits) | nobody (1 bit) | busy (1 bit) | count of actors (30 bits)
 //!
-//! nobody + n → nobody, busy + n        a thread comes: others that would, do not; it writes `tid` and `process`
-//! nobody, busy + n → n                 it is there
-//! n → n + 1                            somebody begins to act; if nobody is there, he stops at that
-//! n + 1 → n                            he is done; wakes the thread if it waits for him
+//! nobody + n → nobody, busy + n        a thread comes, and no other can; it writes `tid` and `process`
+//! nobody, busy + n → n                 the thread is there
+//! n → n + 1                            an actor begins; if nobody is there, it stops at that
+//! n + 1 → n                            the actor is done; it wakes the thread if that waits for it
 //! n → nobody, busy + n                 the thread leaves, and waits until n is 0
-//! nobody, busy → nobody                it has left
+//! nobody, busy → nobody                the thread has left
 //! ```
+//!
+//! # Fork
+//!
+//! A child has a copy of the place, and not the thread. So `life` carries the number of the process
+//! in which it was written ([`generation`]). What was written in another process means "nobody":
+//! actors find no thread, and the next thread that comes begins with a new `life`. The thread that
+//! forked is a thread without a place in the child, also if it was in one. Its old [`Allowed`] and
+//! its old record end nothing that began in the child. The number is part of `life` and no word
+//! beside it, because an old `life` has to be replaced in one step.
 //!
 //! # Invariants
 //!
-//! 1. Who acts has seen that the thread is there, in one step with the count that the thread waits for. So the number is the thread's.
-//! 2. Who acts does so in a deferred section: no handler stops him, so nobody waits for him for long.
-//! 3. `signalled` is set from before a signal is sent until its handler has begun: at most one is under way. It is not set when a thread comes.
+//! 1. An actor has seen that the thread is there in one step with the count that the thread waits
+//!    for. So the number in `tid` is the thread's.
+//! 2. An actor acts in a deferred section: no handler stops it, so the thread waits briefly.
+//! 3. `signalled` is set from before a signal is sent until its handler has begun. So at most one
+//!    is under way. It is not set when a thread comes.
+//! 4. Only a `life` of this process is counted up: its generation does not change any more.
 //!
 //! # Orderings
 //!
-//! `life` is counted up with Acquire, which pairs with the Release of the thread that comes and has written its number; it is counted down with Release,
-//! so that what is done to the thread is done before it goes on (Acquire of its wait). `signalled` is exchanged on both sides, with AcqRel: who finds
-//! it set knows that the handler's exchange comes after his own, and so sees what he wrote before it.
+//! `life` is counted up with Acquire, which pairs with the Release of the thread that comes and has
+//! written its number. It is counted down with Release, so that what is done to the thread is done
+//! before it goes on (Acquire of its wait). `signalled` is exchanged on both sides, with AcqRel: an
+//! actor that finds it set knows that the handler's exchange comes after its own, and so sees what
+//! the actor wrote before it.
 
 use core::cell::RefCell;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::boxed::Box;
 use std::sync::Arc;
 
@@ -35,23 +49,35 @@ use super::stack::SignalStack;
 use crate::backend::{park, signal};
 use crate::clock::Deadline;
 use crate::control::{Interrupted, Preference, Refused};
+use crate::fork::generation;
 
 /// The signal, once it is chosen.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-const NOBODY: u32 = 1 << 31;
-const BUSY: u32 = 1 << 30;
+const NOBODY: u64 = 1 << 31;
+const BUSY: u64 = 1 << 30;
+const ACTORS: u64 = BUSY - 1;
+/// The generation stands above the rest.
+const GENERATION: u32 = 32;
 
 pub(crate) struct Place {
-    life: AtomicU32,
+    /// See the head of the file. The thread that is here and the actors write it.
+    life: AtomicU64,
+    /// Counts the actors that were the last, for a thread that waits for them. The actors write it.
+    done: AtomicU32,
+    /// The process of the thread that is here, which writes it.
     process: AtomicI32,
+    /// The kernel's number of the thread that is here, which writes it.
     tid: AtomicI32,
+    /// A signal is under way. The actors set it, the handler clears it.
     signalled: AtomicBool,
 }
 
 /// What the thread's handler finds.
 pub(super) struct Record {
     pub(super) interrupted: Arc<dyn Interrupted>,
+    /// The process in which the thread came.
+    generation: u32,
 }
 
 std::thread_local! {
@@ -73,6 +99,13 @@ impl Membership {
             record.leave();
         }
     }
+
+    /// Ends the membership that began in that process, and no later one.
+    fn end_of(&self, generation: u32) {
+        if self.record.borrow().as_ref().is_some_and(|record| record.generation == generation) {
+            self.end();
+        }
+    }
 }
 
 impl Drop for Membership {
@@ -81,13 +114,14 @@ impl Drop for Membership {
     }
 }
 
+/// Holds the process in which the thread came.
 #[derive(Debug)]
-pub(crate) struct Allowed(());
+pub(crate) struct Allowed(u32);
 
 impl Drop for Allowed {
     fn drop(&mut self) {
         // If it is being destroyed, that ends it.
-        let _ = MEMBERSHIP.try_with(Membership::end);
+        let _ = MEMBERSHIP.try_with(|membership| membership.end_of(self.0));
     }
 }
 
@@ -112,32 +146,41 @@ pub(crate) fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refu
     MEMBERSHIP
         .try_with(|membership| {
             let mut place = membership.record.borrow_mut();
-            if place.is_some() {
+            if place.as_deref().is_some_and(Record::is_of_this_process) {
                 return Err(Refused::Already);
             }
             let mut stack = membership.stack.borrow_mut();
             if stack.is_none() {
                 *stack = Some(SignalStack::install()?);
             }
-            let record = Box::new(Record { interrupted });
+            let generation = generation();
+            let record = Box::new(Record { interrupted, generation });
             // First: a signal that met nobody would be taken for one that is under way.
             set_current(Some(&record));
             if let Err(refused) = record.interrupted.place().0.come() {
                 set_current(None);
                 return Err(refused);
             }
-            *place = Some(record);
+            let inherited = place.replace(record);
+            // Its destructor may run the caller's code.
+            drop((place, stack));
+            drop(inherited);
             // Relaxed: see `can_interrupt`.
             let signal = SIGNAL.load(Ordering::Relaxed);
             if signal != 0 {
                 signal::unblock(signal);
             }
-            Ok(Allowed(()))
+            Ok(Allowed(generation))
         })
         .unwrap_or(Err(Refused::Already))
 }
 
 impl Record {
+    /// Whether the thread came in this process: not in one that this one was forked from.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.generation == generation()
+    }
+
     /// The signal has arrived.
     pub(super) fn received(&self) {
         // AcqRel: pairs with the exchange of who finds it set and does not send another (header).
@@ -147,14 +190,19 @@ impl Record {
     /// The calling thread is not controlled any more, and nobody is at it.
     fn leave(&self) {
         set_current(None);
-        self.interrupted.place().0.go();
+        if self.is_of_this_process() {
+            self.interrupted.place().0.go();
+        }
     }
 }
 
 impl Place {
     /// The calling thread is here from now on.
     fn come(&self) -> Result<(), Refused> {
-        let free = |life: u32| (life & (NOBODY | BUSY) == NOBODY).then_some(life | BUSY);
+        let free = |life: u64| {
+            let life = in_this_process(life);
+            (life & (NOBODY | BUSY) == NOBODY).then_some(life | BUSY)
+        };
         // Acquire: pairs with the Release of who has left. Relaxed on failure: nothing follows.
         let claimed = self.life.fetch_update(Ordering::Acquire, Ordering::Relaxed, free);
         claimed.map_err(|_| Refused::Already)?;
@@ -172,11 +220,15 @@ impl Place {
     fn go(&self) {
         let leaving = NOBODY | BUSY;
         // AcqRel: with those who count themselves up: they see that nobody is there, or the thread waits for them.
-        let mut life = self.life.fetch_or(leaving, Ordering::AcqRel) | leaving;
-        while life != leaving {
-            park::wait(&self.life, life, Deadline::NEVER);
-            // Acquire: pairs with the Release of those who are done.
+        let mut life = self.life.fetch_or(leaving, Ordering::AcqRel);
+        while life & ACTORS != 0 {
+            // Acquire: pairs with the Release of the last actor, which has left `life` before.
+            let done = self.done.load(Ordering::Acquire);
+            // Acquire: pairs with the Release of the actors that are done.
             life = self.life.load(Ordering::Acquire);
+            if life & ACTORS != 0 {
+                park::wait(&self.done, done, Deadline::NEVER);
+            }
         }
         // Release: pairs with the Acquire of the next one to come.
         self.life.fetch_and(!BUSY, Ordering::Release);
@@ -184,8 +236,9 @@ impl Place {
 
     /// Does something to the thread that is here, if one is.
     fn act(&self, act: impl FnOnce(&Self) -> bool) -> bool {
-        // Relaxed: a hint, that saves the rest.
-        if self.life.load(Ordering::Relaxed) & NOBODY != 0 {
+        // Relaxed: a hint, that saves the rest; and the generation, which no longer changes once it
+        // is this process's (Invariant 4).
+        if in_this_process(self.life.load(Ordering::Relaxed)) & NOBODY != 0 {
             return false;
         }
         deferral::defer();
@@ -193,8 +246,11 @@ impl Place {
         let there = self.life.fetch_add(1, Ordering::Acquire) & NOBODY == 0;
         let done = there && act(self);
         // Release: pairs with the Acquire of `go`.
-        if self.life.fetch_sub(1, Ordering::Release) == (NOBODY | BUSY) + 1 {
-            park::wake(&raw const self.life, usize::MAX);
+        let before = self.life.fetch_sub(1, Ordering::Release);
+        if before & BUSY != 0 && before & ACTORS == 1 {
+            // Release: pairs with the Acquire of `go`, which finds `life` counted down.
+            self.done.fetch_add(1, Ordering::Release);
+            park::wake(&raw const self.done, usize::MAX);
         }
         deferral::undefer();
         done
@@ -232,10 +288,18 @@ impl Place {
     }
 }
 
+/// Returns what `life` means in this process: what another process wrote there means "nobody".
+fn in_this_process(life: u64) -> u64 {
+    let generation = u64::from(generation()) << GENERATION;
+    if life >> GENERATION << GENERATION == generation { life } else { generation | NOBODY }
+}
+
 impl Default for Place {
     fn default() -> Self {
         Self {
-            life: AtomicU32::new(NOBODY),
+            // Generation 0 is no process's: nobody.
+            life: AtomicU64::new(NOBODY),
+            done: AtomicU32::new(0),
             process: AtomicI32::new(0),
             tid: AtomicI32::new(0),
             signalled: AtomicBool::new(false),
@@ -246,7 +310,7 @@ impl Default for Place {
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Relaxed: hints.
-        let nobody = self.life.load(Ordering::Relaxed) & NOBODY != 0;
+        let nobody = in_this_process(self.life.load(Ordering::Relaxed)) & NOBODY != 0;
         let tid = (!nobody).then(|| self.tid.load(Ordering::Relaxed));
         f.debug_struct("Place").field("tid", &tid).finish()
     }
