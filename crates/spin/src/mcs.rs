@@ -210,7 +210,7 @@ unsafe impl<W: WaitPolicy> RawMutex for Mcs<W> {
 }
 
 always_fair!(Mcs<W>, [W: WaitPolicy]);
-stateless_04!(Mcs<W>, [W: WaitPolicy]);
+stateless_04!(Mcs<W>, GuardSend, [W: WaitPolicy]);
 
 impl<W: WaitPolicy> Default for Mcs<W> {
     fn default() -> Self {

@@ -160,6 +160,7 @@ unsafe impl<C: Contention, W: WaitPolicy> RawMutex for PreemptionSafe<C, W> {
 }
 
 timed!(PreemptionSafe<C, W>, [C: Contention, W: WaitPolicy]);
+stateless_04!(PreemptionSafe<C, W>, GuardNoSend, [C: Contention, W: WaitPolicy]);
 
 impl<C: Contention, W: WaitPolicy> Default for PreemptionSafe<C, W> {
     fn default() -> Self {

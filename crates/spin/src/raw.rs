@@ -38,16 +38,16 @@ macro_rules! always_fair {
     };
 }
 
-/// The traits of `lock_api` 0.4 for a lock whose guard carries nothing.
+/// The trait of `lock_api` 0.4 for a lock whose guard is `$marker` and carries nothing.
 macro_rules! stateless_04 {
-    ($raw:ty, [$($params:tt)*]) => {
+    ($raw:ty, $marker:ident, [$($params:tt)*]) => {
         // SAFETY: the same lock, and its guard carries nothing that 0.4 could lose.
         #[cfg(feature = "lock_api_04")]
         unsafe impl<$($params)*> lock_api_04::RawMutex for $raw {
             #[allow(clippy::declare_interior_mutable_const)]
             const INIT: Self = <Self as lock_api::RawMutex>::INIT;
 
-            type GuardMarker = lock_api_04::GuardSend;
+            type GuardMarker = lock_api_04::$marker;
 
             #[inline]
             fn lock(&self) {
@@ -62,7 +62,7 @@ macro_rules! stateless_04 {
             #[inline]
             unsafe fn unlock(&self) {
                 // SAFETY: the caller holds the lock.
-                unsafe { lock_api::RawMutex::unlock(self, lock_api::GuardSend::new()) };
+                unsafe { lock_api::RawMutex::unlock(self, lock_api::$marker::new()) };
             }
 
             #[inline]

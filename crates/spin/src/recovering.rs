@@ -240,6 +240,8 @@ unsafe impl<W: WaitPolicy> RawMutex for Recovering<W> {
     }
 }
 
+stateless_04!(Recovering<W>, GuardNoSend, [W: WaitPolicy]);
+
 impl<W: WaitPolicy> Default for Recovering<W> {
     fn default() -> Self {
         Self::with_policy()

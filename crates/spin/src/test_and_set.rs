@@ -140,7 +140,7 @@ unsafe impl<C: Contention, W: WaitPolicy> RawMutex for TestAndSet<C, W> {
 }
 
 timed!(TestAndSet<C, W>, [C: Contention, W: WaitPolicy]);
-stateless_04!(TestAndSet<C, W>, [C: Contention, W: WaitPolicy]);
+stateless_04!(TestAndSet<C, W>, GuardSend, [C: Contention, W: WaitPolicy]);
 
 impl<C: Contention, W: WaitPolicy> Default for TestAndSet<C, W> {
     fn default() -> Self {

@@ -155,7 +155,7 @@ unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
 }
 
 always_fair!(Ticket<W>, [W: WaitPolicy]);
-stateless_04!(Ticket<W>, [W: WaitPolicy]);
+stateless_04!(Ticket<W>, GuardSend, [W: WaitPolicy]);
 
 impl<W: WaitPolicy> Default for Ticket<W> {
     fn default() -> Self {

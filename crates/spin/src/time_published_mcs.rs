@@ -347,6 +347,10 @@ unsafe impl<W: WaitPolicy, const STRIKES: u32> RawMutex for TimePublishedMcs<W, 
     }
 }
 
+stateless_04!(
+    TimePublishedMcs<W, STRIKES>, GuardSend, [W: WaitPolicy, const STRIKES: u32]
+);
+
 impl<W: WaitPolicy, const STRIKES: u32> Default for TimePublishedMcs<W, STRIKES> {
     fn default() -> Self {
         Self::with_policy()

@@ -1,8 +1,14 @@
-//! The stateless locks in code written for `lock_api` 0.4.
+//! The locks whose guards carry nothing, in code written for `lock_api` 0.4.
 #![cfg(feature = "lock_api_04")]
 
-use lock_api_04::{Mutex, RawMutex};
-use stanchion_spin::{Mcs, TestAndSet, Ticket};
+use lock_api_04::{Mutex, MutexGuard, RawMutex};
+use stanchion_spin::{Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs};
+use static_assertions::{assert_impl_all, assert_not_impl_any};
+
+assert_impl_all!(MutexGuard<'static, TimePublishedMcs, u32>: Send);
+// These guards concern their thread.
+assert_not_impl_any!(MutexGuard<'static, PreemptionSafe, u32>: Send);
+assert_not_impl_any!(MutexGuard<'static, Recovering, u32>: Send);
 
 fn works<R: RawMutex + Send + Sync>() {
     let mutex = Mutex::<R, _>::new(0);
@@ -22,4 +28,7 @@ fn with_the_older_traits() {
     works::<TestAndSet>();
     works::<Ticket>();
     works::<Mcs>();
+    works::<TimePublishedMcs>();
+    works::<PreemptionSafe>();
+    works::<Recovering>();
 }
