@@ -17,6 +17,9 @@
 //! 2. While `claimed` is set, permits are taken by the holder of the gate only. So nobody overtakes the first in line, however many it wants.
 //! 3. Permits are counted in 30 bits. More are refused.
 //!
+//! 4. In a forked child the gate is free, and `claimed` and `asleep` are clear, before any of its
+//!    threads uses the gate or believes a claim: the threads that stood in line are not there.
+//!
 //! # No wake-up is lost
 //!
 //! The first in line sleeps only while the word is what it saw, with `asleep` in it. A release changes the word and finds `asleep` in what it
@@ -29,16 +32,20 @@
 //! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4; taking several at once, with the others held back, is Vantilborgh and van
 //! Lamsweerde's (1972).
 
+use core::cell::UnsafeCell;
 use core::fmt;
+use core::panic::RefUnwindSafe;
+use core::ptr;
 use core::time::Duration;
 
 use lock_api::{RawMutex, RawMutexTimed};
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::{Deadline, Instant, moment_after};
-use machine::park;
 use machine::wait::spin_for;
+use machine::{fork, park};
 
 use crate::cost;
+use crate::fork_lock::ForkLock;
 use crate::mutex::RawPolicyMutex;
 
 /// The permits are for the holder of the gate.
@@ -54,8 +61,14 @@ const PERMIT: u32 = 4;
 /// | --- | --- |
 /// | uncontended | one compare-exchange to acquire, one to release |
 /// | order | the first in line is overtaken by nobody, however many permits it wants; the line is a mutex, and has its order and its bound: with [`RawPolicyMutex`] one that has slept for 10 ms is next, at most every 5 ms |
-/// | size | the mutex's and 4 bytes: 16 |
+/// | size | the mutex's and 8 bytes: 20 |
 /// | waiting | the first in line spins for C, see [`cost`], then sleeps; the others wait for the mutex, as its policy says |
+///
+/// # Fork
+///
+/// In the child of a fork, permits that threads of the parent held are never given back. Threads of
+/// the parent that waited for permits are not in the child, and stand in no line. If there were any,
+/// the child's line is a new mutex, [`RawMutex::INIT`].
 ///
 /// ```
 /// use stanchion_competitive::Semaphore;
@@ -69,9 +82,19 @@ const PERMIT: u32 = 4;
 /// # drop(other);
 /// ```
 pub struct Semaphore<G = RawPolicyMutex> {
-    gate: G,
+    /// The place of the first in line. Written only before any thread of a forked child uses it.
+    gate: UnsafeCell<G>,
+    /// Tells a forked child that the gate is its parent's.
+    home: ForkLock,
+    /// The permits, and what the first in line does.
     word: AtomicU32,
 }
+
+// SAFETY: the gate is shared by reference; see `Semaphore::gate` for the one write.
+unsafe impl<G: Send + Sync> Sync for Semaphore<G> {}
+
+// A gate that is written is written whole.
+impl<G: RefUnwindSafe> RefUnwindSafe for Semaphore<G> {}
 
 /// Permits of a [`Semaphore`], given back when this is dropped. It may go to another thread.
 #[must_use = "permits that are dropped are given back at once"]
@@ -112,7 +135,11 @@ impl<G: RawMutex> Semaphore<G> {
     #[must_use]
     pub const fn with_gate(gate: G, permits: u32) -> Self {
         assert!(permits <= Self::MAX_PERMITS, "a semaphore counts at most 2^30 - 1 permits");
-        Self { gate, word: AtomicU32::new(permits * PERMIT) }
+        Self {
+            gate: UnsafeCell::new(gate),
+            home: ForkLock::new(),
+            word: AtomicU32::new(permits * PERMIT),
+        }
     }
 
     /// How many permits there are to be had. A hint.
@@ -146,9 +173,10 @@ impl<G: RawMutex> Semaphore<G> {
     pub fn acquire_many(&self, count: u32) -> Permits<'_, G> {
         self.assert_countable(count);
         if !self.try_take(count) {
-            let gate = self.gate.lock();
+            let gate = self.gate();
+            let guard = gate.lock();
             // Without a deadline it comes back only with the permits.
-            self.take_and_leave(gate, count, Deadline::NEVER);
+            self.take_and_leave(gate, guard, count, Deadline::NEVER);
         }
         Permits { semaphore: self, count }
     }
@@ -218,8 +246,13 @@ impl<G: RawMutex> Semaphore<G> {
     /// Takes permits that nobody has claimed.
     #[inline]
     fn try_take(&self, count: u32) -> bool {
-        // Relaxed: the exchange below decides.
+        // Relaxed, here and below: the exchange decides.
         let mut word = self.word.load(Ordering::Relaxed);
+        if fork::POSSIBLE && word & CLAIMED != 0 {
+            // In a forked child the claim may be that of a thread that is not there.
+            self.gate();
+            word = self.word.load(Ordering::Relaxed);
+        }
         loop {
             if word & CLAIMED != 0 {
                 return count == 0;
@@ -234,12 +267,29 @@ impl<G: RawMutex> Semaphore<G> {
         }
     }
 
+    /// Returns the gate. In a forked child no thread holds it at first, and nothing is claimed.
+    fn gate(&self) -> &G {
+        self.home.adopt(|| {
+            // SAFETY: no thread of this process uses the gate before it has come past here.
+            let gate = unsafe { &mut *self.gate.get() };
+            if gate.is_locked() {
+                // By a thread of the parent. Not dropped: that thread may have been changing it.
+                // SAFETY: valid for writes, being borrowed above.
+                unsafe { ptr::write(gate, G::INIT) };
+            }
+            // Relaxed: nothing is taken.
+            self.word.fetch_and(!(CLAIMED | ASLEEP), Ordering::Relaxed);
+        });
+        // SAFETY: it is not written from here on.
+        unsafe { &*self.gate.get() }
+    }
+
     /// The holder of the gate takes what it wants, if it comes before the deadline, and leaves the gate.
     #[cold]
-    fn take_and_leave(&self, gate: G::Guard, count: u32, deadline: Deadline) -> bool {
+    fn take_and_leave(&self, gate: &G, guard: G::Guard, count: u32, deadline: Deadline) -> bool {
         let taken = self.take_first(count, deadline);
         // SAFETY: the gate is held, with this guard.
-        unsafe { self.gate.unlock(gate) };
+        unsafe { gate.unlock(guard) };
         taken
     }
 
@@ -326,12 +376,13 @@ impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> Semaphore<G> {
 
     #[cold]
     fn take_until(&self, count: u32, until: Until) -> bool {
-        let gate = match until {
-            Some(instant) => self.gate.try_lock_until(instant),
-            None => Some(self.gate.lock()),
+        let gate = self.gate();
+        let guard = match until {
+            Some(instant) => gate.try_lock_until(instant),
+            None => Some(gate.lock()),
         };
         let deadline = until.map_or(Deadline::NEVER, Deadline::at);
-        gate.is_some_and(|gate| self.take_and_leave(gate, count, deadline))
+        guard.is_some_and(|guard| self.take_and_leave(gate, guard, count, deadline))
     }
 }
 
