@@ -5,11 +5,13 @@ mod condvar;
 mod event_count;
 mod fair_mutex;
 mod fork_lock;
+mod lazy_lock;
 #[cfg(feature = "lock_api_04")]
 mod lock_api_04;
 mod mutex;
 mod names;
 mod once;
+mod once_lock;
 mod owner;
 mod parking;
 mod queues;
@@ -33,6 +35,7 @@ pub use fair_mutex::{
     FairMutex, FairMutexGuard, MappedFairMutexGuard, PolicyFairMutex, PolicyFairMutexGuard,
     RawFairMutex, const_fair_mutex,
 };
+pub use lazy_lock::LazyLock;
 pub use mutex::{
     MappedMutexGuard, MappedPolicyMutexGuard, Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard,
     RawPolicyMutex,
@@ -43,7 +46,8 @@ pub use names::{
     ArcRwLockWriteGuard,
 };
 pub use names::{RawMutex, const_mutex, const_rwlock};
-pub use once::{Once, OnceLock};
+pub use once::{Once, OnceState};
+pub use once_lock::OnceLock;
 pub use policy::Policy;
 pub use reentrant_mutex::{
     MappedReentrantMutexGuard, RawThreadId, ReentrantMutex, ReentrantMutexGuard,

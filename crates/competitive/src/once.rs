@@ -1,38 +1,43 @@
-//! Once: the first to come does it, the others wait until it is done. And a cell that is written that way.
+//! Once: the first thread to come runs a body, and the others wait until that is done.
 //!
 //! Why not a mutex around a flag: what is done once is looked at for ever, and that must cost a load.
 //!
 //! | `word` | | left by |
 //! | --- | --- | --- |
-//! | 0 | not done | whoever comes, who makes it running |
-//! | running + its number | a thread does it | that thread: to done, or to 0 if it failed |
-//! | running + its number + asleep | the same, and others sleep | the same, and it wakes all |
-//! | done | for ever | nobody, but [`OnceLock::take`] with the cell to itself |
+//! | 0 | not done | a thread that comes to run a body |
+//! | poisoned | not done, and the last body panicked | the same |
+//! | either + asleep | the same, and threads sleep in [`Once::wait`] | the same, which keeps `asleep` |
+//! | running + a number | that thread runs its body | that thread |
+//! | running + a number + asleep | the same, and others sleep | that thread, which wakes all |
+//! | done | for ever | no thread, but [`OnceLock::take`] with the cell to itself |
+//!
+//! [`OnceLock::take`]: crate::OnceLock::take
 //!
 //! # Invariants
 //!
-//! 1. The word leaves 0 by an exchange, so one thread at a time is running; and only that thread leaves running, by [`Running`]'s drop, whatever
-//!    happens.
-//! 2. The value of a [`OnceLock`] is there exactly if its word is done. It is written while running, and then only lent.
+//! 1. `running` is set by an exchange of a word without it. So one thread at a time is running.
+//! 2. Only that thread ends `running`, by [`Running`]'s drop, whatever happens: as done if its body
+//!    returned, as 0 if the body gave up, as poisoned if it panicked.
 //!
 //! # No wake-up is lost
 //!
-//! A waiter sleeps only while the word is what it saw, with `asleep` in it. The running thread exchanges the word for another and finds `asleep`, or
-//! `asleep` could not be set any more.
+//! A waiter sleeps only while the word is what it saw, with `asleep` in it. `asleep` stays in the word
+//! until the running thread ends: it exchanges the word for another, and wakes all if it finds
+//! `asleep`. Or `asleep` could not be set any more, because the word had changed.
 //!
 //! # Orderings
 //!
-//! Done is written with Release and looked at with Acquire, which makes visible what was done. Running begins with Acquire and ends in failure with
-//! Release, so that who tries again sees what the one before has left.
+//! Done is written with Release and looked at with Acquire, which makes visible what was done. Running
+//! begins with Acquire and ends in failure with Release, so that the next thread to try sees what the
+//! one before has left. So does a thread that panics because it sees poisoned.
 //!
-//! Source: `pthread_once` of POSIX 1003.1c, 1995; sleeping on the word itself is the futex's (Drepper, "Futexes are tricky", 2011).
+//! Source: `pthread_once` of POSIX 1003.1c, 1995; sleeping on the word itself is the futex's (Drepper,
+//! "Futexes are tricky", 2011).
 
+use core::convert::Infallible;
 use core::fmt;
-use core::mem::MaybeUninit;
-use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use machine::atomic::{AtomicU32, Ordering};
-use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::wait::spin_for;
 use machine::{park, thread};
@@ -41,14 +46,16 @@ use crate::cost;
 
 /// Done: no other bit is set then.
 const DONE: u32 = 1;
-/// A thread does it.
+/// A thread runs its body.
 const RUNNING: u32 = 2;
-/// Others sleep until it has.
+/// Others sleep until it is done, or has failed.
 const ASLEEP: u32 = 4;
+/// No thread runs its body, and the last one to do so panicked.
+const POISONED: u32 = 8;
 /// Where the running thread's number begins: its index and 1, or 0 if it has none.
-const NUMBER: u32 = 8;
+const NUMBER: u32 = 16;
 
-/// Something that is done once, by the first thread to come; the others wait for it.
+/// A body that is run once, by the first thread to come; the others wait for it.
 ///
 /// | | |
 /// | --- | --- |
@@ -56,7 +63,16 @@ const NUMBER: u32 = 8;
 /// | waiting | spins for C, see [`cost`], then sleeps |
 /// | size | 4 bytes |
 ///
-/// If it panics it is not done: the panic goes on, and the next to come, or one of those that wait, does it.
+/// If the body panics, it is not done: the panic goes on, and the next thread to come, or one of those
+/// that wait in [`call_once`](Self::call_once), runs its own body.
+///
+/// # Differences from `parking_lot::Once` and `std::sync::Once`
+///
+/// There [`call_once`](Self::call_once) panics for ever after a body has panicked. Here it tries again,
+/// as [`OnceLock`](crate::OnceLock) does in all three. So a body can begin more than once; it ends
+/// once. A body that relies on having begun only once asks for the state:
+/// [`call_once_force`](Self::call_once_force) says whether one has panicked, in all three.
+/// [`wait`](Self::wait) panics then, in all three, because it runs no body itself.
 ///
 /// ```
 /// use stanchion_competitive::Once;
@@ -71,16 +87,66 @@ pub struct Once {
     word: AtomicU32,
 }
 
-/// The right to do it: makes the word done, or 0 again if it is dropped before.
+/// How far a [`Once`] has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnceState {
+    /// No body was run, or the last one gave up without a panic.
+    New,
+    /// The last body that was run panicked.
+    Poisoned,
+    /// A thread runs its body.
+    InProgress,
+    /// A body has returned.
+    Done,
+}
+
+impl OnceState {
+    /// Returns `true` for [`Poisoned`](Self::Poisoned).
+    #[must_use]
+    pub const fn is_poisoned(self) -> bool {
+        matches!(self, Self::Poisoned)
+    }
+
+    /// Returns `true` for [`Poisoned`](Self::Poisoned), under `parking_lot`'s older name.
+    #[must_use]
+    pub const fn poisoned(self) -> bool {
+        self.is_poisoned()
+    }
+
+    /// Returns `true` for [`Done`](Self::Done).
+    #[must_use]
+    pub const fn is_completed(self) -> bool {
+        matches!(self, Self::Done)
+    }
+
+    /// Returns `true` for [`Done`](Self::Done), under `parking_lot`'s older name.
+    #[must_use]
+    pub const fn done(self) -> bool {
+        self.is_completed()
+    }
+
+    /// Returns the state that a word says.
+    const fn of(word: u32) -> Self {
+        match word & (DONE | RUNNING | POISONED) {
+            DONE => Self::Done,
+            POISONED => Self::Poisoned,
+            0 => Self::New,
+            _ => Self::InProgress,
+        }
+    }
+}
+
+/// The right to run a body. Its drop ends `running` (Invariant 2).
 struct Running<'o> {
     once: &'o Once,
+    /// The word that it leaves.
     outcome: u32,
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         let address: *const AtomicU32 = &self.once.word;
-        // Release: pairs with the Acquire of who finds it done, or tries again.
+        // Release: pairs with the Acquire of a thread that finds it done, poisoned, or tries again.
         if self.once.word.swap(self.outcome, Ordering::Release) & ASLEEP != 0 {
             park::wake_at(address, usize::MAX);
         }
@@ -88,13 +154,25 @@ impl Drop for Running<'_> {
 }
 
 impl Once {
-    /// Not done yet.
+    /// Creates one that is not done.
     #[must_use]
     pub const fn new() -> Self {
         Self { word: AtomicU32::new(0) }
     }
 
-    /// Whether it is done. If so, what was done is visible.
+    /// Creates one that is done: it runs no body.
+    ///
+    /// ```
+    /// use stanchion_competitive::{Once, OnceState};
+    /// static NOTHING_TO_DO: Once = Once::new_completed();
+    /// assert_eq!(NOTHING_TO_DO.state(), OnceState::Done);
+    /// ```
+    #[must_use]
+    pub const fn new_completed() -> Self {
+        Self { word: AtomicU32::new(DONE) }
+    }
+
+    /// Returns whether it is done. If so, what was done is visible.
     #[inline]
     #[must_use]
     pub fn is_completed(&self) -> bool {
@@ -102,61 +180,152 @@ impl Once {
         self.word.load(Ordering::Acquire) == DONE
     }
 
-    /// Does it, or waits until another thread has.
+    /// Returns how far it has come. A hint, but if it is done: then what was done is visible.
+    ///
+    /// ```
+    /// use stanchion_competitive::{Once, OnceState};
+    /// let once = Once::new();
+    /// assert_eq!(once.state(), OnceState::New);
+    /// once.call_once(|| assert_eq!(once.state(), OnceState::InProgress));
+    /// assert_eq!(once.state(), OnceState::Done);
+    /// ```
+    #[must_use]
+    pub fn state(&self) -> OnceState {
+        // Acquire: as in `is_completed`.
+        OnceState::of(self.word.load(Ordering::Acquire))
+    }
+
+    /// Runs `body`, or waits until another thread has run its own.
     ///
     /// # Panics
     ///
-    /// If `body` does, which leaves it not done; and if `body` calls this for the same `Once`, which would wait for itself. (A thread without a
-    /// [number](machine::thread::index) is not recognized, and waits.)
+    /// If `body` does, which leaves it not done; and if `body` calls this for the same `Once`, which
+    /// would wait for itself. (A thread without a [number](machine::thread::index) is not recognized,
+    /// and waits.)
     #[inline]
     pub fn call_once(&self, body: impl FnOnce()) {
+        self.call_once_force(|_| body());
+    }
+
+    /// Runs `body`, or waits until another thread has run its own; tells `body` the state before it.
+    ///
+    /// That is [`OnceState::Poisoned`] if the last body panicked, else [`OnceState::New`].
+    ///
+    /// # Panics
+    ///
+    /// As [`call_once`](Self::call_once).
+    ///
+    /// ```
+    /// use std::panic::catch_unwind;
+    /// use stanchion_competitive::Once;
+    ///
+    /// static SETUP: Once = Once::new();
+    /// assert!(catch_unwind(|| SETUP.call_once(|| panic!("half way"))).is_err());
+    /// SETUP.call_once_force(|state| assert!(state.is_poisoned()));
+    /// assert!(SETUP.is_completed());
+    /// ```
+    #[inline]
+    pub fn call_once_force(&self, body: impl FnOnce(OnceState)) {
         if !self.is_completed() {
-            let Ok(()) = self.run(|| {
-                body();
-                Ok::<(), core::convert::Infallible>(())
+            let Ok(()) = self.run(|state| {
+                body(state);
+                Ok::<(), Infallible>(())
             });
         }
     }
 
-    /// Does it, unless another thread has; its failure leaves it not done.
+    /// Waits until a thread has run its body. Runs none itself.
+    ///
+    /// ```
+    /// use stanchion_competitive::Once;
+    /// static READY: Once = Once::new();
+    /// let waiter = std::thread::spawn(|| READY.wait());
+    /// READY.call_once(|| ());
+    /// waiter.join().unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the last body panicked and no thread runs another: it might wait for ever. If it is called
+    /// from a body of the same `Once`.
+    #[inline]
+    pub fn wait(&self) {
+        if !self.is_completed() {
+            self.wait_until_done(false);
+        }
+    }
+
+    /// Waits until a thread has run its body, also if one has panicked.
+    ///
+    /// # Panics
+    ///
+    /// If it is called from a body of the same `Once`.
+    #[inline]
+    pub fn wait_force(&self) {
+        if !self.is_completed() {
+            self.wait_until_done(true);
+        }
+    }
+
+    /// Runs `body`, unless another thread has run its own; an error of `body` leaves it not done.
     #[cold]
-    fn run<E>(&self, body: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-        let number = thread::index().map_or(0, |index| (index as u32 + 1) * NUMBER);
+    pub(crate) fn run<E>(&self, body: impl FnOnce(OnceState) -> Result<(), E>) -> Result<(), E> {
+        let mine = running();
+        // The word that it takes to be there: without `running`.
+        let mut idle = 0;
         loop {
-            // Acquire: pairs with the Release of a thread that has failed before, or of one that has done it.
-            match self.word.compare_exchange(
-                0,
-                RUNNING | number,
-                Ordering::Acquire,
-                Ordering::Acquire,
-            ) {
+            let begun = idle & ASLEEP | mine;
+            // Acquire: pairs with the Release of a thread that has failed before, or has done it.
+            match self.word.compare_exchange(idle, begun, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => {
-                    let mut running = Running { once: self, outcome: 0 };
-                    body()?;
-                    running.outcome = DONE;
-                    return Ok(());
+                    let mut running = Running { once: self, outcome: POISONED };
+                    let result = body(OnceState::of(idle));
+                    running.outcome = if result.is_ok() { DONE } else { 0 };
+                    return result;
                 }
                 Err(DONE) => return Ok(()),
-                Err(word) if number != 0 && word & !ASLEEP == RUNNING | number => {
-                    self.called_again()
+                Err(word) if word & RUNNING == 0 => idle = word,
+                Err(word) => {
+                    self.refuse_own(word, mine);
+                    self.sleep_while(word);
                 }
-                Err(word) => self.wait(word),
             }
         }
     }
 
     #[cold]
-    fn called_again(&self) -> ! {
-        panic!(
-            "what is done once at {self:p} was asked for while this thread did it: it would wait for itself; do not call it from its own body"
-        )
+    fn wait_until_done(&self, ignores_poison: bool) {
+        let mine = running();
+        loop {
+            // Acquire: pairs with the Release of the thread that has done it, or panicked.
+            let word = self.word.load(Ordering::Acquire);
+            if word == DONE {
+                return;
+            }
+            if word & POISONED != 0 && !ignores_poison {
+                poisoned(self);
+            }
+            self.refuse_own(word, mine);
+            self.sleep_while(word);
+        }
     }
 
-    /// Waits until the word is another one than what this thread saw.
-    fn wait(&self, seen: u32) {
+    /// Panics if the thread whose running word is `mine` runs its body.
+    fn refuse_own(&self, word: u32, mine: u32) {
+        if mine != RUNNING && word & !ASLEEP == mine {
+            panic!(
+                "what is done once at {self:p} was asked for while this thread did it: it would wait for itself; do not call it from its own body"
+            );
+        }
+    }
+
+    /// Waits until the word is another one than what this thread saw, or about that long.
+    fn sleep_while(&self, seen: u32) {
         let is_over = |word: u32| word & RUNNING == 0;
-        // Relaxed: the next look acquires.
-        if spin_for(&self.word, Ordering::Relaxed, is_over, cost::current()).is_some() {
+        // Spinning is worth while only if a body runs. Relaxed: the next look acquires.
+        if seen & RUNNING != 0
+            && spin_for(&self.word, Ordering::Relaxed, is_over, cost::current()).is_some()
+        {
             return;
         }
         // Relaxed: as above. If it is another one by now, the caller looks again.
@@ -172,6 +341,19 @@ impl Once {
     }
 }
 
+/// Returns the word of a `Once` whose body the calling thread runs; [`RUNNING`] if the thread has no
+/// number.
+fn running() -> u32 {
+    RUNNING | thread::index().map_or(0, |index| (index as u32 + 1) * NUMBER)
+}
+
+#[cold]
+fn poisoned(once: &Once) -> ! {
+    panic!(
+        "waiting for what is done once at {once:p}: the thread that did it panicked, and no thread has tried again; `wait_force` waits for one that does"
+    )
+}
+
 impl Default for Once {
     fn default() -> Self {
         Self::new()
@@ -180,183 +362,6 @@ impl Default for Once {
 
 impl fmt::Debug for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("completed", &self.is_completed()).finish()
-    }
-}
-
-/// A cell that is written once, by the first thread to come, and read by all from then on.
-///
-/// | | |
-/// | --- | --- |
-/// | reading what is there | one load |
-/// | size | the value's and 4 bytes |
-///
-/// ```
-/// use stanchion_competitive::OnceLock;
-///
-/// static NAME: OnceLock<String> = OnceLock::new();
-/// assert_eq!(NAME.get(), None);
-/// assert_eq!(NAME.get_or_init(|| "first".to_owned()), "first");
-/// assert_eq!(NAME.set("second".to_owned()), Err("second".to_owned()));
-/// assert_eq!(NAME.get().map(String::as_str), Some("first"));
-/// ```
-///
-/// What is shared is lent to all threads, and may be dropped by any:
-///
-/// ```compile_fail,E0277
-/// fn shared<T: Sync>() {}
-/// // Not `Sync`: two threads would change the cell at once.
-/// shared::<stanchion_competitive::OnceLock<std::cell::Cell<u32>>>();
-/// ```
-///
-/// ```compile_fail,E0277
-/// fn shared<T: Sync>() {}
-/// // `Sync` but not `Send`: it could be put in by one thread and dropped by another.
-/// shared::<stanchion_competitive::OnceLock<std::sync::MutexGuard<'static, u32>>>();
-/// ```
-pub struct OnceLock<T> {
-    once: Once,
-    value: UnsafeCell<MaybeUninit<T>>,
-}
-
-// SAFETY: a reference is lent to any thread (`T: Sync`), and the value may be put in by one and taken out or dropped by another (`T: Send`).
-unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
-// SAFETY: it owns the value.
-unsafe impl<T: Send> Send for OnceLock<T> {}
-
-impl<T> OnceLock<T> {
-    /// An empty cell.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
-    }
-
-    /// The value, if there is one. Does not wait.
-    #[inline]
-    #[must_use]
-    pub fn get(&self) -> Option<&T> {
-        // SAFETY: it is done.
-        self.once.is_completed().then(|| unsafe { self.lend() })
-    }
-
-    /// The value, if there is one, for the sole owner.
-    #[must_use]
-    pub fn get_mut(&mut self) -> Option<&mut T> {
-        if !self.once.is_completed() {
-            return None;
-        }
-        // SAFETY: Invariant 2.
-        Some(unsafe { self.value.get_mut().assume_init_mut() })
-    }
-
-    /// Puts `value` in, if the cell is empty. Waits if another thread is about to.
-    ///
-    /// # Errors
-    ///
-    /// The value back, if there is one already.
-    pub fn set(&self, value: T) -> Result<(), T> {
-        let mut value = Some(value);
-        self.get_or_init(|| value.take().expect("a body runs once"));
-        value.map_or(Ok(()), Err)
-    }
-
-    /// The value; if there is none, that which `init` makes. If several threads come at once, one makes it and the others wait.
-    ///
-    /// # Panics
-    ///
-    /// If `init` does, which leaves the cell empty; and if `init` asks for the value of this cell, as [`Once::call_once`] does.
-    #[inline]
-    pub fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
-        let Ok(value) = self.get_or_try_init(|| Ok::<T, core::convert::Infallible>(init()));
-        value
-    }
-
-    /// [`get_or_init`](Self::get_or_init) with an `init` that may fail, which leaves the cell empty: the next one to come tries again.
-    ///
-    /// # Errors
-    ///
-    /// That of `init`.
-    ///
-    /// # Panics
-    ///
-    /// As [`get_or_init`](Self::get_or_init).
-    ///
-    /// ```
-    /// use stanchion_competitive::OnceLock;
-    /// let port = OnceLock::new();
-    /// assert!(port.get_or_try_init(|| "none".parse::<u16>()).is_err());
-    /// assert_eq!(port.get_or_try_init(|| "80".parse::<u16>()), Ok(&80));
-    /// ```
-    #[inline]
-    pub fn get_or_try_init<E>(&self, init: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
-        if !self.once.is_completed() {
-            self.once.run(|| {
-                let value = init()?;
-                // SAFETY: Invariant 1: nobody else is running, and what is not done is not lent.
-                self.value.with_mut(|place| _ = unsafe { &mut *place }.write(value));
-                Ok(())
-            })?;
-        }
-        // SAFETY: it is done, by this thread or by one that `run` or `is_completed` has seen with Acquire.
-        Ok(unsafe { self.lend() })
-    }
-
-    /// Takes the value out, and leaves the cell empty.
-    #[must_use]
-    pub fn take(&mut self) -> Option<T> {
-        if !self.once.is_completed() {
-            return None;
-        }
-        self.once = Once::new();
-        // SAFETY: Invariant 2: it was done, and is not any more.
-        Some(unsafe { self.value.get_mut().assume_init_read() })
-    }
-
-    /// The value, if there is one.
-    #[must_use]
-    pub fn into_inner(mut self) -> Option<T> {
-        self.take()
-    }
-
-    /// # Safety
-    ///
-    /// It must be done, and seen to be by an Acquire.
-    unsafe fn lend(&self) -> &T {
-        self.value.with(|place| {
-            // SAFETY: nobody writes what is done without the cell to itself, and the pointer is good for as long as `self` is borrowed.
-            let place = unsafe { &*place };
-            // SAFETY: Invariant 2.
-            unsafe { place.assume_init_ref() }
-        })
-    }
-}
-
-impl<T> Drop for OnceLock<T> {
-    fn drop(&mut self) {
-        drop(self.take());
-    }
-}
-
-// A cell is empty or has a whole value, whatever panics.
-impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
-
-impl<T> Default for OnceLock<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T> From<T> for OnceLock<T> {
-    fn from(value: T) -> Self {
-        let cell = Self::new();
-        // It is empty.
-        let _ = cell.set(value);
-        cell
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OnceLock").field(&self.get()).finish()
+        f.debug_struct("Once").field("state", &self.state()).finish()
     }
 }

@@ -24,10 +24,10 @@ pub use stanchion_threadpool as threadpool;
 #[cfg(feature = "competitive")]
 #[doc(no_inline)]
 pub use stanchion_competitive::{
-    Condvar, EventCount, FairMutex, FairMutexGuard, MappedFairMutexGuard, MappedMutexGuard,
-    MappedReentrantMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard,
-    Once, OnceLock, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard,
-    RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, WaitTimeoutResult,
+    Condvar, EventCount, FairMutex, FairMutexGuard, LazyLock, MappedFairMutexGuard,
+    MappedMutexGuard, MappedReentrantMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard,
+    Mutex, MutexGuard, Once, OnceLock, OnceState, ReentrantMutex, ReentrantMutexGuard, RwLock,
+    RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, WaitTimeoutResult,
 };
 
 /// The workspace's own README, so that its examples are compiled and run.

@@ -1,10 +1,12 @@
 //! Models of what is done once: by one thread, seen by all, tried again after a failure, and nobody sleeps for ever.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use machine::atomic::{AtomicU32, Ordering};
 use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::{Model, thread};
-use stanchion_competitive_loom::{Once, OnceLock};
+use stanchion_competitive_loom::{LazyLock, Once, OnceLock};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
@@ -164,5 +166,135 @@ fn once_lock_get_or_init() {
         assert_eq!(init(&cell), 7);
         assert_eq!(other.join().unwrap(), 7);
         assert_eq!(cell.1.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// A waiter that runs nothing itself is woken when it is done, and sees all of it.
+#[test]
+fn once_is_waited_for() {
+    explore("once_is_waited_for", Model::new(), || {
+        let deed = Deed::new();
+        let waiter = spawn(&deed, |deed| {
+            deed.0.wait();
+            assert_eq!(deed.count(), 1);
+        });
+        deed.run();
+        waiter.join().unwrap();
+    });
+}
+
+#[test]
+fn once_is_waited_for_by_two_bounded() {
+    let model = Model::new().preemptions(2).choices(1);
+    explore("once_is_waited_for_by_two_bounded", model, || {
+        let deed = Deed::new();
+        let waits = |deed: &Deed| {
+            deed.0.wait_force();
+            assert_eq!(deed.count(), 1);
+        };
+        let waiters = [spawn(&deed, waits), spawn(&deed, waits)];
+        deed.run();
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
+
+/// Runs a body that panics after it has changed the payload.
+fn panic_in(deed: &Deed) {
+    let panics = AssertUnwindSafe(|| {
+        deed.0.call_once(|| {
+            deed.add_one();
+            resume_unwind(Box::new(()));
+        });
+    });
+    assert!(catch_unwind(panics).is_err());
+}
+
+/// A body panics: a wait ends with a panic then, and sees what the body left.
+#[test]
+fn once_a_wait_sees_a_panic() {
+    explore("once_a_wait_sees_a_panic", Model::new(), || {
+        let deed = Deed::new();
+        let waiter = spawn(&deed, |deed| {
+            assert!(catch_unwind(AssertUnwindSafe(|| deed.0.wait())).is_err());
+            assert_eq!(deed.count(), 1);
+        });
+        panic_in(&deed);
+        waiter.join().unwrap();
+    });
+}
+
+/// A body panics while another thread waits for the end, whatever happens: the next body ends it.
+#[test]
+fn once_a_forced_wait_outlasts_a_panic_bounded() {
+    let model = Model::new().preemptions(3).choices(1);
+    explore("once_a_forced_wait_outlasts_a_panic_bounded", model, || {
+        let deed = Deed::new();
+        let waiter = spawn(&deed, |deed| {
+            deed.0.wait_force();
+            assert_eq!(deed.count(), 2);
+        });
+        panic_in(&deed);
+        deed.0.call_once_force(|state| {
+            assert!(state.is_poisoned());
+            deed.add_one();
+        });
+        waiter.join().unwrap();
+    });
+}
+
+/// The state that a body is told is that of the body before it.
+#[test]
+fn once_the_state_before_is_told() {
+    explore("once_the_state_before_is_told", Model::new(), || {
+        let deed = Deed::new();
+        let other = spawn(&deed, |deed| {
+            let panics = AssertUnwindSafe(|| {
+                deed.0.call_once(|| {
+                    deed.add_one();
+                    resume_unwind(Box::new(()));
+                });
+            });
+            catch_unwind(panics).is_err()
+        });
+        let mut before = None;
+        deed.0.call_once_force(|state| {
+            before = Some(state.is_poisoned());
+            deed.add_one();
+        });
+        let panicked = other.join().unwrap();
+        assert_eq!(before, Some(panicked));
+        assert_eq!(deed.count(), 1 + u32::from(panicked));
+    });
+}
+
+/// One thread takes the function out and makes the value; both see it.
+#[test]
+fn lazy_lock_is_made_once() {
+    explore("lazy_lock_is_made_once", Model::new(), || {
+        let runs = Arc::new(AtomicU32::new(0));
+        let lazy = {
+            let runs = runs.clone();
+            Arc::new(LazyLock::new(move || Box::new(runs.fetch_add(1, Ordering::Relaxed) + 7)))
+        };
+        let other = {
+            let lazy = lazy.clone();
+            thread::spawn(move || **LazyLock::force(&lazy))
+        };
+        assert_eq!(***lazy, 7);
+        assert_eq!(other.join().unwrap(), 7);
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// A cell's waiter sleeps through a failure, and sees the value.
+#[test]
+fn once_lock_is_waited_for_through_a_failure_bounded() {
+    let model = Model::new().preemptions(3).choices(1);
+    explore("once_lock_is_waited_for_through_a_failure_bounded", model, || {
+        let cell = Arc::new(OnceLock::new());
+        let waiter = spawn(&cell, |cell: &OnceLock<Box<u32>>| **cell.wait());
+        assert!(cell.get_or_try_init(|| Err(())).is_err());
+        assert_eq!(cell.try_insert(Box::new(7)), Ok(&Box::new(7)));
+        assert_eq!(waiter.join().unwrap(), 7);
     });
 }
