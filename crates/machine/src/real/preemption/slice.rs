@@ -88,7 +88,13 @@ fn switch_on() -> Option<*const Control> {
     const SET: libc::c_ulong = 2;
     const ENABLE: libc::c_ulong = 1;
     const NOTHING: libc::c_ulong = 0;
-    let area = if reaches(&crate::kernel::rseq().ok()) { area() } else { None };
+    // Asked first, because it is a number that the process was started with. Looking up the C
+    // library's names takes the loader's lock, and may allocate if there are none.
+    let area = if kernel_reaches(auxiliary(FEATURE_SIZE)) && reaches(&crate::kernel::rseq().ok()) {
+        area()
+    } else {
+        None
+    };
     let on = area.filter(|_| {
         // SAFETY: no argument is a pointer; it changes how this thread is scheduled when it asks for it.
         unsafe { libc::prctl(SLICE_EXTENSION, SET, ENABLE, NOTHING, NOTHING) == 0 }
@@ -106,9 +112,22 @@ fn switch_on() -> Option<*const Control> {
 /// Where the two bytes are in the area.
 const OFFSET: usize = 28;
 
+/// `AT_RSEQ_FEATURE_SIZE`, Linux 6.3.
+const FEATURE_SIZE: libc::c_ulong = 27;
+
+fn auxiliary(name: libc::c_ulong) -> libc::c_ulong {
+    // SAFETY: a look-up that answers 0 for what it does not know.
+    unsafe { libc::getauxval(name) }
+}
+
+/// Whether the kernel heeds the two bytes, given the size of the area that it knows.
+fn kernel_reaches(size: libc::c_ulong) -> bool {
+    size > 32
+}
+
 /// Whether the registered area has them: the kernel heeds them in areas of more than 32 bytes only.
 fn reaches(rseq: &Option<crate::kernel::Rseq>) -> bool {
-    rseq.is_some_and(|rseq| rseq.registered > 32 && rseq.kernel > 32)
+    rseq.is_some_and(|rseq| rseq.registered > 32 && kernel_reaches(rseq.kernel.into()))
 }
 
 /// The bytes of the calling thread's area.
