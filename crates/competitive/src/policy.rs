@@ -52,7 +52,7 @@ pub use randomized::Randomized;
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::{Contention, Policy}};
 ///
-/// /// Spins for a microsecond unless somebody sleeps already.
+/// /// Spins for a microsecond unless a thread sleeps already.
 /// struct Brief;
 ///
 /// impl Policy for Brief {

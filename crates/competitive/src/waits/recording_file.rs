@@ -87,8 +87,9 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// [`FileError`], which names the line and what was expected there, if the text was cut, damaged or edited, is no recording, is of a later
-    /// version, or if its counts do not agree with each other.
+    /// [`FileError`] if the text is no recording, is of a later version, was cut, or if its counts do not
+    /// agree with each other. It names the line and what was expected there. There is no checksum: an
+    /// edit that keeps the counts in agreement goes unnoticed.
     ///
     /// ```
     /// use stanchion_competitive::waits::Recording;

@@ -88,8 +88,8 @@ impl Thresholds {
     ///
     /// # Errors
     ///
-    /// [`FileError`], which names the line and what was expected there, if the text was cut, damaged or edited, is no file of thresholds, or is of a
-    /// later version.
+    /// [`FileError`] if the text is no file of thresholds, is of a later version, or was cut. It names the
+    /// line and what was expected there.
     pub fn from_json(bytes: &[u8]) -> Result<Self, FileError> {
         let document = KIND.open::<Head>(bytes)?;
         check_name("the program", &document.head.program)
