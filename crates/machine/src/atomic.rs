@@ -1,12 +1,15 @@
 //! Atomics with the names and meanings of [`core::sync::atomic`].
 //!
-//! On the real machine they *are* the core types. Under loom they are types of the same interface whose every operation is a
-//! branch of the exploration; `new` stays `const` there, which loom's own atomics cannot offer, so `const INIT` and
-//! `static` locks keep their shape (see [`Model::objects`](crate::Model::objects) for how).
+//! On the real machine they *are* the core types. Under loom they are types of the same interface
+//! whose every operation is a branch of the exploration; `new` stays `const` there, which loom's own
+//! atomics cannot offer, so `const INIT` and `static` locks keep their shape (see
+//! [`Model::objects`](crate::Model::objects) for how).
 //!
-//! A structure that is built while threads run, such as a queue node on a waiter's stack, should build its atomics with
-//! [`Fresh::fresh`]: the same as `new` on the real machine, and under loom an object whose creation is an event of its
-//! own, so that a thread which reaches it without synchronizing with its creator is reported.
+//! A structure that is built while threads run, such as a queue node on a waiter's stack, should
+//! build its atomics with [`Fresh::fresh`]. That is `new` on the real machine. Under loom it makes an
+//! object whose creation is an event of its own, so that a thread which reaches it without
+//! synchronizing with its creator is reported. An atomic made by `new` is checked too, but less
+//! exactly: see the chapter [`checking`](crate::checking).
 //!
 //! On a simulated machine they are the core types too, each of whose accesses the memory system charges.
 //!
@@ -25,18 +28,32 @@ pub fn signal_fence() {
     core::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// An atomic made while the program runs.
+/// An atomic or a [cell](crate::cell) that is made while the program runs.
+///
+/// On the real machine and the simulated one, `fresh` is `new`. Under loom, the creation is an event
+/// of the model, so `fresh` panics outside of one.
 ///
 /// ```
-/// use stanchion_machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
-/// let flag = AtomicU32::fresh(7);
-/// assert_eq!(flag.load(Relaxed), 7);
+/// use machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
+/// use machine::cell::UnsafeCell;
+/// # use stanchion_machine as machine;
+///
+/// struct Node {
+///     waits: AtomicU32,
+///     value: UnsafeCell<&'static str>,
+/// }
+///
+/// let node = Node { waits: AtomicU32::fresh(1), value: UnsafeCell::fresh("here") };
+/// assert_eq!(node.waits.load(Relaxed), 1);
+/// assert_eq!(node.value.into_inner(), "here");
 /// ```
 pub trait Fresh {
-    /// The plain type behind the atomic.
+    /// The plain type of its value.
     type Value;
 
-    /// Makes the atomic now; see the [module](self) for when this is wanted instead of `new`.
+    /// Makes the object now. The chapter [`checking`](crate::checking) says where to use this
+    /// instead of `new`.
+    #[cfg_attr(stanchion_loom, track_caller)]
     fn fresh(value: Self::Value) -> Self;
 }
 
@@ -48,6 +65,7 @@ pub trait Word: sealed::Sealed {
     type Value: Copy;
 
     /// One look. Panics for `Release` and `AcqRel`, as a load does.
+    #[cfg_attr(stanchion_loom, track_caller)]
     fn look(&self, order: Ordering) -> Self::Value;
 }
 

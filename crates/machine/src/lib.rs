@@ -27,6 +27,7 @@ pub mod atomic;
 #[doc(hidden)]
 pub mod bomb;
 pub mod cell;
+pub mod checking;
 pub mod clock;
 #[cfg(feature = "std")]
 pub mod control;

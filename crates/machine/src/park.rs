@@ -63,6 +63,7 @@ pub enum Woken {
 /// opener.join().unwrap();
 /// # use stanchion_machine as machine;
 /// ```
+#[cfg_attr(stanchion_loom, track_caller)]
 pub fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {
     backend::park::wait(word, expected, deadline)
 }

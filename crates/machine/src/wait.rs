@@ -50,6 +50,7 @@ pub use policy::{Patient, Spin, TURN_NS, WaitPolicy};
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
+#[cfg_attr(stanchion_loom, track_caller)]
 pub fn wait_until<W: Word>(
     word: &W,
     order: Ordering,
@@ -79,6 +80,7 @@ pub fn wait_until<W: Word>(
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
+#[cfg_attr(stanchion_loom, track_caller)]
 pub fn wait_for_turn<A: Word, P: WaitPolicy>(
     word: &A,
     order: Ordering,
@@ -137,6 +139,7 @@ impl<P: WaitPolicy> WaitPolicy for Behind<P> {
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
+#[cfg_attr(stanchion_loom, track_caller)]
 pub fn wait_until_deadline<W: Word>(
     word: &W,
     order: Ordering,
@@ -211,6 +214,7 @@ pub fn retry_until_deadline<R>(
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
+#[cfg_attr(stanchion_loom, track_caller)]
 pub fn retry_on<W: Word, R>(
     word: &W,
     attempt: impl FnMut() -> Option<R>,
@@ -249,6 +253,7 @@ fn retry<R>(
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
+#[cfg_attr(stanchion_loom, track_caller)]
 pub fn spin_for<W: Word>(
     word: &W,
     order: Ordering,

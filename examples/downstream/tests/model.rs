@@ -93,3 +93,81 @@ fn a_relaxed_publication_is_caught() {
         writer.join().unwrap();
     });
 }
+
+/// A stack whose nodes are made by the ordinary `new`: a publication with `Relaxed` is caught too, and
+/// the report names the lines in this file.
+#[cfg(stanchion_loom)]
+mod ordinary_stack {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::ptr;
+
+    use stanchion::machine::atomic::{AtomicPtr, Ordering};
+    use stanchion::machine::cell::UnsafeCell;
+
+    use super::*;
+
+    struct Node {
+        value: UnsafeCell<u32>,
+        next: AtomicPtr<Node>,
+    }
+
+    struct Stack {
+        head: AtomicPtr<Node>,
+        publish: Ordering,
+    }
+
+    impl Stack {
+        fn push(&self, value: u32) {
+            let mut head = self.head.load(Ordering::Relaxed);
+            let node = Node { value: UnsafeCell::new(value), next: AtomicPtr::new(head) };
+            let node = Box::into_raw(Box::new(node));
+            while let Err(now) =
+                self.head.compare_exchange(head, node, self.publish, Ordering::Relaxed)
+            {
+                head = now;
+                // SAFETY: no other thread has the node yet.
+                unsafe { &*node }.next.store(head, Ordering::Relaxed);
+            }
+        }
+
+        /// Takes all values, and returns their sum.
+        fn take_all(&self) -> u32 {
+            let mut node = self.head.swap(ptr::null_mut(), Ordering::Acquire);
+            let mut sum = 0;
+            while !node.is_null() {
+                // SAFETY: the exchange has made this thread the owner of the whole list.
+                let taken = unsafe { Box::from_raw(node) };
+                node = taken.next.load(Ordering::Relaxed);
+                sum += taken.value.into_inner();
+            }
+            sum
+        }
+    }
+
+    fn two_push(publish: Ordering) {
+        Model::new().check(move || {
+            let stack = Arc::new(Stack { head: AtomicPtr::default(), publish });
+            let other = {
+                let stack = stack.clone();
+                thread::spawn(move || stack.push(1))
+            };
+            stack.push(2);
+            let early = stack.take_all();
+            other.join().unwrap();
+            assert_eq!(early + stack.take_all(), 3);
+        });
+    }
+
+    #[test]
+    fn its_release_suffices() {
+        two_push(Ordering::Release);
+    }
+
+    #[test]
+    fn a_relaxed_publication_is_caught() {
+        let check = catch_unwind(AssertUnwindSafe(|| two_push(Ordering::Relaxed)));
+        let report = *check.unwrap_err().downcast::<String>().unwrap();
+        assert!(report.contains("made by `new`"), "{report}");
+        assert_eq!(report.matches("tests/model.rs").count(), 2, "{report}");
+    }
+}

@@ -1,11 +1,16 @@
 //! Loom's atomics with `const fn new`; see [`world`](super::world) for how.
 
 use core::fmt;
-use core::marker::PhantomData;
 
-use super::world::{Claim, World};
+use super::world::{Claim, Object, World, published};
 use crate::atomic::{Fresh, Ordering};
-pub use loom::sync::atomic::fence;
+
+/// A fence of the given ordering.
+#[track_caller]
+pub fn fence(order: Ordering) {
+    loom::sync::atomic::fence(order);
+    published();
+}
 
 /// A word of loom's, and what makes its explorer see every look at it.
 ///
@@ -19,6 +24,7 @@ pub(super) struct Watched<T> {
 }
 
 impl<T> Watched<T> {
+    #[track_caller]
     pub(super) fn new(word: T) -> Self {
         Self { word, looks: loom::sync::atomic::AtomicU8::new(0) }
     }
@@ -39,25 +45,21 @@ macro_rules! integer {
         }
 
         impl $name {
-            /// An atomic that holds `value`.
+            /// Makes an atomic that holds `value`: a static, or one made before the threads that use
+            /// it. See [`Fresh::fresh`] for others.
             #[must_use]
+            #[track_caller]
             pub const fn new(value: $int) -> Self {
                 Self { initial: value, claim: Claim::new(), own: None }
             }
 
-            fn with<R>(&self, operation: impl FnOnce(&loom::sync::atomic::$name) -> R) -> R {
-                self.watched(|object| operation(&object.word))
-            }
-
-            fn watched<R>(
-                &self,
-                operation: impl FnOnce(&Watched<loom::sync::atomic::$name>) -> R,
-            ) -> R {
+            #[track_caller]
+            fn object(&self) -> Object<'_, Watched<loom::sync::atomic::$name>> {
                 match &self.own {
-                    Some(object) => operation(object),
+                    Some(own) => Object::Own(own),
                     None => {
                         let world = World::current();
-                        operation(world.$pool.claimed(&self.claim, &world))
+                        Object::Claimed(world.$pool.claimed(&self.claim, &world))
                     }
                 }
             }
@@ -77,21 +79,26 @@ macro_rules! integer {
 
             /// Loads the value.
             #[must_use]
+            #[track_caller]
             pub fn load(&self, order: Ordering) -> $int {
-                self.decode(self.watched(|object| {
-                    object.look();
-                    object.word.load(order)
-                }))
+                let object = self.object();
+                object.look();
+                self.decode(object.word.load(order))
             }
 
             /// Stores `value`.
+            #[track_caller]
             pub fn store(&self, value: $int, order: Ordering) {
-                self.with(|object| object.store(self.encode(value), order));
+                self.object().word.store(self.encode(value), order);
+                published();
             }
 
             /// Stores `value`, returns the one before.
+            #[track_caller]
             pub fn swap(&self, value: $int, order: Ordering) -> $int {
-                self.decode(self.with(|object| object.swap(self.encode(value), order)))
+                let old = self.object().word.swap(self.encode(value), order);
+                published();
+                self.decode(old)
             }
 
             /// Stores `new` if the value is `current`.
@@ -99,6 +106,7 @@ macro_rules! integer {
             /// # Errors
             ///
             /// The value it is instead.
+            #[track_caller]
             pub fn compare_exchange(
                 &self,
                 current: $int,
@@ -107,9 +115,13 @@ macro_rules! integer {
                 failure: Ordering,
             ) -> Result<$int, $int> {
                 let (current, new) = (self.encode(current), self.encode(new));
-                self.with(|object| object.compare_exchange(current, new, success, failure))
-                    .map(|stored| self.decode(stored))
-                    .map_err(|stored| self.decode(stored))
+                match self.object().word.compare_exchange(current, new, success, failure) {
+                    Ok(old) => {
+                        published();
+                        Ok(self.decode(old))
+                    }
+                    Err(now) => Err(self.decode(now)),
+                }
             }
 
             /// [`compare_exchange`](Self::compare_exchange) that may fail for no reason.
@@ -117,6 +129,7 @@ macro_rules! integer {
             /// # Errors
             ///
             /// The value it is instead, which may be `current`.
+            #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
                 current: $int,
@@ -131,40 +144,57 @@ macro_rules! integer {
             }
 
             /// Adds, wrapping; returns the value before.
+            #[track_caller]
             pub fn fetch_add(&self, value: $int, order: Ordering) -> $int {
-                self.decode(self.with(|object| object.fetch_add(value, order)))
+                let old = self.object().word.fetch_add(value, order);
+                published();
+                self.decode(old)
             }
 
             /// Subtracts, wrapping; returns the value before.
+            #[track_caller]
             pub fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
-                self.decode(self.with(|object| object.fetch_sub(value, order)))
+                let old = self.object().word.fetch_sub(value, order);
+                published();
+                self.decode(old)
             }
 
             /// Sets bits; returns the value before.
+            #[track_caller]
             pub fn fetch_or(&self, value: $int, order: Ordering) -> $int {
-                self.bitwise(order, |object| object.fetch_or(value, order), |old| old | value)
+                if self.bias() != 0 {
+                    return self.update(order, |old| old | value);
+                }
+                let old = self.object().word.fetch_or(value, order);
+                published();
+                old
             }
 
             /// Keeps bits; returns the value before.
+            #[track_caller]
             pub fn fetch_and(&self, value: $int, order: Ordering) -> $int {
-                self.bitwise(order, |object| object.fetch_and(value, order), |old| old & value)
+                if self.bias() != 0 {
+                    return self.update(order, |old| old & value);
+                }
+                let old = self.object().word.fetch_and(value, order);
+                published();
+                old
             }
 
             /// Flips bits; returns the value before.
+            #[track_caller]
             pub fn fetch_xor(&self, value: $int, order: Ordering) -> $int {
-                self.bitwise(order, |object| object.fetch_xor(value, order), |old| old ^ value)
+                if self.bias() != 0 {
+                    return self.update(order, |old| old ^ value);
+                }
+                let old = self.object().word.fetch_xor(value, order);
+                published();
+                old
             }
 
-            /// Bits survive the bias only when it is 0; otherwise the operation becomes an exchange loop.
-            fn bitwise(
-                &self,
-                order: Ordering,
-                direct: impl FnOnce(&loom::sync::atomic::$name) -> $int,
-                update: impl Fn($int) -> $int,
-            ) -> $int {
-                if self.bias() == 0 {
-                    return self.with(direct);
-                }
+            /// An exchange loop, for operations that do not commute with the bias.
+            #[track_caller]
+            fn update(&self, order: Ordering, update: impl Fn($int) -> $int) -> $int {
                 let mut old = self.load(Ordering::Relaxed);
                 loop {
                     match self.compare_exchange(old, update(old), order, Ordering::Relaxed) {
@@ -175,25 +205,15 @@ macro_rules! integer {
             }
 
             /// The larger of the value and `value` is stored; returns the value before.
+            #[track_caller]
             pub fn fetch_max(&self, value: $int, order: Ordering) -> $int {
-                let mut old = self.load(Ordering::Relaxed);
-                loop {
-                    match self.compare_exchange(old, old.max(value), order, Ordering::Relaxed) {
-                        Ok(old) => return old,
-                        Err(now) => old = now,
-                    }
-                }
+                self.update(order, |old| old.max(value))
             }
 
             /// The smaller of the value and `value` is stored; returns the value before.
+            #[track_caller]
             pub fn fetch_min(&self, value: $int, order: Ordering) -> $int {
-                let mut old = self.load(Ordering::Relaxed);
-                loop {
-                    match self.compare_exchange(old, old.min(value), order, Ordering::Relaxed) {
-                        Ok(old) => return old,
-                        Err(now) => old = now,
-                    }
-                }
+                self.update(order, |old| old.min(value))
             }
 
             /// Stores what `update` makes of the value, until that succeeds.
@@ -201,6 +221,7 @@ macro_rules! integer {
             /// # Errors
             ///
             /// The value that `update` declined.
+            #[track_caller]
             pub fn fetch_update(
                 &self,
                 set_order: Ordering,
@@ -221,6 +242,7 @@ macro_rules! integer {
         impl Fresh for $name {
             type Value = $int;
 
+            #[track_caller]
             fn fresh(value: $int) -> Self {
                 let own = Some(Watched::new(loom::sync::atomic::$name::new(value)));
                 Self { initial: value, claim: Claim::new(), own }
@@ -241,6 +263,7 @@ macro_rules! integer {
         }
 
         impl Default for $name {
+            #[track_caller]
             fn default() -> Self {
                 Self::new(0)
             }
@@ -267,41 +290,40 @@ integer!(
     AtomicU64, u64, longs
 );
 
-/// A type over one of the integers, by a pair of conversions.
+/// The operations of a type over one of the integers, by a pair of conversions.
 macro_rules! over {
     (
-        $(#[$doc:meta])* $name:ident $(<$param:ident>)?, $value:ty, $raw:ident,
-        |$from:ident| $to_raw:expr, |$stored:ident| $to_value:expr
+        $name:ident $(<$param:ident>)?, $value:ty, $raw:ident,
+        |$this:ident, $from:ident| $to_raw:expr, |$that:ident, $stored:ident| $to_value:expr
     ) => {
-        $(#[$doc])*
-        pub struct $name $(<$param>)? {
-            raw: $raw,
-            _value: PhantomData<fn() -> $value>,
-        }
-
         impl $(<$param>)? $name $(<$param>)? {
-            fn encode($from: $value) -> <$raw as Fresh>::Value {
+            fn encode(&self, $from: $value) -> <$raw as Fresh>::Value {
+                let $this = self;
                 $to_raw
             }
 
-            fn decode($stored: <$raw as Fresh>::Value) -> $value {
+            fn decode(&self, $stored: <$raw as Fresh>::Value) -> $value {
+                let $that = self;
                 $to_value
             }
 
             /// Loads the value.
             #[must_use]
+            #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
-                Self::decode(self.raw.load(order))
+                self.decode(self.raw.load(order))
             }
 
             /// Stores `value`.
+            #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
-                self.raw.store(Self::encode(value), order);
+                self.raw.store(self.encode(value), order);
             }
 
             /// Stores `value`, returns the one before.
+            #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                Self::decode(self.raw.swap(Self::encode(value), order))
+                self.decode(self.raw.swap(self.encode(value), order))
             }
 
             /// Stores `new` if the value is `current`.
@@ -309,6 +331,7 @@ macro_rules! over {
             /// # Errors
             ///
             /// The value it is instead.
+            #[track_caller]
             pub fn compare_exchange(
                 &self,
                 current: $value,
@@ -316,10 +339,11 @@ macro_rules! over {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
+                let (current, new) = (self.encode(current), self.encode(new));
                 self.raw
-                    .compare_exchange(Self::encode(current), Self::encode(new), success, failure)
-                    .map(Self::decode)
-                    .map_err(Self::decode)
+                    .compare_exchange(current, new, success, failure)
+                    .map(|old| self.decode(old))
+                    .map_err(|now| self.decode(now))
             }
 
             /// [`compare_exchange`](Self::compare_exchange) that may fail for no reason.
@@ -327,6 +351,7 @@ macro_rules! over {
             /// # Errors
             ///
             /// The value it is instead, which may be `current`.
+            #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
                 current: $value,
@@ -334,18 +359,11 @@ macro_rules! over {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
+                let (current, new) = (self.encode(current), self.encode(new));
                 self.raw
-                    .compare_exchange_weak(Self::encode(current), Self::encode(new), success, failure)
-                    .map(Self::decode)
-                    .map_err(Self::decode)
-            }
-        }
-
-        impl $(<$param>)? Fresh for $name $(<$param>)? {
-            type Value = $value;
-
-            fn fresh(value: $value) -> Self {
-                Self { raw: $raw::fresh(Self::encode(value)), _value: PhantomData }
+                    .compare_exchange_weak(current, new, success, failure)
+                    .map(|old| self.decode(old))
+                    .map_err(|now| self.decode(now))
             }
         }
 
@@ -357,63 +375,98 @@ macro_rules! over {
     };
 }
 
+/// An atomic `bool`.
+pub struct AtomicBool {
+    raw: AtomicU8,
+}
+
+/// An atomic pointer-sized word.
+pub struct AtomicUsize {
+    raw: AtomicU64,
+}
+
+/// An atomic pointer.
+pub struct AtomicPtr<T> {
+    /// The address, less that of `initial`.
+    raw: AtomicU64,
+    /// The pointer given to `new`. A constant cannot have its address.
+    initial: *mut T,
+}
+
+// SAFETY: the pointer in it is a value that any thread may have; using it is unsafe.
+unsafe impl<T> Send for AtomicPtr<T> {}
+// SAFETY: `initial` never changes, and `raw` is an atomic.
+unsafe impl<T> Sync for AtomicPtr<T> {}
+
+over!(AtomicBool, bool, AtomicU8, |_this, value| u8::from(value), |_this, stored| stored != 0);
+over!(AtomicUsize, usize, AtomicU64, |_this, value| value as u64, |_this, stored| stored as usize);
 over!(
-    /// An atomic `bool`.
-    AtomicBool, bool, AtomicU8, |value| u8::from(value), |stored| stored != 0
-);
-over!(
-    /// An atomic pointer-sized word.
-    AtomicUsize, usize, AtomicU64, |value| value as u64, |stored| stored as usize
-);
-over!(
-    /// An atomic pointer.
-    AtomicPtr<T>, *mut T, AtomicU64,
-    |value| value.expose_provenance() as u64,
-    |stored| core::ptr::with_exposed_provenance_mut(stored as usize)
+    AtomicPtr<T>,
+    *mut T,
+    AtomicU64,
+    |this, value| (value.expose_provenance() as u64).wrapping_sub(this.base()),
+    |this, stored| core::ptr::with_exposed_provenance_mut(stored.wrapping_add(this.base()) as usize)
 );
 
 impl AtomicBool {
-    /// An atomic that holds `value`.
+    /// Makes an atomic that holds `value`, as [`AtomicU8::new`] does.
     #[must_use]
+    #[track_caller]
     pub const fn new(value: bool) -> Self {
-        Self { raw: AtomicU8::new(value as u8), _value: PhantomData }
+        Self { raw: AtomicU8::new(value as u8) }
+    }
+}
+
+impl Fresh for AtomicBool {
+    type Value = bool;
+
+    #[track_caller]
+    fn fresh(value: bool) -> Self {
+        Self { raw: AtomicU8::fresh(u8::from(value)) }
     }
 }
 
 impl Default for AtomicBool {
+    #[track_caller]
     fn default() -> Self {
         Self::new(false)
     }
 }
 
 impl AtomicUsize {
-    /// An atomic that holds `value`.
+    /// Makes an atomic that holds `value`, as [`AtomicU64::new`] does.
     #[must_use]
+    #[track_caller]
     pub const fn new(value: usize) -> Self {
-        Self { raw: AtomicU64::new(value as u64), _value: PhantomData }
+        Self { raw: AtomicU64::new(value as u64) }
     }
 
     /// Adds, wrapping; returns the value before.
+    #[track_caller]
     pub fn fetch_add(&self, value: usize, order: Ordering) -> usize {
         self.raw.fetch_add(value as u64, order) as usize
     }
 
     /// Subtracts, wrapping; returns the value before.
+    #[track_caller]
     pub fn fetch_sub(&self, value: usize, order: Ordering) -> usize {
         self.raw.fetch_sub(value as u64, order) as usize
     }
 
     /// Sets bits; returns the value before.
+    #[track_caller]
     pub fn fetch_or(&self, value: usize, order: Ordering) -> usize {
         self.raw.fetch_or(value as u64, order) as usize
     }
 
     /// Keeps bits; returns the value before.
+    #[track_caller]
     pub fn fetch_and(&self, value: usize, order: Ordering) -> usize {
         self.raw.fetch_and(value as u64, order) as usize
     }
 
     /// Raises the value to at least this one; returns the value before.
+    #[track_caller]
     pub fn fetch_max(&self, value: usize, order: Ordering) -> usize {
         self.raw.fetch_max(value as u64, order) as usize
     }
@@ -423,6 +476,7 @@ impl AtomicUsize {
     /// # Errors
     ///
     /// The value of which `update` made nothing.
+    #[track_caller]
     pub fn fetch_update(
         &self,
         success: Ordering,
@@ -437,22 +491,47 @@ impl AtomicUsize {
 }
 
 impl Default for AtomicUsize {
+    #[track_caller]
     fn default() -> Self {
         Self::new(0)
     }
 }
 
+impl Fresh for AtomicUsize {
+    type Value = usize;
+
+    #[track_caller]
+    fn fresh(value: usize) -> Self {
+        Self { raw: AtomicU64::fresh(value as u64) }
+    }
+}
+
 impl<T> AtomicPtr<T> {
-    /// An atomic that holds `value`, which must be null here: a constant has no other pointer that loom could tell apart.
+    /// Makes an atomic that holds `value`, as [`AtomicU64::new`] does.
     #[must_use]
+    #[track_caller]
     pub const fn new(value: *mut T) -> Self {
-        // Only null can be turned into a number in a constant. A pointer known at run time wants `Fresh::fresh`.
-        assert!(value.is_null(), "const-built pointers start null under loom; use `Fresh::fresh`");
-        Self { raw: AtomicU64::new(0), _value: PhantomData }
+        Self { raw: AtomicU64::new(0), initial: value }
+    }
+
+    /// What is added to the stored number to get an address.
+    fn base(&self) -> u64 {
+        self.initial.expose_provenance() as u64
+    }
+}
+
+impl<T> Fresh for AtomicPtr<T> {
+    type Value = *mut T;
+
+    #[track_caller]
+    fn fresh(value: *mut T) -> Self {
+        let raw = AtomicU64::fresh(value.expose_provenance() as u64);
+        Self { raw, initial: core::ptr::null_mut() }
     }
 }
 
 impl<T> Default for AtomicPtr<T> {
+    #[track_caller]
     fn default() -> Self {
         Self::new(core::ptr::null_mut())
     }

@@ -3,22 +3,29 @@
 use core::fmt;
 use core::mem::MaybeUninit;
 
-use super::world::{Claim, World};
+use super::world::{Claim, Object, World};
+use crate::atomic::Fresh;
 
 /// A cell that hands out raw pointers for the extent of a closure, and reports conflicting accesses that nothing orders.
 pub struct UnsafeCell<T: ?Sized> {
     claim: Claim,
+    /// The checking cell of a cell made by `fresh`.
+    own: Option<loom::cell::UnsafeCell<()>>,
     value: core::cell::UnsafeCell<T>,
 }
 
 impl<T> UnsafeCell<T> {
-    /// A cell holding `value`.
+    /// Makes a cell with `value`. A static, or an object made before the threads; see
+    /// [`Fresh::fresh`] for others.
+    #[track_caller]
     pub const fn new(value: T) -> Self {
-        Self { claim: Claim::new(), value: core::cell::UnsafeCell::new(value) }
+        Self { claim: Claim::new(), own: None, value: core::cell::UnsafeCell::new(value) }
     }
 
     /// Takes the value out.
+    #[track_caller]
     pub fn into_inner(self) -> T {
+        self.check_exclusive();
         self.value.into_inner()
     }
 }
@@ -29,34 +36,79 @@ impl<T> UnsafeCell<MaybeUninit<T>> {
     /// # Safety
     ///
     /// There is room for a cell at `place`.
+    #[track_caller]
     pub const unsafe fn write_uninit(place: *mut Self) {
         // SAFETY: by the caller's promise there is room for it, this field included.
         let claim = unsafe { &raw mut (*place).claim };
         // SAFETY: as above. The value need not be anything.
         unsafe { claim.write(Claim::new()) };
+        // SAFETY: as above.
+        let own = unsafe { &raw mut (*place).own };
+        // SAFETY: as above.
+        unsafe { own.write(None) };
     }
 }
 
 impl<T: ?Sized> UnsafeCell<T> {
+    #[track_caller]
+    fn object(&self) -> Object<'_, loom::cell::UnsafeCell<()>> {
+        match &self.own {
+            Some(own) => Object::Own(own),
+            None => {
+                let world = World::current();
+                Object::Claimed(world.cells.claimed(&self.claim, &world))
+            }
+        }
+    }
+
+    /// Checks an access by the sole owner like a write, if there is anything to check it against.
+    #[track_caller]
+    fn check_exclusive(&self) {
+        // A failing execution unwinds through here; its first report is the one that counts. A cell
+        // outside a model has an owner and nothing else.
+        if std::thread::panicking() {
+            return;
+        }
+        let Some(world) = World::try_current() else { return };
+        if self.own.is_some() || self.claim.is_of(&world) {
+            self.object().with_mut(|_| ());
+        } else {
+            self.claim.check_unclaimed(&world);
+        }
+    }
+
     /// Reads through a pointer that is good until `read` returns.
+    #[track_caller]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
-        let world = World::current();
-        world.cells.claimed(&self.claim, &world).with(|_| read(self.value.get()))
+        self.object().with(|_| read(self.value.get()))
     }
 
     /// Writes through a pointer that is good until `write` returns.
+    #[track_caller]
     pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
-        let world = World::current();
-        world.cells.claimed(&self.claim, &world).with_mut(|_| write(self.value.get()))
+        self.object().with_mut(|_| write(self.value.get()))
     }
 
-    /// The value itself, for the sole owner.
+    /// The value itself, for the sole owner. Checked like a write.
+    #[track_caller]
     pub fn get_mut(&mut self) -> &mut T {
+        self.check_exclusive();
         self.value.get_mut()
     }
 }
 
+impl<T> Fresh for UnsafeCell<T> {
+    type Value = T;
+
+    #[track_caller]
+    fn fresh(value: T) -> Self {
+        let own = Some(loom::cell::UnsafeCell::new(()));
+        Self { claim: Claim::new(), own, value: core::cell::UnsafeCell::new(value) }
+    }
+}
+
 impl<T: Default> Default for UnsafeCell<T> {
+    #[track_caller]
     fn default() -> Self {
         Self::new(T::default())
     }

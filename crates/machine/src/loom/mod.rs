@@ -5,6 +5,7 @@
 //! | [`asymmetric`] | both sides of the barrier are fences |
 //! | [`world`] | what one execution owns: the objects behind `const fn new`, the script of choices, thread labels |
 //! | [`atomic`], [`cell`] | loom's types with `const fn new` |
+//! | [`memory`] | when a thread got a piece of memory: an object in it was made no earlier |
 //! | [`model`] | runs a body under every script of choices, counts executions |
 //! | [`clock`] | no time passes; a deadline passes by choice, once, before the wait that has it |
 //! | [`presence`], [`topology`] | threads are seen, or not, by choice; there are two processors |
@@ -26,6 +27,7 @@ pub(crate) mod data;
 #[cfg(feature = "std")]
 #[path = "../fork_elsewhere.rs"]
 pub(crate) mod fork;
+mod memory;
 pub(crate) mod model;
 pub(crate) mod park;
 #[cfg(feature = "std")]

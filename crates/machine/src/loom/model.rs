@@ -114,7 +114,9 @@ impl Model {
                 move || {
                     // Relaxed: a count, read after the exploration.
                     executions.fetch_add(1, Ordering::Relaxed);
-                    World::begin(limits, script.clone(), Arc::clone(&asked));
+                    let first_frame = 0_u8;
+                    let (script, asked) = (script.clone(), Arc::clone(&asked));
+                    World::begin(limits, script, asked, (&raw const first_frame).cast());
                     body();
                 }
             });

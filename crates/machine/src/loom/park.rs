@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::PoisonError;
 
-use super::world::World;
+use super::world::{World, published};
 use crate::atomic::{AtomicU32, Ordering};
 use crate::clock::Deadline;
 use crate::park::Woken;
@@ -45,6 +45,7 @@ pub(crate) fn place_of(address: *const ()) -> usize {
     address.addr()
 }
 
+#[track_caller]
 pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {
     let world = World::current();
     let parked = &world.parked;
@@ -72,6 +73,7 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken
     Woken::Woken
 }
 
+#[track_caller]
 pub(crate) fn wake(word: *const AtomicU32, count: usize) -> usize {
     let world = World::current();
     let parked = &world.parked;
@@ -87,5 +89,6 @@ pub(crate) fn wake(word: *const AtomicU32, count: usize) -> usize {
         !wake
     });
     drop(table);
+    published();
     woken
 }

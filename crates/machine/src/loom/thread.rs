@@ -1,20 +1,24 @@
 //! The model's threads.
 
-use super::world::World;
+use super::world::{World, published};
 
 pub use loom::thread::{JoinHandle, yield_now};
 
 /// Spawns a model thread: at most four beside the one that runs the body.
+#[track_caller]
 pub fn spawn<F, T>(body: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + 'static,
     T: 'static,
 {
     let label = World::current().child_label();
-    loom::thread::spawn(move || {
-        World::current().enroll(label);
+    let handle = loom::thread::spawn(move || {
+        let first_frame = 0_u8;
+        World::current().enroll(label, (&raw const first_frame).cast());
         body()
-    })
+    });
+    published();
+    handle
 }
 
 /// A thread to be spawned. A model has no use for names and stack sizes, and ignores them.
@@ -45,6 +49,7 @@ impl Builder {
     /// # Errors
     ///
     /// Never; a model that spawns too many threads fails.
+    #[track_caller]
     pub fn spawn<F, T>(self, body: F) -> std::io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + 'static,

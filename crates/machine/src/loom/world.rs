@@ -4,6 +4,8 @@
 //! first touch is wrong, because the toucher would count as the creator and everyone else's access as unordered with
 //! the creation. So every execution begins by making a pool of zeroed objects, before any thread is spawned; an atomic built by
 //! `const fn new(initial)` claims one on first touch and stores `value - initial` in it, so that the pool's zero reads as `initial`.
+//! An atomic that is made while threads run needs more: every use of a claimed object is checked
+//! against the [moment](super::memory) of the memory in which it lies.
 //!
 //! # Invariants
 //!
@@ -12,6 +14,8 @@
 //! 3. A claim is good for the execution that made it and no other: it carries the execution's number.
 
 use core::cell::{Cell, RefCell};
+use core::ops::Deref;
+use core::panic::Location;
 use core::sync::atomic::{AtomicU64 as RealAtomicU64, Ordering};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -19,6 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::vec::Vec;
 
 use super::atomic::Watched;
+use super::memory::{Memory, Moment};
 use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// A thread's label: the same in every interleaving, because it comes from who spawned it and as which child.
@@ -54,6 +59,7 @@ pub(super) struct World {
     threads: RefCell<HashMap<loom::thread::ThreadId, Thread>>,
     weak_failures: Cell<usize>,
     pub(super) parked: super::park::Parked,
+    pub(super) memory: Memory,
 }
 
 #[derive(Clone, Copy)]
@@ -69,8 +75,9 @@ std::thread_local! {
 }
 
 impl World {
-    /// Begins an execution. The last one's world is dropped: nothing of loom's in it minds being dropped late.
-    pub(super) fn begin(limits: Limits, script: Script, asked: Asked) {
+    /// Begins an execution in the thread whose first frame contains `first_frame`. The last
+    /// execution's world is dropped: nothing of loom's in it minds being dropped late.
+    pub(super) fn begin(limits: Limits, script: Script, asked: Asked, first_frame: *const ()) {
         static EXECUTIONS: RealAtomicU64 = RealAtomicU64::new(1);
         let world = World {
             // Relaxed: only uniqueness matters.
@@ -85,9 +92,12 @@ impl World {
             threads: RefCell::default(),
             weak_failures: Cell::new(limits.weak_failures),
             parked: super::park::Parked::new(),
+            memory: Memory::default(),
         };
         let world = Rc::new(world);
-        world.enroll(MAIN);
+        world.enroll(MAIN, first_frame);
+        // SAFETY: the `Rc` does not move its world, whose `drop` ends this.
+        unsafe { world.memory.observe() };
         CURRENT.set(Some(world));
     }
 
@@ -101,6 +111,11 @@ impl World {
         })
     }
 
+    /// The execution this coroutine belongs to, if it belongs to one.
+    pub(super) fn try_current() -> Option<Rc<World>> {
+        CURRENT.with_borrow(Clone::clone).filter(|world| world.memory.is_of_this_stack())
+    }
+
     /// The next label for a child of this thread.
     pub(super) fn child_label(&self) -> Label {
         let mut threads = self.threads.borrow_mut();
@@ -109,8 +124,9 @@ impl World {
         thread.label * 8 + thread.children
     }
 
-    /// Makes the running thread known under `label`.
-    pub(super) fn enroll(&self, label: Label) {
+    /// Makes the running thread known under `label`. Its first frame contains `first_frame`.
+    pub(super) fn enroll(&self, label: Label, first_frame: *const ()) {
+        self.memory.add_thread(first_frame);
         let mut threads = self.threads.borrow_mut();
         let index = threads.len();
         let thread = Thread { label, index, children: 0, choices: 0 };
@@ -151,20 +167,91 @@ impl World {
     }
 }
 
-/// The claim of a const-built object on one of a pool: which execution's, and which.
+impl Drop for World {
+    fn drop(&mut self) {
+        self.memory.ignore();
+    }
+}
+
+/// Records that the running thread did what another thread can learn of. Only the moments of
+/// [`memory`](super::memory) depend on it.
+pub(super) fn published() {
+    World::current().memory.published();
+}
+
+/// The claim of an object made by `new` on one of a pool: which execution's, and which.
 #[derive(Debug)]
-pub(super) struct Claim(RealAtomicU64);
+pub(super) struct Claim {
+    held: RealAtomicU64,
+    /// Where `new` was called.
+    made: &'static Location<'static>,
+}
 
 impl Claim {
+    #[track_caller]
     pub(super) const fn new() -> Self {
-        Self(RealAtomicU64::new(0))
+        Self { held: RealAtomicU64::new(0), made: Location::caller() }
+    }
+
+    /// Returns whether the object has been used in the execution `world`.
+    pub(super) fn is_of(&self, world: &World) -> bool {
+        self.place(world).is_some()
+    }
+
+    fn place(&self, world: &World) -> Option<usize> {
+        // Relaxed: only one coroutine of one execution runs at a time (Invariant 1), and a claim of
+        // another execution is recognized by its number (Invariant 3).
+        let held = self.held.load(Ordering::Relaxed);
+        (held >> PLACE_BITS == world.number).then_some((held & ((1 << PLACE_BITS) - 1)) as usize)
+    }
+
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
+    /// Checks that the running thread may know of the object, given the moment of its memory.
+    #[track_caller]
+    fn check(&self, moment: Option<&Moment>) {
+        if let Some(maker) = moment.and_then(Moment::missed) {
+            panic!(
+                "Causality violation: the object made by `new` at {} is used at {}, and nothing \
+                 orders that use after its creation.\nThread {maker} of the model (thread 0 runs \
+                 the body) got the object's memory, and the running thread has not synchronized \
+                 with it since: the object was published, or found, by too weak an ordering. The \
+                 docs of `stanchion_machine::checking` say how such objects are checked, and which \
+                 to make by `Fresh::fresh`.",
+                self.made,
+                Location::caller(),
+            );
+        }
+    }
+
+    /// Checks that the running thread may know of the object, without claiming one of a pool.
+    #[track_caller]
+    pub(super) fn check_unclaimed(&self, world: &World) {
+        self.check(world.memory.moment_of(self.address()).as_deref());
     }
 }
 
 /// Objects that were there before the first thread.
 pub(super) struct Pool<T> {
-    objects: Vec<T>,
+    objects: Vec<Rc<Pooled<T>>>,
     claimed: Cell<usize>,
+}
+
+/// An object of a pool, and where the object lies that has claimed it.
+pub(super) struct Pooled<T> {
+    object: T,
+    /// The address of the claim at its last use, and the moment of that memory.
+    memory: RefCell<(usize, Option<Rc<Moment>>)>,
+}
+
+impl<T> Deref for Pooled<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.object
+    }
 }
 
 /// Room for the place in a claim, below the execution's number.
@@ -172,27 +259,57 @@ const PLACE_BITS: u32 = 16;
 
 impl<T> Pool<T> {
     fn new(count: usize, make: impl Fn() -> T) -> Self {
-        Self { objects: (0..count).map(|_| make()).collect(), claimed: Cell::new(0) }
+        let pooled = || Pooled { object: make(), memory: RefCell::default() };
+        Self { objects: (0..count).map(|_| Rc::new(pooled())).collect(), claimed: Cell::new(0) }
     }
 
-    /// The object that `claim` stands for in the execution `world`, claiming one on first touch.
-    pub(super) fn claimed(&self, claim: &Claim, world: &World) -> &T {
-        // Relaxed: only one coroutine of one execution runs at a time (Invariant 1), and a claim of another execution is
-        // recognized by its number (Invariant 3).
-        let held = claim.0.load(Ordering::Relaxed);
-        let place = if held >> PLACE_BITS == world.number {
-            (held & ((1 << PLACE_BITS) - 1)) as usize
-        } else {
+    /// Returns the object that `claim` stands for in the execution `world`, and claims one if there
+    /// is none. Checks that the running thread may know of it.
+    #[track_caller]
+    pub(super) fn claimed(&self, claim: &Claim, world: &World) -> Rc<Pooled<T>> {
+        let place = claim.place(world).unwrap_or_else(|| {
             let place = self.claimed.replace(self.claimed.get() + 1);
-            claim.0.store(world.number << PLACE_BITS | place as u64, Ordering::Relaxed);
+            // Relaxed: see `place`.
+            claim.held.store(world.number << PLACE_BITS | place as u64, Ordering::Relaxed);
             place
-        };
-        self.objects.get(place).unwrap_or_else(|| {
+        });
+        let Some(object) = self.objects.get(place) else {
             panic!(
                 "this model touches more than {} objects of one kind made by a `const fn new`; \
-                 raise the room with `Model::objects`, or make them with `Fresh::fresh`",
-                self.objects.len()
+                 raise the room with `Model::objects`, or make them with `Fresh::fresh` \
+                 (this one was made at {})",
+                self.objects.len(),
+                claim.made,
             )
-        })
+        };
+        let moment = {
+            let mut memory = object.memory.borrow_mut();
+            // The object is new to the pool, or it has moved.
+            if memory.0 != claim.address() {
+                *memory = (claim.address(), world.memory.moment_of(claim.address()));
+            }
+            memory.1.clone()
+        };
+        claim.check(moment.as_deref());
+        Rc::clone(object)
+    }
+}
+
+/// The object of loom's that an operation works on.
+pub(super) enum Object<'a, T> {
+    /// One made by `fresh`.
+    Own(&'a T),
+    /// One that an object made by `new` has claimed.
+    Claimed(Rc<Pooled<T>>),
+}
+
+impl<T> Deref for Object<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Self::Own(object) => object,
+            Self::Claimed(object) => object,
+        }
     }
 }

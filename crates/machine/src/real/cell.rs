@@ -2,6 +2,8 @@
 
 use core::mem::MaybeUninit;
 
+use crate::atomic::Fresh;
+
 /// A cell that hands out raw pointers for the extent of a closure.
 ///
 /// `Sync` is the business of the type that holds it, as with [`core::cell::UnsafeCell`].
@@ -17,16 +19,26 @@ use core::mem::MaybeUninit;
 pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    /// A cell holding `value`.
+    /// Makes a cell with `value`. For a cell that is made while threads run, see
+    /// [`Fresh::fresh`](crate::atomic::Fresh::fresh).
     #[inline]
     pub const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    /// Takes the value out.
+    /// Takes the value out. Under loom that is checked like a write.
     #[inline]
     pub fn into_inner(self) -> T {
         self.0.into_inner()
+    }
+}
+
+impl<T> Fresh for UnsafeCell<T> {
+    type Value = T;
+
+    #[inline]
+    fn fresh(value: T) -> Self {
+        Self::new(value)
     }
 }
 
@@ -55,7 +67,7 @@ impl<T: ?Sized> UnsafeCell<T> {
         write(self.0.get())
     }
 
-    /// The value itself, for the sole owner.
+    /// The value itself, for the sole owner. Under loom it is checked like a write.
     #[inline]
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()

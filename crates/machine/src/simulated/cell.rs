@@ -9,6 +9,8 @@ use core::mem::MaybeUninit;
 
 use stanchion_simulator::inside::{self, Kind};
 
+use crate::atomic::Fresh;
+
 /// A cell that hands out raw pointers for the extent of a closure.
 #[repr(transparent)]
 pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
@@ -22,6 +24,14 @@ impl<T> UnsafeCell<T> {
     /// Takes the value out.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
+    }
+}
+
+impl<T> Fresh for UnsafeCell<T> {
+    type Value = T;
+
+    fn fresh(value: T) -> Self {
+        Self::new(value)
     }
 }
 
