@@ -11,8 +11,13 @@ use crate::policy::{Contention, Policy, Wait};
 /// Counts the waits of a lock under its name; how they are waited through is left to `P`.
 ///
 /// Nothing happens while the lock is found free. A wait that has ended is counted by the thread that got the lock, into a static table: a few stores.
-/// The lock takes a place there at its first wait. Locks of one name are counted together in a [`snapshot`](super::snapshot), also those that were
-/// dropped.
+/// Locks of one name are counted together in a [`snapshot`](super::snapshot), also those that were dropped.
+///
+/// At its first wait the lock takes a place in the table. That searches at most [`NAMES`](super::NAMES) names and [`SLOTS`](super::SLOTS) places, and
+/// touches their memory for the first time; it allocates nothing, opens no file and takes no lock. `machine::warm_up` does what is not the
+/// recorder's: it readies the clock.
+///
+/// A child of a fork goes on with a copy of its parent's counts; [`restart`](super::restart) begins anew there.
 ///
 /// The lock grows by a pointer, a length and 4 bytes.
 ///

@@ -1,8 +1,9 @@
 //! Memory for the shim itself: taken from the kernel, never given back.
 //!
-//! Why not the C library's: the program may have brought its own `malloc`, whose locks are the very locks that the shim is called for. The shim
-//! allocates only as it starts (the clock remembers what it found out), and to say why it ends the program, so nothing needs to be freed; and a
-//! counter that only grows needs no lock, which a fork could leave locked for ever.
+//! Why not the C library's: the program may have brought its own `malloc`, whose locks are the very
+//! locks that the shim is called for. The shim allocates only as it starts (to read the quota of
+//! processor time), and to say why it ends the program. So nothing needs to be freed. A counter that
+//! only grows needs no lock, which a fork could leave locked for ever.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;

@@ -15,9 +15,10 @@
 //!    lists threads is stamped with the process's number ([`machine::fork`]), and what a parent's
 //!    threads left there is forgotten at the next use.
 //!
-//! One exception: where locks are replaced, the first lock of each thread gives the thread its number ([`machine::thread::index`]). That registers a
-//! destructor with the C library, which calls `calloc` and takes the loader's lock for a moment; the thread holds no lock of ours then, but may hold
-//! others. An allocator that locks one of ours meanwhile finds a thread without a number, which is served all the same.
+//! One exception: where locks are replaced, the first lock of each thread gives the thread its number
+//! ([`machine::thread::index`]), which the C library is asked to note (`pthread_setspecific`). If the
+//! program's libraries make 32 such notes before the shim starts, that calls `calloc`. An allocator
+//! that locks one of ours meanwhile finds a thread without a number, which is served all the same.
 
 mod allocator;
 mod errno;

@@ -162,11 +162,9 @@ fn shared_of_new(shared: c_int) -> Option<bool> {
 }
 
 /// Does before the program starts what would otherwise be done by the first wait: reads the clock's
-/// rate, asks the kernel for its barrier and for a page that a fork wipes, numbers the first thread.
+/// rate and the quota of processor time, asks the kernel for its barrier and for a page that a fork
+/// wipes, numbers the first thread.
 pub(super) fn warm_up() {
-    let _ = machine::fork::generation();
-    let _ = machine::clock::now();
+    machine::warm_up();
     let _ = stanchion_competitive::cost::current();
-    let _ = machine::thread::index();
-    machine::asymmetric::heavy();
 }
