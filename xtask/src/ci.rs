@@ -157,7 +157,7 @@ fn seconds(took: Duration) -> String {
 fn fmt() -> Result {
     shell::run(&mut shell::cargo(["fmt", "--all", "--check"]))?;
     // The strangers' crates are no members, so `--all` does not see them.
-    downstream::MANIFESTS.into_iter().try_for_each(|manifest| {
+    downstream::MANIFESTS.into_iter().chain([downstream::NO_HEAP]).try_for_each(|manifest| {
         shell::run(&mut shell::cargo(["fmt", "--manifest-path", manifest, "--check"]))
     })
 }
@@ -175,14 +175,15 @@ fn clippy() -> Result {
 
 /// The packages with features, and the sets to be checked apart from the default one.
 pub(crate) const FEATURES: &[(&str, &[&str])] = &[
-    ("stanchion-machine", &["", "std"]),
-    ("stanchion-spin", &["", "std", "lock_api_04", "serde", "arc_lock"]),
+    ("stanchion-machine", &["", "std", "alloc"]),
+    ("stanchion-spin", &["", "std", "alloc", "lock_api_04", "serde", "arc_lock"]),
     ("stanchion-competitive", &["", "serde", "arc_lock", "lock_api_04", "wait_files"]),
     (
         "stanchion",
         &[
             "",
             "std",
+            "alloc",
             "spin",
             "competitive",
             "lockfree",
@@ -208,7 +209,9 @@ fn features() -> Result {
             shell::run(command.args(["--", "-D", "warnings"]))?;
         }
     }
-    Ok(())
+    // Links and runs a program that has no allocator.
+    let mut bare = shell::cargo(["run", "--manifest-path", downstream::NO_HEAP]);
+    shell::run(bare.env("CARGO_TARGET_DIR", shell::target().join("no_heap")))
 }
 
 /// The documentation of every package with documentation, warnings denied.

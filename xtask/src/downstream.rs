@@ -10,6 +10,9 @@ use crate::shell;
 pub(crate) const MANIFESTS: [&str; 2] =
     ["examples/downstream/Cargo.toml", "examples/bounded_buffer/Cargo.toml"];
 
+/// That of a program without an allocator, which is built with the features apart.
+pub(crate) const NO_HEAP: &str = "examples/no_heap/Cargo.toml";
+
 /// Runs their tests for real, then under loom, then on the simulated machine; then the simulation that is an example to users.
 pub(crate) fn downstream() -> Result {
     MANIFESTS.into_iter().try_for_each(on_all_machines)?;

@@ -5,7 +5,7 @@
 #[cfg(any(feature = "std", stanchion_loom, stanchion_simulated, test))]
 extern crate std;
 
-#[cfg(not(stanchion_loom))]
+#[cfg(all(any(feature = "alloc", stanchion_simulated), not(stanchion_loom)))]
 extern crate alloc;
 
 // The one place where the machine is chosen. Everything below asks `backend`; nothing above this crate asks which it is.
@@ -38,6 +38,7 @@ pub mod hint;
 mod model;
 #[cfg(feature = "std")]
 pub mod stack;
+#[cfg(any(feature = "alloc", stanchion_loom, stanchion_simulated))]
 pub mod sync;
 pub mod wait;
 #[cfg(feature = "std")]

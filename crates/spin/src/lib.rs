@@ -4,6 +4,7 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[cfg(feature = "alloc")]
 extern crate alloc;
 
 mod bomb;
@@ -14,6 +15,7 @@ pub mod backoff;
 pub mod contention;
 
 mod anderson;
+#[cfg(feature = "alloc")]
 mod clh;
 mod mcs;
 #[cfg(feature = "std")]
@@ -33,6 +35,7 @@ pub use anderson::{
     Turn,
 };
 pub use backoff::Backoff;
+#[cfg(feature = "alloc")]
 pub use clh::{Clh, ClhMutex, ClhMutexGuard, Held, PolicyClhMutex, PolicyClhMutexGuard};
 pub use mcs::{Mcs, McsMutex, McsMutexGuard, PolicyMcsMutex, PolicyMcsMutexGuard};
 #[cfg(feature = "std")]

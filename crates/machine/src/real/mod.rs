@@ -38,6 +38,7 @@ pub(crate) mod topology;
 #[cfg(feature = "std")]
 pub(crate) mod watch;
 
+#[cfg(feature = "alloc")]
 pub(crate) mod sync {
     pub use alloc::sync::Arc;
 }
