@@ -10,7 +10,7 @@ use stanchion_competitive::policy::{
 };
 use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{
-    Condvar, EventCount, FairMutex, Mutex, Once, OnceLock, PolicyFairMutex, PolicyMutex,
+    Condvar, EventCount, FairMutex, LazyLock, Mutex, Once, OnceLock, PolicyFairMutex, PolicyMutex,
     PolicyRwLock, RawCondvar, RawFairMutex, RawPolicyMutex, RawRwLock, ReentrantMutex, RwLock,
     Semaphore,
 };
@@ -74,6 +74,10 @@ fn events() {
     Once::default().call_once(|| {});
     assert_eq!(OnceLock::new().get_or_init(|| 1), &1);
     assert_eq!(OnceLock::default().get_or_init(|| 1), &1);
+    assert_eq!(*LazyLock::new(|| 1), 1);
+    let start = 1;
+    assert_eq!(*LazyLock::new(move || start), 1);
+    assert_eq!(*LazyLock::<u32>::default(), 0);
 }
 
 #[test]
