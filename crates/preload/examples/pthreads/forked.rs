@@ -62,7 +62,8 @@ pub(super) fn conditions() {
             if held {
                 assert_eq!(HELD.lock(), 0);
             }
-            let child = fork(|| child(step, held));
+            let way = if number % 4 < 2 { super::fork } else { bare_fork };
+            let child = way(&|| child(step, held, number % 4 < 2));
             if held {
                 assert_eq!(HELD.unlock(), 0);
             }
@@ -108,8 +109,9 @@ fn wait_again_and_again(cond: &Cond, thread: usize, done: &AtomicBool) {
     WAITING.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// What a child does. `held`: it holds the mutex that its parent held.
-fn child(step: &AtomicUsize, held: bool) {
+/// What a child does. `held`: it holds the mutex that its parent held. `whole`: the C library has
+/// readied itself for a child, which may start threads.
+fn child(step: &AtomicUsize, held: bool, whole: bool) {
     let own = Mutex::new();
     let mutex = if held { &HELD } else { &own };
     if held {
@@ -125,6 +127,26 @@ fn child(step: &AtomicUsize, held: bool) {
         let soon = after(CLOCK_REALTIME, Duration::from_micros(100));
         mutex.with(|| while cond.wait_until(mutex, soon) != ETIMEDOUT {});
     }
+    if whole {
+        wake_each_other(step, mutex);
+    }
+    step.store(6, Ordering::Relaxed);
+    CONDITIONS.iter().for_each(Cond::destroy);
+    step.store(7, Ordering::Relaxed);
+}
+
+/// Forks without the handlers of `pthread_atfork`. The child may only do what a signal handler may,
+/// and use locks.
+fn bare_fork(body: &dyn Fn()) -> libc::pid_t {
+    // SAFETY: as `fork`, without a stack of its own.
+    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    if child == 0 {
+        super::end_after(body);
+    }
+    libc::pid_t::try_from(child).expect("the number of a process")
+}
+
+fn wake_each_other(step: &AtomicUsize, mutex: &Mutex) {
     step.store(5, Ordering::Relaxed);
     STARTED.store(0, Ordering::Relaxed);
     std::thread::scope(|scope| {
@@ -142,9 +164,6 @@ fn child(step: &AtomicUsize, held: bool) {
             });
         }
     });
-    step.store(6, Ordering::Relaxed);
-    CONDITIONS.iter().for_each(Cond::destroy);
-    step.store(7, Ordering::Relaxed);
 }
 
 const WAITERS: usize = 24;
@@ -186,7 +205,7 @@ pub(super) fn mutexes() {
         for number in 0..12 {
             forked.iter().for_each(|mutex| assert_eq!(mutex.lock(), 0));
             std::thread::sleep(PATIENCE);
-            let child = fork(|| {
+            let child = fork(&|| {
                 for mutex in &held {
                     assert_eq!(mutex.try_lock(), libc::EBUSY);
                 }
@@ -196,6 +215,9 @@ pub(super) fn mutexes() {
                 // Threads of the child meet at each of them.
                 let sum = AtomicUsize::new(0);
                 super::on_threads(3, || {
+                    // No thread of the child is taken for the holder.
+                    let soon = after(CLOCK_REALTIME, Duration::from_micros(50));
+                    assert!(held.iter().all(|mutex| mutex.lock_until(soon) == ETIMEDOUT));
                     for mutex in forked.iter().chain(&free).cycle().take(10 * WAITERS) {
                         mutex.with(|| sum.fetch_add(1, Ordering::Relaxed));
                     }

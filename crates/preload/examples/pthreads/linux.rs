@@ -318,7 +318,7 @@ fn shared() {
         libc::pthread_condattr_setpshared(attributes, libc::PTHREAD_PROCESS_SHARED)
     });
     let work = || (0..20_000).for_each(|_| shared.mutex.with(|| increment(&shared.count)));
-    let child = fork(|| {
+    let child = fork(&|| {
         work();
         shared.mutex.with(|| {
             shared.done.store(true, Ordering::Relaxed);
@@ -352,28 +352,31 @@ fn shared() {
     });
 }
 
-fn fork(body: impl FnOnce()) -> libc::pid_t {
-    /// Ends the child even if `body` panics: what it would unwind to belongs to the parent.
+fn fork(body: &dyn Fn()) -> libc::pid_t {
+    // SAFETY: the child does what a test may.
+    match unsafe { libc::fork() } {
+        0 => end_after(body),
+        child => child,
+    }
+}
+
+/// Ends the calling process after `body`, also if that panics: what it would unwind to belongs to
+/// the process's parent.
+fn end_after(body: &dyn Fn()) -> ! {
     struct Exit(c_int);
 
     impl Drop for Exit {
         fn drop(&mut self) {
-            // SAFETY: ends the child, without what would run at an exit.
+            // SAFETY: ends the process, without what would run at an exit.
             unsafe { libc::_exit(self.0) }
         }
     }
 
-    // SAFETY: the child does what a test may.
-    match unsafe { libc::fork() } {
-        0 => {
-            let mut exit = Exit(1);
-            body();
-            exit.0 = 0;
-            drop(exit);
-            unreachable!("the child has ended");
-        }
-        child => child,
-    }
+    let mut exit = Exit(1);
+    body();
+    exit.0 = 0;
+    drop(exit);
+    unreachable!("the process has ended")
 }
 
 fn wait_for(child: libc::pid_t) {
@@ -405,7 +408,7 @@ fn forks() {
             });
         }
         for _ in 0..20 {
-            let child = fork(|| {
+            let child = fork(&|| {
                 for _ in 0..50 {
                     FORKED.with(|| ());
                 }
