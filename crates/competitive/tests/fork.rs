@@ -1,46 +1,258 @@
-//! Children of a fork that use what threads of their parent were waiting for.
-#![cfg(target_os = "linux")]
+//! Locks in the child of a fork: a lock that another thread of the parent held stays held, every
+//! other lock works, and no thread of the parent is waited for or woken.
+#![cfg(all(unix, not(miri)))]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use stanchion_competitive::Semaphore;
+use machine::clock::Deadline;
+use stanchion_competitive::policy::AlwaysBlock;
+use stanchion_competitive::{Condvar, EventCount, Mutex, PolicyMutex, RwLock, Semaphore};
 
-/// Runs `body` in a child and returns whether it ended well.
-#[must_use]
+/// How long a child may take, on a loaded machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs `body` in a child. Returns whether it ended well: neither panicked nor hung.
+#[must_use = "assert it once no thread of the parent waits any more"]
 fn in_child(body: impl FnOnce()) -> bool {
-    /// Ends the child even if `body` panics: what it would unwind to belongs to the parent.
-    struct Exit(i32);
-
-    impl Drop for Exit {
-        fn drop(&mut self) {
-            // SAFETY: ends the process.
-            unsafe { libc::_exit(self.0) }
-        }
-    }
-
-    // SAFETY: the child has one thread, which does what the tests need: the C library makes its
-    // allocator usable there.
+    // SAFETY: the child runs `body`, which uses the C library as any program does that goes on
+    // after a fork without `exec`, and then ends without the parent's destructors.
     let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork failed: {}", std::io::Error::last_os_error());
     if child == 0 {
-        let mut exit = Exit(1);
-        body();
-        exit.0 = 0;
-        drop(exit);
+        let ended = catch_unwind(AssertUnwindSafe(body));
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(i32::from(ended.is_err())) };
     }
     let began = Instant::now();
-    loop {
-        let mut status = 0;
-        // SAFETY: writes to `status`.
-        let ended = unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) };
-        if ended == child {
-            return status == 0;
-        }
-        if began.elapsed() > Duration::from_secs(40) {
-            // SAFETY: a child that has not been waited for.
+    let mut status = 0;
+    // SAFETY: the status is writable, and the child is this thread's.
+    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
+        if began.elapsed() > LIMIT {
+            // SAFETY: the child has not been waited for, so its number is its own.
             unsafe { libc::kill(child, libc::SIGKILL) };
         }
-        std::thread::sleep(Duration::from_micros(200));
+        thread::sleep(Duration::from_millis(1));
     }
+    status == 0
+}
+
+/// Four threads that mostly block on one mutex.
+fn contend(mutex: &PolicyMutex<usize, AlwaysBlock>) {
+    const ROUNDS: usize = 50;
+    thread::scope(|scope| {
+        let before = *mutex.lock();
+        let threads = [(); 4].map(|()| {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    let mut count = mutex.lock();
+                    thread::yield_now();
+                    *count += 1;
+                }
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(*mutex.lock(), before + 4 * ROUNDS);
+    });
+}
+
+/// Gives threads that have said that they are about to sleep the time to do so. If one has not, the
+/// test tries less than it could.
+fn until_asleep(about_to_sleep: &AtomicUsize, threads: usize) {
+    while about_to_sleep.load(SeqCst) < threads {
+        thread::yield_now();
+    }
+    thread::sleep(Duration::from_millis(30));
+}
+
+#[test]
+fn a_mutex_that_threads_of_the_parent_sleep_on_works_in_a_child() {
+    const LOCKS: usize = 40;
+    static LOCK: [PolicyMutex<usize, AlwaysBlock>; LOCKS] = [const { PolicyMutex::new(0) }; LOCKS];
+    static COMING: AtomicUsize = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let held: Vec<_> = LOCK.iter().map(|lock| lock.lock()).collect();
+        for lock in LOCK.iter().chain(&LOCK[..LOCKS / 2]) {
+            scope.spawn(|| {
+                COMING.fetch_add(1, SeqCst);
+                *lock.lock() += 1;
+            });
+        }
+        until_asleep(&COMING, LOCKS + LOCKS / 2);
+        let mut held = Some(held);
+        let ended = in_child(|| {
+            let fresh = PolicyMutex::new(0);
+            contend(&fresh);
+            // The forking thread held them, so it does here.
+            drop(held.take());
+            LOCK.iter().for_each(contend);
+            assert!(in_child(|| LOCK.iter().for_each(contend)), "a grandchild");
+        });
+        drop(held);
+        assert!(ended);
+    });
+    let sum: usize = LOCK.iter().map(|lock| *lock.lock()).sum();
+    assert_eq!(sum, LOCKS + LOCKS / 2, "each thread of the parent came through");
+}
+
+/// Whatever a thread of the parent is doing at the fork, above all inside the table of sleepers.
+#[test]
+fn children_of_a_program_that_contends_all_the_time_work() {
+    static BUSY: [PolicyMutex<usize, AlwaysBlock>; 4] = [const { PolicyMutex::new(0) }; 4];
+    static FILLED: Condvar = Condvar::new();
+    static STOP: AtomicBool = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for thread in 0..6 {
+            scope.spawn(move || {
+                while !STOP.load(SeqCst) {
+                    let mut count = BUSY[thread % BUSY.len()].lock();
+                    *count += 1;
+                    FILLED.wait_for(&mut count, Duration::from_micros(50));
+                    FILLED.notify_one();
+                }
+            });
+        }
+        let all_end = (0..25).all(|_| {
+            in_child(|| {
+                let fresh = PolicyMutex::new(0);
+                contend(&fresh);
+                // Each of these may be held for ever, and those that are not can be taken.
+                for lock in &BUSY {
+                    drop(lock.try_lock_for(Duration::from_millis(1)));
+                }
+                let own = Mutex::new(false);
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        *own.lock() = true;
+                        FILLED.notify_all();
+                    });
+                    let mut told = own.lock();
+                    FILLED.wait_while(&mut told, |told| !*told);
+                });
+            })
+        });
+        STOP.store(true, SeqCst);
+        assert!(all_end);
+    });
+}
+
+#[test]
+fn a_condition_variable_that_threads_of_the_parent_wait_on_works_in_a_child() {
+    static READY: Mutex<bool> = Mutex::new(false);
+    static CHANGED: Condvar = Condvar::new();
+    static COMING: AtomicUsize = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut ready = READY.lock();
+                COMING.fetch_add(1, SeqCst);
+                CHANGED.wait_while(&mut ready, |ready| !*ready);
+            });
+        }
+        until_asleep(&COMING, 3);
+        let ended = in_child(|| {
+            assert!(!CHANGED.notify_one(), "no thread of this process waits");
+            let waiter = thread::spawn(|| {
+                let mut ready = READY.lock();
+                CHANGED.wait_while(&mut ready, |ready| !*ready);
+            });
+            *READY.lock() = true;
+            while !waiter.is_finished() {
+                CHANGED.notify_one();
+                thread::yield_now();
+            }
+            waiter.join().unwrap();
+            assert_eq!(CHANGED.notify_all(), 0);
+        });
+        *READY.lock() = true;
+        assert_eq!(CHANGED.notify_all(), 3);
+        assert!(ended);
+    });
+}
+
+#[test]
+fn an_event_count_that_threads_of_the_parent_sleep_on_works_in_a_child() {
+    static EVENTS: EventCount = EventCount::new();
+    static COMING: AtomicUsize = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let key = EVENTS.prepare();
+                COMING.fetch_add(1, SeqCst);
+                EVENTS.wait(key);
+            });
+        }
+        until_asleep(&COMING, 3);
+        let ended = in_child(|| {
+            assert_eq!(EVENTS.notify_all(), 0, "no thread of this process sleeps");
+            let sleeper = thread::spawn(|| EVENTS.wait_as(EVENTS.prepare(), 7, Deadline::NEVER));
+            while !EVENTS.notify_only(7) && !sleeper.is_finished() {
+                thread::yield_now();
+            }
+            assert!(sleeper.join().unwrap());
+        });
+        EVENTS.notify_all();
+        assert!(ended);
+    });
+}
+
+#[test]
+fn a_lock_that_readers_of_the_parent_sleep_on_works_in_a_child() {
+    static LOCK: RwLock<usize> = RwLock::new(0);
+    thread::scope(|scope| {
+        let writing = LOCK.write();
+        for _ in 0..5 {
+            scope.spawn(|| assert_eq!(*LOCK.read(), 0));
+        }
+        // SAFETY: only asked.
+        while unsafe { LOCK.raw() }.waiting_readers() < 5 {
+            thread::yield_now();
+        }
+        thread::sleep(Duration::from_millis(30));
+        let mut writing = Some(writing);
+        let ended = in_child(|| {
+            drop(writing.take());
+            assert!(LOCK.try_write().is_some(), "no reader of the parent was let in");
+            thread::scope(|scope| {
+                let writing = LOCK.write();
+                let reader = scope.spawn(|| *LOCK.read());
+                thread::sleep(Duration::from_millis(5));
+                drop(writing);
+                assert_eq!(reader.join().unwrap(), 0);
+            });
+        });
+        drop(writing);
+        assert!(ended);
+    });
+    assert!(LOCK.try_write().is_some());
+}
+
+#[test]
+fn a_lock_that_another_thread_held_stays_held() {
+    static LOCK: Mutex<usize> = Mutex::new(0);
+    static HELD: AtomicBool = AtomicBool::new(false);
+    static FORKED: AtomicBool = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _held = LOCK.lock();
+            HELD.store(true, SeqCst);
+            while !FORKED.load(SeqCst) {
+                thread::yield_now();
+            }
+        });
+        while !HELD.load(SeqCst) {
+            thread::yield_now();
+        }
+        let ended = in_child(|| {
+            assert!(LOCK.try_lock().is_none());
+            assert!(LOCK.try_lock_for(Duration::from_millis(2)).is_none());
+        });
+        FORKED.store(true, SeqCst);
+        assert!(ended);
+    });
+    assert!(LOCK.try_lock().is_some());
 }
 
 #[test]
