@@ -118,6 +118,9 @@ impl Drop for Registration {
 /// Without switch records the thread is registered all the same, to be seen by its CPU clock, and [`Registration::refused`] says why. Whether
 /// others can read that clock is not tried: where a filter forbids it, [`runs`] says `None`.
 ///
+/// The kernel is not asked in vain by each thread. A refusal by policy stands for good. One for want of memory or descriptors, or because the
+/// events are busy, stands for 100 ms, or until this process gives a ring back: threads that register meanwhile are told the same.
+///
 /// # Errors
 ///
 /// [`Refused::NoIndex`] if the thread has no [`index`](crate::thread::index), [`Refused::Unsupported`] on a system other than 64-bit Linux, and

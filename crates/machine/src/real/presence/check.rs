@@ -4,21 +4,17 @@
 //! the first use in a process looks: a thread sleeps, and must read as having blocked; it yields to another on the same processor,
 //! and must read as having been preempted.
 
+use super::refusals::unless_refused;
 use crate::presence::Presence;
 use crate::refused::Refused;
 use crate::switches::{Ring, Switch};
-use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::boxed::Box;
 use std::thread;
 use std::vec::Vec;
 
 /// Whether the check has succeeded in this process or one that it is forked from.
 static PASSED: AtomicBool = AtomicBool::new(false);
-/// A refusal that will not go away. Set once, never freed. Not a `OnceLock`: a fork at the wrong moment would lock it for ever in the child.
-static REFUSED: AtomicPtr<Refused> = AtomicPtr::new(ptr::null_mut());
-
 /// How many hold that there are to be none.
 static DECLINED: AtomicUsize = AtomicUsize::new(0);
 
@@ -41,41 +37,10 @@ pub(crate) fn status() -> Result<(), Refused> {
     if PASSED.load(Ordering::Relaxed) {
         return Ok(());
     }
-    // Acquire pairs with the Release in `remember`.
-    let refused = REFUSED.load(Ordering::Acquire);
-    // SAFETY: null or a leaked box.
-    if let Some(refused) = unsafe { refused.as_ref() } {
-        return Err(refused.clone());
-    }
     // Several threads may look at once; each comes to the same answer.
-    let found = look();
-    match &found {
-        Ok(()) => PASSED.store(true, Ordering::Relaxed),
-        Err(refused) if lasts(refused) => remember(refused.clone()),
-        Err(_) => {}
-    }
-    found
-}
-
-/// Whether asking again is in vain.
-fn lasts(refused: &Refused) -> bool {
-    !matches!(
-        refused,
-        Refused::MemoryLimit { .. }
-            | Refused::Descriptors { .. }
-            | Refused::NoIndex
-            | Refused::Other { .. }
-    )
-}
-
-fn remember(refused: Refused) {
-    let new = Box::into_raw(Box::new(refused));
-    // Release pairs with the Acquire in `status`. Relaxed on failure: what is there is not looked at.
-    if REFUSED.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_err()
-    {
-        // SAFETY: from a box above, and nobody has seen it.
-        drop(unsafe { Box::from_raw(new) });
-    }
+    unless_refused(look)?;
+    PASSED.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 /// Makes a ring in a thread of its own and compares what it says with what that thread does.
@@ -166,14 +131,6 @@ fn yield_reads_as_preempted(ring: &Ring) -> Result<(), Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_memory_may_mend_is_asked_again() {
-        assert!(!lasts(&Refused::MemoryLimit { mlock_kb: 516, memlock_kb: 0 }));
-        assert!(!lasts(&Refused::Descriptors { errno: 24 }));
-        assert!(lasts(&Refused::Paranoid { level: 4 }));
-        assert!(lasts(&Refused::Untrustworthy { what: "" }));
-    }
 
     #[test]
     fn records_that_do_not_come_in_pairs_are_not_believed() {

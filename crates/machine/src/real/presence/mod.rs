@@ -9,16 +9,21 @@ mod examine;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod pull;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod refusals;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod slots;
 
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
-pub(in crate::backend) use self::slots::count;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(crate) use self::{
     check::{decline, status},
     examine::examine,
     pull::{Pulled, pull, put_back},
     slots::{Ticket, of, register, runs, since, thread_ends, unregister},
+};
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+pub(in crate::backend) use self::{
+    refusals::{ring_given_back, unless_refused},
+    slots::count,
 };
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]

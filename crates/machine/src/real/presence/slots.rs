@@ -20,6 +20,7 @@
 
 use super::super::switches::{Mapped, View, page_size, wiped};
 use super::cpu_clock;
+use super::refusals::{ring_given_back, unless_refused};
 use crate::presence::Presence;
 use crate::refused::Refused;
 use core::ptr::{self, NonNull};
@@ -64,7 +65,7 @@ pub(crate) fn register() -> Result<Ticket, Refused> {
         slot.tid.store(tid as u32, Ordering::Relaxed);
     }
     let refused = if slot.ring.load(Ordering::Relaxed).is_null() {
-        super::status().and_then(|()| record(slot)).err()
+        super::status().and_then(|()| unless_refused(|| record(slot))).err()
     } else {
         None
     };
@@ -136,6 +137,7 @@ fn forget(slot: &Slot) {
             0,
         )
     };
+    ring_given_back();
     if spare == libc::MAP_FAILED {
         // No memory for the kernel's own bookkeeping: the ring is still there, or a hole is (Invariant 4).
         slot.home.store(ptr::null_mut(), Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! Owning a mapped ring.
 
+use super::super::presence;
 use super::{View, event, last_error};
 use crate::fork;
 use crate::refused::Refused;
@@ -78,6 +79,7 @@ impl Drop for Mapped {
         if self.generation == fork::generation() {
             // SAFETY: ours, and by Invariant 3 it is mapped here.
             unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.page) };
+            presence::ring_given_back();
         }
     }
 }

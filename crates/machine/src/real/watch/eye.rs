@@ -138,7 +138,7 @@ impl Open {
         }
         // The old ring goes first: its memory may be what the new one needs.
         entries.remove(&index);
-        match self.entry(index, generation, tid) {
+        match presence::unless_refused(|| self.entry(index, generation, tid)) {
             Ok(entry) => {
                 entries.insert(index, entry);
                 true
