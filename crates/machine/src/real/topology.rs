@@ -5,7 +5,7 @@ mod affinity;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 #[path = "topology/affinity_elsewhere.rs"]
 mod affinity;
-#[cfg(any(target_os = "linux", target_os = "android", test))]
+#[cfg(any(target_os = "linux", target_os = "android", all(test, unix)))]
 mod control_group;
 mod count;
 

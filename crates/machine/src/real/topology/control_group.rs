@@ -9,20 +9,24 @@
 //! A group's limit binds all groups below it, so the smallest on the way to the root counts. In a container the mount usually shows only the
 //! group's own part of the tree: the mount's *root* (fourth field) is then what the path must be stripped of. Paths that lead out
 //! of the visible part (`/../..`) or are not below the root are taken as the mount point itself.
+//!
+//! The files are read as bytes: a path need not be UTF-8, and one such path, of whatever mount, must
+//! not hide the others.
 
 use crate::topology::Quota;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::string::{String, ToString};
 use std::vec::Vec;
 
 pub(crate) fn quota() -> Option<Quota> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    least(&groups, &mounts, |path| std::fs::read_to_string(path).ok())
+    let groups = std::fs::read("/proc/self/cgroup").ok()?;
+    let mounts = std::fs::read("/proc/self/mountinfo").ok()?;
+    least(&groups, &mounts, |path| std::fs::read(path).ok())
 }
 
 /// The least quota of all that bind, given the two files and a way to read others.
-fn least(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>) -> Option<Quota> {
+fn least(groups: &[u8], mounts: &[u8], read: impl Fn(&Path) -> Option<Vec<u8>>) -> Option<Quota> {
     let mut quotas = Vec::new();
     for hierarchy in hierarchies(groups, mounts) {
         for directory in hierarchy.directories() {
@@ -60,46 +64,61 @@ impl Hierarchy {
     }
 }
 
-fn hierarchies(groups: &str, mounts: &str) -> Vec<Hierarchy> {
-    mounts.lines().filter_map(mount).filter_map(|mount| mount.place(groups)).collect()
+fn hierarchies(groups: &[u8], mounts: &[u8]) -> Vec<Hierarchy> {
+    lines(mounts).filter_map(mount).filter_map(|mount| mount.place(groups)).collect()
+}
+
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n')
+}
+
+/// What is before and what is behind the first `separator`.
+fn split_once<'t>(text: &'t [u8], separator: &[u8]) -> Option<(&'t [u8], &'t [u8])> {
+    let at = text.windows(separator.len()).position(|window| window == separator)?;
+    Some((&text[..at], &text[at + separator.len()..]))
+}
+
+/// Whether a list with commas names `wanted`.
+fn names(list: &[u8], wanted: &[u8]) -> bool {
+    list.split(|byte| *byte == b',').any(|name| name == wanted)
 }
 
 /// A line of `mountinfo` about control groups.
 #[derive(Debug)]
 struct Mount {
     version: Version,
-    root: String,
+    root: PathBuf,
     point: PathBuf,
 }
 
 /// `id parent major:minor root point options optional* - type source super-options`.
-fn mount(line: &str) -> Option<Mount> {
-    let (before, after) = line.split_once(" - ")?;
-    let mut before = before.split(' ').skip(3);
+fn mount(line: &[u8]) -> Option<Mount> {
+    let (before, after) = split_once(line, b" - ")?;
+    let mut before = before.split(|byte| *byte == b' ').skip(3);
     let (root, point) = (before.next()?, before.next()?);
-    let mut after = after.split(' ');
+    let mut after = after.split(|byte| *byte == b' ');
     let version = match after.next()? {
-        "cgroup2" => Version::Two,
-        "cgroup" if after.nth(1)?.split(',').any(|option| option == "cpu") => Version::One,
+        b"cgroup2" => Version::Two,
+        b"cgroup" if names(after.nth(1)?, b"cpu") => Version::One,
         _ => return None,
     };
-    Some(Mount { version, root: unescaped(root), point: unescaped(point).into() })
+    Some(Mount { version, root: unescaped(root), point: unescaped(point) })
 }
 
 impl Mount {
     /// Finds the group in `/proc/self/cgroup`, whose lines are `number:controllers:path`, version 2 with number 0 and no controllers.
-    fn place(self, groups: &str) -> Option<Hierarchy> {
-        let path = groups.lines().find_map(|line| {
-            let mut fields = line.splitn(3, ':');
+    fn place(self, groups: &[u8]) -> Option<Hierarchy> {
+        let path = lines(groups).find_map(|line| {
+            let mut fields = line.splitn(3, |byte| *byte == b':');
             let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
             let ours = match self.version {
-                Version::One => controllers.split(',').any(|controller| controller == "cpu"),
-                Version::Two => number == "0" && controllers.is_empty(),
+                Version::One => names(controllers, b"cpu"),
+                Version::Two => number == b"0" && controllers.is_empty(),
             };
             ours.then_some(path)
         })?;
-        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-        let below = Path::new(path).strip_prefix(&self.root).ok();
+        let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+        let below = Path::new(OsStr::from_bytes(path)).strip_prefix(&self.root).ok();
         let visible = below.filter(|path| path.components().all(|part| part.as_os_str() != ".."));
         let group = visible.map(Path::to_path_buf).unwrap_or_default();
         Some(Hierarchy { version: self.version, mount: self.point, group })
@@ -107,33 +126,45 @@ impl Mount {
 }
 
 /// The kernel writes blanks and backslashes in paths as three octal digits.
-fn unescaped(field: &str) -> String {
-    let mut parts = field.split('\\');
-    let mut text = parts.next().unwrap_or_default().to_string();
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut parts = field.split(|byte| *byte == b'\\');
+    let mut path = parts.next().unwrap_or_default().to_vec();
     for part in parts {
-        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                text.push(char::from(byte));
-                text.push_str(&part[3..]);
+        match octal(part) {
+            Some((byte, rest)) => {
+                path.push(byte);
+                path.extend(rest);
             }
             None => {
-                text.push('\\');
-                text.push_str(part);
+                path.push(b'\\');
+                path.extend(part);
             }
         }
     }
-    text
+    PathBuf::from(OsStr::from_bytes(&path))
+}
+
+/// The byte that three octal digits stand for, and what follows them.
+fn octal(text: &[u8]) -> Option<(u8, &[u8])> {
+    let (digits, rest) = text.split_at_checked(3)?;
+    let digits = core::str::from_utf8(digits).ok()?;
+    Some((u8::from_str_radix(digits, 8).ok()?, rest))
+}
+
+/// A number, with blanks around it.
+fn number(text: &[u8]) -> Option<u64> {
+    core::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
 /// `cpu.cfs_quota_us` is -1 where there is no limit.
-fn version_one(quota: Option<String>, period: Option<String>) -> Option<Quota> {
-    Quota::checked(quota?.trim().parse().ok()?, period?.trim().parse().ok()?)
+fn version_one(quota: Option<Vec<u8>>, period: Option<Vec<u8>>) -> Option<Quota> {
+    Quota::checked(number(&quota?)?, number(&period?)?)
 }
 
 /// `cpu.max` is `max` or a number, then the period.
-fn version_two(text: &str) -> Option<Quota> {
-    let mut fields = text.split_whitespace();
-    Quota::checked(fields.next()?.parse().ok()?, fields.next()?.parse().ok()?)
+fn version_two(text: &[u8]) -> Option<Quota> {
+    let mut fields = text.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+    Quota::checked(number(fields.next()?)?, number(fields.next()?)?)
 }
 
 impl Quota {
@@ -152,12 +183,17 @@ mod tests {
     const V2: &str = "41 31 0:38 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw,nsdelegate\n";
 
     /// The quota in a system with these files.
-    fn quota(groups: &str, mounts: &str, files: &[(&str, &str)]) -> Option<(u64, u64)> {
+    fn quota(
+        groups: impl AsRef<[u8]>,
+        mounts: impl AsRef<[u8]>,
+        files: &[(&str, &str)],
+    ) -> Option<(u64, u64)> {
         let read = |path: &Path| {
             let found = files.iter().find(|(name, _)| Path::new(name) == path);
-            found.map(|(_, text)| (*text).to_string())
+            found.map(|(_, text)| text.as_bytes().to_vec())
         };
-        least(groups, mounts, read).map(|quota| (quota.runtime_us, quota.period_us))
+        least(groups.as_ref(), mounts.as_ref(), read)
+            .map(|quota| (quota.runtime_us, quota.period_us))
     }
 
     #[test]
@@ -228,6 +264,28 @@ mod tests {
         let mounts = r"41 31 0:38 / /my\040groups\134x rw - cgroup2 cgroup2 rw";
         let files = [(r"/my groups\x/cpu.max", "100000 100000")];
         assert_eq!(quota("0::/\n", mounts, &files), Some((100_000, 100_000)));
+    }
+
+    #[test]
+    fn paths_need_not_be_utf_8() {
+        // Another mount, which has nothing to do with it.
+        let other = b"40 31 0:37 / /mnt/\xff\xfe rw - ext4 /dev/sda1 rw\n";
+        let files = [("/sys/fs/cgroup/a/cpu.max", "150000 100000\n")];
+        assert_eq!(
+            quota("0::/a\n", [other, V2.as_bytes()].concat(), &files),
+            Some((150_000, 100_000))
+        );
+        // A line of another hierarchy.
+        let groups = b"1:name=systemd:/\xff\n0::/a\n";
+        assert_eq!(quota(groups, V2, &files), Some((150_000, 100_000)));
+        // The mount and the group themselves.
+        let mounts = b"41 31 0:38 / /my\xff\\040groups rw - cgroup2 cgroup2 rw\n";
+        let read = |path: &Path| {
+            let wanted = OsStr::from_bytes(b"/my\xff groups/\xfe/cpu.max");
+            (path.as_os_str() == wanted).then(|| b"50000 100000".to_vec())
+        };
+        let found = least(b"0::/\xfe\n", mounts, read);
+        assert_eq!(found, Some(Quota { runtime_us: 50_000, period_us: 100_000 }));
     }
 
     #[test]
