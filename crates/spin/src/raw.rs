@@ -1,4 +1,5 @@
-//! What every lock of this crate says the same way: its aliases, its fairness, its traits of an older `lock_api`.
+//! Macros for what locks of this crate have in the same form: aliases, fairness, deadlines, and the
+//! trait of `lock_api` 0.4.
 
 /// The mutexes and guards of a raw lock: `lock_api`'s with the lock filled in.
 ///
