@@ -60,7 +60,7 @@ use crate::sleepers::{Sleepers, Slept};
 /// A wait does not spin: it waits for an event, not for a section to end. Once notified, it gives its processor away once if the mutex is held, since
 /// the notifier may be who needs both; then it waits for the mutex as the mutex's policy says.
 ///
-/// The child of a fork must not use one that threads of the parent waited on: they are not there, and would be notified in place of others.
+/// In the child of a fork no thread of the parent waits, and none is notified in place of others.
 ///
 /// # Panics
 ///

@@ -69,7 +69,8 @@ use crate::sleepers::{Sleepers, Slept};
 /// Each call of [`notify_one`](Self::notify_one) wakes one sleeper if there is any; besides, threads that have prepared but do not sleep yet come
 /// back as well. So a thread that comes back must look into its sources, and may find them empty. It never comes back without a notification.
 ///
-/// The child of a fork must not use one that threads of the parent slept on: they are not there, and would be woken in place of others.
+/// In the child of a fork no thread of the parent sleeps, and none is woken in place of others. Keys that threads of the parent had stay registered
+/// there: notifications take the slow path.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

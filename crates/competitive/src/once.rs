@@ -66,6 +66,9 @@ const NUMBER: u32 = 16;
 /// If the body panics, it is not done: the panic goes on, and the next thread to come, or one of those
 /// that wait in [`call_once`](Self::call_once), runs its own body.
 ///
+/// In the child of a fork, a body that another thread of the parent was running never ends: whatever
+/// waits for it there waits for ever, as with `std::sync::Once`. A body that forks goes on in the child.
+///
 /// # Differences from `parking_lot::Once` and `std::sync::Once`
 ///
 /// There [`call_once`](Self::call_once) panics for ever after a body has panicked. Here it tries again,

@@ -114,6 +114,12 @@ const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 /// round; [`upgrade`](lock_api::RwLockUpgradableReadGuard::upgrade) and
 /// [`downgrade`](lock_api::RwLockWriteGuard::downgrade) are for that.
 ///
+/// # Fork
+///
+/// In the child of a fork, a lock that another thread of the parent held stays held. So does one that
+/// a writer of the parent was waiting for, if it had passed the gate: in the child it neither comes to
+/// have the lock nor gives up. With `std::sync::RwLock` such a lock can be taken.
+///
 /// # Panics
 ///
 /// Locking panics if the thread holds the gate already, as a writer or upgradable reader does.

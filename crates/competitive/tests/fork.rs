@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use machine::clock::Deadline;
 use stanchion_competitive::policy::AlwaysBlock;
-use stanchion_competitive::{Condvar, EventCount, Mutex, PolicyMutex, RwLock, Semaphore};
+use stanchion_competitive::{
+    Condvar, EventCount, Mutex, Once, OnceLock, OnceState, PolicyMutex, RwLock, Semaphore,
+};
 
 /// How long a child may take, on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -253,6 +255,85 @@ fn a_lock_that_another_thread_held_stays_held() {
         assert!(ended);
     });
     assert!(LOCK.try_lock().is_some());
+}
+
+/// The documented limit: a writer that has passed the gate waits for ever in the child.
+#[test]
+fn a_lock_that_a_writer_of_the_parent_waits_for_stays_held() {
+    static LOCK: RwLock<usize> = RwLock::new(0);
+    thread::scope(|scope| {
+        let reading = LOCK.read();
+        scope.spawn(|| *LOCK.write() += 1);
+        while LOCK.try_read().is_some() {
+            thread::yield_now();
+        }
+        let mut reading = Some(reading);
+        let ended = in_child(|| {
+            drop(reading.take());
+            assert!(LOCK.try_write().is_none() && LOCK.try_read().is_none());
+            assert!(LOCK.try_write_for(Duration::from_millis(2)).is_none());
+            assert!(LOCK.try_read_for(Duration::from_millis(2)).is_none());
+        });
+        drop(reading);
+        assert!(ended);
+    });
+    assert_eq!(*LOCK.read(), 1);
+}
+
+/// The documented limit of a body that another thread runs; and what is not its affair.
+#[test]
+fn what_another_thread_does_once_is_not_done_in_a_child() {
+    static THEIRS: Once = Once::new();
+    static NEW: Once = Once::new();
+    static MADE: OnceLock<usize> = OnceLock::new();
+    static RUNS: AtomicBool = AtomicBool::new(false);
+    static FORKED: AtomicBool = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            THEIRS.call_once(|| {
+                RUNS.store(true, SeqCst);
+                while !FORKED.load(SeqCst) {
+                    thread::yield_now();
+                }
+            });
+        });
+        while !RUNS.load(SeqCst) {
+            thread::yield_now();
+        }
+        let ended = in_child(|| {
+            assert_eq!(THEIRS.state(), OnceState::InProgress);
+            thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        NEW.call_once(|| ());
+                        MADE.get_or_init(|| 7);
+                        MADE.wait();
+                    });
+                }
+            });
+            assert!(NEW.is_completed());
+        });
+        FORKED.store(true, SeqCst);
+        assert!(ended);
+    });
+    assert!(THEIRS.is_completed() && !NEW.is_completed() && MADE.get().is_none());
+}
+
+#[test]
+fn a_body_that_forks_goes_on_in_the_child() {
+    static FORKS: Once = Once::new();
+    let mut child = -1;
+    // SAFETY: the child only looks at the `Once` and ends.
+    FORKS.call_once(|| child = unsafe { libc::fork() });
+    if child == 0 {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(i32::from(!FORKS.is_completed())) };
+    }
+    assert!(child > 0);
+    let mut status = 0;
+    // SAFETY: the status is writable, and the child is this thread's.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert!(status == 0 && FORKS.is_completed());
 }
 
 #[test]
