@@ -57,4 +57,4 @@ pub use rw_lock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, PolicyRwLock, RawRwLock, ReadRecursive, RwLock,
     RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
-pub use semaphore::{Permits, Semaphore};
+pub use semaphore::{Closed, OwnedPermits, Permits, Semaphore};

@@ -9,40 +9,48 @@
 //! | n permits | nobody | whoever comes takes them |
 //! | n permits + claimed | the first in line | they are for it: whoever comes queues up |
 //! | n permits + claimed + asleep | the first in line, who sleeps | the next release wakes it |
+//! | any of these + closed | whoever holds it leaves it | for ever: no thread gets permits |
 //!
 //! # Invariants
 //!
 //! 1. `claimed` is set and cleared by the holder of the gate only, and is clear when it leaves the gate. `asleep` is set by it, and cleared by it or
 //!    by the release that wakes it.
-//! 2. While `claimed` is set, permits are taken by the holder of the gate only. So nobody overtakes the first in line, however many it wants.
-//! 3. Permits are counted in 30 bits. More are refused.
-//!
+//! 2. While `claimed` is set, permits are acquired by the holder of the gate only. So no thread overtakes the first in line, however many it wants.
+//!    [`Semaphore::forget_permits`] may take them away from it.
+//! 3. Permits are counted in 29 bits. More are refused.
 //! 4. In a forked child the gate is free, and `claimed` and `asleep` are clear, before any of its
 //!    threads uses the gate or believes a claim: the threads that stood in line are not there.
 //!
 //! # No wake-up is lost
 //!
 //! The first in line sleeps only while the word is what it saw, with `asleep` in it. A release changes the word and finds `asleep` in what it
-//! changed; or `asleep` was set later, and then the first in line has seen the new permits.
+//! changed; or `asleep` was set later, and then the first in line has seen the new permits. The same holds for closing. The first in line then leaves
+//! the gate, and the next one finds the semaphore closed there.
 //!
 //! # Orderings
 //!
-//! Permits are taken with Acquire, which pairs with the Release of a release: every change in between is a read-modify-write.
+//! Permits are taken with Acquire, which pairs with the Release of a release: every change in between is a read-modify-write. So does an Acquire that
+//! finds the semaphore closed, with the Release of [`Semaphore::close`].
 //!
 //! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4; taking several at once, with the others held back, is Vantilborgh and van
 //! Lamsweerde's (1972).
+
+mod permits;
 
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::panic::RefUnwindSafe;
 use core::ptr;
 use core::time::Duration;
+use std::sync::Arc;
 
 use lock_api::{RawMutex, RawMutexTimed};
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock::{Deadline, Instant, moment_after};
 use machine::wait::spin_for;
 use machine::{fork, park};
+
+pub use permits::{Closed, OwnedPermits, Permits};
 
 use crate::cost;
 use crate::fork_lock::ForkLock;
@@ -52,8 +60,10 @@ use crate::mutex::RawPolicyMutex;
 const CLAIMED: u32 = 1;
 /// It sleeps.
 const ASLEEP: u32 = 2;
+/// No thread gets permits any more.
+const CLOSED: u32 = 4;
 /// One permit.
-const PERMIT: u32 = 4;
+const PERMIT: u32 = 8;
 
 /// A number of permits, and threads that wait until there are as many as they want.
 ///
@@ -96,13 +106,6 @@ unsafe impl<G: Send + Sync> Sync for Semaphore<G> {}
 // A gate that is written is written whole.
 impl<G: RefUnwindSafe> RefUnwindSafe for Semaphore<G> {}
 
-/// Permits of a [`Semaphore`], given back when this is dropped. It may go to another thread.
-#[must_use = "permits that are dropped are given back at once"]
-pub struct Permits<'s, G: RawMutex = RawPolicyMutex> {
-    semaphore: &'s Semaphore<G>,
-    count: u32,
-}
-
 impl Semaphore {
     /// Returns a semaphore with so many permits, whose waiters queue up at the default mutex.
     ///
@@ -134,7 +137,7 @@ impl<G: RawMutex> Semaphore<G> {
     /// ```
     #[must_use]
     pub const fn with_gate(gate: G, permits: u32) -> Self {
-        assert!(permits <= Self::MAX_PERMITS, "a semaphore counts at most 2^30 - 1 permits");
+        assert!(permits <= Self::MAX_PERMITS, "a semaphore counts at most 2^29 - 1 permits");
         Self {
             gate: UnsafeCell::new(gate),
             home: ForkLock::new(),
@@ -159,7 +162,8 @@ impl<G: RawMutex> Semaphore<G> {
     ///
     /// # Panics
     ///
-    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever.
+    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever. If
+    /// the semaphore is closed, or [`close`](Self::close)d while the thread waits.
     ///
     /// ```
     /// use stanchion_competitive::Semaphore;
@@ -171,14 +175,173 @@ impl<G: RawMutex> Semaphore<G> {
     /// ```
     #[inline]
     pub fn acquire_many(&self, count: u32) -> Permits<'_, G> {
-        self.assert_countable(count);
-        if !self.try_take(count) {
-            let gate = self.gate();
-            let guard = gate.lock();
-            // Without a deadline it comes back only with the permits.
-            self.take_and_leave(gate, guard, count, Deadline::NEVER);
+        match self.acquire_many_unless_closed(count) {
+            Ok(permits) => permits,
+            Err(Closed) => self.refuse_closed(),
         }
-        Permits { semaphore: self, count }
+    }
+
+    /// Takes a permit; waits for one if there is none, and gives up if the semaphore is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`], if the semaphore is, or [`close`](Self::close)d while the thread waits.
+    #[inline]
+    pub fn acquire_unless_closed(&self) -> Result<Permits<'_, G>, Closed> {
+        self.acquire_many_unless_closed(1)
+    }
+
+    /// Takes so many permits, all at once; waits until there are as many, and gives up if the
+    /// semaphore is closed. What has given up has taken nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`], if the semaphore is, or [`close`](Self::close)d while the thread waits.
+    ///
+    /// # Panics
+    ///
+    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever.
+    #[inline]
+    pub fn acquire_many_unless_closed(&self, count: u32) -> Result<Permits<'_, G>, Closed> {
+        self.take(count).map(|()| Permits::new(self, count))
+    }
+
+    /// Takes a permit; waits for one if there is none. The permit keeps the semaphore alive.
+    ///
+    /// # Panics
+    ///
+    /// As [`acquire`](Self::acquire).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use stanchion_competitive::Semaphore;
+    /// let workers = Arc::new(Semaphore::new(2));
+    /// let permit = workers.clone().acquire_owned();
+    /// // The permit may outlive this function.
+    /// let worker = std::thread::spawn(move || drop(permit));
+    /// worker.join().unwrap();
+    /// assert_eq!(workers.available_permits(), 2);
+    /// ```
+    #[inline]
+    pub fn acquire_owned(self: Arc<Self>) -> OwnedPermits<G> {
+        self.acquire_many_owned(1)
+    }
+
+    /// Takes so many permits as [`acquire_many`](Self::acquire_many) does. They keep the semaphore
+    /// alive.
+    ///
+    /// # Panics
+    ///
+    /// As [`acquire_many`](Self::acquire_many).
+    pub fn acquire_many_owned(self: Arc<Self>, count: u32) -> OwnedPermits<G> {
+        match self.take(count) {
+            Ok(()) => OwnedPermits::new(self, count),
+            Err(Closed) => self.refuse_closed(),
+        }
+    }
+
+    /// Takes so many permits as [`acquire_many_unless_closed`](Self::acquire_many_unless_closed)
+    /// does. They keep the semaphore alive.
+    ///
+    /// # Errors
+    ///
+    /// [`Closed`], if the semaphore is, or [`close`](Self::close)d while the thread waits.
+    ///
+    /// # Panics
+    ///
+    /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
+    pub fn acquire_many_owned_unless_closed(
+        self: Arc<Self>,
+        count: u32,
+    ) -> Result<OwnedPermits<G>, Closed> {
+        self.take(count).map(|()| OwnedPermits::new(self, count))
+    }
+
+    /// Takes a permit if there is one for whoever comes. The permit keeps the semaphore alive.
+    #[inline]
+    pub fn try_acquire_owned(self: Arc<Self>) -> Option<OwnedPermits<G>> {
+        self.try_acquire_many_owned(1)
+    }
+
+    /// Takes so many permits if there are as many for whoever comes. They keep the semaphore alive.
+    pub fn try_acquire_many_owned(self: Arc<Self>, count: u32) -> Option<OwnedPermits<G>> {
+        (count <= Self::MAX_PERMITS && self.try_take(count)).then(|| OwnedPermits::new(self, count))
+    }
+
+    /// Closes the semaphore: no thread gets permits any more, and all that wait give up.
+    ///
+    /// Permits that threads have are given back as before. Closing it again does nothing. What the
+    /// thread did before it closed the semaphore is visible to threads that find it closed.
+    ///
+    /// ```
+    /// use stanchion_competitive::Semaphore;
+    /// let work = Semaphore::new(0);
+    /// std::thread::scope(|scope| {
+    ///     let worker = scope.spawn(|| work.acquire_unless_closed().is_err());
+    ///     work.close();
+    ///     assert!(worker.join().unwrap());
+    /// });
+    /// assert!(work.is_closed() && work.try_acquire().is_none());
+    /// ```
+    pub fn close(&self) {
+        let address: *const AtomicU32 = &self.word;
+        // Release: pairs with the Acquire of a thread that finds it closed.
+        if self.word.fetch_or(CLOSED, Ordering::Release) & ASLEEP != 0 {
+            // By address, as in `add_permits`. The first in line clears `asleep`.
+            park::wake_at(address, 1);
+        }
+    }
+
+    /// Returns whether the semaphore is closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release of `close`.
+        self.word.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Takes away at most `most` of the permits that no thread has, and returns how many those were.
+    ///
+    /// [`add_permits`](Self::add_permits) adds them again. Threads that wait for permits go on to
+    /// wait.
+    ///
+    /// ```
+    /// use stanchion_competitive::Semaphore;
+    /// let semaphore = Semaphore::new(5);
+    /// let two = semaphore.acquire_many(2);
+    /// assert_eq!(semaphore.forget_permits(10), 3);
+    /// drop(two);
+    /// assert_eq!(semaphore.available_permits(), 2);
+    /// ```
+    pub fn forget_permits(&self, most: u32) -> u32 {
+        // Relaxed, also below: a permit that is taken away tells nothing to the thread.
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let count = most.min(word / PERMIT);
+            match self.word.compare_exchange_weak(
+                word,
+                word - count * PERMIT,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return count,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Takes permits for the caller; waits if need be.
+    #[inline]
+    fn take(&self, count: u32) -> Result<(), Closed> {
+        self.assert_countable(count);
+        if self.try_take(count) || self.take_slowly(count) { Ok(()) } else { Err(Closed) }
+    }
+
+    /// Takes permits at the gate. Returns `false` if the semaphore is closed.
+    #[cold]
+    fn take_slowly(&self, count: u32) -> bool {
+        let gate = self.gate();
+        let guard = gate.lock();
+        self.take_and_leave(gate, guard, count, Deadline::NEVER)
     }
 
     /// Takes a permit if there is one for whoever comes.
@@ -191,8 +354,7 @@ impl<G: RawMutex> Semaphore<G> {
     #[inline]
     pub fn try_acquire_many(&self, count: u32) -> Option<Permits<'_, G>> {
         // `then`, not `then_some`: permits that were not taken must not be dropped.
-        (count <= Self::MAX_PERMITS && self.try_take(count))
-            .then(|| Permits { semaphore: self, count })
+        (count <= Self::MAX_PERMITS && self.try_take(count)).then(|| Permits::new(self, count))
     }
 
     /// Adds permits that nobody has held: those of [`Permits::forget`], or new ones.
@@ -234,6 +396,13 @@ impl<G: RawMutex> Semaphore<G> {
         )
     }
 
+    #[cold]
+    fn refuse_closed(&self) -> ! {
+        panic!(
+            "permits are wanted of the semaphore at {self:p}, which is closed; `acquire_unless_closed` returns that as an error"
+        )
+    }
+
     #[inline]
     fn assert_countable(&self, count: u32) {
         assert!(
@@ -254,8 +423,8 @@ impl<G: RawMutex> Semaphore<G> {
             word = self.word.load(Ordering::Relaxed);
         }
         loop {
-            if word & CLAIMED != 0 {
-                return count == 0;
+            if word & (CLAIMED | CLOSED) != 0 {
+                return count == 0 && word & CLOSED == 0;
             }
             let Some(fewer) = word.checked_sub(count * PERMIT) else { return false };
             // Acquire: pairs with the Release of who gave them back. Relaxed: it is tried again.
@@ -284,7 +453,8 @@ impl<G: RawMutex> Semaphore<G> {
         unsafe { &*self.gate.get() }
     }
 
-    /// The holder of the gate takes what it wants, if it comes before the deadline, and leaves the gate.
+    /// The holder of the gate takes what it wants, if that comes before the deadline and before the
+    /// semaphore is closed, and leaves the gate.
     #[cold]
     fn take_and_leave(&self, gate: &G, guard: G::Guard, count: u32, deadline: Deadline) -> bool {
         let taken = self.take_first(count, deadline);
@@ -297,12 +467,18 @@ impl<G: RawMutex> Semaphore<G> {
         // Relaxed, here and in all that takes nothing: Invariant 2.
         let mut word = self.word.fetch_or(CLAIMED, Ordering::Relaxed) | CLAIMED;
         let has = |word: u32| word / PERMIT >= count;
-        if !has(word)
-            && let Some(more) = spin_for(&self.word, Ordering::Relaxed, has, cost::current())
+        let is_over = |word: u32| has(word) || word & CLOSED != 0;
+        if !is_over(word)
+            && let Some(more) = spin_for(&self.word, Ordering::Relaxed, is_over, cost::current())
         {
             word = more;
         }
         loop {
+            if word & CLOSED != 0 {
+                // Acquire: pairs with the Release of `close`.
+                self.word.fetch_and(!(CLAIMED | ASLEEP), Ordering::Acquire);
+                return false;
+            }
             let changed = if has(word) {
                 let fewer = (word - count * PERMIT) & !(CLAIMED | ASLEEP);
                 // Acquire: pairs with the Release of who gave them back.
@@ -359,7 +535,7 @@ impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> Semaphore<G> {
         self.assert_countable(count);
         // The clock is read only by a thread that has to wait.
         (self.try_take(count) || self.take_until(count, moment_after(timeout)))
-            .then(|| Permits { semaphore: self, count })
+            .then(|| Permits::new(self, count))
     }
 
     /// [`acquire_many`](Self::acquire_many), but gives up at `instant`. What has given up has taken nothing.
@@ -371,7 +547,7 @@ impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> Semaphore<G> {
     pub fn try_acquire_many_until(&self, count: u32, instant: Instant) -> Option<Permits<'_, G>> {
         self.assert_countable(count);
         (self.try_take(count) || self.take_until(count, Some(instant)))
-            .then(|| Permits { semaphore: self, count })
+            .then(|| Permits::new(self, count))
     }
 
     #[cold]
@@ -386,45 +562,10 @@ impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> Semaphore<G> {
     }
 }
 
-impl<G: RawMutex> Permits<'_, G> {
-    /// How many they are.
-    #[must_use]
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
-    /// Does not give them back. [`Semaphore::add_permits`] does, by whoever and whenever.
-    ///
-    /// ```
-    /// use stanchion_competitive::Semaphore;
-    /// let semaphore = Semaphore::new(1);
-    /// semaphore.acquire().forget();
-    /// assert_eq!(semaphore.available_permits(), 0);
-    /// semaphore.add_permits(1);
-    /// assert_eq!(semaphore.available_permits(), 1);
-    /// ```
-    pub fn forget(self) {
-        core::mem::forget(self);
-    }
-}
-
-impl<G: RawMutex> Drop for Permits<'_, G> {
-    #[inline]
-    fn drop(&mut self) {
-        self.semaphore.add_permits(self.count);
-    }
-}
-
 impl<G: RawMutex> fmt::Debug for Semaphore<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Semaphore")
             .field("available_permits", &self.available_permits())
             .finish_non_exhaustive()
-    }
-}
-
-impl<G: RawMutex> fmt::Debug for Permits<'_, G> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permits").field("count", &self.count).finish_non_exhaustive()
     }
 }

@@ -6,7 +6,6 @@
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::PoisonError;
 
 use super::world::{World, published};
 use crate::atomic::{AtomicU32, Ordering};
@@ -33,12 +32,6 @@ impl Parked {
     pub(super) fn new() -> Self {
         Self { table: loom::sync::Mutex::new(()), sleepers: RefCell::default() }
     }
-
-    /// Locks the table. A thread that unwinds may wake others, which poisons loom's mutex; nothing
-    /// under the table panics, so that means nothing here.
-    fn lock(&self) -> loom::sync::MutexGuard<'_, ()> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 pub(crate) fn place_of(address: *const ()) -> usize {
@@ -49,7 +42,7 @@ pub(crate) fn place_of(address: *const ()) -> usize {
 pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {
     let world = World::current();
     let parked = &world.parked;
-    let mut table = parked.lock();
+    let mut table = parked.table.lock().expect("no panic under the table");
     // Relaxed: the kernel compares under its own lock, and promises no more than that lock gives.
     if word.load(Ordering::Relaxed) != expected {
         return Woken::Changed;
@@ -67,8 +60,7 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken
     });
     parked.sleepers.borrow_mut().push_back(Rc::clone(&sleeper));
     while !sleeper.awake.get() {
-        let woken = sleeper.signal.wait(table);
-        table = woken.unwrap_or_else(PoisonError::into_inner);
+        table = sleeper.signal.wait(table).expect("no panic under the table");
     }
     Woken::Woken
 }
@@ -77,7 +69,7 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken
 pub(crate) fn wake(word: *const AtomicU32, count: usize) -> usize {
     let world = World::current();
     let parked = &world.parked;
-    let table = parked.lock();
+    let table = parked.table.lock().expect("no panic under the table");
     let mut woken = 0;
     parked.sleepers.borrow_mut().retain(|sleeper| {
         let wake = woken < count && sleeper.address == word.addr();

@@ -179,3 +179,82 @@ fn semaphore_tries() {
         assert_eq!(room.look(), u32::from(mine) + u32::from(others));
     });
 }
+
+/// A thread that waits gives up when the semaphore is closed, and sees what was done before that.
+#[test]
+fn semaphore_closing_ends_a_wait() {
+    explore("semaphore_closing_ends_a_wait", Model::new().choices(1), || {
+        let room = Room::<TestAndSet>::new(0);
+        let closer = spawn(&room, |room| {
+            room.change();
+            room.semaphore.close();
+        });
+        assert!(room.semaphore.acquire_unless_closed().is_err());
+        assert_eq!(room.look(), 1);
+        closer.join().unwrap();
+        assert!(room.semaphore.try_acquire_many(0).is_none());
+    });
+}
+
+/// The first in line, and one behind it, whom the first lets through the gate.
+#[test]
+fn semaphore_closing_ends_two_waits_bounded() {
+    let model = Model::new().preemptions(2).choices(0);
+    explore("semaphore_closing_ends_two_waits_bounded", model, || {
+        let room = Room::<TestAndSet>::new(1);
+        let waits = |room: &Room<_>| assert!(room.semaphore.acquire_many_unless_closed(2).is_err());
+        let other = spawn(&room, waits);
+        let closer = spawn(&room, |room| room.semaphore.close());
+        waits(&room);
+        other.join().unwrap();
+        closer.join().unwrap();
+        assert_eq!(room.semaphore.available_permits(), 1);
+    });
+}
+
+/// A release and the closing come at once: the waiter gets the permit or nothing, and none is lost.
+#[test]
+fn semaphore_closing_beside_a_release_bounded() {
+    let model = Model::new().preemptions(3).choices(1);
+    explore("semaphore_closing_beside_a_release_bounded", model, || {
+        let room = Room::<TestAndSet>::new(0);
+        let adder = spawn(&room, |room| room.semaphore.add_permits(1));
+        let closer = spawn(&room, |room| room.semaphore.close());
+        let got = room.semaphore.acquire_unless_closed().map(|one| one.forget()).is_ok();
+        adder.join().unwrap();
+        closer.join().unwrap();
+        assert_eq!(room.semaphore.available_permits(), u32::from(!got));
+    });
+}
+
+/// A thread that only looks sees nothing, or all that was done before the closing.
+#[test]
+fn semaphore_is_seen_closed() {
+    explore("semaphore_is_seen_closed", Model::new(), || {
+        let room = Room::<TestAndSet>::new(0);
+        let closer = spawn(&room, |room| {
+            room.change();
+            room.semaphore.close();
+        });
+        if room.semaphore.is_closed() {
+            assert_eq!(room.look(), 1);
+        }
+        closer.join().unwrap();
+    });
+}
+
+/// Permits are taken away beside a thread that waits for them: none is lost or counted twice.
+#[test]
+fn semaphore_forgotten_permits_bounded() {
+    let model = Model::new().preemptions(3).choices(1).weak_failures(1);
+    explore("semaphore_forgotten_permits_bounded", model, || {
+        let room = Room::<TestAndSet>::new(1);
+        let other = spawn(&room, |room| {
+            let taken = room.semaphore.forget_permits(2);
+            room.semaphore.add_permits(taken + 1);
+        });
+        assert_eq!(room.semaphore.acquire_many(2).count(), 2);
+        other.join().unwrap();
+        assert_eq!(room.semaphore.available_permits(), 2);
+    });
+}
