@@ -185,7 +185,7 @@ fn once_is_waited_for_bounded() {
 
 #[test]
 fn once_is_waited_for_by_two_bounded() {
-    let model = Model::new().preemptions(2).choices(1);
+    let model = Model::new().preemptions(1).choices(1);
     explore("once_is_waited_for_by_two_bounded", model, || {
         let deed = Deed::new();
         let waits = |deed: &Deed| {
@@ -217,8 +217,9 @@ fn poisoned() -> Arc<Deed> {
 
 /// A body has panicked, and a thread waits for the end whatever happens: the next body ends it.
 #[test]
-fn once_a_forced_wait_outlasts_a_panic() {
-    explore("once_a_forced_wait_outlasts_a_panic", Model::new(), || {
+fn once_a_forced_wait_outlasts_a_panic_bounded() {
+    let model = Model::new().preemptions(3).choices(1);
+    explore("once_a_forced_wait_outlasts_a_panic_bounded", model, || {
         let deed = poisoned();
         let waiter = spawn(&deed, |deed| {
             deed.0.wait_force();

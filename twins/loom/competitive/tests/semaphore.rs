@@ -215,7 +215,7 @@ fn semaphore_closing_ends_two_waits_bounded() {
 /// A release and the closing come at once: the waiter gets the permit or nothing, and none is lost.
 #[test]
 fn semaphore_closing_beside_a_release_bounded() {
-    let model = Model::new().preemptions(3).choices(1);
+    let model = Model::new().preemptions(2).choices(1);
     explore("semaphore_closing_beside_a_release_bounded", model, || {
         let room = Room::<TestAndSet>::new(0);
         let adder = spawn(&room, |room| room.semaphore.add_permits(1));
