@@ -20,12 +20,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stanchion_competitive::policy::{AlwaysBlock, AlwaysSpin};
+use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{
-    Condvar, FairMutex, Mutex, Once, PolicyMutex, PolicyRwLock, RwLock, Semaphore,
+    Condvar, FairMutex, Mutex, Once, PolicyMutex, PolicyRwLock, RawPolicyMutex, RwLock, Semaphore,
 };
 use stanchion_spin::contention::{Exchange, Polling, Read};
 use stanchion_spin::{
-    AndersonMutex, McsMutex, PreemptionSafeMutex, TestAndSetMutex, TicketMutex,
+    AndersonMutex, McsMutex, PreemptionSafeMutex, RecoveringMutex, TestAndSetMutex, TicketMutex,
     TimePublishedMcsMutex,
 };
 
@@ -322,6 +323,10 @@ cases! {
         let _held = lock.lock();
         body();
     };
+    recovering: RecoveringMutex<()> = RecoveringMutex::new(()), |lock, body| {
+        let _held = lock.lock();
+        body();
+    };
     mutex: Mutex<()> = Mutex::new(()), |lock, body| {
         let _held = lock.lock();
         body();
@@ -339,6 +344,11 @@ cases! {
         body();
     };
     mutex_that_spins: PolicyMutex<(), AlwaysSpin> = PolicyMutex::new(()), |lock, body| {
+        let _held = lock.lock();
+        body();
+    };
+    mutex_that_records: PolicyMutex<(), Recorder> =
+        PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::named("allocator")), ()), |lock, body| {
         let _held = lock.lock();
         body();
     };

@@ -17,9 +17,10 @@ use crate::{asymmetric, clock, fork, thread, topology};
 /// | gives the calling thread its [`index`](thread::index) | the first lock of the thread, 100 ns | none |
 ///
 /// On Linux the locks of this project need no file and no allocator for their waits, whether or not
-/// it was called. A few say in their own documentation what else their first wait does: `Clh`,
-/// `PreemptionSafe` and `Recovering` of `stanchion-spin`, the policy `HolderAware` and recorded
-/// locks of `stanchion-competitive`. What is theirs alone is not done here.
+/// it was called, with two exceptions: `Clh` of `stanchion-spin` allocates, and the policy
+/// `HolderAware` of `stanchion-competitive` does both. These, `PreemptionSafe`, `Recovering` and
+/// recorded locks say in their own documentation what else their first wait does. That is not done
+/// here.
 ///
 /// ```
 /// stanchion_machine::warm_up();

@@ -63,7 +63,7 @@ use crate::bomb;
 /// | deadline | yes. A `try_lock` that meets a queue joins it and gives up at once |
 ///
 /// A thread's first wait allocates its node; so may `try_lock` and `is_locked`, which can briefly take the lock to find out. Do not guard an
-/// allocator with it.
+/// allocator with it. `machine::warm_up` does not help: the nodes are each thread's own. No wait opens a file.
 ///
 /// ```
 /// use core::time::Duration;

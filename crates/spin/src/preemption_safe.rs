@@ -52,6 +52,9 @@ use crate::contention::{Contention, Polling, try_acquire};
 /// The lock of the 1997 paper's figures is `PreemptionSafe<Polling, Spin>`, test-and-test-and-set with exponential backoff of at most 30 µs; its
 /// ordinary lock is `TestAndSet<Polling, Spin>`, the same without the request.
 ///
+/// Its waits allocate nothing and open no file. On a kernel with the slice extension (Linux 7.0) the first acquisition of each thread switches the
+/// extension on, for which it looks up a name in the C library and takes the loader's lock for a moment.
+///
 /// Critical sections should be shorter than what the scheduler lends: some 5 µs by the kernel, 1 ms by the pseudo-scheduler. A holder that stays
 /// longer is preempted all the same. A guard that is forgotten leaves its thread with a request for good: then each slice of it may end that much
 /// later.

@@ -71,6 +71,9 @@ const DONE: u32 = 1 << 31;
 /// lock. It pays for threads that are pinned. A thread that may run anywhere is often fetched by the system as soon as a processor falls idle. A
 /// critical section must not change its thread's affinity, nor outlast its thread in a thread-local's destructor.
 ///
+/// Its waits allocate nothing and open no file. To bring a holder takes a few system calls about affinity. What allocates, opens a perf event and
+/// checks it by two threads is the registration, which is the caller's to make.
+///
 /// ```
 /// use stanchion_spin::RecoveringMutex;
 ///

@@ -13,6 +13,12 @@ use machine::presence;
 
 /// Spins as [`Adaptive`] does while the holder is on a processor, and blocks at once when it was preempted or has blocked.
 ///
+/// Do not guard an allocator with it, nor use it where files must not be opened. At its first wait
+/// for such a lock each thread [registers](presence::register) itself: it allocates, opens a perf
+/// event, and may read settings of the kernel. The first thread of a process also starts two
+/// threads for a moment, and waits for them. To do that beforehand, let each thread hold a
+/// registration of its own, after [`machine::warm_up`].
+///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::HolderAware};
 /// let mutex = PolicyMutex::<_, HolderAware>::new(1);
