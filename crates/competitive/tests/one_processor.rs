@@ -54,14 +54,14 @@ fn a_process_with_one_processor_does_not_spin() {
     mask[processor / 64] = 1 << (processor % 64);
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", NAME]).env(CHILD, "1");
-    // SAFETY: the kernel reads no more than the array; one system call, which neither allocates
-    // nor locks.
-    unsafe {
-        child.pre_exec(move || {
-            let result = libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast());
-            if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-        })
+    let restrict = move || {
+        // SAFETY: the kernel reads no more than the array.
+        let result =
+            unsafe { libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast()) };
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     };
+    // SAFETY: it makes one system call, and neither allocates nor locks.
+    unsafe { child.pre_exec(restrict) };
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{output:?}");

@@ -41,9 +41,10 @@ impl<T: Copy> Once<T> {
         if self.state.load(Ordering::Acquire) != READY {
             return None;
         }
-        let value = self.value.get();
-        // SAFETY: after `READY` the value is there and is not written any more.
-        Some(unsafe { (*value).assume_init() })
+        // SAFETY: after `READY` it is not written any more.
+        let value = unsafe { &*self.value.get() };
+        // SAFETY: it was written before `READY`.
+        Some(unsafe { value.assume_init() })
     }
 
     /// Returns the value, made now if none has been published. Another thread may publish its own
