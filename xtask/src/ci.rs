@@ -8,7 +8,9 @@ mod lanes;
 use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
-use crate::{costs, downstream, explored, fuzz, house, mpi, package, shell, torture, tsan, weaken};
+use crate::{
+    costs, downstream, explored, fuzz, house, mpi, package, peers, shell, torture, tsan, weaken,
+};
 
 /// A task that CI runs.
 struct Task {
@@ -57,6 +59,11 @@ const TASKS: &[Task] = &[
         name: "downstream",
         about: "strangers' crates, run for real, under loom and simulated",
         run: downstream::downstream,
+    },
+    Task {
+        name: "peers",
+        about: "parking_lot's own tests, with our locks in the place of its own",
+        run: peers::peers,
     },
     Task {
         name: "mpi",

@@ -14,6 +14,7 @@
 //! | `fuzz` | bytes that fuzzing invents break no reader and no structure |
 //! | `downstream` | a stranger's crate is modelled by our loom machine |
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
+//! | `peers` | parking_lot's own tests pass with our locks in the place of its own |
 //! | `package` | the crates as packaged build and run, feature by feature |
 
 mod ci;
@@ -27,6 +28,7 @@ mod loom;
 mod mpi;
 mod orderings;
 mod package;
+mod peers;
 mod shell;
 mod torture;
 mod tsan;
@@ -87,6 +89,8 @@ enum Task {
     Downstream,
     /// Run gangs as ranks of MPI jobs; needs Open MPI and libclang
     Mpi,
+    /// Run parking_lot's own tests over our locks
+    Peers,
     /// Package each published crate and build a stranger's crate from the packages
     Package,
 }
@@ -110,6 +114,7 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::fuzz(&options),
         Task::Downstream => downstream::downstream(),
         Task::Mpi => mpi::mpi(),
+        Task::Peers => peers::peers(),
         Task::Package => package::package(),
     };
     match result {
