@@ -163,12 +163,14 @@ fn clock_takes_no_system_call() -> bool {
 /// Whether a reading of the clock, given in ticks, is no system call. Half of a system call is far
 /// from both: a reading without one takes a fifth of it or less, one with it takes longer than a
 /// call that does nothing.
+#[cfg(any(target_os = "linux", test))]
 fn is_short(reading: u64, system_call: u64) -> bool {
     reading.saturating_mul(2) < system_call
 }
 
 /// The ticks that several calls take: the least of a few attempts, because a preemption makes one
 /// longer. An attempt in which the counter ran backwards says nothing.
+#[cfg(any(target_os = "linux", test))]
 fn shortest(read: impl Fn() -> u64, call: impl Fn()) -> u64 {
     const ATTEMPTS: usize = 4;
     const CALLS: usize = 8;

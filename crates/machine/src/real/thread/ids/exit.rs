@@ -111,3 +111,43 @@ extern "C" fn forget_key() {
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_UNLOADING: extern "C" fn() = forget_key;
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::forget_key;
+    use crate::thread::index;
+    use core::sync::atomic::Ordering;
+    use std::process::Command;
+    use std::string::String;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_thread_that_ends_after_unloading_is_not_called_back() {
+        const NAME: &str = concat!(
+            "backend::thread::ids::exit::tests::",
+            "a_thread_that_ends_after_unloading_is_not_called_back"
+        );
+        const CHILD: &str = "STANCHION_UNLOADED";
+        if std::env::var_os(CHILD).is_none() {
+            let program = std::env::current_exe().unwrap();
+            let output = Command::new(program).args(["--exact", NAME]).env(CHILD, "1").output();
+            let output = output.unwrap();
+            let ran = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && ran.contains("1 passed"), "{output:?}");
+            return;
+        }
+        let ((told, tells), (go, goes)) = (channel(), channel::<()>());
+        let thread = std::thread::spawn(move || {
+            told.send(index().unwrap()).unwrap();
+            goes.recv().unwrap();
+        });
+        let number = tells.recv().unwrap();
+        // As the loader does before it takes the code away.
+        forget_key();
+        go.send(()).unwrap();
+        thread.join().unwrap();
+        let word = super::super::NUMBERS.0[number / 64].load(Ordering::Relaxed);
+        assert_ne!(word & 1 << (number % 64), 0, "called back");
+        assert_eq!(std::thread::spawn(index).join().unwrap(), None);
+    }
+}
