@@ -1,19 +1,19 @@
 //! Atomics with the names and meanings of [`core::sync::atomic`].
 //!
-//! On the real machine they *are* the core types. Under loom they are types of the same interface
-//! whose every operation is a branch of the exploration; `new` stays `const` there, which loom's own
-//! atomics cannot offer, so `const INIT` and `static` locks keep their shape (see
-//! [`Model::objects`](crate::Model::objects) for how).
+//! On the real machine they *are* the core types. Under loom they are types of the same interface,
+//! and every operation is a branch of the exploration. `new` stays `const` there, which loom's own
+//! atomics cannot offer, so `const INIT` and `static` locks keep their shape.
 //!
 //! A structure that is built while threads run, such as a queue node on a waiter's stack, should
-//! build its atomics with [`Fresh::fresh`]. That is `new` on the real machine. Under loom it makes an
-//! object whose creation is an event of its own, so that a thread which reaches it without
-//! synchronizing with its creator is reported. An atomic made by `new` is checked too, but less
-//! exactly: see the chapter [`checking`](crate::checking).
+//! build its atomics with [`Fresh::fresh`]. On the real machine that is `new`. Under loom the
+//! creation becomes an event of the model: a thread that reaches the atomic without synchronizing
+//! with its creator is reported. An atomic made by `new` is checked too, but less exactly: see the
+//! chapter [`checking`](crate::checking).
 //!
-//! On a simulated machine they are the core types too, each of whose accesses the memory system charges.
+//! On a simulated machine they are the core types too, and the memory system charges each access.
 //!
-//! [`AtomicU64`] is missing on the real machine where the processor has none of that width (`thumbv7em`, `riscv32imac`).
+//! [`AtomicU64`] is missing on the real machine where the processor has none of that width
+//! (`thumbv7em`, `riscv32imac`).
 
 #[cfg(any(stanchion_loom, stanchion_simulated, target_has_atomic = "64"))]
 pub use crate::backend::atomic::AtomicU64;
@@ -30,8 +30,8 @@ pub fn signal_fence() {
 
 /// An atomic or a [cell](crate::cell) that is made while the program runs.
 ///
-/// On the real machine and the simulated one, `fresh` is `new`. Under loom, the creation is an event
-/// of the model, so `fresh` panics outside of one.
+/// On the real machine and the simulated one, `fresh` is `new`. Under loom the creation is an event
+/// of the model, so `fresh` panics outside of a model.
 ///
 /// ```
 /// use machine::atomic::{AtomicU32, Fresh, Ordering::Relaxed};
@@ -61,7 +61,7 @@ pub trait Fresh {
 ///
 /// Sealed: the atomics of this module and no others, because a simulated machine must know them all.
 pub trait Word: sealed::Sealed {
-    /// What a look at the word yields.
+    /// The result of a look at the word.
     type Value: Copy;
 
     /// One look. Panics for `Release` and `AcqRel`, as a load does.

@@ -1,10 +1,11 @@
-//! A cell whose accesses the machine can check.
+//! A cell that lets the machine check its accesses.
 //!
-//! [`UnsafeCell`] has loom's shape: access only inside a closure, so that under loom the extent of every read and write is
-//! known and a data race is an error of the model instead of silence. On the real machine it costs nothing; on a simulated one each
-//! closure is charged as one access to the line in which the value begins.
+//! [`UnsafeCell`] has loom's shape: all access is inside of a closure. So under loom the extent of
+//! every read and write is known, and a data race fails the model. On the real machine the cell costs
+//! nothing. On a simulated one each closure is charged as one access to the line in which the value
+//! begins.
 //!
-//! A cell that is made while threads run should be made by [`Fresh::fresh`](crate::atomic::Fresh::fresh): see the
-//! chapter [`checking`](crate::checking).
+//! A cell that is made while threads run should be made by
+//! [`Fresh::fresh`](crate::atomic::Fresh::fresh): see the chapter [`checking`](crate::checking).
 
 pub use crate::backend::cell::UnsafeCell;

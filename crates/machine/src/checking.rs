@@ -42,9 +42,9 @@
 //! | `std::thread_local!` | [`thread_local!`](crate::thread_local) |
 //!
 //! A loop that waits must wait through [`wait`](crate::wait). There a look that finds nothing new
-//! ends the branch. A bare loop has endlessly many interleavings, and the model fails with "exceeded
-//! maximum number of branches". A loop that repeats a failed `compare_exchange` may stay as it is:
-//! it fails only because another thread has succeeded.
+//! ends the branch. A bare loop has endlessly many interleavings, and the model fails with
+//! "exceeded maximum number of branches". A loop that repeats a failed `compare_exchange` may stay
+//! as it is: it fails only because another thread has succeeded.
 //!
 //! A `static` keeps what one execution wrote into its cells, and the next execution finds it.
 //! [`global!`](crate::global) makes the value anew for each execution.
@@ -62,11 +62,11 @@
 //!
 //! # Make objects by `fresh` where threads meet them
 //!
-//! An atomic or a cell that is made while threads run, and reaches another thread through a pointer,
-//! has a creation that must be ordered too. With a pointer published by `Relaxed` the other thread
+//! If an atomic or a cell is made while threads run, and another thread finds it through a pointer,
+//! then its creation must be ordered too. With a pointer published by `Relaxed` the other thread
 //! may find memory in which the object is not yet made. There are two constructors:
 //!
-//! - `new` is `const`. Use it for statics, and for structures made before the threads that use them.
+//! - `new` is `const`. Use it for statics, and for what is made before the threads that use it.
 //! - [`Fresh::fresh`](crate::atomic::Fresh::fresh) records its creation. Use it for the nodes of a
 //!   list, a queue or a stack, on the heap or in a waiter's frame. On the real machine it is `new`.
 //!
@@ -128,11 +128,12 @@
 //! });
 //! ```
 //!
-//! If you write `new` for the nodes, the model does not just pass. `new` cannot record when it runs,
+//! If you write `new` for the nodes, they are checked as well. `new` cannot record when it runs,
 //! because the same function makes statics. So under loom each use of an object made by `new` is
-//! checked against its memory: the use must happen after the thread that owns the memory got it.
-//! With `Relaxed` in `push`, both constructors are reported. For `new` the report names the line
-//! that made the object and the line that used it:
+//! checked against its memory: the use must happen after the allocation, or after the maker's
+//! thread entered the stack frame. With `Relaxed` in `push`, the model fails with both
+//! constructors. For `new` the report names the line that made the object and the line that used
+//! it:
 //!
 //! ```text
 //! Causality violation: the object made by `new` at src/stack.rs:17:67 is used at
@@ -143,8 +144,9 @@
 //! ```
 //!
 //! There are no false reports: a thread that uses memory before another thread got it races,
-//! whatever the code does. So a lock in a static passes, and so does one made before the threads
-//! start, or one that was made by a thread and handed over with `Release` and `Acquire`.
+//! whatever the code does. (An order that comes from `std::sync` does not count, see below.) So a
+//! lock in a static passes, and so does one made before the threads start, or one that was made by
+//! a thread and handed over with `Release` and `Acquire`.
 //!
 //! The check of `new` is weaker than that of `fresh` where the memory is older than the object.
 //! It counts
@@ -158,14 +160,16 @@
 //! If the two threads synchronize between that moment and the creation, then the report is missing.
 //! `fresh` is exact in all these places.
 //!
-//! The opposite also holds for `fresh`: it makes an object of the running execution. Outside of a
-//! model it panics under loom, and it cannot make a static.
+//! `fresh` makes an object of the running execution. So it cannot make a static, and under loom it
+//! panics outside of a model. `new` has another limit: an execution has room for 16 objects of each
+//! kind made by it, or for as many as [`Model::objects`](crate::Model::objects) says.
 //!
 //! # Read a report
 //!
-//! A failed model panics, with the interleaving that it was about to complete. Set `LOOM_LOCATION=1`:
-//! then loom's own reports name the lines of the two accesses, and of the creation. These are the
-//! lines of your code, not of this crate. `RUST_BACKTRACE=1` shows the path to the second access.
+//! A failed model panics in the interleaving that failed. Loom's reports name the lines of the two
+//! accesses, and the line that made the object. These are lines of your code, not of this crate,
+//! with one exception: loom takes an object made by `new` to be created at a line of `machine`,
+//! before the model's body. `RUST_BACKTRACE=1` shows the path to the second access.
 //!
 //! # Keep a model small
 //!
@@ -177,7 +181,8 @@
 //! - Shrink sizes by [`machine::sized`](crate::sized()): a batch of 2 has the same branches as one
 //!   of 256.
 //! - Explore a part that has models of its own [`apart`](crate::apart()).
-//! - Time does not pass. Whether a deadline passes is a [`choice`](crate::choice()), which is explored.
+//! - Time does not pass. Whether a deadline passes is a [`choice`](crate::choice()), explored both
+//!   ways.
 //! - If a model reaches a limit of [`Model`](crate::Model), it fails. Raise the limit or shrink the
 //!   model.
 //!

@@ -12,12 +12,13 @@ pub fn fence(order: Ordering) {
     published();
 }
 
-/// A word of loom's, and what makes its explorer see every look at it.
+/// A word of loom's, with a second object that makes the explorer see every load of it.
 ///
-/// Loom 0.7.2 remembers one last access of an object. A thread that loads a word and then writes it finds its own load there, so a load by
-/// another thread before that is never tried after the write: `load; store` beside a `load` is explored once, with the load first
-/// (with a bare store it is explored six times). So every look first stores to an object of its own, which reads nothing and
-/// orders nothing, but makes two looks at one word depend on each other.
+/// Loom 0.7.2 and 0.7.3 remember one last access of an object. A thread that loads a word and then
+/// writes it finds its own load there. So a load by another thread before that is never tried after
+/// the write: `load; store` beside a `load` is explored once, with the load first (with a bare store
+/// it is explored six times). So every load first stores to the second object. That store reads
+/// nothing and orders nothing, but makes two loads of one word depend on each other.
 pub(super) struct Watched<T> {
     word: T,
     looks: loom::sync::atomic::AtomicU8,
@@ -29,8 +30,9 @@ impl<T> Watched<T> {
         Self { word, looks: loom::sync::atomic::AtomicU8::new(0) }
     }
 
+    #[track_caller]
     fn look(&self) {
-        // Relaxed: nobody loads it; the store is for the explorer.
+        // Relaxed: no thread loads it; the store is for the explorer.
         self.looks.store(0, Ordering::Relaxed);
     }
 }
@@ -39,14 +41,17 @@ macro_rules! integer {
     ($(#[$doc:meta])* $name:ident, $int:ty, $pool:ident) => {
         $(#[$doc])*
         pub struct $name {
+            /// The value given to `new`.
             initial: $int,
+            /// The object in use, if `new` made this.
             claim: Claim,
+            /// The object in use, if `fresh` made this.
             own: Option<Watched<loom::sync::atomic::$name>>,
         }
 
         impl $name {
-            /// Makes an atomic that holds `value`: a static, or one made before the threads that use
-            /// it. See [`Fresh::fresh`] for others.
+            /// Makes an atomic that holds `value`: a static, or one made before the threads that
+            /// use it. See [`Fresh::fresh`] for others.
             #[must_use]
             #[track_caller]
             pub const fn new(value: $int) -> Self {
@@ -64,7 +69,7 @@ macro_rules! integer {
                 }
             }
 
-            /// What is added to the stored number to get the value.
+            /// Returns what is added to the stored number to get the value.
             fn bias(&self) -> $int {
                 if self.own.is_some() { 0 } else { self.initial }
             }
@@ -250,10 +255,10 @@ macro_rules! integer {
         }
 
         impl Drop for $name {
-            /// The end of an atomic that was made while the program runs is checked like a write: whoever touched it must have done so
-            /// before. A node that leaves a queue while another thread may still reach it is found here.
+            /// Checks the end of an atomic made by `fresh` like a write: every use must happen before
+            /// it. A node that is freed while another thread may still reach it is found here.
             fn drop(&mut self) {
-                // A failing execution unwinds through here; its first report is the one that counts.
+                // A failing execution unwinds through here, and its first report counts.
                 if let Some(own) = &mut self.own
                     && !std::thread::panicking()
                 {
@@ -471,7 +476,8 @@ impl AtomicUsize {
         self.raw.fetch_max(value as u64, order) as usize
     }
 
-    /// Replaces the value by what `update` makes of it, unless that is `None`; returns the value before.
+    /// Replaces the value by what `update` makes of it, unless that is `None`; returns the value
+    /// before.
     ///
     /// # Errors
     ///
@@ -514,7 +520,7 @@ impl<T> AtomicPtr<T> {
         Self { raw: AtomicU64::new(0), initial: value }
     }
 
-    /// What is added to the stored number to get an address.
+    /// Returns what is added to the stored number to get an address.
     fn base(&self) -> u64 {
         self.initial.expose_provenance() as u64
     }

@@ -1,4 +1,4 @@
-//! A race-checked cell with `const fn new`: the value sits here, the checking is done by a cell of the pool.
+//! A race-checked cell with `const fn new`: the value is here, and a cell of loom's does the checks.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -6,8 +6,10 @@ use core::mem::MaybeUninit;
 use super::world::{Claim, Object, World};
 use crate::atomic::Fresh;
 
-/// A cell that hands out raw pointers for the extent of a closure, and reports conflicting accesses that nothing orders.
+/// A cell that hands out raw pointers for the extent of a closure, and reports conflicting accesses
+/// that nothing orders.
 pub struct UnsafeCell<T: ?Sized> {
+    /// The checking cell of a cell made by `new`.
     claim: Claim,
     /// The checking cell of a cell made by `fresh`.
     own: Option<loom::cell::UnsafeCell<()>>,
@@ -31,7 +33,7 @@ impl<T> UnsafeCell<T> {
 }
 
 impl<T> UnsafeCell<MaybeUninit<T>> {
-    /// Makes a cell with nothing in it at `place`, of which nobody else knows.
+    /// Makes a cell with nothing in it at `place`, of which no other thread knows.
     ///
     /// # Safety
     ///
@@ -64,11 +66,11 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Checks an access by the sole owner like a write, if there is anything to check it against.
     #[track_caller]
     fn check_exclusive(&self) {
-        // A failing execution unwinds through here; its first report is the one that counts. A cell
-        // outside a model has an owner and nothing else.
+        // A failing execution unwinds through here, and its first report counts.
         if std::thread::panicking() {
             return;
         }
+        // Outside of a model there is one thread.
         let Some(world) = World::try_current() else { return };
         if self.own.is_some() || self.claim.is_of(&world) {
             self.object().with_mut(|_| ());

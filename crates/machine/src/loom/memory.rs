@@ -69,8 +69,7 @@ impl Moment {
         self.cell.with_mut(|_| ());
     }
 
-    /// Returns the thread whose moment it is, if what the running thread does now is not ordered
-    /// after it.
+    /// Returns the moment's thread, if what the running thread does now is not ordered after it.
     pub(super) fn missed(&self) -> Option<usize> {
         // Loom has no question for this, only a panic.
         let known = catch_unwind(AssertUnwindSafe(|| self.cell.with(|_| ())));
@@ -78,7 +77,7 @@ impl Moment {
     }
 }
 
-/// What a thread of the model does with its stack.
+/// A thread of the model: its stack, and its moments.
 struct Thread {
     /// An address in the thread's first frame.
     first_frame: usize,
@@ -137,7 +136,7 @@ impl Memory {
         }
     }
 
-    /// Adds the running thread, whose first frame contains `first_frame`.
+    /// Adds the running thread. `first_frame` is an address in its first frame.
     pub(super) fn add_thread(&self, first_frame: *const ()) {
         let mut threads = self.threads.borrow_mut();
         // No frame is shallower than this.
@@ -227,7 +226,7 @@ static ALLOCATOR: Observed = Observed;
 fn observed(tell: impl FnOnce(&Memory)) {
     let memory = CURRENT.get();
     if !memory.is_null() {
-        // SAFETY: `observe` set it, whose caller keeps it alive until `ignore`.
+        // SAFETY: the caller of `observe` keeps it alive until `ignore`.
         tell(unsafe { &*memory });
     }
 }

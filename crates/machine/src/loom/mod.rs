@@ -9,8 +9,8 @@
 //! | [`model`] | runs a body under every script of choices, counts executions |
 //! | [`clock`] | no time passes; a deadline passes by choice, once, before the wait that has it |
 //! | [`presence`], [`topology`] | threads are seen, or not, by choice; there are two processors |
-//! | [`data`] | nothing is computed; who guards data puts it into a [`cell`] |
-//! | [`preemption`] | nobody honours requests; whether they are taken back is checked |
+//! | [`data`] | nothing is computed; guarded data is in a [`cell`] |
+//! | [`preemption`] | requests are not honoured; whether they are taken back is checked |
 //! | [`park`] | a futex: one table, made of loom's mutex and condition variables |
 //! | [`watch`] | a switch is seen by choice; the sleeper's word is explored |
 //! | [`thread`] | spawn with a label that is the same in every interleaving |

@@ -102,6 +102,7 @@ impl Model {
         explorer.max_branches = self.branches;
         explorer.max_permutations = None;
         explorer.max_duration = None;
+        explorer.location = true;
 
         let body = Arc::new(body);
         let executions = Arc::new(AtomicUsize::new(0));

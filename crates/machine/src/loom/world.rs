@@ -1,17 +1,22 @@
-//! What one execution of a model owns.
+//! The state of one execution of a model.
 //!
-//! Why a pool of objects: `lock_api` demands `const INIT`, and loom's atomics cannot be made in a constant. Making them on
-//! first touch is wrong, because the toucher would count as the creator and everyone else's access as unordered with
-//! the creation. So every execution begins by making a pool of zeroed objects, before any thread is spawned; an atomic built by
-//! `const fn new(initial)` claims one on first touch and stores `value - initial` in it, so that the pool's zero reads as `initial`.
+//! Why a pool of objects: `lock_api` demands `const INIT`, and loom's atomics cannot be made in a
+//! constant. Making them at their first use is wrong: the thread of that use would count as the
+//! creator, and every other thread's use as unordered with the creation. So every execution begins
+//! by making a pool of zeroed objects, before any thread is spawned. An atomic made by
+//! `const fn new(initial)` claims one at its first use and stores `value - initial` in it, so that
+//! the pool's zero reads as `initial`.
+//!
 //! An atomic that is made while threads run needs more: every use of a claimed object is checked
 //! against the [moment](super::memory) of the memory in which it lies.
 //!
 //! # Invariants
 //!
-//! 1. An execution runs on one operating-system thread (loom switches coroutines), so plain cells suffice here.
+//! 1. An execution runs on one operating-system thread (loom switches coroutines), so plain cells
+//!    suffice here.
 //! 2. The pool is made before the first spawn: its creation happens before every access.
-//! 3. A claim is good for the execution that made it and no other: it carries the execution's number.
+//! 3. A claim is good for the execution that made it and no other: it carries the execution's
+//!    number.
 
 use core::cell::{Cell, RefCell};
 use core::ops::Deref;
@@ -26,12 +31,14 @@ use super::atomic::Watched;
 use super::memory::{Memory, Moment};
 use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
-/// A thread's label: the same in every interleaving, because it comes from who spawned it and as which child.
+/// A thread's label: the same in every interleaving, because it comes from the label of the thread
+/// that spawned it and from how many it had spawned before.
 pub(super) type Label = u64;
 
 const MAIN: Label = 1;
 
-/// Which choice of which thread goes which way; what it does not mention goes the ordinary way, `false`.
+/// Which choice of which thread goes which way. A choice that it does not mention goes the ordinary
+/// way, `false`.
 pub(super) type Script = BTreeMap<(Label, usize), bool>;
 
 /// The choices that an exploration came across.
@@ -43,7 +50,7 @@ pub(super) struct Limits {
     pub(super) objects: usize,
     pub(super) choices: usize,
     pub(super) weak_failures: usize,
-    /// What is done apart is explored.
+    /// Whether operations inside of `apart` are explored.
     pub(super) apart: bool,
 }
 
@@ -75,8 +82,8 @@ std::thread_local! {
 }
 
 impl World {
-    /// Begins an execution in the thread whose first frame contains `first_frame`. The last
-    /// execution's world is dropped: nothing of loom's in it minds being dropped late.
+    /// Begins an execution. `first_frame` is an address in the first frame of the running thread.
+    /// The last execution's world is dropped: nothing of loom's in it minds being dropped late.
     pub(super) fn begin(limits: Limits, script: Script, asked: Asked, first_frame: *const ()) {
         static EXECUTIONS: RealAtomicU64 = RealAtomicU64::new(1);
         let world = World {
@@ -96,7 +103,7 @@ impl World {
         };
         let world = Rc::new(world);
         world.enroll(MAIN, first_frame);
-        // SAFETY: the `Rc` does not move its world, whose `drop` ends this.
+        // SAFETY: the `Rc` does not move its world, and the world's `drop` ends this.
         unsafe { world.memory.observe() };
         CURRENT.set(Some(world));
     }
@@ -124,7 +131,7 @@ impl World {
         thread.label * 8 + thread.children
     }
 
-    /// Makes the running thread known under `label`. Its first frame contains `first_frame`.
+    /// Makes the running thread known under `label`. `first_frame` is an address in its first frame.
     pub(super) fn enroll(&self, label: Label, first_frame: *const ()) {
         self.memory.add_thread(first_frame);
         let mut threads = self.threads.borrow_mut();
@@ -156,7 +163,7 @@ impl World {
         self.script.get(&position).copied().unwrap_or(false)
     }
 
-    /// Whether this `compare_exchange_weak` fails for no reason.
+    /// Returns whether this `compare_exchange_weak` fails for no reason.
     pub(super) fn weak_failure(&self) -> bool {
         let left = self.weak_failures.get();
         let fails = left > 0 && self.choice();
@@ -176,12 +183,17 @@ impl Drop for World {
 /// Records that the running thread did what another thread can learn of. Only the moments of
 /// [`memory`](super::memory) depend on it.
 pub(super) fn published() {
-    World::current().memory.published();
+    // Without a world, loom was started by other code than `machine::model`. There `fresh` works.
+    if let Some(world) = CURRENT.with_borrow(Clone::clone) {
+        world.memory.published();
+    }
 }
 
-/// The claim of an object made by `new` on one of a pool: which execution's, and which.
+/// The claim of an object made by `new` on one of a pool.
 #[derive(Debug)]
 pub(super) struct Claim {
+    /// The number of the execution, and below it the place in the pool. Written by the thread that
+    /// uses the object first.
     held: RealAtomicU64,
     /// Where `new` was called.
     made: &'static Location<'static>,
@@ -235,7 +247,9 @@ impl Claim {
 
 /// Objects that were there before the first thread.
 pub(super) struct Pool<T> {
+    /// All objects; the claimed ones come first.
     objects: Vec<Rc<Pooled<T>>>,
+    /// How many are claimed.
     claimed: Cell<usize>,
 }
 
