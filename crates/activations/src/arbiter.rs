@@ -28,6 +28,12 @@
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, section 4.1; Zahorjan and McCann 1990.
 
 mod divide;
+mod error;
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+mod file;
+// The locks are Linux's and Apple's; neither FreeBSD nor Windows has them.
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+#[path = "arbiter/file_elsewhere.rs"]
 mod file;
 
 use std::path::Path;
@@ -36,7 +42,7 @@ use machine::atomic::{AtomicU64, AtomicUsize, Fresh, Ordering};
 use machine::topology;
 
 pub(crate) use divide::divide;
-pub use file::ArbiterError;
+pub use error::ArbiterError;
 use file::Table;
 
 /// How long one that gets a processor of the rest keeps it.
@@ -71,6 +77,7 @@ impl Arbiter {
     /// # Errors
     ///
     /// [`ArbiterError`]: a name that is no file name, a file that cannot be shared, or one that is full.
+    /// [`ArbiterError::Unsupported`] on systems other than Linux, Android and Apple's.
     pub fn join(name: &str) -> Result<Self, ArbiterError> {
         Ok(Self {
             table: Table::open(name)?,

@@ -196,6 +196,22 @@ unsafe impl corosensei::stack::Stack for FiberStack {
     fn limit(&self) -> StackPointer {
         self.stack.limit()
     }
+
+    /// What the thread's block says while it runs on this stack. All of the stack is committed, so
+    /// its limit is its end, and the kernel has nothing to grow.
+    #[cfg(windows)]
+    fn teb_fields(&self) -> corosensei::stack::StackTebFields {
+        corosensei::stack::StackTebFields {
+            StackBase: self.base().get(),
+            StackLimit: self.limit().get(),
+            DeallocationStack: self.limit().get(),
+            GuaranteedStackBytes: 0,
+        }
+    }
+
+    /// The limit stays, see [`teb_fields`](Self::teb_fields).
+    #[cfg(windows)]
+    fn update_teb_fields(&mut self, _stack_limit: usize, _guaranteed_stack_bytes: usize) {}
 }
 
 impl core::fmt::Debug for Home {

@@ -14,54 +14,13 @@ use std::ptr::NonNull;
 
 use machine::atomic::{AtomicU64, Ordering};
 
-/// The runtimes that can share.
-const SLOTS: usize = 63;
+use super::error::{ArbiterError, SLOTS};
+
 /// A slot, and the header: a line.
 const LINE: usize = 64;
 const LENGTH: usize = (SLOTS + 1) * LINE;
 /// `stanch` and the layout's version.
 const VERSION: u64 = 0x7374_616e_6368_0001;
-
-/// Why a runtime cannot share processors.
-///
-/// ```
-/// let refused = stanchion_activations::Arbiter::join("no/name of a file").unwrap_err();
-/// println!("{refused}");
-/// ```
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArbiterError {
-    /// The name cannot be part of a file's.
-    #[error("an arbiter cannot be called {name:?}: use 1 to 64 letters, digits, '-' and '_'")]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// The file cannot be opened, made or mapped.
-    #[error(
-        "{path}, through which runtimes share processors, cannot be used ({error}): check that the directory exists and that the file is yours"
-    )]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// Another user's file of that name, or one of another version.
-    #[error(
-        "{path} is not a table of processors of this user and version: remove it, or choose another name"
-    )]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// As many runtimes share as can.
-    #[error("{path} has {SLOTS} runtimes already: choose another name")]
-    Full {
-        /// The file.
-        path: PathBuf,
-    },
-}
 
 /// The mapped table, and the slot in it that is this runtime's.
 #[derive(Debug)]
