@@ -61,6 +61,7 @@ pub enum Woken {
 /// What ended the backend's sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux tells of switches"))]
     Switched,
     /// The word is not what it was.
     Changed,

@@ -94,8 +94,8 @@ fn wiped_word() -> Option<*mut AtomicU32> {
     if page == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the page just mapped.
-    if unsafe { libc::madvise(page, LENGTH, libc::MADV_WIPEONFORK) } != 0 {
+    // SAFETY: the page just mapped, which is private and has no file.
+    if !unsafe { super::advice::is_followed(page, LENGTH, libc::MADV_WIPEONFORK) } {
         unmap(page.cast());
         return None;
     }

@@ -1,5 +1,7 @@
 //! The real machine: core atomics, the operating system's threads, the kernel's futex.
 
+#[cfg(all(feature = "std", any(target_os = "linux", target_os = "android"), not(miri)))]
+pub(crate) mod advice;
 pub(crate) mod asymmetric;
 pub(crate) mod atomic;
 pub(crate) mod cell;

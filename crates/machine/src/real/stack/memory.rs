@@ -44,7 +44,7 @@ pub(crate) fn guards() -> Guards {
         _ => {
             let Ok(scratch) = map(page()) else { return Guards::Protected };
             // SAFETY: a page of ours, with nothing in it.
-            let has = unsafe { install(scratch, page()) };
+            let has = unsafe { installs_guards(scratch) };
             // SAFETY: as above; nobody knows it any more.
             unsafe { unmap(scratch, page()) };
             KIND.store(if has { INSTALLED } else { PROTECTED }, Ordering::Relaxed);
@@ -174,6 +174,24 @@ fn map(bytes: usize) -> Result<NonNull<u8>, StackError> {
 unsafe fn unmap(at: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe { libc::munmap(at.as_ptr().cast(), bytes) };
+}
+
+/// Returns whether this kernel marks guards, tried on a page.
+///
+/// # Safety
+///
+/// As for [`install`].
+unsafe fn installs_guards(scratch: NonNull<u8>) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the caller's promise.
+    return unsafe {
+        crate::backend::advice::is_followed(scratch.as_ptr().cast(), page(), GUARD_INSTALL)
+    };
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = scratch;
+        false
+    }
 }
 
 /// Marks pages so that whoever touches them gets a signal; says whether the system did.
