@@ -18,11 +18,14 @@
 //!
 //! | machine | `light` | `heavy` |
 //! | --- | --- | --- |
-//! | Linux 4.14 and later, registered | a barrier for the compiler | `membarrier`, private expedited: 0.1 µs alone, 1 to 2 µs with another thread running |
+//! | Linux 4.14 and later, registered | a barrier for the compiler | `membarrier` |
 //! | the same, not registered yet | `fence(SeqCst)`, and a count | registers, then as above |
 //! | elsewhere, or where the kernel refuses | `fence(SeqCst)` | `fence(SeqCst)` |
 //! | loom | `fence(SeqCst)` | `fence(SeqCst)`: what it stands for |
 //! | simulated | nothing: it reorders nothing | a fence |
+//!
+//! `membarrier` (private expedited) takes 0.1 to 0.4 µs if no other thread of the process runs, and
+//! 1 to 2 µs if one does.
 //!
 //! # When the process registers, and the one pause that is left
 //!
@@ -38,7 +41,7 @@
 //!    several where threads compete for the count, so the pause is of the same order.
 //!
 //! So in a program with several threads one call takes those milliseconds. If that is too long at
-//! that point, call `machine::warm_up` (or [`heavy`]) at the start, best before other threads run.
+//! that point, call [`warm_up`] (or [`heavy`]) at the start, best before other threads run.
 //!
 //! `cargo run --release -p stanchion-machine --example costs` prints these times for this machine.
 //!
@@ -47,12 +50,16 @@
 //! | the filter | then |
 //! | --- | --- |
 //! | refuses `membarrier` from the start | both sides fence |
-//! | refuses it (with an error) after it was granted | both sides fence from then on; each `heavy` of the first 20 ms takes 20 ms |
-//! | kills on `membarrier` | the process dies at its first `heavy` or 131,072nd `light`; call [`never_use_membarrier`] before |
+//! | refuses it later, with an error | both sides fence from then on; `heavy` first waits 20 ms |
+//! | kills on `membarrier` | call [`never_use_membarrier`] before, or the process dies |
 //! | answers 0 without doing it | nothing can notice that, and nothing here is right any more |
+//!
+//! A process that is killed has reached its first `heavy`, or its 131,072nd `light`.
 //!
 //! Source: Dice, Huang, Yang, "Asymmetric Dekker synchronization", 2001; the kernel's side is
 //! membarrier(2).
+//!
+//! [`warm_up`]: crate::warm_up()
 
 use crate::backend;
 

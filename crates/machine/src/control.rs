@@ -1,29 +1,37 @@
-//! What one thread may do to another that allows it: interrupt it, and change its priority.
+//! Control of one thread by others, with its consent: they interrupt it, or change its priority.
 //!
-//! A scheduler inside a program gets its threads off their processors by asking: they look at a word, and leave. One that does not look needs more. A
-//! thread that calls [`allow`] is found in a [`Place`], by which others make it run a function in between, wherever it is, or have the system prefer
-//! it to others. The place is memory of the scheduler's, in which one thread comes after another; so who looks there allocates and frees nothing.
+//! A scheduler inside a program gets its threads off their processors by asking: they look at a
+//! word, and leave. A thread that does not look needs more. A thread that calls [`allow`] is found
+//! in a [`Place`]. Through it other threads make that thread run a function in between, wherever it
+//! is, or have the system prefer it to other threads. The place is memory of the scheduler's, in
+//! which one thread comes after another. So an actor allocates and frees nothing.
 //!
 //! | machine | [`interrupt`](Place::interrupt) | [`prefer`](Place::prefer) |
 //! | --- | --- | --- |
-//! | real, Linux of 64 bits | a real-time signal to the one thread, a few µs; its handler runs the function | `SCHED_FIFO`, where the user may (`RLIMIT_RTPRIO`, `CAP_SYS_NICE`) |
-//! | else | refused | refused |
+//! | Linux, 64 bits | a real-time signal to the thread, a few µs | `SCHED_FIFO`, if permitted |
+//! | elsewhere, under loom, simulated | refused | refused |
+//!
+//! The handler of the signal runs the function. `SCHED_FIFO` needs `RLIMIT_RTPRIO` or
+//! `CAP_SYS_NICE`.
 //!
 //! # Deferral
 //!
-//! Code that must not be interrupted, because it holds a lock that the function's work waits for, says [`defer`]: an interruption that arrives
-//! then is carried out when the last [`Deferred`] of the thread is dropped. It costs two writes to a thread-local count.
+//! Code that holds a lock for which the function's work waits must not be interrupted. It calls
+//! [`defer`]. An interruption that arrives then is carried out when the last [`Deferred`] of the
+//! thread is dropped. That costs two writes to a thread-local count.
 //!
 //! # Life and death
 //!
-//! Numbers of threads are given out again by the system, even to other programs. So who acts on a thread holds on to it meanwhile: a thread that
-//! gives up its [`Allowed`] waits for the few µs that takes, and afterwards nothing is sent to that number.
+//! The system gives numbers of threads out again, even to other programs. So an actor holds on to
+//! the thread while it acts: a thread that gives up its [`Allowed`] waits for the few µs that this
+//! takes. Nothing is sent to its number afterwards.
 //!
-//! A child of `fork` has none of these threads. In the child each [`Place`] that was taken before is
-//! empty, also if the thread that forked was in it. That thread may call [`allow`] again.
+//! A child of `fork` has none of these threads. In the child each [`Place`] that was taken before
+//! is empty, also if the thread that forked was in it. That thread may call [`allow`] again.
 //!
-//! An interrupted system call is begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. The signal is one
-//! that nobody handles or ignores when it is chosen. Its handler stays for good, because a signal may be under way.
+//! An interrupted system call is begun again where the system does that (`SA_RESTART`). `poll`,
+//! `nanosleep` and the like end early. The signal is one that is neither handled nor ignored when
+//! it is chosen. Its handler stays for good, because a signal may be under way.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -31,30 +39,33 @@ use core::marker::PhantomData;
 use crate::backend::control as backend;
 use std::sync::Arc;
 
-/// What an interrupted thread does in between.
+/// The work that an interrupted thread does in between.
 ///
 /// # Safety
 ///
-/// `interrupted` runs in a signal handler, between any two instructions of the thread that do not stand in a [`Deferred`] section: while it holds any
-/// lock, the allocator's among them. So it does not allocate or free, takes no lock, does not panic, and initialises no thread-local. Atomics,
-/// [`park`](crate::park) and what this thread has used before it called [`allow`] are at its disposal.
+/// `interrupted` runs in a signal handler, between any two instructions of the thread outside of
+/// a [`Deferred`] section. The thread may hold any lock there, the allocator's among them. So
+/// `interrupted` does not allocate or free, takes no lock, does not panic, and initialises no
+/// thread-local. It may use atomics, [`park`](crate::park), and what this thread has used before it
+/// called [`allow`].
 ///
-/// `place` answers the same each time.
+/// `place` returns the same place each time.
 pub unsafe trait Interrupted: Send + Sync + 'static {
-    /// Where others find the thread.
+    /// Returns the place in which others find the thread.
     fn place(&self) -> &Place;
 
-    /// Somebody has called [`Place::interrupt`], or nobody has: an interruption can be late.
+    /// Is run for a call of [`Place::interrupt`], or for none: an interruption can be late.
     fn interrupted(&self);
 }
 
-/// How the system chooses between threads that want one processor.
+/// A rule by which the system chooses between threads that want one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Preference {
-    /// As the system does for all, by shares.
+    /// By shares, as the system chooses between most threads.
     Ordinary,
-    /// Before all ordinary threads, and before those with a smaller number, from 1 to 99, until it sleeps. On Linux such threads together leave a
-    /// twentieth of each second to others (`kernel.sched_rt_runtime_us`).
+    /// Before all ordinary threads, and before those with a smaller number, until the thread
+    /// sleeps. The number is from 1 to 99. On Linux such threads together leave a twentieth of each
+    /// second to others (`kernel.sched_rt_runtime_us`).
     Before(u8),
 }
 
@@ -62,8 +73,8 @@ pub enum Preference {
 ///
 /// # Errors
 ///
-/// [`Refused::Unsupported`] where threads cannot be controlled, [`Refused::Already`] if the thread allows it to somebody, or is ending, or if there
-/// is another thread in the place.
+/// [`Refused::Unsupported`] where threads cannot be controlled. [`Refused::Already`] if the thread
+/// allows it already, or is ending, or if another thread is in the place.
 ///
 /// ```
 /// use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
@@ -87,7 +98,7 @@ pub enum Preference {
 ///     assert!(count.1.interrupt());
 ///     assert_eq!(count.0.load(Ordering::Relaxed), 1, "the thread that calls is interrupted at once");
 ///     drop(allowed);
-///     assert!(!count.1.interrupt(), "nobody is there");
+///     assert!(!count.1.interrupt(), "the place is empty");
 /// }
 /// # Ok::<(), control::Refused>(())
 /// ```
@@ -95,7 +106,8 @@ pub fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refused> {
     backend::allow(interrupted).map(|allowed| Allowed { _allowed: allowed, not_send: PhantomData })
 }
 
-/// Whether threads can be interrupted here; if so, the signal is chosen and its handler in place from now on.
+/// Returns whether threads can be interrupted here. If so, the signal is chosen and its handler is
+/// in place from now on.
 ///
 /// # Errors
 ///
@@ -104,7 +116,8 @@ pub fn can_interrupt() -> Result<(), Refused> {
     backend::can_interrupt()
 }
 
-/// Whether this process may prefer threads by `Preference::Before(level)`. Tries it, on the calling thread, which is as before afterwards.
+/// Returns whether this process may prefer threads by `Preference::Before(level)`. Tries it on the
+/// calling thread, whose policy is the old one afterwards.
 ///
 /// # Errors
 ///
@@ -116,7 +129,8 @@ pub fn can_prefer(level: u8) -> Result<(), Refused> {
     backend::can_prefer(level)
 }
 
-/// Has the system choose the calling thread so, from now on; says whether it does. Threads that it starts are ordinary ones.
+/// Makes the system choose the calling thread by `preference`; returns whether it does. Threads
+/// that the thread starts are ordinary ones.
 ///
 /// Costs a system call, and neither allocates nor waits.
 pub fn prefer(preference: Preference) -> bool {
@@ -131,7 +145,7 @@ pub fn defer() -> Deferred {
     Deferred { not_send: PhantomData }
 }
 
-/// The calling thread is not interrupted. Not `Send`: it is about this thread.
+/// A section in which the calling thread is not interrupted. Not `Send`: it is about this thread.
 #[derive(Debug)]
 pub struct Deferred {
     not_send: PhantomData<*const ()>,
@@ -144,7 +158,8 @@ impl Drop for Deferred {
     }
 }
 
-/// The calling thread can be controlled; dropping this ends that. What it is preferred to stays as it is. Not `Send`: it is about this thread.
+/// The calling thread's consent to be controlled, until this is dropped. The preference stays as it
+/// is then. Not `Send`: it is about this thread.
 #[derive(Debug)]
 #[must_use = "the thread cannot be controlled any more when this is dropped"]
 pub struct Allowed {
@@ -152,7 +167,7 @@ pub struct Allowed {
     not_send: PhantomData<*const ()>,
 }
 
-/// Where a thread is found that can be controlled, if there is one.
+/// A place in which others find a thread that they can control, if there is one.
 #[derive(Default)]
 pub struct Place(pub(crate) backend::Place);
 
@@ -163,15 +178,17 @@ impl Place {
         Self::default()
     }
 
-    /// Makes the thread do what it has said in [`allow`], soon; says whether that is so. At most one interruption is under way to a thread: what was
-    /// written before this is seen by an interruption that comes after it, whoever sent it.
+    /// Makes the thread run soon what it passed to [`allow`]; returns whether it will. At most one
+    /// interruption is under way to a thread. An interruption that comes after this call sees what
+    /// the caller wrote before it, whichever thread sent the signal.
     ///
     /// Costs a system call. Does not allocate; a thread that is leaving waits until this is done.
     pub fn interrupt(&self) -> bool {
         self.0.interrupt()
     }
 
-    /// Has the system choose the thread so; says whether it does. Threads that it starts are ordinary ones.
+    /// Makes the system choose the thread by `preference`; returns whether it does. Threads that
+    /// the thread starts are ordinary ones.
     ///
     /// Costs a system call. Does not allocate; a thread that is leaving waits until this is done.
     pub fn prefer(&self, preference: Preference) -> bool {
@@ -185,22 +202,20 @@ impl fmt::Debug for Place {
     }
 }
 
-/// Why a thread cannot be controlled.
+/// A reason why a thread cannot be controlled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
     /// Not on this machine.
     #[error("threads can be interrupted and preferred on 64-bit Linux only; this is {os}")]
     Unsupported {
-        /// What it is.
+        /// The operating system.
         os: &'static str,
     },
-    /// The thread is controlled by somebody, or is ending, or another is in its place.
-    #[error(
-        "the thread allows somebody to control it already, or is ending, or another is in its place"
-    )]
+    /// The thread can be controlled already, or is ending, or another thread is in its place.
+    #[error("the thread can be controlled already, or is ending, or another is in its place")]
     Already,
-    /// Somebody handles or ignores each signal.
+    /// The program handles or ignores each signal.
     #[error(
         "no signal is free: the program handles or ignores every one from {from} to {to}; leave one at its default"
     )]
@@ -231,7 +246,7 @@ pub enum Refused {
     Other {
         /// The system call.
         call: &'static str,
-        /// What it answered.
+        /// The error that it returned.
         errno: i32,
     },
 }

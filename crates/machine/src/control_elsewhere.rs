@@ -1,4 +1,4 @@
-//! Machines on which nobody controls another thread.
+//! Machines on which no thread controls another.
 
 use crate::control::{Interrupted, Preference, Refused};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ const OS: &str = if cfg!(stanchion_loom) {
     std::env::consts::OS
 };
 
-/// There is none.
+/// The consent that no thread can give here.
 #[derive(Debug)]
 pub(crate) enum Allowed {}
 
-/// Nobody is ever there.
+/// A place that is always empty.
 #[derive(Debug, Default)]
 pub(crate) struct Place;
 

@@ -13,7 +13,7 @@ use crate::{asymmetric, clock, fork, thread, topology};
 /// | decides on the clock and finds its speed | the first wait, 50 µs | none |
 /// | counts the processors that the process may use | the first wait, two system calls | none |
 /// | reads the quota of processor time | it stays unknown, and locks spin as without one | opens files, allocates |
-/// | registers with the kernel for [`asymmetric`] barriers | the first release of a lock that parks, up to 20 ms if the process has several threads, next to nothing if it has one | none |
+/// | registers with the kernel for [`asymmetric`] barriers | the first thread that goes to sleep, up to 20 ms if the process has several threads, next to nothing if it has one | none |
 /// | gives the calling thread its [`index`](thread::index) | the first lock of the thread, 100 ns | none |
 ///
 /// On Linux the locks of this project need no file and no allocator for their waits, whether or not

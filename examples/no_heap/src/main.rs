@@ -1,4 +1,4 @@
-//! Spin locks where there is neither `std` nor an allocator, as in a kernel or on a microcontroller.
+//! Spin locks where there is neither `std` nor an allocator, as in a kernel or a microcontroller.
 //!
 //! It does not build if anything that it uses asks for an allocator: "no global memory allocator
 //! found but one is required". Here the C library only starts the program and copies memory.

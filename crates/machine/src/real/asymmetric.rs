@@ -2,7 +2,7 @@
 //!
 //! | mode | `light` | `heavy` | next |
 //! | --- | --- | --- | --- |
-//! | undecided | fence, and counts itself | registers | registered or plain; `light` number [`LIGHTS`] registers too |
+//! | undecided | fence; counted; number [`LIGHTS`] registers | registers | registered or plain |
 //! | registered | nothing | membarrier | revoked, if the kernel refuses the barrier |
 //! | revoked | fence | sleeps for [`GRACE`], then fences | plain, after such a sleep |
 //! | plain | fence | fence | |
@@ -66,10 +66,10 @@ const PLAIN: u8 = 3;
 
 static MODE: AtomicU8 = AtomicU8::new(UNDECIDED);
 
-/// How many undecided [`light`]s there have been. All threads write it, until the mode is decided.
+/// The number of undecided [`light`]s so far. All threads write it, until the mode is decided.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// How many undecided `light`s there are before one of them registers. They cost half a
+/// The number of undecided `light`s of which the last one registers. They cost half a
 /// millisecond in one thread, several where threads compete for the count. A registration beside
 /// other threads costs 7 to 19 ms. The example `costs` prints both.
 const LIGHTS: u32 = 1 << 17;

@@ -2,17 +2,18 @@
 //!
 //! | the signal arrives and the thread | then |
 //! | --- | --- |
-//! | allows nobody to control it (any more) | nothing |
+//! | does not allow to be controlled (any more) | nothing |
 //! | is in a deferred section, or carries an interruption out | it is marked as pending |
 //! | else | it is carried out in the handler |
 //!
 //! # Invariants
 //!
-//! 1. Only the thread itself touches its [`Mine`], in ordinary code or in the handler, which interrupts it. So Relaxed accesses and barriers for the
-//!    compiler are enough, everywhere here.
+//! 1. Only the thread itself touches its [`Mine`], in ordinary code or in the handler, which
+//!    interrupts it. So Relaxed accesses and barriers for the compiler are enough, everywhere here.
 //! 2. `current` is null, or points to the record that the thread's membership holds. In a child of
-//!    `fork` the record of the thread that forked is passed over: nobody interrupts it there.
-//! 3. What is pending is carried out by the drop of the last guard, or when the interruption that is being carried out is done.
+//!    `fork` the record of the thread that forked is passed over: it was not allowed there.
+//! 3. An interruption that is pending is carried out by the drop of the last guard, or when the
+//!    interruption that is being carried out is done.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
@@ -20,9 +21,11 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fe
 use super::place::{Place, Record};
 
 struct Mine {
+    /// The record of the thread's membership, or null.
     current: AtomicPtr<Record>,
-    /// How many guards there are.
+    /// The number of guards.
     deferred: AtomicU32,
+    /// An interruption has arrived that was not carried out.
     pending: AtomicBool,
 }
 
@@ -37,7 +40,7 @@ std::thread_local! {
     };
 }
 
-/// From now on the thread's interruptions are those of `record`, which outlives that, or nobody's.
+/// Makes the thread's interruptions those of `record`, which outlives that, or of none.
 pub(super) fn set_current(record: Option<&Record>) {
     MINE.with(|mine| {
         let record = record.map_or(ptr::null(), ptr::from_ref);
@@ -73,7 +76,8 @@ pub(crate) fn undefer() {
     });
 }
 
-/// If the calling thread is in that place, it needs no signal: it is in a deferred section, at the end of which this is carried out.
+/// Marks an interruption as pending if the calling thread is in that place; returns whether it is.
+/// No signal is needed then: at the end of the caller's deferred section it is carried out.
 pub(super) fn interrupt_if_here(place: &Place) -> bool {
     MINE.with(|mine| {
         let here =
@@ -85,7 +89,7 @@ pub(super) fn interrupt_if_here(place: &Place) -> bool {
     })
 }
 
-/// The signal has arrived. Async-signal-safe.
+/// Handles the signal. Async-signal-safe.
 pub(super) fn arrived() {
     MINE.with(|mine| {
         let Some(record) = mine.current() else { return };
@@ -100,12 +104,14 @@ pub(super) fn arrived() {
 
 impl Mine {
     fn current(&self) -> Option<&Record> {
-        // SAFETY: Invariant 2: it lives while the pointer is there, which only this thread changes, and not while it is in here.
+        // SAFETY: Invariant 2: it lives while the pointer is there. Only this thread changes that,
+        // and not while it is in here.
         let record = unsafe { self.current.load(Ordering::Relaxed).as_ref() };
         record.filter(|record| record.is_of_this_process())
     }
 
-    /// Carries out what is pending, in ordinary code; a handler that comes in between leaves another one to do.
+    /// Carries out what is pending, in ordinary code. A handler that comes in between leaves
+    /// another one to do.
     #[cold]
     fn catch_up(&self) {
         while self.pending.load(Ordering::Relaxed) {

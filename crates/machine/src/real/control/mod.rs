@@ -1,4 +1,5 @@
-//! Threads that others interrupt and prefer. Linux of 64 bits, where [`park`](super::park) is the futex, which a handler may use; refused elsewhere.
+//! Threads that others interrupt and prefer. Linux of 64 bits, where [`park`](super::park) is the
+//! futex, which a handler may use; refused elsewhere.
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 mod deferral;

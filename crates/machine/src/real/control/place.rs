@@ -1,20 +1,20 @@
 //! A place in which a thread is found, and the threads that act on it.
 //!
 //! ```text
-//! life        generation (32 bits) | nobody (1 bit) | busy (1 bit) | count of actors (30 bits)
+//! life    generation (32 bits) | empty (1 bit) | busy (1 bit) | count of actors (30 bits)
 //!
-//! nobody + n → nobody, busy + n        a thread comes, and no other can; it writes `tid` and `process`
-//! nobody, busy + n → n                 the thread is there
-//! n → n + 1                            an actor begins; if nobody is there, it stops at that
-//! n + 1 → n                            the actor is done; it wakes the thread if that waits for it
-//! n → nobody, busy + n                 the thread leaves, and waits until n is 0
-//! nobody, busy → nobody                the thread has left
+//! empty + n → empty, busy + n      a thread comes; no other can; it writes `tid`, `process`
+//! empty, busy + n → n              the thread is there
+//! n → n + 1                        an actor begins; if the place is empty, it stops at that
+//! n + 1 → n                        the actor is done; it wakes the thread if that waits
+//! n → empty, busy + n              the thread leaves, and waits until n is 0
+//! empty, busy → empty              the thread has left
 //! ```
 //!
 //! # Fork
 //!
 //! A child has a copy of the place, and not the thread. So `life` carries the number of the process
-//! in which it was written ([`generation`]). What was written in another process means "nobody":
+//! in which it was written ([`generation`]). What was written in another process means "empty":
 //! actors find no thread, and the next thread that comes begins with a new `life`. The thread that
 //! forked is a thread without a place in the child, also if it was in one. Its old [`Allowed`] and
 //! its old record end nothing that began in the child. The number is part of `life` and no word
@@ -54,7 +54,7 @@ use crate::fork::generation;
 /// The signal, once it is chosen.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-const NOBODY: u64 = 1 << 31;
+const EMPTY: u64 = 1 << 31;
 const BUSY: u64 = 1 << 30;
 const ACTORS: u64 = BUSY - 1;
 /// The generation stands above the rest.
@@ -73,8 +73,9 @@ pub(crate) struct Place {
     signalled: AtomicBool,
 }
 
-/// What the thread's handler finds.
+/// The memory that the thread's handler finds.
 pub(super) struct Record {
+    /// The work of the handler.
     pub(super) interrupted: Arc<dyn Interrupted>,
     /// The process in which the thread came.
     generation: u32,
@@ -87,9 +88,9 @@ std::thread_local! {
 }
 
 struct Membership {
-    // Boxed, so that it has one address.
+    /// The thread's consent, if it is in a place. Boxed, so that it has one address.
     record: RefCell<Option<Box<Record>>>,
-    /// Kept from one place to the next.
+    /// The stack of the handler, kept from one place to the next.
     stack: RefCell<Option<SignalStack>>,
 }
 
@@ -133,7 +134,8 @@ pub(crate) fn can_interrupt() -> Result<(), Refused> {
         signal::Unclaimed::Taken => Refused::NoSignal { from: 0, to: 0 },
         signal::Unclaimed::Other { call, errno } => Refused::Other { call, errno },
     })?;
-    // Relaxed: a number; its handler was installed by this call or an earlier one, which a thread that interrupts has been told of.
+    // Relaxed: a number. Its handler was installed by this call or an earlier one, and a thread
+    // that interrupts comes after one of them.
     SIGNAL.store(signal, Ordering::Relaxed);
     Ok(())
 }
@@ -155,7 +157,7 @@ pub(crate) fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refu
             }
             let generation = generation();
             let record = Box::new(Record { interrupted, generation });
-            // First: a signal that met nobody would be taken for one that is under way.
+            // First: a signal that finds no record would be taken for one that is under way.
             set_current(Some(&record));
             if let Err(refused) = record.interrupted.place().0.come() {
                 set_current(None);
@@ -181,13 +183,13 @@ impl Record {
         self.generation == generation()
     }
 
-    /// The signal has arrived.
+    /// Notes that the signal has arrived.
     pub(super) fn received(&self) {
-        // AcqRel: pairs with the exchange of who finds it set and does not send another (header).
+        // AcqRel: pairs with the exchange of an actor that finds it set and sends none (header).
         self.interrupted.place().0.signalled.swap(false, Ordering::AcqRel);
     }
 
-    /// The calling thread is not controlled any more, and nobody is at it.
+    /// Ends the control of the calling thread. No actor is at it afterwards.
     fn leave(&self) {
         set_current(None);
         if self.is_of_this_process() {
@@ -197,29 +199,32 @@ impl Record {
 }
 
 impl Place {
-    /// The calling thread is here from now on.
+    /// Puts the calling thread here.
     fn come(&self) -> Result<(), Refused> {
         let free = |life: u64| {
             let life = in_this_process(life);
-            (life & (NOBODY | BUSY) == NOBODY).then_some(life | BUSY)
+            (life & (EMPTY | BUSY) == EMPTY).then_some(life | BUSY)
         };
-        // Acquire: pairs with the Release of who has left. Relaxed on failure: nothing follows.
+        // Acquire: pairs with the Release of the thread that left. Relaxed on failure: nothing
+        // follows.
         let claimed = self.life.fetch_update(Ordering::Acquire, Ordering::Relaxed, free);
         claimed.map_err(|_| Refused::Already)?;
-        // Relaxed, here and below: the last step publishes it, and those who act without seeing that do not look.
+        // Relaxed, here and below: the last step publishes it, and an actor that does not see that
+        // step does not look.
         // SAFETY: cannot fail.
         self.process.store(unsafe { libc::getpid() }, Ordering::Relaxed);
         // SAFETY: cannot fail.
         self.tid.store(unsafe { libc::gettid() }, Ordering::Relaxed);
         self.signalled.store(false, Ordering::Relaxed);
-        // Release: pairs with the Acquire of those who act.
-        self.life.fetch_and(!(NOBODY | BUSY), Ordering::Release);
+        // Release: pairs with the Acquire of the actors.
+        self.life.fetch_and(!(EMPTY | BUSY), Ordering::Release);
         Ok(())
     }
 
+    /// Takes the calling thread away, and waits for the actors that are at it.
     fn go(&self) {
-        let leaving = NOBODY | BUSY;
-        // AcqRel: with those who count themselves up: they see that nobody is there, or the thread waits for them.
+        let leaving = EMPTY | BUSY;
+        // AcqRel: pairs with the count of an actor: it sees an empty place, or is waited for.
         let mut life = self.life.fetch_or(leaving, Ordering::AcqRel);
         while life & ACTORS != 0 {
             // Acquire: pairs with the Release of the last actor, which has left `life` before.
@@ -230,20 +235,20 @@ impl Place {
                 park::wait(&self.done, done, Deadline::NEVER);
             }
         }
-        // Release: pairs with the Acquire of the next one to come.
+        // Release: pairs with the Acquire of the next thread that comes.
         self.life.fetch_and(!BUSY, Ordering::Release);
     }
 
-    /// Does something to the thread that is here, if one is.
+    /// Runs `act` while the thread that is here cannot leave, if one is here.
     fn act(&self, act: impl FnOnce(&Self) -> bool) -> bool {
         // Relaxed: a hint, that saves the rest; and the generation, which no longer changes once it
         // is this process's (Invariant 4).
-        if in_this_process(self.life.load(Ordering::Relaxed)) & NOBODY != 0 {
+        if in_this_process(self.life.load(Ordering::Relaxed)) & EMPTY != 0 {
             return false;
         }
         deferral::defer();
         // Acquire: pairs with the Release of `come`; Invariant 1.
-        let there = self.life.fetch_add(1, Ordering::Acquire) & NOBODY == 0;
+        let there = self.life.fetch_add(1, Ordering::Acquire) & EMPTY == 0;
         let done = there && act(self);
         // Release: pairs with the Acquire of `go`.
         let before = self.life.fetch_sub(1, Ordering::Release);
@@ -288,17 +293,17 @@ impl Place {
     }
 }
 
-/// Returns what `life` means in this process: what another process wrote there means "nobody".
+/// Returns what `life` means in this process: what another process wrote there means "empty".
 fn in_this_process(life: u64) -> u64 {
     let generation = u64::from(generation()) << GENERATION;
-    if life >> GENERATION << GENERATION == generation { life } else { generation | NOBODY }
+    if life >> GENERATION << GENERATION == generation { life } else { generation | EMPTY }
 }
 
 impl Default for Place {
     fn default() -> Self {
         Self {
-            // Generation 0 is no process's: nobody.
-            life: AtomicU64::new(NOBODY),
+            // No process has generation 0.
+            life: AtomicU64::new(EMPTY),
             done: AtomicU32::new(0),
             process: AtomicI32::new(0),
             tid: AtomicI32::new(0),
@@ -310,8 +315,8 @@ impl Default for Place {
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Relaxed: hints.
-        let nobody = in_this_process(self.life.load(Ordering::Relaxed)) & NOBODY != 0;
-        let tid = (!nobody).then(|| self.tid.load(Ordering::Relaxed));
+        let empty = in_this_process(self.life.load(Ordering::Relaxed)) & EMPTY != 0;
+        let tid = (!empty).then(|| self.tid.load(Ordering::Relaxed));
         f.debug_struct("Place").field("tid", &tid).finish()
     }
 }
