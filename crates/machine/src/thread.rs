@@ -45,10 +45,9 @@ pub const INDICES: usize = 16_384;
 /// have stay taken.
 ///
 /// The first call of a thread costs about 100 ns, later ones a nanosecond or two. On Linux it
-/// calls no allocator, with one exception in the C library: if the process has made 32 POSIX keys
-/// before its first thread was numbered, glibc allocates a table for each thread that asks. (In a
-/// library that was loaded by `dlopen`, glibc also allocates the thread-locals of each thread when
-/// the first of them is used.)
+/// calls no allocator. The exception is a library that is loaded by `dlopen`: there glibc allocates
+/// the thread-locals of each thread when the first of them is used, and a table for each thread if
+/// the process had made 32 POSIX keys when the library was loaded.
 ///
 /// ```
 /// use stanchion_machine::thread::{INDICES, index};

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
@@ -35,8 +36,21 @@ extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     unsafe { __libc_calloc(count, size) }
 }
 
+/// Makes more keys than glibc has room for in a thread: the numbers' own must be older.
+fn make_keys() {
+    static MADE: Once = Once::new();
+    MADE.call_once(|| {
+        for _ in 0..40 {
+            let mut key = 0;
+            // SAFETY: `key` is writable, and there is no destructor.
+            assert_eq!(unsafe { libc::pthread_key_create(&raw mut key, None) }, 0);
+        }
+    });
+}
+
 #[test]
 fn the_first_number_of_a_thread_takes_no_memory() {
+    make_keys();
     let before = ASKED.get();
     drop(std::hint::black_box(Box::new(1)));
     assert_eq!(ASKED.get(), before + 1, "allocations are counted");
@@ -67,6 +81,7 @@ unsafe extern "C" fn look(value: *mut c_void) {
 
 #[test]
 fn a_number_is_kept_through_the_destructors_of_keys() {
+    make_keys();
     let mut key = 0;
     // SAFETY: `key` is writable, and the destructor stays in memory.
     assert_eq!(unsafe { libc::pthread_key_create(&raw mut key, Some(look)) }, 0);
