@@ -317,3 +317,20 @@ where
         .is_ok()
     }
 }
+
+// SAFETY: it is the same lock, and its guards carry nothing.
+unsafe impl<G> lock_api_04::RawRwLockRecursive for RawRwLock<G>
+where
+    G: lock_api::RawMutex,
+    Self: lock_api::RawRwLock<SharedGuard = GuardSend, ExclusiveGuard = GuardNoSend>,
+{
+    #[inline]
+    fn lock_shared_recursive(&self) {
+        let _: GuardSend = RawRwLock::lock_shared_recursive(self);
+    }
+
+    #[inline]
+    fn try_lock_shared_recursive(&self) -> bool {
+        RawRwLock::try_lock_shared_recursive(self).is_some()
+    }
+}

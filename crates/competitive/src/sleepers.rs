@@ -85,6 +85,10 @@ unsafe impl Send for Sleepers {}
 // SAFETY: as above.
 unsafe impl Sync for Sleepers {}
 
+// No code of a caller runs under the lock. So no panic leaves the queue half changed.
+impl core::panic::UnwindSafe for Sleepers {}
+impl core::panic::RefUnwindSafe for Sleepers {}
+
 impl Sleepers {
     pub(crate) const fn new() -> Self {
         Self { lock: ForkLock::new(), queue: UnsafeCell::new(Queue::EMPTY) }

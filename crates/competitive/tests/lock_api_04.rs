@@ -115,3 +115,21 @@ fn rw_locks_work() {
     rw_lock_works::<RawRwLock>();
     rw_lock_works::<RawRwLock<RawPolicyMutex<FixedSpin>>>();
 }
+
+#[test]
+fn a_reader_reads_again_while_a_writer_waits() {
+    within(Duration::from_secs(60), || {
+        let lock = RwLock::<RawRwLock, _>::new(0);
+        std::thread::scope(|scope| {
+            let outer = lock.read();
+            scope.spawn(|| *lock.write() += 1);
+            while lock.try_read().is_some() {
+                std::thread::yield_now();
+            }
+            // The writer waits for `outer`.
+            assert_eq!(*lock.read_recursive(), *outer);
+            assert!(lock.try_read_recursive().is_some());
+        });
+        assert_eq!(*lock.read(), 1);
+    });
+}

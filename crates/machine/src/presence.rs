@@ -66,6 +66,7 @@ impl Presence {
 
 /// How a registered thread can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Means {
     /// By the kernel's switch records.
     Records,

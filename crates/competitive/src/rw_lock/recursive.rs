@@ -8,7 +8,7 @@ use crate::readers::Look;
 impl<G: RawMutex> RawRwLock<G> {
     /// Becomes a reader beside another one even if a writer waits; else waits as all readers do.
     #[inline]
-    pub(super) fn lock_shared_recursive(&self) -> GuardSend {
+    pub(crate) fn lock_shared_recursive(&self) -> GuardSend {
         match self.try_read_recursive() {
             Look::Entered => GuardSend::new(),
             Look::Writer => lock_api::RawRwLock::lock_shared(self),
@@ -17,7 +17,7 @@ impl<G: RawMutex> RawRwLock<G> {
     }
 
     #[inline]
-    pub(super) fn try_lock_shared_recursive(&self) -> Option<GuardSend> {
+    pub(crate) fn try_lock_shared_recursive(&self) -> Option<GuardSend> {
         (self.try_read_recursive() == Look::Entered).then(GuardSend::new)
     }
 

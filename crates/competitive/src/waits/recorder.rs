@@ -81,6 +81,13 @@ impl<P> Recorder<P> {
     }
 }
 
+impl<P: Policy> Default for Recorder<P> {
+    /// Returns a recorder without a name.
+    fn default() -> Self {
+        Self::INIT
+    }
+}
+
 impl<P: Policy> Policy for Recorder<P> {
     const INIT: Self = Self::with_policy(UNNAMED, P::INIT);
 

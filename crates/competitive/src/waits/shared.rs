@@ -67,6 +67,7 @@ struct Name {
 
 /// Why memory or a file is not a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Foreign {
     /// It begins otherwise: another program's file, or another version's.
     #[error("it does not begin as a shared table of waits of this version does")]

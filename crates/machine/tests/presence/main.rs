@@ -460,6 +460,7 @@ fn by_means(threads: usize) -> (usize, usize) {
                 match me.means() {
                     Means::Records => records.fetch_add(1, SeqCst),
                     Means::CpuClock => clocks.fetch_add(1, SeqCst),
+                    other => panic!("a new way to see threads: {other:?}"),
                 };
                 assert_eq!(presence::runs(me.index()), Some(true), "I ask, so I run");
                 all_there.wait();
