@@ -4,6 +4,8 @@
 mod serde {
     use stanchion_competitive::{FairMutex, Mutex, ReentrantMutex, RwLock};
 
+    type Locks = (Mutex<Vec<u32>>, RwLock<String>, FairMutex<Option<u32>>, ReentrantMutex<u32>);
+
     #[test]
     fn a_lock_is_serialized_as_what_it_protects() {
         let written = serde_json::to_string(&(
@@ -14,8 +16,7 @@ mod serde {
         ));
         let written = written.expect("numbers and texts");
         assert_eq!(written, r#"[[1,2],"three",4,5]"#);
-        let read: (Mutex<Vec<u32>>, RwLock<String>, FairMutex<Option<u32>>, ReentrantMutex<u32>) =
-            serde_json::from_str(&written).expect("written above");
+        let read: Locks = serde_json::from_str(&written).expect("written above");
         assert_eq!(*read.0.lock(), [1, 2]);
         assert_eq!(*read.1.read(), "three");
         assert_eq!(*read.2.lock(), Some(4));
