@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: everything that CI runs, task by task, with what each took.
 //!
-//! All tasks but `downstream`, `fuzz`, `tsan` and `weaken` share one target folder and one set of flags, so that a dependency is
+//! All tasks but `aarch64`, `downstream`, `fuzz`, `tsan` and `weaken` share one target folder and one set of flags, so that a dependency is
 //! compiled once. A failing task does not stop the ones after it: a run of CI says all that is wrong.
 
 mod lanes;
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
 use crate::{
-    costs, downstream, explored, fuzz, house, mpi, package, peers, shell, torture, tsan, weaken,
+    aarch64, costs, downstream, explored, fuzz, house, mpi, package, peers, shell, torture, tsan,
+    weaken,
 };
 
 /// A task that CI runs.
@@ -85,6 +86,11 @@ const TASKS: &[Task] = &[
         about: "the fence-free locks and user-level threads under ThreadSanitizer",
         run: tsan::tsan,
     },
+    Task {
+        name: "aarch64",
+        about: "the tests of spin, machine and competitive on AArch64, under an emulator",
+        run: aarch64::brief,
+    },
 ];
 
 /// `cargo xtask lint` is these.
@@ -120,7 +126,7 @@ pub(crate) fn run(only: &[String]) -> Result {
         chosen.map(here).collect()
     };
     println!();
-    for Ran { name, took, result } in &ran {
+    for Ran { name, took, result, .. } in &ran {
         println!(
             "{name:10}  {:>8}  {}",
             seconds(*took),
@@ -128,7 +134,10 @@ pub(crate) fn run(only: &[String]) -> Result {
         );
     }
     println!("{:10}  {:>8}", "all", seconds(begin.elapsed()));
-    // Once more and last, so that the end of a long log says what was wrong.
+    // Once more and last, so that the end of a long log says what was left out and what was wrong.
+    for Ran { name, skipped, .. } in &ran {
+        skipped.iter().for_each(|what| println!("\n{name} {what}"));
+    }
     let mut failed = Vec::new();
     for Ran { name, result, .. } in &ran {
         if let Err(failure) = result {
@@ -144,6 +153,8 @@ struct Ran {
     name: &'static str,
     took: Duration,
     result: Result,
+    /// The lines in which it said what it left out.
+    skipped: Vec<String>,
 }
 
 /// Runs `task` in this process.
@@ -154,7 +165,7 @@ fn here(task: &Task) -> Ran {
     if let Err(failure) = &result {
         println!("\n{}: {failure}", task.name);
     }
-    Ran { name: task.name, took: begin.elapsed(), result }
+    Ran { name: task.name, took: begin.elapsed(), result, skipped: Vec::new() }
 }
 
 fn seconds(took: Duration) -> String {
@@ -277,12 +288,12 @@ fn failures(output: &str) -> String {
     lines.join("\n")
 }
 
-/// Tests passed, failed and ignored, over all programs of a run.
-fn tally(output: &str) -> [u64; 3] {
-    let mut tally = [0; 3];
+/// Tests passed, failed, ignored and filtered out, over all programs of a run.
+pub(crate) fn tally(output: &str) -> [u64; 4] {
+    let mut tally = [0; 4];
     for line in output.lines().filter(|line| line.starts_with("test result: ")) {
         let words: Vec<_> = line.split([' ', ';', '.']).collect();
-        for (count, name) in tally.iter_mut().zip(["passed", "failed", "ignored"]) {
+        for (count, name) in tally.iter_mut().zip(["passed", "failed", "ignored", "filtered"]) {
             let place = words.iter().position(|word| *word == name);
             let before = place.and_then(|place| words.get(place.checked_sub(1)?));
             *count += before.and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
@@ -297,9 +308,9 @@ mod tests {
 
     #[test]
     fn the_tally_is_of_all_programs() {
-        let output = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+        let output = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 5 filtered out; finished in 0.00s\n\
                       noise\ntest result: FAILED. 40 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        assert_eq!(tally(output), [43, 2, 1]);
+        assert_eq!(tally(output), [43, 2, 1, 5]);
     }
 
     #[test]

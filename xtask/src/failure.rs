@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The result of a task.
-pub(crate) type Result<T = ()> = std::result::Result<T, Failure>;
+pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 /// Why a task failed.
 #[derive(Debug, thiserror::Error)]

@@ -12,13 +12,18 @@
 //! | `busted` | each of torture's checks catches the lock that is broken for it |
 //! | `tsan` | ThreadSanitizer finds nothing in the fence-free locks and user-level threads, and something in what is broken |
 //! | `fuzz` | bytes that fuzzing invents break no reader and no structure |
+//! | `aarch64` | the tests pass on AArch64, under an emulator; needs Debian's packages |
+//! | `check-targets` | the crates compile for Windows, macOS, FreeBSD and Linux on AArch64; needs Debian's packages |
 //! | `downstream` | a stranger's crate is modelled by our loom machine |
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
 //! | `peers` | parking_lot's own tests pass with our locks in the place of its own |
 //! | `package` | the crates as packaged build and run, feature by feature |
 
+mod aarch64;
+mod check_targets;
 mod ci;
 mod costs;
+mod debian;
 mod downstream;
 mod explored;
 mod failure;
@@ -85,6 +90,10 @@ enum Task {
     Tsan,
     /// Fuzz on the stable compiler, with coverage and AddressSanitizer
     Fuzz(fuzz::Options),
+    /// Run the crates' tests on AArch64, under an emulator, with Debian's compiler
+    Aarch64(aarch64::Options),
+    /// Check that the crates compile for Windows, macOS, FreeBSD and Linux on AArch64
+    CheckTargets(check_targets::Options),
     /// Build, run and model the stranger's crate
     Downstream,
     /// Run gangs as ranks of MPI jobs; needs Open MPI and libclang
@@ -112,6 +121,8 @@ fn main() -> ExitCode {
         Task::Busted => torture::busted(),
         Task::Tsan => tsan::tsan(),
         Task::Fuzz(options) => fuzz::fuzz(&options),
+        Task::Aarch64(options) => aarch64::aarch64(&options),
+        Task::CheckTargets(options) => check_targets::check_targets(&options),
         Task::Downstream => downstream::downstream(),
         Task::Mpi => mpi::mpi(),
         Task::Peers => peers::peers(),

@@ -9,9 +9,11 @@
 //!
 //! Not `simulator`, whose coroutines switch stacks as well: all of a run is one kernel thread.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::debian::{self, Provided};
 use crate::failure::{Failure, Result};
 use crate::shell;
 
@@ -96,19 +98,33 @@ fn locks(host: &str) -> Result<Vec<String>> {
 ///
 /// These use std's locks and channels, so nothing less would do. What is reported in them is a race: the fences of `activations` decide who is woken, and
 /// order no plain memory.
+///
+/// If the toolchain has std's source, then std is built from that. Otherwise Debian's compiler, source
+/// and runtime are used.
 fn threads(host: &str) -> Result<Vec<String>> {
     let sysroot = shell::output(Command::new("rustc").args(["--print", "sysroot"]))?;
-    let source = std::path::Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
-    if !source.exists() {
-        println!(
-            "SKIPPED: user-level threads; std is built for them: `rustup component add rust-src`"
-        );
-        return Ok(Vec::new());
-    }
+    let source = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library");
+    let debian = if source.exists() {
+        None
+    } else {
+        match debian::provide()? {
+            Provided::Unpacked(debian) => Some(debian),
+            Provided::Missing(why) => {
+                println!(
+                    "SKIPPED: user-level threads; std is built for them, and neither has this \
+                     toolchain its source (`rustup component add rust-src`) nor Debian: {why}"
+                );
+                return Ok(Vec::new());
+            }
+        }
+    };
     let options = format!("{OPTIONS}:suppressions={}", shell::root().join(SUPPRESSIONS).display());
     let test = |names: &[&str]| {
-        let mut command =
-            shell::cargo(["test", "-Zbuild-std", "--package", "stanchion-activations"]);
+        let arguments = ["test", "-Zbuild-std", "--package", "stanchion-activations"];
+        let mut command = match &debian {
+            None => shell::cargo(arguments),
+            Some(debian) => debian.cargo(&arguments),
+        };
         command.args(["--no-fail-fast", "--target", host]);
         names.iter().for_each(|name| _ = command.args(["--test", name]));
         command.env("CARGO_TARGET_DIR", shell::target().join("tsan")).env("RUSTC_BOOTSTRAP", "1");

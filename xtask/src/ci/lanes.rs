@@ -21,7 +21,7 @@ use crate::shell;
 
 /// The tasks of the second lane, in the order in which they run; all others are in the first, in the order of [`TASKS`]. A lane that is at its end takes the
 /// last of the other's.
-const SECOND: &[&str] = &["weaken", "downstream", "tsan", "fuzz"];
+const SECOND: &[&str] = &["weaken", "downstream", "tsan", "aarch64", "fuzz"];
 
 /// Runs all tasks, and says what became of each in the order of [`TASKS`].
 pub(super) fn run() -> Result<Vec<Ran>> {
@@ -45,7 +45,7 @@ pub(super) fn run() -> Result<Vec<Ran>> {
                     let took = begin.elapsed();
                     let mut ran = ran.lock().unwrap_or_else(PoisonError::into_inner);
                     print(&log);
-                    ran.push(Ran { name: task.name, took, result });
+                    ran.push(Ran { name: task.name, took, result, skipped: skipped(&log) });
                 }
             });
         }
@@ -88,6 +88,12 @@ fn why(log: &Path, command: &str) -> String {
     said.unwrap_or_else(|| format!("`{command}` did not get to its end; its output above says why"))
 }
 
+/// The lines in which a task said what it left out.
+fn skipped(log: &Path) -> Vec<String> {
+    let text = String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()).into_owned();
+    text.lines().filter(|line| line.starts_with("SKIPPED: ")).map(str::to_owned).collect()
+}
+
 fn print(log: &Path) {
     let mut out = io::stdout().lock();
     // A closed terminal must not stop the run.
@@ -119,13 +125,16 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_what_the_task_said_last() {
+    fn failures_and_omissions_are_what_the_task_said() {
         let log = std::env::temp_dir().join(format!("stanchion-lanes-{}.txt", std::process::id()));
         std::fs::write(&log, "noise\ntest  1.0 s  FAILED\n\ntest FAILED: cargo test failed\nwhy\nxtask: 1 of the tasks failed: test\n").unwrap();
         let said = why(&log, "x");
+        std::fs::write(&log, "noise\nSKIPPED: a part, for a reason\ntest SKIPPED: no\n").unwrap();
+        let left_out = skipped(&log);
         std::fs::write(&log, "killed").unwrap();
         let unsaid = why(&log, "x");
         std::fs::remove_file(&log).unwrap();
+        assert_eq!(left_out, ["SKIPPED: a part, for a reason"]);
         assert_eq!(said, "cargo test failed\nwhy\nxtask: 1 of the tasks failed: test");
         assert!(unsaid.contains("did not get to its end"));
     }

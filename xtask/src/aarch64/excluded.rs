@@ -1,0 +1,81 @@
+//! The tests that the emulator cannot run, by name.
+
+/// The tests of a crate that need what the emulator does not do.
+pub(super) struct Excluded {
+    /// The folder of the crate.
+    pub(super) of: &'static str,
+    /// What the emulator does not do.
+    pub(super) why: &'static str,
+    /// The tests, with their modules.
+    pub(super) tests: &'static [&'static str],
+}
+
+/// Crates of which nothing is run, and why.
+pub(super) const LEFT_OUT: &[(&str, &str)] = &[
+    ("cli", "its tests run the experiments, which take an hour under the emulator"),
+    ("preload", "its tests load a library into programs of this machine"),
+];
+
+pub(super) const EXCLUDED: &[Excluded] = &[
+    Excluded {
+        of: "machine",
+        why: "a child that was forked beside other threads cannot start threads",
+        tests: &[
+            "a_forked_child_is_under_no_scheduler_and_may_start_its_own",
+            "a_place_is_free_in_a_child_of_fork",
+        ],
+    },
+    Excluded {
+        of: "machine",
+        why: "no filter of system calls can be installed (prctl: EINVAL)",
+        tests: &[
+            "a_filtered_call_is_named_and_the_cpu_clock_stands_in",
+            "a_kernel_without_perf_events_is_named_and_the_cpu_clock_stands_in",
+            "examined::a_thread_without_records_is_examined_through_its_life",
+            "watch::a_refused_watch_sees_nothing_and_is_called_all_the_same",
+        ],
+    },
+    Excluded {
+        of: "machine",
+        why: "there are no perf events, and the CPU clock cannot tell whether a forked child runs",
+        tests: &[
+            "a_forked_child_knows_nobody_and_may_start_afresh",
+            "a_registration_inherited_by_a_child_does_not_end_the_childs_own",
+        ],
+    },
+    Excluded {
+        of: "machine",
+        why: "a limit of the address space is ignored (setrlimit)",
+        tests: &["slabs::no_address_space_is_an_error_that_names_the_limit"],
+    },
+    Excluded {
+        of: "machine",
+        why: "the mappings that it shows are not those that the kernel counts",
+        tests: &["slabs::when_mappings_run_out_the_error_names_the_setting_and_nothing_is_lost"],
+    },
+    Excluded {
+        of: "threadpool",
+        why: "a limit of the address space is ignored (setrlimit)",
+        tests: &[
+            "a_pool_that_cannot_grow_any_more_says_how_far_it_came",
+            "a_pool_that_cannot_have_all_its_threads_has_none",
+        ],
+    },
+    Excluded {
+        of: "activations",
+        why: "a child that was forked beside other threads hangs in the emulator",
+        tests: &["a_forked_child_is_told_that_it_has_no_carriers"],
+    },
+    Excluded {
+        of: "activations",
+        why: "the mappings that it shows are not those that the kernel counts",
+        tests: &[
+            "stack::tests::when_protected_guards_run_out_the_error_says_why_and_nothing_is_lost",
+        ],
+    },
+    Excluded {
+        of: "activations",
+        why: "the emulator takes processor time of its own between the looks, which passes for blocks",
+        tests: &["a_block_is_told_once_however_often_it_is_looked_at"],
+    },
+];
