@@ -4,11 +4,15 @@
 //! | --- | --- |
 //! | `uncontended mutex` | one acquisition and release by one thread |
 //! | `mutex, 2 threads` and so on | the same by as many threads, on all processors of this process, per acquisition, empty section |
+//! | `uncontended reader-writer lock` | one read or write by one thread |
+//! | `beside 10,000 sleepers on one other mutex of the bucket`, `beside one sleeper on each of 10,000 other mutexes` | one acquisition and release by one thread, of a mutex that no other thread uses |
+//! | `200 sleeping readers until the last is in` | the time from a writer's release |
 //!
 //! An elapsed time says nothing of fairness, tails or burnt processor time: `cargo study regret` measures those together.
 
 mod contend;
 mod lock;
+mod sleepers;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -68,5 +72,12 @@ fn contended(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, uncontended, contended);
+criterion_group!(
+    benches,
+    uncontended,
+    sleepers::uncontended_reader_writer,
+    contended,
+    sleepers::unlock_beside_sleepers,
+    sleepers::crowd_of_readers
+);
 criterion_main!(benches);

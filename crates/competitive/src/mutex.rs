@@ -138,6 +138,14 @@ impl<P> RawPolicyMutex<P> {
         &self.policy
     }
 
+    /// Returns whether a release of one looks at the threads that sleep on the other. For tests and
+    /// measurements of what that costs.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn shares_bucket(&self, other: &Self) -> bool {
+        parking::share_bucket(&self.word, &other.word)
+    }
+
     /// The [`thread::index`](machine::thread::index) of who holds the lock; `None` if it is free, or its holder has none. A hint.
     #[must_use]
     pub fn holder(&self) -> Option<usize> {

@@ -492,6 +492,11 @@ pub(crate) fn hand_over(word: &AtomicU32) {
     }
 }
 
+/// Returns whether the mutexes with these words share a bucket.
+pub(crate) fn share_bucket(one: &AtomicU32, other: &AtomicU32) -> bool {
+    core::ptr::eq(Bucket::of(one), Bucket::of(other))
+}
+
 /// Returns the first sleeper on the mutex with that word, if it is asleep.
 fn sleeping_head(queues: &Queues, word: *const AtomicU32) -> Option<&Node> {
     // Relaxed: stored under the bucket's lock, which the caller holds.

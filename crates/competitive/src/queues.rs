@@ -198,6 +198,24 @@ mod tests {
     const NODES: usize = 9;
     static KEYS: [u8; 3] = [0; 3];
 
+    /// What makes the search for a head short: it passes one node of each key.
+    #[test]
+    fn only_the_first_node_of_each_key_is_in_the_way_of_a_search() {
+        let nodes: Vec<Numbered> = (0..3_000)
+            .map(|number| Numbered { entry: Entry::new(&KEYS[number % 2]), number })
+            .collect();
+        let mut queues = Queues::<Numbered>::new();
+        for node in &nodes {
+            // SAFETY: in no queue until now; the nodes outlive the queues.
+            unsafe { queues.push(node) };
+        }
+        assert_eq!(queues.heads.iter().count(), 2);
+        assert!(queues.head(&KEYS[2]).is_none());
+        // SAFETY: it is in a queue.
+        unsafe { queues.remove(&nodes[0]) };
+        assert_eq!(queues.heads.iter().count(), 2);
+    }
+
     proptest! {
         #[test]
         fn queues_behave_as_a_map_of_vectors(

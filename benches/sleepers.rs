@@ -1,0 +1,202 @@
+//! What threads that sleep on locks cost others: those that use other locks, and those that the
+//! release lets in.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use criterion::{BenchmarkGroup, Criterion, SamplingMode, measurement::WallTime};
+use stanchion_competitive::{RawPolicyMutex, policy};
+
+use crate::lock::Lock;
+
+/// Stacks of threads that only sleep.
+const STACK: usize = 64 << 10;
+/// For a thread that holds thousands of locks, each in a section inside the last one's.
+const DEEP_STACK: usize = 64 << 20;
+
+/// A mutex that threads sleep on in `lock`, and how they are started.
+trait Sleepable: Lock + 'static {
+    /// Whether an unlock of `one` looks at what sleeps on `other`, as far as can be told.
+    fn meet(_one: &Self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Sleepable for RawPolicyMutex<policy::Adaptive> {
+    fn meet(one: &Self, other: &Self) -> bool {
+        one.shares_bucket(other)
+    }
+}
+impl Sleepable for std::sync::Mutex<()> {}
+impl Sleepable for parking_lot::Mutex<()> {}
+
+/// Runs `then` with all these locks held.
+fn hold<L: Lock>(locks: &[&'static L], then: &mut dyn FnMut()) {
+    match locks.split_first() {
+        Some((first, rest)) => first.with(|| hold(rest, then)),
+        None => then(),
+    }
+}
+
+/// Measures lock and unlock of a free mutex while `sleepers` threads sleep on each of `locks` other
+/// mutexes. With one other mutex, it is one whose sleepers the unlock meets.
+fn beside<L: Sleepable>(group: &mut BenchmarkGroup<'_, WallTime>, locks: usize, sleepers: usize) {
+    let mine: &L = Box::leak(Box::new(L::make()));
+    let others: Vec<&'static L> = (0..locks)
+        .map(|_| {
+            loop {
+                let other: &L = Box::leak(Box::new(L::make()));
+                if locks > 1 || L::meet(mine, other) {
+                    break other;
+                }
+            }
+        })
+        .collect();
+    let coming: &AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
+    let (held, over): (&Barrier, &Barrier) =
+        (Box::leak(Box::new(Barrier::new(2))), Box::leak(Box::new(Barrier::new(2))));
+    let spawn = |stack: usize, body: Box<dyn FnOnce() + Send>| {
+        thread::Builder::new().stack_size(stack).spawn(body).expect("a thread more")
+    };
+    let holds = others.clone();
+    let hold_all = Box::new(move || {
+        hold(&holds, &mut || {
+            held.wait();
+            over.wait();
+        });
+    });
+    let mut threads = vec![spawn(DEEP_STACK, hold_all)];
+    held.wait();
+    for &other in &others {
+        for _ in 0..sleepers {
+            let sleep = Box::new(move || {
+                coming.fetch_add(1, SeqCst);
+                other.with(|| ());
+            });
+            threads.push(spawn(STACK, sleep));
+        }
+    }
+    while coming.load(SeqCst) < locks * sleepers {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // The last ones have said that they come, and go to sleep.
+    thread::sleep(Duration::from_millis(500));
+    group.bench_function(L::NAME, |bencher| bencher.iter(|| black_box(mine).with(|| ())));
+    over.wait();
+    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+}
+
+pub(crate) fn unlock_beside_sleepers(criterion: &mut Criterion) {
+    for (name, locks, sleepers) in [
+        ("beside 10,000 sleepers on one other mutex of the bucket", 1, 10_000),
+        ("beside one sleeper on each of 10,000 other mutexes", 10_000, 1),
+    ] {
+        let mut group = criterion.benchmark_group(name);
+        group.sample_size(20);
+        beside::<RawPolicyMutex<policy::Adaptive>>(&mut group, locks, sleepers);
+        beside::<std::sync::Mutex<()>>(&mut group, locks, sleepers);
+        beside::<parking_lot::Mutex<()>>(&mut group, locks, sleepers);
+        group.finish();
+    }
+}
+
+/// A reader-writer lock, ours or a peer's.
+trait Shared: Send + Sync {
+    const NAME: &'static str;
+    fn make() -> Self;
+    fn read(&self, section: impl FnOnce());
+    fn write(&self, section: impl FnOnce());
+}
+
+macro_rules! shared {
+    ($($name:literal: $lock:ty, $read:ident, $write:ident $(, $unwrap:ident)?;)+) => {$(
+        impl Shared for $lock {
+            const NAME: &'static str = $name;
+
+            fn make() -> Self {
+                Self::new(())
+            }
+
+            fn read(&self, section: impl FnOnce()) {
+                let _guard = self.$read()$(.$unwrap())?;
+                section();
+            }
+
+            fn write(&self, section: impl FnOnce()) {
+                let _guard = self.$write()$(.$unwrap())?;
+                section();
+            }
+        }
+    )+};
+}
+
+shared! {
+    "RwLock": stanchion_competitive::RwLock<()>, read, write;
+    "std::sync::RwLock": std::sync::RwLock<()>, read, write, unwrap;
+    "parking_lot::RwLock": parking_lot::RwLock<()>, read, write;
+}
+
+/// The time from a writer's release until the last of `readers` sleeping readers is in.
+fn crowd<L: Shared>(readers: usize) -> Duration {
+    let lock = L::make();
+    let (coming, inside) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let mut released = None;
+    thread::scope(|scope| {
+        lock.write(|| {
+            for _ in 0..readers {
+                thread::Builder::new()
+                    .stack_size(STACK)
+                    .spawn_scoped(scope, || {
+                        coming.fetch_add(1, SeqCst);
+                        lock.read(|| _ = inside.fetch_add(1, SeqCst));
+                    })
+                    .expect("a thread more");
+            }
+            while coming.load(SeqCst) < readers {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(Duration::from_millis(10));
+            released = Some(Instant::now());
+        });
+        while inside.load(SeqCst) < readers {
+            thread::yield_now();
+        }
+        released.expect("set by the writer").elapsed()
+    })
+}
+
+pub(crate) fn crowd_of_readers(criterion: &mut Criterion) {
+    fn run<L: Shared>(group: &mut BenchmarkGroup<'_, WallTime>, readers: usize) {
+        group.bench_function(L::NAME, |bencher| {
+            bencher.iter_custom(|rounds| (0..rounds).map(|_| crowd::<L>(readers)).sum());
+        });
+    }
+    let mut group = criterion.benchmark_group("200 sleeping readers until the last is in");
+    group.sample_size(20).sampling_mode(SamplingMode::Flat);
+    group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_secs(2));
+    run::<stanchion_competitive::RwLock<()>>(&mut group, 200);
+    run::<std::sync::RwLock<()>>(&mut group, 200);
+    run::<parking_lot::RwLock<()>>(&mut group, 200);
+    group.finish();
+}
+
+/// Reading and writing a lock that no other thread uses.
+pub(crate) fn uncontended_reader_writer(criterion: &mut Criterion) {
+    fn run<L: Shared>(criterion: &mut Criterion) {
+        let mut group = criterion.benchmark_group("uncontended reader-writer lock");
+        let lock = L::make();
+        group.bench_function(format!("{}, read", L::NAME), |bencher| {
+            bencher.iter(|| black_box(&lock).read(|| ()));
+        });
+        group.bench_function(format!("{}, write", L::NAME), |bencher| {
+            bencher.iter(|| black_box(&lock).write(|| ()));
+        });
+        group.finish();
+    }
+    run::<stanchion_competitive::RwLock<()>>(criterion);
+    run::<std::sync::RwLock<()>>(criterion);
+    run::<parking_lot::RwLock<()>>(criterion);
+}
