@@ -25,9 +25,10 @@ use stanchion_competitive::{
     Condvar, FairMutex, Mutex, Once, PolicyMutex, PolicyRwLock, RawPolicyMutex, RwLock, Semaphore,
 };
 use stanchion_spin::contention::{Exchange, Polling, Read};
+use stanchion_spin::lock_api::Mutex as ApiMutex;
 use stanchion_spin::{
-    AndersonMutex, McsMutex, PreemptionSafeMutex, RecoveringMutex, TestAndSetMutex, TicketMutex,
-    TimePublishedMcsMutex,
+    AndersonMutex, McsMutex, PreemptionSafeMutex, RecoveringMutex, TestAndSet, TestAndSetMutex,
+    TicketMutex, TimePublishedMcsMutex,
 };
 
 /// Runs `body` while the lock is held.
@@ -279,23 +280,25 @@ fn at_last<G>(mut attempt: impl FnMut() -> Option<G>) -> G {
     }
 }
 
+const RECORDER: Recorder = Recorder::named("allocator");
+
 cases! {
     test_and_set: TestAndSetMutex<()> = TestAndSetMutex::new(()), |lock, body| {
         let _held = lock.lock();
         body();
     };
-    test_and_set_by_exchange: stanchion_spin::lock_api::Mutex<stanchion_spin::TestAndSet<Exchange>, ()> =
-        stanchion_spin::lock_api::Mutex::new(()), |lock, body| {
+    test_and_set_by_exchange: ApiMutex<TestAndSet<Exchange>, ()> =
+        ApiMutex::new(()), |lock, body| {
         let _held = lock.lock();
         body();
     };
-    test_and_set_by_reading: stanchion_spin::lock_api::Mutex<stanchion_spin::TestAndSet<Read>, ()> =
-        stanchion_spin::lock_api::Mutex::new(()), |lock, body| {
+    test_and_set_by_reading: ApiMutex<TestAndSet<Read>, ()> =
+        ApiMutex::new(()), |lock, body| {
         let _held = lock.lock();
         body();
     };
-    test_and_set_by_polling: stanchion_spin::lock_api::Mutex<stanchion_spin::TestAndSet<Polling>, ()> =
-        stanchion_spin::lock_api::Mutex::new(()), |lock, body| {
+    test_and_set_by_polling: ApiMutex<TestAndSet<Polling>, ()> =
+        ApiMutex::new(()), |lock, body| {
         let _held = lock.lock();
         body();
     };
@@ -348,7 +351,7 @@ cases! {
         body();
     };
     mutex_that_records: PolicyMutex<(), Recorder> =
-        PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::named("allocator")), ()), |lock, body| {
+        PolicyMutex::from_raw(RawPolicyMutex::with_policy(RECORDER), ()), |lock, body| {
         let _held = lock.lock();
         body();
     };
@@ -391,7 +394,8 @@ cases! {
         *taken.lock() = false;
         released.notify_one();
     };
-    condvar_with_a_timeout: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new()), |lock, body| {
+    condvar_with_a_timeout: (Mutex<bool>, Condvar) =
+        (Mutex::new(false), Condvar::new()), |lock, body| {
         let (taken, released) = lock;
         let mut held = taken.lock();
         while *held {

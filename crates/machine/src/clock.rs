@@ -2,25 +2,35 @@
 //!
 //! Two clocks, because a waiter asks two questions:
 //!
-//! | question | type | read by | may be wrong by |
-//! | --- | --- | --- | --- |
-//! | how long have I spun? | [`Ticks`] | a processor counter where the kernel itself reads it, see [`source`] | 0.4 % at first, less later; more once a virtual machine has moved to a processor of another speed |
-//! | must I give up? | [`Deadline`] | the monotonic clock, which the kernel sleeps by | nothing |
+//! | question | type | read by |
+//! | --- | --- | --- |
+//! | how long have I spun? | [`Ticks`] | a processor counter where the kernel reads it too |
+//! | must I give up? | [`Deadline`] | the monotonic clock, which the kernel sleeps by |
 //!
-//! Why not [`std::time::Instant`] for both: it is a call into the kernel's page (20 to 40 ns) where the counter is one
-//! instruction, and on a machine whose kernel does not trust the counter it is a system call.
+//! [`source`] says which clock ticks are read from. They may be wrong by 0.4 % at first and by less
+//! later; by more once a virtual machine has moved to a processor of another speed. Deadlines are
+//! exact.
 //!
-//! Budgets in this project are **time**, never counts of pauses: a pause hint lasts 1 ns on one processor and 60 ns on another.
+//! Why not [`std::time::Instant`] for both: it is a call into the kernel's page (20 to 40 ns) where
+//! the counter is one instruction. On a machine whose kernel does not trust the counter it is a
+//! system call.
+//!
+//! Budgets in this project are **time**, never counts of pauses: a pause hint lasts 1 ns on one
+//! processor and 60 ns on another.
 //!
 //! # Invariants
 //!
 //! 1. A [`Deadline`] never passes early.
-//! 2. Between two suspends of the machine, [`Ticks`] read by one thread never run backwards; between threads they agree as well as the
-//!    kernel's own clock does, since the counter is used only where that clock is made from it.
-//! 3. Across a suspend, ticks may stand still, run on, or begin anew at a smaller number: then [`Ticks::nanos_since`] an earlier moment may be 0
-//!    or as long as the suspend. A loop that waits for a moment must not wait for a former uptime: the budgets of this crate end when
-//!    the ticks have moved on by so many *or have run backwards*. The rate between ticks and nanoseconds is not touched by a suspend.
-//! 4. Across a suspend a [`Deadline`] is as late as the suspend was long, where the monotonic clock stands still meanwhile (Linux, macOS).
+//! 2. Between two suspends of the machine, [`Ticks`] read by one thread never run backwards. Between
+//!    threads they agree as well as the kernel's own clock does, since the counter is used only
+//!    where that clock is made from it.
+//! 3. Across a suspend, ticks may stand still, run on, or begin anew at a smaller number. Then
+//!    [`Ticks::nanos_since`] an earlier moment may be 0 or as long as the suspend. A loop that waits
+//!    for a moment must not wait for a former uptime: the budgets of this crate end when the ticks
+//!    have moved on by so many *or have run backwards*. The rate between ticks and nanoseconds is
+//!    not touched by a suspend.
+//! 4. Across a suspend a [`Deadline`] is as late as the suspend was long, where the monotonic clock
+//!    stands still meanwhile (Linux, macOS).
 //! 5. Reading [`now`] orders nothing: it is not a fence.
 
 #[cfg(feature = "std")]

@@ -15,9 +15,10 @@ pub use crossbeam_utils::CachePadded;
 /// of 64 bytes are fetched in pairs.
 pub const CACHE_LINE: usize = align_of::<CachePadded<u8>>();
 
-/// The processors the calling thread may run on, by number, ascending. Never empty.
+/// Returns the processors that the calling thread may run on, by number, ascending. Never empty.
 ///
-/// Read from the affinity mask on every call (about 1 µs), since it can be changed from outside at any time.
+/// Read from the affinity mask on every call (about 1 µs), since it can be changed from outside at
+/// any time.
 ///
 /// ```
 /// println!("{:?}", stanchion_machine::topology::processors());
@@ -93,7 +94,8 @@ pub fn known_quota() -> Option<usize> {
     }
 }
 
-/// The processor that the calling thread runs on, which may be another one by the time this returns; `None` where the system does not tell.
+/// Returns the processor that the calling thread runs on, which may be another one by the time this
+/// returns; `None` where the system does not tell.
 ///
 /// A few nanoseconds: the C library reads what the kernel keeps up to date.
 ///
@@ -107,7 +109,8 @@ pub fn current() -> Option<usize> {
     backend::topology::current()
 }
 
-/// How many threads of this process can run at once: the number of [`processors`], or the [`quota`] rounded up if that is less.
+/// Returns how many threads of this process can run at once: the number of [`processors`], or the
+/// [`quota`] rounded up if that is less.
 ///
 /// ```
 /// use stanchion_machine::topology::{parallelism, processors};

@@ -8,13 +8,16 @@ use crate::{asymmetric, clock, fork, thread, topology};
 /// later ones, or if it installs a system call filter afterwards. It may be called any number of
 /// times, and in each thread.
 ///
-/// | what it does | without it | files, memory |
-/// | --- | --- | --- |
-/// | decides on the clock and finds its speed | the first wait, 50 µs | none |
-/// | counts the processors that the process may use | the first wait, two system calls | none |
-/// | reads the quota of processor time | it stays unknown, and locks spin as without one | opens files, allocates |
-/// | registers with the kernel for [`asymmetric`] barriers | the first thread that goes to sleep, up to 20 ms if the process has several threads, next to nothing if it has one | none |
-/// | gives the calling thread its [`index`](thread::index) | the first lock of the thread, 100 ns | none |
+/// - It decides on the clock and finds its speed. Otherwise the first wait does, for 50 µs.
+/// - It counts the processors that the process may use. Otherwise the first wait does, by two
+///   system calls.
+/// - It reads the quota of processor time, for which it opens files and allocates. No wait does so.
+///   As long as the quota is not known, locks spin as without one.
+/// - It registers with the kernel for [`asymmetric`] barriers. Otherwise the first thread that goes
+///   to sleep does, or a release much later. That takes up to 20 ms if the process has several
+///   threads, and next to nothing if it has one.
+/// - It gives the calling thread its [`index`](thread::index). Otherwise its first lock does, for
+///   100 ns.
 ///
 /// On Linux the locks of this project need no file and no allocator for their waits, whether or not
 /// it was called, with two exceptions: `Clh` of `stanchion-spin` allocates, and the policy

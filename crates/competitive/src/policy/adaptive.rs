@@ -2,17 +2,20 @@
 //!
 //! What it is made of, and why (`cargo study regret` shows what it comes to):
 //!
-//! | part | because |
-//! | --- | --- |
-//! | spins for up to [`LIMIT`](Adaptive) times C | C is what a wake-up takes at best; to the throughput of two threads that meet often, blocking costs several times that, since the lock stands idle meanwhile |
-//! | one spinner at a time | a second one slows the holder down and cannot have the lock before the first |
-//! | spins again after having been woken in vain | the lock has just been released once: it is a busy one |
-//! | steps down only if the lock was *held* for long while the thread slept | a wait that was long because others overtook says nothing against spinning |
-//! | does not spin if the process may use one processor only | the holder could not run meanwhile |
-//! | spins for C at most where processor time is known to be rationed | a quota is spent by spinning as by work |
-//!
-//! That time is rationed is written in files, which a wait does not open. It is known once the program has called [`machine::warm_up`],
-//! [`topology::quota`] or [`topology::parallelism`], as the pools of this project do.
+//! - It spins for up to [`LIMIT`](Adaptive) times C. C is what a wake-up takes at best. To the
+//!   throughput of two threads that meet often, blocking costs several times that, since the lock
+//!   stands idle meanwhile.
+//! - One thread spins at a time. A second one slows the holder down and cannot have the lock before
+//!   the first.
+//! - It spins again after having been woken in vain: the lock has just been released once, so it is
+//!   a busy one.
+//! - It steps down only if the lock was *held* for long while the thread slept. A wait that was long
+//!   because others overtook says nothing against spinning.
+//! - It does not spin if the process may use one processor only: the holder could not run meanwhile.
+//! - It spins for C at most where processor time is known to be rationed: a quota is spent by
+//!   spinning as by work. The quota is written in files, which a wait does not open. It is known
+//!   once the program has called [`machine::warm_up`], [`topology::quota`] or
+//!   [`topology::parallelism`], as the pools of this project do.
 //!
 //! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`; [`HolderAware`](super::HolderAware), which asks whether the
 //! holder runs, always does, and is level.

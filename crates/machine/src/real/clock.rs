@@ -28,24 +28,29 @@
 //! # How its speed is found
 //!
 //! ```text
-//! counter  a----A            b----B        anchor: (a, t, A), sample: (b, u, B), each the narrowest of several
-//! clock       t                 u          rate = (u - t) / (b - a), wrong by at most (A - a + B - b) / (b - a)
+//! counter  a----A            b----B    anchor (a, t, A), sample (b, u, B)
+//! clock       t                 u      rate = (u - t) / (b - a)
+//!                                      wrong by at most (A - a + B - b) / (b - a)
 //! ```
 //!
-//! The sample is taken when its distance from the anchor is 256 times the two brackets (error below 0.4 %), usually 20 µs to 50 µs: a first
-//! waiter should not be held up for a millisecond. Preemption inside a bracket makes it wide, and the needed distance grows with
-//! it, so it cannot spoil the rate. Later conversions refine it, at 16 times the distance each, until the distance is a second. On
-//! aarch64 the processor states the rate and none of this is needed.
+//! Anchor and sample are each the narrowest of several readings. The sample is taken when its
+//! distance from the anchor is 256 times the two brackets, so the error is below 0.4 %. That is
+//! usually after 20 µs to 50 µs: a first waiter should not be held up for a millisecond. A
+//! preemption inside a bracket makes it wide. The needed distance grows with it, so it cannot spoil
+//! the rate. Later conversions refine the rate, at 16 times the distance each, until the distance is
+//! a second. On aarch64 the processor states the rate and none of this is needed.
 //!
 //! # What a suspend does to it
 //!
-//! While the machine is suspended the monotonic clock stands still. The counter may run on (suspend to idle) or begin anew (suspend
-//! to memory, hibernation), so a pair of readings with a suspend between them says nothing of the rate:
+//! While the machine is suspended the monotonic clock stands still. The counter may run on (suspend
+//! to idle) or begin anew (suspend to memory, hibernation). So a pair of readings with a suspend
+//! between them says nothing of the rate:
 //!
-//! 1. The first rate is taken over a pair of this moment, never from an anchor of long ago, and a sample whose counter lies before its
-//!    anchor's becomes the anchor.
-//! 2. A refinement that differs from the rate by more than 1 %, more than twice what the first may be wrong by, or whose counter lies before the
-//!    anchor's, is thrown away, and the rate stays as it is for good.
+//! 1. The first rate is taken over a pair of this moment, never from an anchor of long ago. A sample
+//!    whose counter lies before its anchor's becomes the anchor.
+//! 2. A refinement is thrown away, and the rate stays as it is for good, if it differs from the rate
+//!    by more than 1 %, or if its counter lies before the anchor's. 1 % is more than twice what the
+//!    first rate may be wrong by.
 //!
 //! What is left: a suspend in the 50 µs of the first pair itself makes a rate that nothing mends.
 
@@ -60,7 +65,8 @@ mod once;
 pub(crate) use monotonic::{instant, monotonic, monotonic_at};
 use once::Once;
 
-/// Nanoseconds per tick times 2^32; 0 while unknown. Relaxed everywhere: the number is all there is to see.
+/// Nanoseconds per tick times 2^32; 0 while unknown. Relaxed everywhere: the number is all there is
+/// to see.
 static NANOS_PER_TICK: AtomicU64 = AtomicU64::new(0);
 /// Ticks per nanosecond times 2^32. May be of another refinement than the above, which is as good.
 static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(0);
@@ -100,7 +106,7 @@ fn first_now() -> u64 {
     now()
 }
 
-/// Which clock is read: decided now if it has not been.
+/// Returns which clock is read: decided now if it has not been.
 fn decided() -> u64 {
     match READS.load(Relaxed) {
         UNDECIDED => decide(),
@@ -126,7 +132,7 @@ pub(crate) fn source() -> Source {
     Source::Monotonic(distrust(counter::invariant(), counter::clocksource()))
 }
 
-/// Why the monotonic clock is read, given what the processor and the kernel say.
+/// Returns why the monotonic clock is read, given what the processor and the kernel say.
 fn distrust(invariant: Option<bool>, clocksource: Option<String>) -> Distrust {
     match (invariant, clocksource) {
         (None, _) => Distrust::NoCounter,
@@ -160,16 +166,16 @@ fn clock_takes_no_system_call() -> bool {
     false
 }
 
-/// Whether a reading of the clock, given in ticks, is no system call. Half of a system call is far
-/// from both: a reading without one takes a fifth of it or less, one with it takes longer than a
-/// call that does nothing.
+/// Returns whether a reading of the clock, given in ticks, is no system call. Half of a system call
+/// is far from both: a reading without one takes a fifth of it or less, one with it takes longer
+/// than a call that does nothing.
 #[cfg(any(target_os = "linux", test))]
 fn is_short(reading: u64, system_call: u64) -> bool {
     reading.saturating_mul(2) < system_call
 }
 
-/// The ticks that several calls take: the least of a few attempts, because a preemption makes one
-/// longer. An attempt in which the counter ran backwards says nothing.
+/// Returns the ticks that several calls take: the least of a few attempts, because a preemption
+/// makes one longer. An attempt in which the counter ran backwards says nothing.
 #[cfg(any(target_os = "linux", test))]
 fn shortest(read: impl Fn() -> u64, call: impl Fn()) -> u64 {
     const ATTEMPTS: usize = 4;
@@ -205,8 +211,8 @@ fn scale(value: u64, rate: u64, round: u64) -> u64 {
     u64::try_from(product >> 32).unwrap_or(u64::MAX)
 }
 
-/// One of the two rates, found or refined first if it is time to. `distance` is a tick difference in the caller's hands: it tells without
-/// reading a clock that at least so much has passed.
+/// Returns one of the two rates, found or refined first if it is time to. `distance` is a number of
+/// ticks that the caller has seen pass: it tells without reading a clock that it is time.
 #[inline]
 fn rate(of: &AtomicU64, distance: u64) -> u64 {
     let rate = of.load(Relaxed);
@@ -271,7 +277,7 @@ fn ratio(of: u64, to: u64) -> u64 {
     u64::try_from(ratio).unwrap_or(u64::MAX).max(1)
 }
 
-/// What two readings make of the rate.
+/// The rate that two readings make.
 #[derive(Debug, PartialEq)]
 enum Pair {
     TooClose,
@@ -291,7 +297,7 @@ fn pair(anchor: Reading, sample: Reading) -> Pair {
     }
 }
 
-/// A first rate, waiting as long as it takes, and where it began.
+/// Returns a first rate, waiting as long as it takes, and where it began.
 fn first_rate(mut read: impl FnMut() -> Reading) -> (Reading, Rate) {
     let mut anchor = read();
     loop {
@@ -307,7 +313,7 @@ fn first_rate(mut read: impl FnMut() -> Reading) -> (Reading, Rate) {
     }
 }
 
-/// What becomes of a rate that is known.
+/// The outcome of a refinement.
 #[derive(Debug, PartialEq)]
 enum Refined {
     NotYet,
@@ -315,7 +321,7 @@ enum Refined {
     NoMore,
 }
 
-/// What becomes of `known` nanoseconds per tick (times 2^32); see the head of the file.
+/// Refines `known` nanoseconds per tick (times 2^32); see the head of the file.
 fn refined(known: u64, anchor: Reading, sample: Reading) -> Refined {
     match pair(anchor, sample) {
         Pair::TooClose => Refined::NotYet,
@@ -332,7 +338,7 @@ fn store(rate: Rate, refine_at: u64) {
     NANOS_PER_TICK.store(rate.nanos_per_tick(), Relaxed);
 }
 
-/// The narrowest of several readings of both clocks.
+/// Returns the narrowest of several readings of both clocks.
 fn read_both() -> Reading {
     let reading = || {
         let before = counter::read_ordered();
@@ -351,9 +357,9 @@ fn read_both() -> Reading {
     best
 }
 
-/// How long one pause hint lasts: the shortest of 16 windows.
+/// Returns how long one pause hint lasts: the shortest of 16 windows.
 pub(crate) fn pause_ns() -> f64 {
-    /// Bits of the figure; 0 while unknown. Relaxed: whoever measures gets much the same.
+    /// Bits of the figure; 0 while unknown. Relaxed: each thread that measures gets much the same.
     static KNOWN: AtomicU64 = AtomicU64::new(0);
     const WINDOWS: usize = 16;
     const PAUSES: u32 = 64;
@@ -367,7 +373,8 @@ pub(crate) fn pause_ns() -> f64 {
         for _ in 0..PAUSES {
             super::spin_loop();
         }
-        // Saturating: two processors' counters may differ by a few ticks, and the thread may have moved.
+        // Saturating: two processors' counters may differ by a few ticks, and the thread may have
+        // moved.
         now().saturating_sub(start)
     };
     window(); // warms the code and the clock

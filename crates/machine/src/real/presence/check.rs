@@ -1,8 +1,9 @@
-//! Whether switch records can be had here, and mean what they should.
+//! Checks whether switch records can be had here, and mean what they should.
 //!
-//! The bit that tells preemption from blocking was wrong in kernels on the way to 6.12 (threads whose removal from the run queue was put off). So
-//! the first use in a process looks: a thread sleeps, and must read as having blocked; it yields to another on the same processor,
-//! and must read as having been preempted.
+//! The bit that tells preemption from blocking was wrong in kernels on the way to 6.12 (threads
+//! whose removal from the run queue was put off). So the first use in a process looks. A thread
+//! sleeps, and must read as having blocked. It yields to another on the same processor, and must
+//! read as having been preempted.
 
 use super::refusals::unless_refused;
 use crate::presence::Presence;
@@ -15,12 +16,12 @@ use std::vec::Vec;
 
 /// Whether the check has succeeded in this process or one that it is forked from.
 static PASSED: AtomicBool = AtomicBool::new(false);
-/// How many hold that there are to be none.
+/// How many callers want no records.
 static DECLINED: AtomicUsize = AtomicUsize::new(0);
 
-/// One more wants no records, or one less.
+/// Counts one more caller that wants no records, or one less.
 pub(crate) fn decline(more: bool) {
-    // Relaxed: who asks in another thread has been told by other means, or does not mind.
+    // Relaxed: another thread that asks has been told by other means, or does not mind.
     if more {
         DECLINED.fetch_add(1, Ordering::Relaxed);
     } else {
@@ -89,7 +90,7 @@ fn caused(ring: &Ring, act: impl FnOnce()) -> Result<Vec<Switch>, Refused> {
     paired((before..ring.count()).map(|number| ring.switch(number)).collect())
 }
 
-/// What a thread that runs before and after must have in its records: pairs of out and in, all of them legible.
+/// Checks the records of a thread that runs before and after: pairs of out and in, all legible.
 fn paired(records: Vec<Option<Switch>>) -> Result<Vec<Switch>, Refused> {
     let pairs = records
         .chunks(2)

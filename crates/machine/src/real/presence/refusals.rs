@@ -1,14 +1,15 @@
 //! The last refusal of switch records, so that not every thread asks the kernel in vain.
 //!
-//! A question costs some 20 µs, and the check that comes before the first ring some 200 µs, whether
-//! or not they are refused. Each thread that registers asks. So a refusal that concerns the whole
-//! process stands for a while:
+//! Asking takes some 20 µs, and the check before the first ring some 200 µs, whether or not they are
+//! refused. Each thread that registers asks. So a refusal of the whole process stands for a while:
 //!
-//! | the refusal | stands |
-//! | --- | --- |
-//! | by policy, by a filter, for want of support ([`Kind::Lasting`]) | for good |
-//! | something has run out or is busy ([`Kind::Passing`]) | for [`PAUSE`], or until this process gives a ring back |
-//! | of this thread or this call only ([`Kind::Single`]) | not at all |
+//! | the refusal | its kind | it stands |
+//! | --- | --- | --- |
+//! | by policy, by a filter, for want of support | [`Kind::Lasting`] | for good |
+//! | something has run out or is busy | [`Kind::Passing`] | for [`PAUSE`], see below |
+//! | of this thread or this call only | [`Kind::Single`] | not at all |
+//!
+//! A passing refusal also ends when this process gives a ring back.
 //!
 //! Nothing waits for the lock, because a child of a fork may find it held by a thread that it does
 //! not have. A thread that does not get it asks the kernel.

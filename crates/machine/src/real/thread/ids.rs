@@ -80,15 +80,16 @@ impl<const WORDS: usize> Bitmap<WORDS> {
         Self([const { AtomicU64::new(0) }; WORDS])
     }
 
-    /// Takes the smallest number that was free at some moment during the call, or `None` if each was taken when looked at.
+    /// Takes the smallest number that was free at some moment during the call; `None` if each was
+    /// taken when looked at.
     fn claim(&self) -> Option<usize> {
         for (at, word) in self.0.iter().enumerate() {
             // Relaxed: only a guess, which the compare-exchange below verifies.
             let mut taken = word.load(Ordering::Relaxed);
             while taken != u64::MAX {
                 let bit = taken.trailing_ones();
-                // Acquire pairs with the Release of `give_back`: the last holder's writes happened before ours. Relaxed on failure: again
-                // only a guess.
+                // Acquire pairs with the Release of `give_back`: the last holder's writes happened
+                // before ours. Relaxed on failure: again only a guess.
                 match word.compare_exchange_weak(
                     taken,
                     taken | 1 << bit,

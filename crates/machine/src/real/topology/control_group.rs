@@ -1,17 +1,18 @@
 //! The processor time that control groups grant this process, versions 1 and 2.
 //!
 //! ```text
-//! /proc/self/cgroup     which group, in each hierarchy        0::/user.slice/job
-//! /proc/self/mountinfo  where each hierarchy is mounted       ... / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
-//! <mount>/user.slice/job/cpu.max, .../user.slice/cpu.max      150000 100000    or    max 100000
+//! /proc/self/cgroup     the group in each hierarchy         0::/user.slice/job
+//! /proc/self/mountinfo  the mount of each hierarchy         ... / /sys/fs/cgroup rw - cgroup2 ...
+//! <mount>/user.slice/job/cpu.max, .../user.slice/cpu.max    150000 100000    or    max 100000
 //! ```
 //!
-//! A group's limit binds all groups below it, so the smallest on the way to the root counts. In a container the mount usually shows only the
-//! group's own part of the tree: the mount's *root* (fourth field) is then what the path must be stripped of. Paths that lead out
-//! of the visible part (`/../..`) or are not below the root are taken as the mount point itself.
+//! A group's limit binds all groups below it, so the smallest on the way to the root counts. In a
+//! container the mount usually shows only the group's own part of the tree. The mount's *root*
+//! (fourth field) is then what the path must be stripped of. Paths that lead out of the visible part
+//! (`/../..`) or are not below the root are taken as the mount point itself.
 //!
-//! The files are read as bytes: a path need not be UTF-8, and one such path, of whatever mount, must
-//! not hide the others.
+//! The files are read as bytes. A path need not be UTF-8, and one such path, of whatever mount,
+//! must not hide the others.
 
 use crate::topology::Quota;
 use std::ffi::OsStr;
@@ -25,7 +26,7 @@ pub(crate) fn quota() -> Option<Quota> {
     least(&groups, &mounts, |path| std::fs::read(path).ok())
 }
 
-/// The least quota of all that bind, given the two files and a way to read others.
+/// Returns the least quota of all that bind, given the two files and a way to read others.
 fn least(groups: &[u8], mounts: &[u8], read: impl Fn(&Path) -> Option<Vec<u8>>) -> Option<Quota> {
     let mut quotas = Vec::new();
     for hierarchy in hierarchies(groups, mounts) {
@@ -72,13 +73,13 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
 }
 
-/// What is before and what is behind the first `separator`.
+/// Returns what is before and what is behind the first `separator`.
 fn split_once<'t>(text: &'t [u8], separator: &[u8]) -> Option<(&'t [u8], &'t [u8])> {
     let at = text.windows(separator.len()).position(|window| window == separator)?;
     Some((&text[..at], &text[at + separator.len()..]))
 }
 
-/// Whether a list with commas names `wanted`.
+/// Returns whether a list with commas names `wanted`.
 fn names(list: &[u8], wanted: &[u8]) -> bool {
     list.split(|byte| *byte == b',').any(|name| name == wanted)
 }
@@ -106,7 +107,8 @@ fn mount(line: &[u8]) -> Option<Mount> {
 }
 
 impl Mount {
-    /// Finds the group in `/proc/self/cgroup`, whose lines are `number:controllers:path`, version 2 with number 0 and no controllers.
+    /// Finds the group in `/proc/self/cgroup`, whose lines are `number:controllers:path`. Version 2
+    /// has the number 0 and no controllers.
     fn place(self, groups: &[u8]) -> Option<Hierarchy> {
         let path = lines(groups).find_map(|line| {
             let mut fields = line.splitn(3, |byte| *byte == b':');
@@ -247,7 +249,8 @@ mod tests {
 
     #[test]
     fn a_container_sees_its_group_as_the_mounts_root() {
-        // Docker with the host's namespace: the path is the host's, the mount shows only this container's part.
+        // Docker with the host's namespace: the path is the host's, the mount shows only this
+        // container's part.
         let mounts = "900 880 0:26 /docker/ab /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
         let files = [
             ("/sys/fs/cgroup/cpu.max", "400000 100000"),

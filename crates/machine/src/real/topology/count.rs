@@ -1,14 +1,15 @@
 //! How many processors this process may use, asked by waiters: without memory, without files.
 //!
 //! Why not `sysconf`: it counts the processors of the machine, and opens a file for it. A process
-//! that was started under `taskset` or in a cpuset may use fewer. Why not the calling thread's mask:
-//! a program whose every worker is pinned to a processor of its own has several processors all the
-//! same.
+//! that was started under `taskset` or in a cpuset may use fewer. Why not the calling thread's
+//! mask: a program whose every worker is pinned to a processor of its own has several processors
+//! all the same.
 //!
 //! The process's mask is that of its first thread, which it inherited when it was started. If the
 //! first thread has pinned itself to one processor, that says nothing of the others. So where its
 //! mask has one processor, the calling thread's mask is added. If that is the same processor, the
-//! answer is 1 for now: a later waiter on another processor may know better, so it is counted again.
+//! answer is 1 for now. A later waiter on another processor may know better, so it is counted
+//! again.
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
