@@ -96,12 +96,16 @@ where
         assert!(refused);
         let upgradable = RwLockWriteGuard::downgrade_to_upgradable(write);
         let reader = lock.try_read().expect("no writer");
-        let upgradable =
-            RwLockUpgradableReadGuard::try_upgrade(upgradable).err().expect("a reader");
-        let upgradable =
-            RwLockUpgradableReadGuard::try_upgrade_for(upgradable, short).err().expect("a reader");
+        let Err(upgradable) = RwLockUpgradableReadGuard::try_upgrade(upgradable) else {
+            panic!("upgraded beside a reader")
+        };
+        let Err(upgradable) = RwLockUpgradableReadGuard::try_upgrade_for(upgradable, short) else {
+            panic!("upgraded beside a reader")
+        };
         drop(reader);
-        let write = RwLockUpgradableReadGuard::try_upgrade(upgradable).ok().expect("no reader");
+        let Ok(write) = RwLockUpgradableReadGuard::try_upgrade(upgradable) else {
+            panic!("refused without a reader")
+        };
         let upgradable = RwLockWriteGuard::downgrade_to_upgradable(write);
         let read = RwLockUpgradableReadGuard::downgrade(upgradable);
         assert!(lock.is_locked() && !lock.is_locked_exclusive());
