@@ -119,7 +119,9 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
 
 /// Returns the function, which only a thread that panicked in it has taken out before.
 fn unused<F>(init: Option<F>) -> F {
-    init.expect("a `LazyLock` has no value: the function that makes it has panicked")
+    init.expect(
+        "LazyLock instance has previously been poisoned: the function that makes it has panicked",
+    )
 }
 
 impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {

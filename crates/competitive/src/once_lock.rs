@@ -45,6 +45,17 @@ use crate::once::Once;
 /// // `Sync` but not `Send`: it could be put in by one thread and dropped by another.
 /// shared::<stanchion_competitive::OnceLock<std::sync::MutexGuard<'static, u32>>>();
 /// ```
+///
+/// What is borrowed must outlive the cell. `std`'s may hold a reference to what is dropped before it,
+/// which takes an unstable attribute of the language:
+///
+/// ```compile_fail,E0597
+/// let cell = stanchion_competitive::OnceLock::new();
+/// {
+///     let text = String::new();
+///     cell.set(&text).unwrap();
+/// }
+/// ```
 pub struct OnceLock<T> {
     once: Once,
     value: UnsafeCell<MaybeUninit<T>>,
