@@ -38,6 +38,8 @@ fn first<R>(what: &str, call: impl FnOnce() -> R) -> R {
 fn main() {
     let start = first("clock::now: choosing the clock", machine::clock::now);
     first("Ticks::plus_nanos: finding its speed", || black_box(start.plus_nanos(1_000)));
+    first("topology::usable: asking for the mask", topology::usable);
+    first("thread::index: numbering a thread", thread::index);
     let pause = first("clock::pause_ns", machine::clock::pause_ns);
     let status = first("presence::status: the self-check", presence::status);
 
@@ -51,6 +53,7 @@ fn main() {
     cost("park::wake_one, nobody there", 100_000, || park::wake_one(&word));
     cost("park::wait, word changed", 1_000_000, || park::wait(&word, 1, deadline));
     cost("topology::processors", 10_000, topology::processors);
+    cost("topology::usable", 1_000_000, topology::usable);
     cost("topology::quota", 200, topology::quota);
 
     cost("preemption::keep and thank", 1_000_000, || {

@@ -44,7 +44,7 @@ pub const INDICES: usize = 16_384;
 /// another. A forked child goes on with its parent's numbers; those of threads that it does not
 /// have stay taken.
 ///
-/// The first call of a thread costs about 100 ns, later ones a nanosecond or two. On Linux it
+/// The first call of a thread costs less than 1 µs, later ones a nanosecond or two. On Linux it
 /// calls no allocator. The exception is a library that is loaded by `dlopen`: there glibc allocates
 /// the thread-locals of each thread when the first of them is used, and a table for each thread if
 /// the process had made 32 POSIX keys when the library was loaded.
