@@ -1,18 +1,24 @@
-//! Signals for threads of our own: which one, its handler, sending it.
+//! Signals for threads of our own: the choice of one, its handler, sending it.
 //!
-//! A handler is never taken away again: a signal may be under way when its last user ends, and would then end the process. A thread that it is not
-//! meant for returns from it at once.
+//! A handler is never taken away again: a signal may be under way when its last user ends, and would
+//! then end the process. A thread that it is not meant for returns from it at once.
+//!
+//! Claims take no lock: a child of `fork` would find it held for ever if another thread of its
+//! parent was in a claim. A claim that is cut short, or that two threads make at once, can be
+//! repeated: it installs the same handler again.
 
 use core::ptr;
-use std::sync::{Mutex, PoisonError};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a signal runs: between any two instructions, so it does what a handler may; it keeps `errno` ([`keeping_errno`]).
+/// The code that a signal runs, between any two instructions. So it does only what a handler may,
+/// and keeps `errno` ([`keeping_errno`]).
 pub(super) type Handler = extern "C" fn(libc::c_int);
 
-/// What is under way by signal, by its number: the address of our handler, 0 for none. Numbers are at most 64 on Linux.
-static OURS: Mutex<[usize; 65]> = Mutex::new([0; 65]);
+/// The address of our handler for each signal, 0 for none. It is set before the handler is
+/// installed, and does not change any more. Numbers are at most 64 on Linux.
+static OURS: [AtomicUsize; 65] = [const { AtomicUsize::new(0) }; 65];
 
-/// Why there is no signal.
+/// A reason why there is no signal.
 #[derive(Debug)]
 pub(super) enum Unclaimed {
     NotRealTime { from: i32, to: i32 },
@@ -21,26 +27,25 @@ pub(super) enum Unclaimed {
     Other { call: &'static str, errno: i32 },
 }
 
-/// Has `handler` installed for `wanted`, or for the first real-time signal that is free; says which.
+/// Installs `handler` for `wanted`, or for the first real-time signal that is free; returns which.
 pub(super) fn claim(handler: Handler, wanted: Option<i32>) -> Result<i32, Unclaimed> {
     let (from, to) = (libc::SIGRTMIN(), libc::SIGRTMAX());
-    let mut ours = OURS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(signal) = wanted {
         if !(from..=to).contains(&signal) {
             return Err(Unclaimed::NotRealTime { from, to });
         }
-        return if take(&mut ours, handler, signal)? { Ok(signal) } else { Err(Unclaimed::Taken) };
+        return if take(handler, signal)? { Ok(signal) } else { Err(Unclaimed::Taken) };
     }
     for signal in from..=to {
-        if take(&mut ours, handler, signal)? {
+        if take(handler, signal)? {
             return Ok(signal);
         }
     }
     Err(Unclaimed::NoneFree { from, to })
 }
 
-/// Whether `signal` has `handler` now: it had it, or nobody's.
-fn take(ours: &mut [usize; 65], handler: Handler, signal: i32) -> Result<bool, Unclaimed> {
+/// Returns whether `signal` has `handler` now: it had that, or none.
+fn take(handler: Handler, signal: i32) -> Result<bool, Unclaimed> {
     let handler = handler as usize;
     // SAFETY: all zeroes is a valid `sigaction`.
     let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
@@ -48,13 +53,21 @@ fn take(ours: &mut [usize; 65], handler: Handler, signal: i32) -> Result<bool, U
     if unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) } != 0 {
         return Err(failed("sigaction"));
     }
-    let known = usize::try_from(signal).ok().and_then(|number| ours.get_mut(number));
-    let Some(known) = known else { return Ok(false) };
-    if *known == handler && action.sa_sigaction == handler {
-        return Ok(true);
-    }
-    if *known != 0 || action.sa_sigaction != libc::SIG_DFL {
+    if ![libc::SIG_DFL, handler].contains(&action.sa_sigaction) {
         return Ok(false);
+    }
+    let ours = usize::try_from(signal).ok().and_then(|number| OURS.get(number));
+    let Some(ours) = ours else { return Ok(false) };
+    if action.sa_sigaction == handler {
+        // A handler at this address that was not installed here has other flags.
+        // Relaxed: a number.
+        return Ok(ours.load(Ordering::Relaxed) == handler);
+    }
+    // Relaxed, both: a number. The system call below orders what follows.
+    match ours.compare_exchange(0, handler, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(other) if other != handler => return Ok(false),
+        // Ours, now or by a claim that has not installed it yet, or never will.
+        _ => {}
     }
     action.sa_sigaction = handler;
     // On the alternate stack if the thread has one: it may run on a small stack just now.
@@ -63,7 +76,6 @@ fn take(ours: &mut [usize; 65], handler: Handler, signal: i32) -> Result<bool, U
     if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0 {
         return Err(failed("sigaction"));
     }
-    *known = handler;
     Ok(true)
 }
 
@@ -102,4 +114,26 @@ pub(super) fn errno() -> i32 {
 
 fn failed(call: &'static str) -> Unclaimed {
     Unclaimed::Other { call, errno: errno() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern "C" fn one(_signal: libc::c_int) {}
+    /// Does something else than `one`, or both could have one address.
+    extern "C" fn other(_signal: libc::c_int) {
+        std::process::abort();
+    }
+
+    #[test]
+    fn a_claim_that_a_fork_has_cut_short_is_made_again() {
+        let signal = libc::SIGRTMAX() - 1;
+        // As a child finds it: another thread of its parent was about to install the handler.
+        OURS[usize::try_from(signal).unwrap()].store(one as *const () as usize, Ordering::Relaxed);
+        assert!(matches!(claim(other, Some(signal)), Err(Unclaimed::Taken)));
+        assert_eq!(claim(one, Some(signal)).unwrap(), signal);
+        assert_eq!(claim(one, Some(signal)).unwrap(), signal);
+        assert!(matches!(claim(other, Some(signal)), Err(Unclaimed::Taken)));
+    }
 }
