@@ -1,7 +1,7 @@
 //! Signals for threads of our own: the choice of one, its handler, sending it.
 //!
-//! A handler is never taken away again: a signal may be under way when its last user ends, and would
-//! then end the process. A thread that it is not meant for returns from it at once.
+//! A handler is never taken away again: a signal may be under way when its last user ends, and
+//! would then end the process. A thread that it is not meant for returns from it at once.
 //!
 //! Claims take no lock: a child of `fork` would find it held for ever if another thread of its
 //! parent was in a claim. A claim that is cut short, or that two threads make at once, can be
@@ -79,7 +79,8 @@ fn take(handler: Handler, signal: i32) -> Result<bool, Unclaimed> {
     Ok(true)
 }
 
-/// Runs the body of a handler, and leaves `errno` to the code that was interrupted. Async-signal-safe if `body` is.
+/// Runs the body of a handler, and leaves `errno` to the code that was interrupted.
+/// Async-signal-safe if `body` is.
 pub(super) fn keeping_errno(body: impl FnOnce()) {
     // SAFETY: the place of this thread's `errno`, which the interrupted code may be about to read.
     let errno = unsafe { libc::__errno_location() };
@@ -100,10 +101,12 @@ pub(super) fn unblock(signal: i32) {
     unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut()) };
 }
 
-/// Interrupts thread `tid` of this process; says whether the signal was sent. If the thread has ended, the number may be another's of this process,
-/// for which the handler does nothing. Async-signal-safe.
+/// Interrupts thread `tid` of this process; returns whether the signal was sent. If the thread has
+/// ended, the number may belong to another thread of this process, for which the handler does
+/// nothing. Async-signal-safe.
 pub(super) fn send(signal: i32, process: i32, tid: i32) -> bool {
-    // SAFETY: sends a signal that has a handler to a thread of this process; a number that is none is an error, which is as well.
+    // SAFETY: sends a signal that has a handler to a thread of this process. A number of no thread
+    // is an error, which does no harm.
     unsafe { libc::syscall(libc::SYS_tgkill, process, tid, signal) == 0 }
 }
 
