@@ -80,6 +80,19 @@ fn once_is_looked_at() {
     });
 }
 
+/// A thread that asks how far it is sees nothing, or all of it.
+#[test]
+fn once_its_state_is_looked_at() {
+    explore("once_its_state_is_looked_at", Model::new(), || {
+        let deed = Deed::new();
+        let other = spawn(&deed, Deed::run);
+        if deed.0.state().is_completed() {
+            assert_eq!(deed.count(), 1);
+        }
+        other.join().unwrap();
+    });
+}
+
 /// The first one to run fails; who waited for it does it, and sees what it left.
 fn fail_first(cell: &(OnceLock<u32>, UnsafeShared), may_fail: bool) {
     let got = cell.0.get_or_try_init(|| {
