@@ -233,6 +233,11 @@ fn a_cancelled_wait_ends_with_the_mutex() {
 }
 
 #[test]
+fn a_lock_is_no_point_of_cancellation() {
+    ok_in_all_modes("cancelled-later");
+}
+
+#[test]
 fn however_a_process_ends_its_waits_are_there() {
     for (what, code) in [("exit", Some(7)), ("killed", None)] {
         let (output, found) = run(what, None);

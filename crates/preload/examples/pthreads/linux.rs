@@ -11,6 +11,7 @@ use libc::{
 };
 use objects::{Cond, Mutex};
 
+mod cancel;
 mod forked;
 mod objects;
 mod signals;
@@ -483,36 +484,6 @@ fn many() {
     }
 }
 
-static CANCELLED: Cond = Cond::new();
-
-extern "C" fn waits_for_ever(_: *mut libc::c_void) -> *mut libc::c_void {
-    assert_eq!(STATIC_LOCK.lock(), 0);
-    loop {
-        CANCELLED.wait(&STATIC_LOCK);
-    }
-}
-
-unsafe extern "C" {
-    fn pthread_cancel(thread: libc::pthread_t) -> c_int;
-}
-
-/// A thread that waits for a condition is cancelled; it ends with the mutex.
-fn cancel() {
-    let mut thread = 0;
-    // SAFETY: the function needs nothing.
-    let made =
-        unsafe { libc::pthread_create(&mut thread, ptr::null(), waits_for_ever, ptr::null_mut()) };
-    assert_eq!(made, 0);
-    std::thread::sleep(Duration::from_millis(50));
-    // SAFETY: made above, and not joined yet.
-    assert_eq!(unsafe { pthread_cancel(thread) }, 0);
-    let mut result = ptr::null_mut();
-    // SAFETY: as above.
-    assert_eq!(unsafe { libc::pthread_join(thread, &mut result) }, 0);
-    assert_eq!(result.addr(), usize::MAX, "PTHREAD_CANCELED");
-    assert_eq!(STATIC_LOCK.try_lock(), EBUSY);
-}
-
 pub(crate) fn main() {
     let what = std::env::args().nth(1).unwrap_or_default();
     match what.as_str() {
@@ -530,7 +501,8 @@ pub(crate) fn main() {
         "signals" => signals::storm(),
         "small-stacks" => small_stacks(),
         "many" => many(),
-        "cancel" => cancel(),
+        "cancel" => cancel::within_a_wait(),
+        "cancelled-later" => cancel::after_locks(),
         "exit" => {
             contend(3, 50);
             // SAFETY: ends the process at once.

@@ -192,7 +192,8 @@ fn name(mutex: usize, site: Site, table: &Shared) -> Option<u32> {
     for known in &SITES_KNOWN {
         // Acquire: pairs with the Release below.
         match known.site.load(Ordering::Acquire) {
-            0 => break,
+            // A place with a name alone is being filled, or was when this process was forked.
+            0 if known.name.load(Ordering::Relaxed) == 0 => break,
             found if found == site => return known.name.load(Ordering::Relaxed).checked_sub(1),
             _ => {}
         }

@@ -1,4 +1,6 @@
 //! `/proc/self/maps`, read line by line with nothing but system calls and a buffer on the stack.
+//!
+//! Why not the C library's `open`, `read` and `close`: a thread may be cancelled in each of them.
 
 use core::mem;
 
@@ -24,8 +26,10 @@ pub(super) fn visit(mut each: impl FnMut(&Mapping<'_>) -> bool) {
 }
 
 fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
+    let path = c"/proc/self/maps".as_ptr();
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero.
-    let file = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags) };
     if file < 0 {
         return;
     }
@@ -33,8 +37,9 @@ fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
     let mut line = [0_u8; LONGEST];
     let mut length = 0;
     'file: loop {
+        let room = buffer.as_mut_ptr();
         // SAFETY: reads into `buffer`.
-        let got = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
+        let got = unsafe { libc::syscall(libc::SYS_read, file, room, buffer.len()) };
         let Some(bytes) = usize::try_from(got).ok().and_then(|got| buffer.get(..got)) else {
             break;
         };
@@ -54,7 +59,7 @@ fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
         }
     }
     // SAFETY: opened above.
-    unsafe { libc::close(file) };
+    unsafe { libc::syscall(libc::SYS_close, file) };
 }
 
 /// `start-end permissions offset device inode path`

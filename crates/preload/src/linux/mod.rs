@@ -5,7 +5,9 @@
 //! It runs inside any call of `pthread_mutex_lock` of any program: in a signal handler's interrupted code, in the allocator, in a constructor before
 //! `main`, in the child of a fork, with any locks held. So, in everything that a lock or unlock reaches:
 //!
-//! 1. It calls nothing of the program's: no `malloc` (see [`allocator`]), no function that can be interposed but system calls.
+//! 1. It calls nothing of the program's: no `malloc` (see [`allocator`]), no function that can be
+//!    interposed but those that only enter the kernel. Of these it calls none in which a thread can
+//!    be cancelled, such as `open`: a lock is no place for that.
 //! 2. It takes no lock of the C library's: `dladdr`, `dlsym` and `dl_iterate_phdr` wait for the loader, which may wait for a constructor, which may
 //!    wait for the lock that this thread holds. Names are found in `/proc/self/maps` instead ([`place`]), functions before the program starts
 //!    ([`real`]).
