@@ -2,7 +2,12 @@
 //!
 //! The gate is a spin lock where that is enough, because the blocking mutex's own steps are modelled elsewhere and multiply what is to be explored.
 
+#[path = "../../brief.rs"]
+mod brief;
+
 use std::time::Duration;
+
+use brief::bounded;
 
 use lock_api::{
     RawMutex, RwLockReadGuard, RwLockUpgradableReadGuard as Upgradable, RwLockWriteGuard,
@@ -11,7 +16,7 @@ use machine::cell::UnsafeCell;
 use machine::sync::Arc;
 use machine::{Model, thread};
 use stanchion_competitive_loom::policy::AlwaysBlock;
-use stanchion_competitive_loom::{RawPolicyMutex, RawRwLock};
+use stanchion_competitive_loom::{RawPolicyMutex, RawRwLock, ReadRecursive};
 use stanchion_spin::{TestAndSet, Ticket};
 
 fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
@@ -74,8 +79,8 @@ fn read_and_write<G: RawMutex + 'static>() {
 }
 
 #[test]
-fn rw_lock_two_threads() {
-    explore("rw_lock_two_threads", Model::new(), || {
+fn rw_lock_two_threads_bounded() {
+    explore("rw_lock_two_threads_bounded", Model::new().preemptions(3), || {
         let lock = new::<TestAndSet>();
         let other = spawn(&lock, read);
         write(&lock);
@@ -97,7 +102,7 @@ fn rw_lock_two_writers() {
 
 #[test]
 fn rw_lock_two_threads_twice_bounded() {
-    let model = Model::new().preemptions(3);
+    let model = bounded(Model::new(), 2, 3);
     explore("rw_lock_two_threads_twice_bounded", model, read_and_write::<TestAndSet>);
 }
 
@@ -110,7 +115,7 @@ fn rw_lock_behind_a_blocking_mutex_bounded() {
 
 #[test]
 fn rw_lock_two_readers_and_a_writer_bounded() {
-    let model = Model::new().preemptions(2).choices(1);
+    let model = bounded(Model::new().choices(1), 1, 2);
     explore("rw_lock_two_readers_and_a_writer_bounded", model, || {
         let lock = new::<TestAndSet>();
         let readers = [spawn(&lock, read), spawn(&lock, read)];
@@ -135,7 +140,7 @@ fn rw_lock_two_writers_and_a_reader_bounded() {
 /// A writer that gives up lets readers in again, and nobody sleeps for ever.
 #[test]
 fn rw_lock_a_writer_gives_up_bounded() {
-    let model = Model::new().preemptions(2);
+    let model = bounded(Model::new(), 1, 2);
     explore("rw_lock_a_writer_gives_up_bounded", model, || {
         let lock = new::<TestAndSet>();
         let writer = spawn(&lock, |lock| {
@@ -152,8 +157,8 @@ fn rw_lock_a_writer_gives_up_bounded() {
 }
 
 #[test]
-fn rw_lock_a_reader_gives_up() {
-    explore("rw_lock_a_reader_gives_up", Model::new(), || {
+fn rw_lock_a_reader_gives_up_bounded() {
+    explore("rw_lock_a_reader_gives_up_bounded", Model::new().preemptions(3), || {
         let lock = new::<TestAndSet>();
         let writer = spawn(&lock, write);
         let seen = lock.try_read_for(Duration::from_secs(1)).map(|payload| payload.count());
@@ -179,9 +184,9 @@ fn rw_lock_tries() {
 
 /// An upgradable reader beside a reader; then it writes, without letting another writer in between.
 #[test]
-fn rw_lock_upgrades() {
-    let model = Model::new().choices(1);
-    explore("rw_lock_upgrades", model, || {
+fn rw_lock_upgrades_bounded() {
+    let model = Model::new().preemptions(2).choices(1);
+    explore("rw_lock_upgrades_bounded", model, || {
         let lock = new::<TestAndSet>();
         let other = spawn(&lock, |lock| {
             read(lock);
@@ -221,6 +226,57 @@ fn rw_lock_an_upgrade_gives_up_bounded() {
         };
         reader.join().unwrap();
         assert_eq!(lock.try_write().expect("everyone is done").count(), u32::from(wrote));
+    });
+}
+
+/// A reader that sleeps because of a writer gets in when the writer becomes an upgradable reader,
+/// which ends only after the reader.
+#[test]
+fn rw_lock_a_writer_becomes_upgradable_bounded() {
+    let model = Model::new().preemptions(3);
+    explore("rw_lock_a_writer_becomes_upgradable_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let writing = lock.write();
+        let reader = spawn(&lock, |lock| lock.read().count());
+        writing.add_one();
+        let upgradable = RwLockWriteGuard::downgrade_to_upgradable(writing);
+        assert_eq!(reader.join().unwrap(), 1);
+        drop(upgradable);
+        assert!(lock.try_write().is_some());
+    });
+}
+
+/// Two readers beside an upgrade, which may give up. The guard that is left ends only after both.
+#[test]
+fn rw_lock_readers_meet_an_upgrade_bounded() {
+    let model = bounded(Model::new().choices(1), 1, 2);
+    explore("rw_lock_readers_meet_an_upgrade_bounded", model, || {
+        let lock = new::<TestAndSet>();
+        let upgradable = lock.upgradable_read();
+        let readers = [spawn(&lock, read), spawn(&lock, read)];
+        let soon = Duration::from_secs(1);
+        let left = match Upgradable::try_upgrade_for(upgradable, soon) {
+            Ok(writing) => RwLockWriteGuard::downgrade_to_upgradable(writing),
+            Err(upgradable) => upgradable,
+        };
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        drop(left);
+        assert!(lock.try_write().is_some());
+    });
+}
+
+/// A thread that reads reads again, whatever the writer beside it does.
+#[test]
+fn rw_lock_read_recursively_bounded() {
+    explore("rw_lock_read_recursively_bounded", Model::new().preemptions(3), || {
+        let lock = new::<TestAndSet>();
+        let writer = spawn(&lock, write);
+        let outer = lock.read();
+        let inner = lock.read_recursive();
+        assert_eq!(outer.count(), inner.count());
+        drop((outer, inner));
+        writer.join().unwrap();
+        assert_eq!(lock.try_write().expect("both are done").count(), 1);
     });
 }
 
