@@ -13,8 +13,8 @@ use crate::policy::{Adaptive, Policy};
 /// A mutex that hands itself over at every release.
 ///
 /// A release gives the lock to the thread that has slept longest for it. If no thread sleeps, the
-/// lock becomes free, and any thread may take it. So a thread that releases the lock and asks for it
-/// again does not overtake a sleeper.
+/// lock becomes free, and any thread may take it. So a thread that releases the lock and asks for
+/// it again does not overtake a sleeper.
 ///
 /// | | |
 /// | --- | --- |

@@ -12,7 +12,8 @@ use machine::cell::UnsafeCell;
 
 use crate::once_lock::OnceLock;
 
-/// A value that is made when it is first asked for, by the thread that asks; the others wait for it.
+/// A value that is made when it is first asked for, by the thread that asks; the others wait for
+/// it.
 ///
 /// | | |
 /// | --- | --- |
@@ -28,8 +29,8 @@ use crate::once_lock::OnceLock;
 ///
 /// # Panics
 ///
-/// Asking for the value panics if the function does, or asks for the same value, which would wait for
-/// itself. The function is used up then: asking again panics each time.
+/// Asking for the value panics if the function does, or asks for the same value, which would wait
+/// for itself. The function is used up then: asking again panics each time.
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
     /// The function, until it is called.
@@ -79,7 +80,7 @@ impl<T, F> LazyLock<T, F> {
 }
 
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
-    /// Creates one whose value `init` will make.
+    /// Creates one. `init` will make its value.
     #[must_use]
     pub const fn new(init: F) -> Self {
         Self { cell: OnceLock::new(), init: UnsafeCell::new(Some(init)) }
@@ -134,7 +135,7 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
 }
 
 impl<T: Default> Default for LazyLock<T> {
-    /// Creates one whose value will be the default one.
+    /// Creates one. Its value will be the default one.
     fn default() -> Self {
         Self::new(T::default)
     }

@@ -1,6 +1,7 @@
 //! Once: the first thread to come runs a body, and the others wait until that is done.
 //!
-//! Why not a mutex around a flag: what is done once is looked at for ever, and that must cost a load.
+//! Why not a mutex around a flag: what is done once is looked at for ever, and that must cost a
+//! load.
 //!
 //! | `word` | | left by |
 //! | --- | --- | --- |
@@ -21,18 +22,18 @@
 //!
 //! # No wake-up is lost
 //!
-//! A waiter sleeps only while the word is what it saw, with `asleep` in it. `asleep` stays in the word
-//! until the running thread ends: it exchanges the word for another, and wakes all if it finds
+//! A waiter sleeps only while the word is what it saw, with `asleep` in it. `asleep` stays in the
+//! word until the running thread ends: it exchanges the word for another, and wakes all if it finds
 //! `asleep`. Or `asleep` could not be set any more, because the word had changed.
 //!
 //! # Orderings
 //!
-//! Done is written with Release and looked at with Acquire, which makes visible what was done. Running
-//! begins with Acquire and ends in failure with Release, so that the next thread to try sees what the
-//! one before has left. So does a thread that panics because it sees poisoned.
+//! Done is written with Release and looked at with Acquire, which makes visible what was done.
+//! Running begins with Acquire and ends in failure with Release, so that the next thread to try
+//! sees what the one before has left. So does a thread that panics because it sees poisoned.
 //!
-//! Source: `pthread_once` of POSIX 1003.1c, 1995; sleeping on the word itself is the futex's (Drepper,
-//! "Futexes are tricky", 2011).
+//! Source: `pthread_once` of POSIX 1003.1c, 1995; sleeping on the word itself is the futex's
+//! (Drepper, "Futexes are tricky", 2011).
 
 use core::convert::Infallible;
 use core::fmt;
@@ -63,17 +64,18 @@ const NUMBER: u32 = 16;
 /// | waiting | spins for C, see [`cost`], then sleeps |
 /// | size | 4 bytes |
 ///
-/// If the body panics, it is not done: the panic goes on, and the next thread to come, or one of those
-/// that wait in [`call_once`](Self::call_once), runs its own body.
+/// If the body panics, it is not done: the panic goes on, and the next thread to come, or one of
+/// those that wait in [`call_once`](Self::call_once), runs its own body.
 ///
-/// In the child of a fork, a body that another thread of the parent was running never ends: whatever
-/// waits for it there waits for ever, as with `std::sync::Once`. A body that forks goes on in the child.
+/// In the child of a fork, a body that another thread of the parent was running never ends:
+/// whatever waits for it there waits for ever, as with `std::sync::Once`. A body that forks goes on
+/// in the child.
 ///
 /// # Differences from `parking_lot::Once` and `std::sync::Once`
 ///
-/// There [`call_once`](Self::call_once) panics for ever after a body has panicked. Here it tries again,
-/// as [`OnceLock`](crate::OnceLock) does in all three. So a body can begin more than once; it ends
-/// once. A body that relies on having begun only once asks for the state:
+/// There [`call_once`](Self::call_once) panics for ever after a body has panicked. Here it tries
+/// again, as [`OnceLock`](crate::OnceLock) does in all three. So a body can begin more than once;
+/// it ends once. A body that relies on having begun only once asks for the state:
 /// [`call_once_force`](Self::call_once_force) says whether one has panicked, in all three.
 /// [`wait`](Self::wait) panics then, in all three, because it runs no body itself.
 ///
@@ -90,7 +92,7 @@ pub struct Once {
     word: AtomicU32,
 }
 
-/// How far a [`Once`] has come.
+/// The state of a [`Once`]: how far it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnceState {
     /// No body was run, or the last one gave up without a panic.
@@ -202,15 +204,16 @@ impl Once {
     ///
     /// # Panics
     ///
-    /// If `body` does, which leaves it not done; and if `body` calls this for the same `Once`, which
-    /// would wait for itself. (A thread without a [number](machine::thread::index) is not recognized,
-    /// and waits.)
+    /// If `body` does, which leaves it not done; and if `body` calls this for the same `Once`,
+    /// which would wait for itself. (A thread without a [number](machine::thread::index) is not
+    /// recognized, and waits.)
     #[inline]
     pub fn call_once(&self, body: impl FnOnce()) {
         self.call_once_force(|_| body());
     }
 
-    /// Runs `body`, or waits until another thread has run its own; tells `body` the state before it.
+    /// Runs `body`, or waits until another thread has run its own; tells `body` the state before
+    /// it.
     ///
     /// That is [`OnceState::Poisoned`] if the last body panicked, else [`OnceState::New`].
     ///
@@ -249,8 +252,8 @@ impl Once {
     ///
     /// # Panics
     ///
-    /// If the last body panicked and no thread runs another: it might wait for ever. If it is called
-    /// from a body of the same `Once`.
+    /// If the last body panicked and no thread runs another: it might wait for ever. If it is
+    /// called from a body of the same `Once`.
     #[inline]
     pub fn wait(&self) {
         if !self.is_completed() {
@@ -344,8 +347,8 @@ impl Once {
     }
 }
 
-/// Returns the word of a `Once` whose body the calling thread runs; [`RUNNING`] if the thread has no
-/// number.
+/// Returns the word of a `Once` whose body the calling thread runs; [`RUNNING`] if the thread has
+/// no number.
 fn running() -> u32 {
     RUNNING | thread::index().map_or(0, |index| (index as u32 + 1) * NUMBER)
 }

@@ -3,8 +3,8 @@
 //! # Invariants
 //!
 //! 1. A thread writes the value only while it runs the body of the cell's [`Once`].
-//! 2. The value is there exactly if the [`Once`] is done. Then it is only lent, but for a thread that
-//!    has the cell to itself.
+//! 2. The value is there exactly if the [`Once`] is done. Then it is only lent, but for a thread
+//!    that has the cell to itself.
 
 use core::convert::Infallible;
 use core::fmt;
@@ -15,7 +15,7 @@ use machine::cell::UnsafeCell;
 
 use crate::once::Once;
 
-/// A cell that is written once, by the first thread to come, and read by all from then on.
+/// A cell that is written once, by the first thread to come, and then read by all.
 ///
 /// | | |
 /// | --- | --- |
@@ -46,8 +46,8 @@ use crate::once::Once;
 /// shared::<stanchion_competitive::OnceLock<std::sync::MutexGuard<'static, u32>>>();
 /// ```
 ///
-/// What is borrowed must outlive the cell. `std`'s may hold a reference to what is dropped before it,
-/// which takes an unstable attribute of the language:
+/// What is borrowed must outlive the cell. `std`'s may hold a reference to what is dropped before
+/// it, which takes an unstable attribute of the language:
 ///
 /// ```compile_fail,E0597
 /// let cell = stanchion_competitive::OnceLock::new();
@@ -61,19 +61,20 @@ pub struct OnceLock<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: a reference is lent to any thread (`T: Sync`), and the value may be put in by one and taken out or dropped by another (`T: Send`).
+// SAFETY: a reference is lent to any thread (`T: Sync`), and the value may be put in by one thread
+// and taken out or dropped by another (`T: Send`).
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 // SAFETY: it owns the value.
 unsafe impl<T: Send> Send for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
-    /// An empty cell.
+    /// Creates an empty cell.
     #[must_use]
     pub const fn new() -> Self {
         Self { once: Once::new(), value: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// The value, if there is one. Does not wait.
+    /// Returns the value, if there is one. Does not wait.
     #[inline]
     #[must_use]
     pub fn get(&self) -> Option<&T> {
@@ -81,7 +82,7 @@ impl<T> OnceLock<T> {
         self.once.is_completed().then(|| unsafe { self.lend() })
     }
 
-    /// The value, if there is one, for the sole owner.
+    /// Returns the value for the sole owner, if there is one.
     #[must_use]
     pub fn get_mut(&mut self) -> Option<&mut T> {
         if !self.once.is_completed() {
@@ -102,18 +103,21 @@ impl<T> OnceLock<T> {
         value.map_or(Ok(()), Err)
     }
 
-    /// The value; if there is none, that which `init` makes. If several threads come at once, one makes it and the others wait.
+    /// Returns the value; makes it by `init` first if there is none. If several threads come at
+    /// once, one makes it and the others wait.
     ///
     /// # Panics
     ///
-    /// If `init` does, which leaves the cell empty; and if `init` asks for the value of this cell, as [`Once::call_once`] does.
+    /// If `init` does, which leaves the cell empty; and if `init` asks for the value of this cell,
+    /// as [`Once::call_once`] does.
     #[inline]
     pub fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
         let Ok(value) = self.get_or_try_init(|| Ok::<T, Infallible>(init()));
         value
     }
 
-    /// [`get_or_init`](Self::get_or_init) with an `init` that may fail, which leaves the cell empty: the next one to come tries again.
+    /// Returns the value; makes it first, if there is none, by an `init` that may fail. A failure
+    /// leaves the cell empty, and the next thread to come tries again.
     ///
     /// # Errors
     ///
@@ -134,12 +138,14 @@ impl<T> OnceLock<T> {
         if !self.once.is_completed() {
             self.once.run(|_| {
                 let value = init()?;
-                // SAFETY: Invariant 1: no other thread is running, and what is not done is not lent.
+                // SAFETY: Invariant 1: no other thread is running, and what is not done is not
+                // lent.
                 self.value.with_mut(|place| _ = unsafe { &mut *place }.write(value));
                 Ok(())
             })?;
         }
-        // SAFETY: it is done, by this thread or by one that `run` or `is_completed` has seen with Acquire.
+        // SAFETY: it is done, by this thread or by one that `run` or `is_completed` has seen with
+        // Acquire.
         Ok(unsafe { self.lend() })
     }
 
@@ -237,18 +243,21 @@ impl<T> OnceLock<T> {
         Some(unsafe { self.value.get_mut().assume_init_read() })
     }
 
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     #[must_use]
     pub fn into_inner(mut self) -> Option<T> {
         self.take()
     }
 
+    /// Lends the value.
+    ///
     /// # Safety
     ///
     /// It must be done, and seen to be by an Acquire.
     unsafe fn lend(&self) -> &T {
         self.value.with(|place| {
-            // SAFETY: nobody writes what is done without the cell to itself, and the pointer is good for as long as `self` is borrowed.
+            // SAFETY: a thread writes what is done only with the cell to itself, and the pointer is
+            // good for as long as `self` is borrowed.
             let place = unsafe { &*place };
             // SAFETY: Invariant 2.
             unsafe { place.assume_init_ref() }

@@ -36,7 +36,8 @@ unsafe impl GetThreadId for RawThreadId {
 /// A mutex that the thread which holds it may lock again.
 ///
 /// It is free when as many guards have been dropped as were made. Guards give shared access only,
-/// because several of one thread exist at a time; what is to change goes into a `Cell` or `RefCell`.
+/// because several of one thread exist at a time; what is to change goes into a `Cell` or
+/// `RefCell`.
 ///
 /// | | |
 /// | --- | --- |
@@ -44,8 +45,8 @@ unsafe impl GetThreadId for RawThreadId {
 /// | locking it again | two loads and a store |
 /// | size | that of the mutex and three words |
 ///
-/// Another thread waits as at a [`Mutex`](crate::Mutex). A user-level thread must not move to another
-/// kernel thread while it holds a guard, which is not `Send`.
+/// Another thread waits as at a [`Mutex`](crate::Mutex). A user-level thread must not move to
+/// another kernel thread while it holds a guard, which is not `Send`.
 ///
 /// # Panics
 ///

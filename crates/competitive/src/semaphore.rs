@@ -1,39 +1,43 @@
 //! The counting semaphore: a mutex as gate, and a word that counts permits.
 //!
-//! Why not a queue of those who wait, each with what it wants: a release would have to hand permits to sleepers, and they would lie idle for the
-//! length of a wake-up. Here whoever finds too few passes the gate, one at a time, and who is through takes permits as they come; those behind it
-//! wait as the mutex waits.
+//! Why not a queue of those who wait, each with what it wants: a release would have to hand permits
+//! to sleepers, and they would lie idle for the length of a wake-up. Here the threads that find
+//! too few permits pass the gate one at a time. The thread that is through takes permits as they
+//! come. Those behind it wait as the mutex waits.
 //!
 //! | `word` | gate held by | |
 //! | --- | --- | --- |
-//! | n permits | nobody | whoever comes takes them |
-//! | n permits + claimed | the first in line | they are for it: whoever comes queues up |
+//! | n permits | no thread | any thread takes them |
+//! | n permits + claimed | the first in line | they are for it: other threads queue up |
 //! | n permits + claimed + asleep | the first in line, who sleeps | the next release wakes it |
-//! | any of these + closed | whoever holds it leaves it | for ever: no thread gets permits |
+//! | any of these + closed | a thread that finds that out and leaves | for ever: no thread gets permits |
 //!
 //! # Invariants
 //!
-//! 1. `claimed` is set and cleared by the holder of the gate only, and is clear when it leaves the gate. `asleep` is set by it, and cleared by it or
-//!    by the release that wakes it.
-//! 2. While `claimed` is set, permits are acquired by the holder of the gate only. So no thread overtakes the first in line, however many it wants.
-//!    [`Semaphore::forget_permits`] may take them away from it.
+//! 1. `claimed` is set and cleared by the holder of the gate only, and is clear when it leaves the
+//!    gate. `asleep` is set by it, and cleared by it or by the release that wakes it.
+//! 2. While `claimed` is set, permits are acquired by the holder of the gate only. So no thread
+//!    overtakes the first in line, however many it wants. [`Semaphore::forget_permits`] may take
+//!    them away from it.
 //! 3. Permits are counted in 29 bits. More are refused.
 //! 4. In a forked child the gate is free, and `claimed` and `asleep` are clear, before any of its
 //!    threads uses the gate or believes a claim: the threads that stood in line are not there.
 //!
 //! # No wake-up is lost
 //!
-//! The first in line sleeps only while the word is what it saw, with `asleep` in it. A release changes the word and finds `asleep` in what it
-//! changed; or `asleep` was set later, and then the first in line has seen the new permits. The same holds for closing. The first in line then leaves
-//! the gate, and the next one finds the semaphore closed there.
+//! The first in line sleeps only while the word is what it saw, with `asleep` in it. A release
+//! changes the word and finds `asleep` in what it changed; or `asleep` was set later, and then the
+//! first in line has seen the new permits. The same holds for closing. The first in line then
+//! leaves the gate, and the next one finds the semaphore closed there.
 //!
 //! # Orderings
 //!
-//! Permits are taken with Acquire, which pairs with the Release of a release: every change in between is a read-modify-write. So does an Acquire that
-//! finds the semaphore closed, with the Release of [`Semaphore::close`].
+//! Permits are taken with Acquire, which pairs with the Release of a release: every change in
+//! between is a read-modify-write. An Acquire that finds the semaphore closed pairs with the Release
+//! of [`Semaphore::close`] in the same way.
 //!
-//! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4; taking several at once, with the others held back, is Vantilborgh and van
-//! Lamsweerde's (1972).
+//! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4; taking several at once,
+//! with the others held back, is Vantilborgh and van Lamsweerde's (1972).
 
 mod permits;
 
@@ -70,15 +74,15 @@ const PERMIT: u32 = 8;
 /// | | |
 /// | --- | --- |
 /// | uncontended | one compare-exchange to acquire, one to release |
-/// | order | the first in line is overtaken by nobody, however many permits it wants; the line is a mutex, and has its order and its bound: with [`RawPolicyMutex`] one that has slept for 10 ms is next, at most every 5 ms |
+/// | order | the first in line is not overtaken, however many permits it wants; the line is a mutex, and has its order and its bound: with [`RawPolicyMutex`] one that has slept for 10 ms is next, at most every 5 ms |
 /// | size | the mutex's and 8 bytes: 20 |
 /// | waiting | the first in line spins for C, see [`cost`], then sleeps; the others wait for the mutex, as its policy says |
 ///
 /// # Fork
 ///
 /// In the child of a fork, permits that threads of the parent held are never given back. Threads of
-/// the parent that waited for permits are not in the child, and stand in no line. If there were any,
-/// the child's line is a new mutex, [`RawMutex::INIT`].
+/// the parent that waited for permits are not in the child, and stand in no line. If there were
+/// any, the child's line is a new mutex, [`RawMutex::INIT`].
 ///
 /// ```
 /// use stanchion_competitive::Semaphore;
@@ -122,8 +126,8 @@ impl<G: RawMutex> Semaphore<G> {
     /// More permits than this cannot be counted.
     pub const MAX_PERMITS: u32 = u32::MAX / PERMIT;
 
-    /// Returns a semaphore with so many permits, whose waiters queue up at `gate`. That mutex must be
-    /// free.
+    /// Returns a semaphore with so many permits, whose waiters queue up at `gate`. That mutex must
+    /// be free.
     ///
     /// # Panics
     ///
@@ -162,8 +166,8 @@ impl<G: RawMutex> Semaphore<G> {
     ///
     /// # Panics
     ///
-    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever. If
-    /// the semaphore is closed, or [`close`](Self::close)d while the thread waits.
+    /// If they are more than [`MAX_PERMITS`](Self::MAX_PERMITS), for which it would wait for ever.
+    /// If the semaphore is closed, or [`close`](Self::close)d while the thread waits.
     ///
     /// ```
     /// use stanchion_competitive::Semaphore;
@@ -299,7 +303,8 @@ impl<G: RawMutex> Semaphore<G> {
         self.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Takes away at most `most` of the permits that no thread has, and returns how many those were.
+    /// Takes away at most `most` of the permits that no thread has, and returns how many those
+    /// were.
     ///
     /// [`add_permits`](Self::add_permits) adds them again. Threads that wait for permits go on to
     /// wait.
@@ -361,7 +366,8 @@ impl<G: RawMutex> Semaphore<G> {
     ///
     /// # Panics
     ///
-    /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS) then; the semaphore stays as it was.
+    /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS) then; the semaphore stays as it
+    /// was.
     #[inline]
     pub fn add_permits(&self, count: u32) {
         let address: *const AtomicU32 = &self.word;
@@ -517,7 +523,8 @@ impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> Semaphore<G> {
         self.try_acquire_many_until(1, instant)
     }
 
-    /// [`acquire_many`](Self::acquire_many), but gives up after `timeout`. What has given up has taken nothing.
+    /// [`acquire_many`](Self::acquire_many), but gives up after `timeout`. What has given up has
+    /// taken nothing.
     ///
     /// # Panics
     ///
@@ -538,7 +545,8 @@ impl<G: RawMutexTimed<Duration = Duration, Instant = Instant>> Semaphore<G> {
             .then(|| Permits::new(self, count))
     }
 
-    /// [`acquire_many`](Self::acquire_many), but gives up at `instant`. What has given up has taken nothing.
+    /// [`acquire_many`](Self::acquire_many), but gives up at `instant`. What has given up has taken
+    /// nothing.
     ///
     /// # Panics
     ///

@@ -17,9 +17,9 @@ use super::RawCondvar;
 
 /// A condition variable for every mutex of `lock_api` 0.5.
 ///
-/// It works with a [`Mutex`](crate::Mutex), a [`PolicyMutex`](crate::PolicyMutex) of any policy, and
-/// every other `lock_api::Mutex`, also with several at once: each wait takes its own mutex back.
-/// Costs, order and panics are those of [`RawCondvar`].
+/// It works with a [`Mutex`](crate::Mutex), a [`PolicyMutex`](crate::PolicyMutex) of any policy,
+/// and every other `lock_api::Mutex`, also with several at once: each wait takes its own mutex
+/// back. Costs, order and panics are those of [`RawCondvar`].
 ///
 /// ```
 /// use stanchion_competitive::{Condvar, Mutex};

@@ -101,7 +101,7 @@ impl<G: RawMutex> Permits<'_, G> {
     }
 }
 
-/// What permits that borrow their semaphore have in common with those that own it.
+/// Implements what permits that borrow their semaphore have in common with those that own it.
 macro_rules! permits {
     ($permits:ty, $name:literal) => {
         impl<G: RawMutex> $permits {
