@@ -41,7 +41,6 @@
 
 mod permits;
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::panic::RefUnwindSafe;
 use core::ptr;
@@ -50,6 +49,7 @@ use std::sync::Arc;
 
 use lock_api::{RawMutex, RawMutexTimed};
 use machine::atomic::{AtomicU32, Ordering};
+use machine::cell::UnsafeCell;
 use machine::clock::{Deadline, Instant, moment_after};
 use machine::wait::spin_for;
 use machine::{fork, park};
@@ -445,18 +445,20 @@ impl<G: RawMutex> Semaphore<G> {
     /// Returns the gate. In a forked child no thread holds it at first, and nothing is claimed.
     fn gate(&self) -> &G {
         self.home.adopt(|| {
-            // SAFETY: no thread of this process uses the gate before it has come past here.
-            let gate = unsafe { &mut *self.gate.get() };
-            if gate.is_locked() {
-                // By a thread of the parent. Not dropped: that thread may have been changing it.
-                // SAFETY: valid for writes, being borrowed above.
-                unsafe { ptr::write(gate, G::INIT) };
-            }
+            self.gate.with_mut(|gate| {
+                // SAFETY: no thread of this process uses the gate before it has come past here.
+                let locked = unsafe { (*gate).is_locked() };
+                if locked {
+                    // By a thread of the parent. Not dropped: that thread may have been changing it.
+                    // SAFETY: valid for writes, as above.
+                    unsafe { ptr::write(gate, G::INIT) };
+                }
+            });
             // Relaxed: nothing is taken.
             self.word.fetch_and(!(CLAIMED | ASLEEP), Ordering::Relaxed);
         });
         // SAFETY: it is not written from here on.
-        unsafe { &*self.gate.get() }
+        self.gate.with(|gate| unsafe { &*gate })
     }
 
     /// The holder of the gate takes what it wants, if that comes before the deadline and before the

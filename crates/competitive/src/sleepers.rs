@@ -275,7 +275,9 @@ impl Queue {
         };
         let found = ptr::from_ref(found);
         // SAFETY: in the queue, so it is alive (Invariant 3).
-        unsafe { self.remove(&*found) };
+        let sleeper = unsafe { &*found };
+        // SAFETY: in the queue.
+        unsafe { self.remove(sleeper) };
         // SAFETY: taken out, but not told yet, so it is alive.
         unsafe { Sleeper::mark(found) }
     }
