@@ -7,11 +7,13 @@
 //!
 //! A key's destructor runs after the destructors of all thread-locals. The system goes over the
 //! keys in several rounds, for as long as a destructor sets a value again. This one does so until
-//! the last round that POSIX guarantees. The value counts the rounds:
+//! the last round but one that POSIX guarantees. In the last round ThreadSanitizer ends its own
+//! record of the thread, and code that is instrumented must not run after that. The value counts
+//! the rounds:
 //!
 //! ```text
-//! asked   thread-locals end    round 1   round 2   round 3   round 4
-//!   1                           1 -> 2    2 -> 3    3 -> 4    4: thread_ends
+//! asked   thread-locals end    round 1   round 2   round 3           round 4
+//!   1                           1 -> 2    2 -> 3    3: thread_ends    sanitizers
 //! ```
 //!
 //! What is left: a thread that first asks from the destructor of a key, in a late round, may see
@@ -42,8 +44,8 @@ const NONE: usize = 0;
 const GONE: usize = 1;
 const FIRST: usize = 2;
 
-/// The rounds that POSIX guarantees, `_POSIX_THREAD_DESTRUCTOR_ITERATIONS`.
-const ROUNDS: usize = 4;
+/// The rounds that POSIX guarantees (`_POSIX_THREAD_DESTRUCTOR_ITERATIONS`) but the last one.
+const ROUNDS: usize = 3;
 
 /// Arranges that [`super::thread_ends`] is called when the calling thread ends. Fails if the
 /// process has no key left, or is ending.
