@@ -54,6 +54,24 @@ pub(super) const EXCLUDED: &[Excluded] = &[
         tests: &["slabs::when_mappings_run_out_the_error_names_the_setting_and_nothing_is_lost"],
     },
     Excluded {
+        of: "competitive",
+        why: "a child that was forked beside other threads cannot start threads",
+        tests: &[
+            "a_child_stands_in_line_for_permits_without_its_parents_threads",
+            "a_condition_variable_that_threads_of_the_parent_wait_on_works_in_a_child",
+            "a_lock_that_readers_of_the_parent_sleep_on_works_in_a_child",
+            "a_mutex_that_threads_of_the_parent_sleep_on_works_in_a_child",
+            "an_event_count_that_threads_of_the_parent_sleep_on_works_in_a_child",
+            "children_of_a_program_that_contends_all_the_time_work",
+            "what_another_thread_does_once_is_not_done_in_a_child",
+        ],
+    },
+    Excluded {
+        of: "competitive",
+        why: "a thread also sleeps in the emulator's own locks, which passes for its sleep in ours",
+        tests: &["a_sleeper_is_not_overtaken"],
+    },
+    Excluded {
         of: "threadpool",
         why: "a limit of the address space is ignored (setrlimit)",
         tests: &[
