@@ -147,8 +147,8 @@ fn wait(
         }
         if park::wait(admissions, seen, deadline) == park::Woken::TimedOut {
             return bucket.with(forget, |queues| {
-                // Acquire: as above; the store may have come since.
-                if reader.state.load(Ordering::Acquire) == ADMITTED {
+                // Relaxed: stored under the lock that is held here (Invariant 2).
+                if reader.state.load(Ordering::Relaxed) == ADMITTED {
                     return Slept::Entered;
                 }
                 // SAFETY: waiting, so it is in its queue (Invariant 2).
