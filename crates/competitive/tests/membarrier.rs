@@ -64,7 +64,7 @@ impl Locks {
         while !self.over.load(SeqCst) {
             let round = self.rounds.fetch_add(1, SeqCst);
             let linger = || {
-                if round % 16 == 0 {
+                if round.is_multiple_of(16) {
                     std::thread::yield_now();
                 }
             };
@@ -76,7 +76,7 @@ impl Locks {
             *count += 1;
             linger();
             drop(count);
-            if round % 4 == 0 {
+            if round.is_multiple_of(4) {
                 *self.table.write() += 1;
             } else {
                 let read = self.table.read();
