@@ -1,24 +1,29 @@
 //! The condition variable: release a mutex and sleep in one step, until notified.
 //!
-//! Why not the mutex's own queue, as some do who move the woken from one to the other: a wait of this kind says nothing about how long the mutex is
-//! held, which is what the mutex's policy learns from. Why not a counter that waiters sleep on: it wakes who was not meant, and lets a thread that
-//! gives up take a notification with it.
+//! Why not the mutex's own queue, as some do who move the woken from one to the other: a wait of
+//! this kind says nothing about how long the mutex is held, which is what the mutex's policy learns
+//! from. Why not a counter that waiters sleep on: it wakes who was not meant, and lets a thread
+//! that gives up take a notification with it.
 //!
-//! A wait joins the queue while it holds the mutex, and releases it then. So whoever takes the mutex afterwards and notifies finds it in the queue.
-//! Leaving the queue is decided under its lock: by a notifier, which counts it, or by the thread itself, at its deadline, which says that it timed
-//! out. So notifications are counted exactly and nobody comes back without one.
+//! A wait joins the queue while it holds the mutex, and releases it then. So whoever takes the
+//! mutex afterwards and notifies finds it in the queue. Leaving the queue is decided under its
+//! lock: by a notifier, which counts it, or by the thread itself, at its deadline, which says that
+//! it timed out. So notifications are counted exactly and nobody comes back without one.
 //!
 //! # Invariants
 //!
-//! 1. `waiting` is at least the length of the queue. It is raised under the mutex, before the wait joins.
-//! 2. From its release until it is taken back, the mutex is not this thread's; an unwinding in between ends the process, because the guard that the
-//!    caller borrows would release it once more.
+//! 1. `waiting` is at least the length of the queue. It is raised under the mutex, before the wait
+//!    joins.
+//! 2. From its release until it is taken back, the mutex is not this thread's; an unwinding in
+//!    between ends the process, because the guard that the caller borrows would release it once
+//!    more.
 //!
 //! # Orderings
 //!
-//! `waiting` is Relaxed. Who changes the condition under the mutex and notifies sees the count of each thread that has waited for it, because that
-//! one has released the mutex since. Who changes it without the mutex may miss a thread that is on its way to sleep, and no fence would help:
-//! it can have looked at the condition before the change.
+//! `waiting` is Relaxed. Who changes the condition under the mutex and notifies sees the count of
+//! each thread that has waited for it, because that one has released the mutex since. Who changes
+//! it without the mutex may miss a thread that is on its way to sleep, and no fence would help: it
+//! can have looked at the condition before the change.
 //!
 //! Source: Lampson and Redell, "Experience with Processes and Monitors in Mesa", CACM 1980.
 
@@ -51,21 +56,23 @@ use crate::sleepers::{Sleepers, Slept};
 /// | spurious wake-ups | none, so the number of threads notified is exact |
 /// | size | 40 bytes; threads that wait bring their own memory |
 ///
-/// `M` is any raw mutex of `lock_api`. Waits with several mutexes at once are allowed: each takes its
-/// own mutex back. A thread that times out just as it is notified either was notified, and says so, or was not, and then the notification wakes another one.
+/// `M` is any raw mutex of `lock_api`. Waits with several mutexes at once are allowed: each takes
+/// its own mutex back. A thread that times out just as it is notified either was notified, and says
+/// so, or was not, and then the notification wakes another one.
 ///
-/// Notify with the mutex held, or after a section in which the condition was changed: a notification goes to those who wait, and is forgotten if
-/// there are none.
+/// Notify with the mutex held, or after a section in which the condition was changed: a
+/// notification goes to those who wait, and is forgotten if there are none.
 ///
-/// A wait does not spin: it waits for an event, not for a section to end. Once notified, it gives its processor away once if the mutex is held, since
-/// the notifier may be who needs both; then it waits for the mutex as the mutex's policy says.
+/// A wait does not spin: it waits for an event, not for a section to end. Once notified, it gives
+/// its processor away once if the mutex is held, since the notifier may be who needs both; then it
+/// waits for the mutex as the mutex's policy says.
 ///
 /// In the child of a fork no thread of the parent waits, and none is notified in place of others.
 ///
 /// # Panics
 ///
-/// Never. If the mutex panics while it is taken back, as it may with a [`Policy`](crate::Policy) that does, the process ends: the caller's guard
-/// cannot be honoured any more.
+/// Never. If the mutex panics while it is taken back, as it may with a [`Policy`](crate::Policy)
+/// that does, the process ends: the caller's guard cannot be honoured any more.
 pub struct RawCondvar<M = RawPolicyMutex> {
     /// How many wait, or more (Invariant 1).
     waiting: AtomicU32,
@@ -82,8 +89,8 @@ impl RawCondvar {
 }
 
 impl<M> RawCondvar<M> {
-    /// Returns a condition variable without waiters, for waits with the mutex that the caller names,
-    /// as in `RawCondvar::<Mcs>::with_mutex()`.
+    /// Returns a condition variable without waiters, for waits with the mutex that the caller
+    /// names, as in `RawCondvar::<Mcs>::with_mutex()`.
     #[must_use]
     pub const fn with_mutex() -> Self {
         Self { waiting: AtomicU32::new(0), sleepers: Sleepers::new(), mutex: PhantomData }
@@ -133,7 +140,8 @@ impl<M> RawCondvar<M> {
         };
         let slept = self.sleepers.sleep(|| true, release, deadline);
         if slept == Slept::Woken && mutex.is_locked() {
-            // Most likely by the notifier, which this thread may have pushed from its processor: spinning would keep it away.
+            // Most likely by the notifier, which this thread may have pushed from its processor:
+            // spinning would keep it away.
             thread::yield_now();
         }
         // SAFETY: the guard is borrowed, and what it held was given to `unlock`.
@@ -147,7 +155,8 @@ impl<M> RawCondvar<M> {
     }
 }
 
-// SAFETY: the mutex is released after the wait has joined the queue and taken back before it returns; an unwinding in between ends the process.
+// SAFETY: the mutex is released after the wait has joined the queue and taken back before it
+// returns; an unwinding in between ends the process.
 unsafe impl<M: RawMutex> lock_api::RawCondvar for RawCondvar<M> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self::with_mutex();

@@ -1,11 +1,14 @@
-//! The event count: sleep until something may have changed, when what is waited for lies in other structures.
+//! The event count: sleep until something may have changed, when what is waited for lies in other
+//! structures.
 //!
-//! A worker has looked into all its sources of work and found nothing. It must sleep, but not if work was published after its look. A condition
-//! variable would want all sources under one mutex. Here the worker says first that it is about to sleep, looks once more, and sleeps only if nobody
+//! A worker has looked into all its sources of work and found nothing. It must sleep, but not if
+//! work was published after its look. A condition variable would want all sources under one mutex.
+//! Here the worker says first that it is about to sleep, looks once more, and sleeps only if nobody
 //! has notified since it said so.
 //!
-//! Why not a semaphore or a thread's token: those remember a notification that nobody waited for, so a producer pays for every item. Here a
-//! notification that finds nobody registered is a load and a branch (see [`machine::asymmetric`]).
+//! Why not a semaphore or a thread's token: those remember a notification that nobody waited for,
+//! so a producer pays for every item. Here a notification that finds nobody registered is a load
+//! and a branch (see [`machine::asymmetric`]).
 //!
 //! ```text
 //! consumer                              producer
@@ -20,30 +23,37 @@
 //!
 //! # No wake-up is lost
 //!
-//! If (c) does not see the registration, [`heavy`] and [`light`] make (4) see what (a) published, and the consumer does not sleep. If it does, there
-//! is a (d). Where does (1) read the epoch? Before (d) has moved it: then (5) comes before (d) and the sleeper is found in the queue, or after it and
-//! does not sleep. Or what (d) wrote: then [`heavy`] comes after a value that was written after [`light`], so again (4) sees what (a) published.
+//! If (c) does not see the registration, [`heavy`] and [`light`] make (4) see what (a) published,
+//! and the consumer does not sleep. If it does, there is a (d). Where does (1) read the epoch?
+//! Before (d) has moved it: then (5) comes before (d) and the sleeper is found in the queue, or
+//! after it and does not sleep. Or what (d) wrote: then [`heavy`] comes after a value that was
+//! written after [`light`], so again (4) sees what (a) published.
 //!
-//! A consumer that has prepared and panics drops its key, which takes the registration back. One that forgets its key leaves it registered: then
-//! every notification takes the slow path, and is right.
+//! A consumer that has prepared and panics drops its key, which takes the registration back. One
+//! that forgets its key leaves it registered: then every notification takes the slow path, and is
+//! right.
 //!
 //! # Invariants
 //!
-//! 1. `registered` = keys alive + threads in the queue. It counts a thread from (2) until the key is dropped, it times out, or a notifier takes it
-//!    out.
-//! 2. `epoch` moves under the lock of the queue, in the step that takes sleepers out, and whether or not there are any.
+//! 1. `registered` = keys alive + threads in the queue. It counts a thread from (2) until the key
+//!    is dropped, it times out, or a notifier takes it out.
+//! 2. `epoch` moves under the lock of the queue, in the step that takes sleepers out, and whether
+//!    or not there are any.
 //!
 //! # Wrap-around
 //!
-//! A consumer that stands still between (1) and (5) while a multiple of 2^64 notifications pass (2^32 where pointers have 32 bits) would sleep
-//! through them. The first takes five centuries at a notification each nanosecond.
+//! A consumer that stands still between (1) and (5) while a multiple of 2^64 notifications pass
+//! (2^32 where pointers have 32 bits) would sleep through them. The first takes five centuries at a
+//! notification each nanosecond.
 //!
 //! # Orderings
 //!
-//! All Relaxed: (2) and (c) are ordered by [`heavy`] and [`light`], (5) and (d) by the lock. So a thread that comes back from [`EventCount::wait`]
-//! sees what the notifier did before, whether it slept (the queue orders that) or not (the lock does).
+//! All Relaxed: (2) and (c) are ordered by [`heavy`] and [`light`], (5) and (d) by the lock. So a
+//! thread that comes back from [`EventCount::wait`] sees what the notifier did before, whether it
+//! slept (the queue orders that) or not (the lock does).
 //!
-//! Source: Reed and Kanodia, "Synchronization with Eventcounts and Sequencers", CACM 1979, for the name; the order of steps is Vyukov's (2008).
+//! Source: Reed and Kanodia, "Synchronization with Eventcounts and Sequencers", CACM 1979, for the
+//! name; the order of steps is Vyukov's (2008).
 //!
 //! [`heavy`]: machine::asymmetric::heavy
 //! [`light`]: machine::asymmetric::light
@@ -56,7 +66,8 @@ use machine::clock::Deadline;
 
 use crate::sleepers::{Sleepers, Slept};
 
-/// Lets threads sleep until work may have appeared in any of several places, without a lock around them.
+/// Lets threads sleep until work may have appeared in any of several places, without a lock around
+/// them.
 ///
 /// | | |
 /// | --- | --- |
@@ -66,11 +77,12 @@ use crate::sleepers::{Sleepers, Slept};
 /// | order | first asleep, first woken |
 /// | size | 48 bytes; threads that wait bring their own memory |
 ///
-/// Each call of [`notify_one`](Self::notify_one) wakes one sleeper if there is any; besides, threads that have prepared but do not sleep yet come
-/// back as well. So a thread that comes back must look into its sources, and may find them empty. It never comes back without a notification.
+/// Each call of [`notify_one`](Self::notify_one) wakes one sleeper if there is any; besides,
+/// threads that have prepared but do not sleep yet come back as well. So a thread that comes back
+/// must look into its sources, and may find them empty. It never comes back without a notification.
 ///
-/// In the child of a fork no thread of the parent sleeps, and none is woken in place of others. Keys that threads of the parent had stay registered
-/// there: notifications take the slow path.
+/// In the child of a fork no thread of the parent sleeps, and none is woken in place of others.
+/// Keys that threads of the parent had stay registered there: notifications take the slow path.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -107,7 +119,8 @@ pub struct EventCount {
     sleepers: Sleepers,
 }
 
-/// More registrations than this are refused: there are not so many threads, so keys have been forgotten.
+/// More registrations than this are refused: there are not so many threads, so keys have been
+/// forgotten.
 const MOST: u32 = u32::MAX / 2;
 
 /// The right to sleep on an [`EventCount`], unless it is notified first. Dropping it cancels.
@@ -128,7 +141,8 @@ impl EventCount {
         }
     }
 
-    /// Registers the calling thread: from here on every notification is one for it. Look into all sources of work, then
+    /// Registers the calling thread: from here on every notification is one for it. Look into all
+    /// sources of work, then
     /// [`cancel`](Self::cancel) or [`wait`](Self::wait).
     ///
     /// # Panics
@@ -136,7 +150,8 @@ impl EventCount {
     /// If 2^31 keys are alive, which only forgetting them can do.
     #[inline]
     pub fn prepare(&self) -> Key<'_> {
-        // Relaxed: before `heavy`, so if it reads what a notifier wrote, `heavy` makes visible what that one did before its `light`.
+        // Relaxed: before `heavy`, so if it reads what a notifier wrote, `heavy` makes visible what
+        // that one did before its `light`.
         let epoch = self.epoch.load(Ordering::Relaxed);
         // Relaxed: `heavy` pairs with the notifier's `light`.
         if self.registered.fetch_add(1, Ordering::Relaxed) >= MOST {
@@ -165,7 +180,8 @@ impl EventCount {
         drop(key);
     }
 
-    /// Sleeps until the next notification after [`prepare`](Self::prepare); returns at once if there was one.
+    /// Sleeps until the next notification after [`prepare`](Self::prepare); returns at once if
+    /// there was one.
     ///
     /// # Panics
     ///
@@ -175,7 +191,8 @@ impl EventCount {
         self.wait_until(key, Deadline::NEVER);
     }
 
-    /// [`wait`](Self::wait), but gives up when the deadline has passed: `false`, if there was no notification until then.
+    /// [`wait`](Self::wait), but gives up when the deadline has passed: `false`, if there was no
+    /// notification until then.
     ///
     /// A thread that has given up has not used up anybody's notification.
     ///
@@ -200,8 +217,8 @@ impl EventCount {
         self.wait_as(key, usize::MAX, deadline)
     }
 
-    /// [`wait_until`](Self::wait_until) under a name, by which [`notify_only`](Self::notify_only) wakes this thread and no other. Names need not be
-    /// unique; `usize::MAX` is nobody's.
+    /// [`wait_until`](Self::wait_until) under a name, by which [`notify_only`](Self::notify_only)
+    /// wakes this thread and no other. Names need not be unique; `usize::MAX` is nobody's.
     ///
     /// # Panics
     ///
@@ -225,7 +242,8 @@ impl EventCount {
         }
     }
 
-    /// Wakes a thread that sleeps, if there is one, and lets those through that are about to. Says how many were asleep: 0 or 1.
+    /// Wakes a thread that sleeps, if there is one, and lets those through that are about to. Says
+    /// how many were asleep: 0 or 1.
     ///
     /// What the caller did before is seen by whoever comes back from [`wait`](Self::wait) for it.
     #[inline]
@@ -233,7 +251,8 @@ impl EventCount {
         self.notify_many(1)
     }
 
-    /// Wakes at most `count` threads that sleep, longest first, and lets those through that are about to. Says how many were asleep.
+    /// Wakes at most `count` threads that sleep, longest first, and lets those through that are
+    /// about to. Says how many were asleep.
     #[inline]
     pub fn notify_many(&self, count: usize) -> usize {
         asymmetric::light();
@@ -241,16 +260,18 @@ impl EventCount {
         if self.registered.load(Ordering::Relaxed) == 0 { 0 } else { self.notify(count) }
     }
 
-    /// Wakes all threads that sleep, and lets those through that are about to. Says how many were asleep.
+    /// Wakes all threads that sleep, and lets those through that are about to. Says how many were
+    /// asleep.
     #[inline]
     pub fn notify_all(&self) -> usize {
         self.notify_many(usize::MAX)
     }
 
-    /// Wakes a thread that sleeps under this name, if there is one, and lets those through that are about to sleep under any. Says whether one was
-    /// asleep.
+    /// Wakes a thread that sleeps under this name, if there is one, and lets those through that are
+    /// about to sleep under any. Says whether one was asleep.
     ///
-    /// For a notification that one thread can do something with: it costs a look at every sleeper that came before.
+    /// For a notification that one thread can do something with: it costs a look at every sleeper
+    /// that came before.
     ///
     /// ```
     /// use machine::clock::Deadline;
@@ -288,7 +309,8 @@ impl EventCount {
             return 0;
         }
         self.sleepers.wake(count, |taken| {
-            // Relaxed: under the lock (Invariant 2). Once for each batch does no harm: the notification is still going on.
+            // Relaxed: under the lock (Invariant 2). Once for each batch does no harm: the
+            // notification is still going on.
             self.epoch.fetch_add(1, Ordering::Relaxed);
             // The queue is not longer than there are registrations, which fit.
             self.unregister(taken as u32);

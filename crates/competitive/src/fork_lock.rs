@@ -21,7 +21,7 @@
 //!
 //! 1. The word enters a held state of the current generation only by the compare-exchange of one
 //!    thread, and that thread alone takes it back.
-//! 2. `forget` runs once in each process: in the first hold of the current generation.
+//! 2. `forget` runs once in each process whose generation is not the first: in its first hold.
 //!
 //! # Orderings
 //!

@@ -3,16 +3,33 @@
 //! A guard of `lock_api` 0.4 carries nothing. So only a lock whose guards carry nothing can have
 //! these traits: a release makes the guard of `lock_api` 0.5 anew. Version 0.4 has one marker for
 //! all guards of a lock. So read guards are not `Send` here, although they are in version 0.5.
+//!
+//! What panics in version 0.5 ends the process here, see [`acquired`].
 
 use core::time::Duration;
 
 use lock_api::{GuardNoSend, GuardSend};
+use machine::bomb::AbortOnUnwind;
 use machine::clock::Instant;
 
 use crate::fair_mutex::RawFairMutex;
 use crate::mutex::RawPolicyMutex;
 use crate::policy::Policy;
 use crate::rw_lock::RawRwLock;
+
+/// Acquires a lock, and ends the process if that panics.
+///
+/// `unlocked` and `bump` of a guard of version 0.4 release the lock and acquire it again. If that
+/// panics, the guard lives on without the lock, and its owner can still reach the data. Version 0.5
+/// ends the process there by itself.
+#[inline]
+fn acquired<R>(acquire: impl FnOnce() -> R) -> R {
+    let bomb =
+        AbortOnUnwind::armed("a lock panicked, whose guard of lock_api 0.4 may still be used");
+    let guard = acquire();
+    bomb.defuse();
+    guard
+}
 
 macro_rules! mutex_04 {
     ($raw:ty) => {
@@ -26,7 +43,7 @@ macro_rules! mutex_04 {
 
             #[inline]
             fn lock(&self) {
-                let _: GuardNoSend = lock_api::RawMutex::lock(self);
+                let _: GuardNoSend = acquired(|| lock_api::RawMutex::lock(self));
             }
 
             #[inline]
@@ -89,7 +106,7 @@ where
 
     #[inline]
     fn lock_shared(&self) {
-        let _: GuardSend = lock_api::RawRwLock::lock_shared(self);
+        let _: GuardSend = acquired(|| lock_api::RawRwLock::lock_shared(self));
     }
 
     #[inline]
@@ -105,7 +122,7 @@ where
 
     #[inline]
     fn lock_exclusive(&self) {
-        let _: GuardNoSend = lock_api::RawRwLock::lock_exclusive(self);
+        let _: GuardNoSend = acquired(|| lock_api::RawRwLock::lock_exclusive(self));
     }
 
     #[inline]
@@ -206,7 +223,7 @@ where
 {
     #[inline]
     fn lock_upgradable(&self) {
-        let _: GuardNoSend = lock_api::RawRwLockUpgrade::lock_upgradable(self);
+        let _: GuardNoSend = acquired(|| lock_api::RawRwLockUpgrade::lock_upgradable(self));
     }
 
     #[inline]
@@ -263,10 +280,11 @@ where
 {
     #[inline]
     unsafe fn downgrade_upgradable(&self) {
-        // SAFETY: the caller holds the lock in the way that the method asks for.
-        let _: GuardSend = unsafe {
-            lock_api::RawRwLockUpgradeDowngrade::downgrade_upgradable(self, GuardNoSend::new())
-        };
+        let _: GuardSend = acquired(|| {
+            let held = GuardNoSend::new();
+            // SAFETY: the caller holds the lock in the way that the method asks for.
+            unsafe { lock_api::RawRwLockUpgradeDowngrade::downgrade_upgradable(self, held) }
+        });
     }
 
     #[inline]
@@ -326,7 +344,7 @@ where
 {
     #[inline]
     fn lock_shared_recursive(&self) {
-        let _: GuardSend = RawRwLock::lock_shared_recursive(self);
+        let _: GuardSend = acquired(|| RawRwLock::lock_shared_recursive(self));
     }
 
     #[inline]

@@ -1,8 +1,8 @@
 //! The mutex: one word that names its holder, and a policy that says how long to spin before sleeping.
 //!
 //! Why not the usual three-state futex word (free, held, held with sleepers): its release must find out whether anybody sleeps, which takes a second
-//! locked instruction and doubles the price of a lock that nobody else wants. Here the word is only stored to, and sleepers are counted in a static
-//! table that the releaser looks at ([`parking`](crate::parking)); the price is paid by who goes to sleep.
+//! locked instruction and doubles the price of an uncontended lock. Here the word is only stored to, and sleepers are counted in a static
+//! table that the releaser looks at ([`parking`](crate::parking)); the thread that goes to sleep pays the price.
 //!
 //! | `word` | |
 //! | --- | --- |
@@ -15,7 +15,7 @@
 //! 1. `word` leaves 0 by the compare-exchange of a thread that wants the lock, or of a releaser on behalf of a sleeper; it becomes 0, or the number
 //!    of a sleeper, only by its holder.
 //! 2. A thread that finds its own number in `word` while it waits has been handed the lock, or its policy took it when it was asked: the thread did
-//!    not hold it when it came, and nobody else writes that number. Which of the two it was, its place in the queue says
+//!    not hold it when it came, and no other thread writes that number. Which of the two it was, its place in the queue says
 //!    ([`Waiter::was_given_the_lock`]). Threads without a number are never handed anything.
 //! 3. After the store that frees the lock, a release does not touch it: its memory may be gone.
 //!
@@ -104,7 +104,7 @@ const SPINNER: u32 = 1;
 const SLEEPER: u32 = 1 << 16;
 
 /// The first pause of a spinning waiter is this part of C. Two threads that meet often in short sections do best if the one that was late stays away
-/// for several sections of the other, because each change of hands costs the transfer of a line; who waits for long has lost an eighth of C.
+/// for several sections of the other, because each change of hands costs the transfer of a line; a long wait has lost an eighth of C.
 const FIRST_PAUSE: u64 = 8;
 
 /// Who waits for no longer than this, in nanoseconds, is not counted: counting takes the lock's line away from its holder twice.
@@ -146,7 +146,7 @@ impl<P> RawPolicyMutex<P> {
         parking::share_bucket(&self.word, &other.word)
     }
 
-    /// The [`thread::index`](machine::thread::index) of who holds the lock; `None` if it is free, or its holder has none. A hint.
+    /// The [`thread::index`](machine::thread::index) of the holder; `None` if it is free, or its holder has none. A hint.
     #[must_use]
     pub fn holder(&self) -> Option<usize> {
         // Relaxed: out of date when it is returned.
@@ -213,7 +213,7 @@ impl<P: Policy> RawPolicyMutex<P> {
         let holder = Cell::new(arrival.holder);
         let mut changes = 0;
         let attempt = || {
-            // Acquire: if it finds the lock handed over, that pairs with the Release of who did it.
+            // Acquire: if it finds the lock handed over, that pairs with the Release of the thread that did.
             let word = self.word.load(Ordering::Acquire);
             if word == Owner::NOBODY {
                 return self.try_acquire(me).then_some(Found::Free);
@@ -341,7 +341,7 @@ impl<'l> Arrival<'l> {
         self.holder_changes += changes;
     }
 
-    /// Counts it as that from now on; says who else was counted.
+    /// Counts it as that from now on; returns what else was counted.
     fn count_as(&self, kind: u32) -> u32 {
         let before = self.counted.replace(kind);
         if before == kind {

@@ -6,8 +6,8 @@
 //! the release happened, nor which thread the lock goes to. Here a release stores to the word and
 //! then looks at the table. It does not touch the mutex again, whose memory may be gone by then.
 //!
-//! A bucket has a queue of sleepers for each mutex, first come first ([`Queues`]). Each sleeper is a
-//! [`Node`] on its own thread's stack. Releases look at one word of the bucket: `attention` counts
+//! A bucket has a queue of sleepers for each mutex, first come first ([`Queues`]). Each sleeper is
+//! a [`Node`] on its own thread's stack. Releases look at one word of the bucket: `attention` counts
 //! the mutexes whose first sleeper has not been woken yet, and the threads that are about to sleep.
 //!
 //! | of all sleepers on one mutex | `state` | |
@@ -24,8 +24,8 @@
 //!
 //! If `attention` is 0, a load. If it is not, a spin lock and a look at the heads of the mutexes in
 //! this bucket that threads sleep on. Their number does not depend on how many threads sleep on one
-//! mutex. The table has [`park::BUCKETS`] buckets, so it is small as long as fewer mutexes than that
-//! have sleepers.
+//! mutex. The table has [`park::BUCKETS`] buckets, so it is small as long as fewer mutexes than
+//! that have sleepers.
 //!
 //! # Several copies of this crate
 //!
@@ -43,20 +43,21 @@
 //!    [`Waiter`] is dropped. So the mutex that it names is alive.
 //! 4. `attention` = first sleepers asleep + threads between announcing themselves and being either
 //!    queued or refused.
-//! 5. A thread sleeps only after it has announced itself, passed [`heavy`], and found the mutex held.
-//!    A release that does not see the announcement has happened before that look. So another release
-//!    is yet to come.
+//! 5. A thread sleeps only after it has announced itself, passed [`heavy`], and found the mutex
+//!    held. A release that does not see the announcement has happened before that look. So another
+//!    release is yet to come.
 //! 6. A thread announces itself only in a bucket that this process has adopted: in the child of a
 //!    fork, the first thread to use a bucket empties it ([`ForkLock`]).
 //!
 //! # Orderings
 //!
-//! `attention` is Relaxed everywhere: the announcement and the release are Dekker's pattern, ordered
-//! by [`heavy`] here and [`light`] there. `state` is stored with Release by the waker and loaded with
-//! Acquire by the sleeper, which then reads `release`. The rest is ordered by the bucket's lock.
+//! `attention` is Relaxed everywhere: the announcement and the release are Dekker's pattern,
+//! ordered by [`heavy`] here and [`light`] there. `state` is stored with Release by the waker and
+//! loaded with Acquire by the sleeper, which then reads `release`. The rest is ordered by the
+//! bucket's lock.
 //!
-//! Source: the table is that of WebKit's ParkingLot (Pizlo 2016) and of Linux's futex. That only the
-//! first sleeper is woken refines the "one waker" of Mesa monitors. The asymmetric look is
+//! Source: the table is that of WebKit's ParkingLot (Pizlo 2016) and of Linux's futex. That only
+//! the first sleeper is woken refines the "one waker" of Mesa monitors. The asymmetric look is
 //! [`machine::asymmetric`].
 //!
 //! [`heavy`]: machine::asymmetric::heavy
@@ -85,8 +86,8 @@ const GIVEN: u32 = 2;
 
 /// A sleeper that has waited for so long is handed the mutex…
 const PATIENCE_NS: u64 = 10_000_000;
-/// …but no mutex is handed over more often than this: each hand-over costs a switch to the sleeper,
-/// during which the mutex is of no use.
+/// …but no mutex with sleepers is handed over more often than this: each hand-over costs a switch
+/// to the sleeper, during which the mutex is of no use.
 const BETWEEN_HAND_OVERS_NS: u64 = 5_000_000;
 
 type Queues = crate::queues::Queues<Node>;
@@ -203,8 +204,8 @@ impl Node {
 pub(crate) enum Slept {
     /// Not at all: the mutex was free, or had been handed over.
     Refused,
-    /// The mutex was released at that moment. If this thread had really gone to sleep, the mode says
-    /// where it runs now, if the system tells.
+    /// The mutex was released at that moment. If this thread had really gone to sleep, the mode
+    /// says where it runs now, if the system tells.
     Woken { at: Ticks, mode: Option<Mode> },
     /// The deadline has passed, and no release has woken this thread.
     TimedOut,
@@ -332,8 +333,8 @@ impl<'n> Waiter<'n> {
         }
         self.queued = false;
         let on_its_way = self.bucket.with(|queues| {
-            // This thread may have used up a wake-up. If it does not hold the mutex, and so will not
-            // release it, the next sleeper must look for itself.
+            // This thread may have used up a wake-up. If it does not hold the mutex, and so will
+            // not release it, the next sleeper must look for itself.
             // Relaxed: only this thread, or the holder of the bucket, stores its number.
             let holds = self.node.owner.is(self.word().load(Ordering::Relaxed));
             // SAFETY: the bucket is locked, and the thread was queued.
@@ -383,8 +384,8 @@ unsafe fn leave<'q>(bucket: &Bucket, queues: &'q mut Queues, node: &Node) -> Opt
         // SAFETY: as above.
         unsafe { next.pause(|its| *its = pause) };
     }
-    // The count passes from one sleeper to the next in one step, which is none: a release that found
-    // it lower in between would wake no thread.
+    // The count passes from one sleeper to the next in one step, which is none: a release that
+    // found it lower in between would wake no thread.
     match (counted, next.is_some()) {
         // Relaxed: the release that must see this is the calling thread's own, or the caller wakes
         // `next` itself.
@@ -481,8 +482,8 @@ pub(crate) fn hand_over(word: &AtomicU32) {
             // its number there sees this.
             heir.state.store(GIVEN, Ordering::Release);
         }
-        // Release: pairs with the next holder's Acquire. A thread that has announced itself looks at
-        // the word once the bucket is free again.
+        // Release: pairs with the next holder's Acquire. A thread that has announced itself looks
+        // at the word once the bucket is free again.
         word.store(heir.map_or(Owner::NOBODY, |node| node.owner.to_bits()), Ordering::Release);
         let state = if heir.is_some() { GIVEN } else { WOKEN };
         asleep.map(|node| wake(bucket, node, clock::now(), state))

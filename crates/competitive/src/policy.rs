@@ -46,7 +46,9 @@ pub use randomized::Randomized;
 ///
 /// [`adjust`](Self::adjust) is called by the thread that has just got the lock, so never by two at once; [`threshold`](Self::threshold)
 /// and [`keep_spinning`](Self::keep_spinning) are called by any number of waiters meanwhile. Both must be short: they run while others wait. If one
-/// panics, the lock is released and the panic goes on. They must not lock the lock that they are asked about: a thread whose policy has taken the
+/// panics, the lock is released and the panic goes on. It ends the process if it comes where a
+/// guard's lock is acquired again: in `unlocked`, in `bump`, in the wait of a condition variable.
+/// They must not fork, and must not lock the lock that they are asked about: a thread whose policy has taken the
 /// lock meanwhile holds it already, and panics as such.
 ///
 /// ```

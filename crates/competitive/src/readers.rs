@@ -23,9 +23,9 @@
 //! # No wake-up is lost
 //!
 //! A reader loads `admissions`, finds that it is waiting, and sleeps while `admissions` has that
-//! value. The writer stores `state`, then adds to `admissions`, then wakes. If the reader loaded the
-//! old value, the kernel does not let it sleep after the addition. If it loaded the new one, it sees
-//! the `state` that was stored before.
+//! value. The writer stores `state`, then adds to `admissions`, then wakes. If the reader loaded
+//! the old value, the kernel does not let it sleep after the addition. If it loaded the new one, it
+//! sees the `state` that was stored before.
 //!
 //! # Orderings
 //!

@@ -26,13 +26,14 @@
 //!
 //! # Invariants
 //!
-//! 1. `writer` and `asleep` are set and cleared by the holder of the gate only, and are clear when it
-//!    leaves the gate.
+//! 1. `writer` and `asleep` are set and cleared by the holder of the gate only, and are clear when
+//!    it leaves the gate.
 //! 2. While `writer` is set, a reader is added only beside another reader, and only if it asks to
 //!    read recursively. So the readers that a writer waits for come to an end, and once there are
 //!    none the word is the writer's own.
-//! 3. Readers are counted in 30 bits. `READERS_MAX` is so far below 2^30 that the readers in the
-//!    queue, of which there are not more than threads, always fit.
+//! 3. Readers are counted in 30 bits. A reader neither gets in nor queues up if there are
+//!    `READERS_MAX`. So there are never more than that and the threads that had queued up before,
+//!    and `READERS_MAX` is far enough below 2^30 for those.
 //! 4. `waiting` is at least the number of readers in the queue. The child of a fork inherits its
 //!    parent's; then releases look into the queue in vain, and all else stays right.
 //!
@@ -100,7 +101,7 @@ const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 /// | | |
 /// | --- | --- |
 /// | uncontended | reading: one compare-exchange, and one locked instruction to release; writing: a mutex and one locked instruction and a store more |
-/// | writers | never starve: once a writer has passed the gate no new reader gets in, and it waits only for those inside |
+/// | writers | never starve: once a writer has passed the gate no new reader gets in but by [`ReadRecursive`], and it waits only for those inside |
 /// | readers | never starve: a reader that has waited for C sleeps until the writer that it met, or at most the next one, leaves; then all sleeping readers are in at once |
 /// | the gate | has the order and the bound of its mutex: with [`RawPolicyMutex`] a writer that has slept for 10 ms is next, at most every 5 ms; none for a policy that never sleeps |
 /// | size | the mutex's and 12 bytes: 20 to 24 |
@@ -116,15 +117,17 @@ const READERS_MAX: u32 = (1 << 30) - (1 << 24);
 ///
 /// # Fork
 ///
-/// In the child of a fork, a lock that another thread of the parent held stays held. So does one that
-/// a writer of the parent was waiting for, if it had passed the gate: in the child it neither comes to
-/// have the lock nor gives up. With `std::sync::RwLock` such a lock can be taken.
+/// In the child of a fork, a lock that another thread of the parent held stays held. So does one
+/// that a thread of the parent was about to write, tried to, or had just written, if it held the
+/// gate at that moment: in the child it neither comes to have the lock nor leaves the gate. With
+/// `std::sync::RwLock` such a lock can be taken.
 ///
 /// # Panics
 ///
 /// Locking panics if the thread holds the gate already, as a writer or upgradable reader does.
-/// Reading panics if there are 2^30 - 2^24 readers, which only forgetting guards can bring about. A
-/// try is refused then, and a try with a deadline waits for it.
+/// Reading panics if there are 2^30 - 2^24 readers, which only forgetting guards can bring about,
+/// and so does the downgrade of an upgradable guard. A try is refused then. A try with a deadline
+/// waits for it; if it lies beyond the clock's end, that too panics.
 pub struct RawRwLock<G = RawPolicyMutex> {
     /// Held by the writer, or the upgradable reader.
     gate: G,
@@ -216,11 +219,13 @@ impl<G> RawRwLock<G> {
         // Relaxed: the exchange below decides.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            if !may_enter(word) {
-                return Look::Writer;
-            }
+            // Before the writer is looked for: a reader must not queue up in a full lock, whose
+            // writer would admit it (Invariant 3).
             if word / READER >= READERS_MAX {
                 return Look::Full;
+            }
+            if !may_enter(word) {
+                return Look::Writer;
             }
             let more = word + READER;
             // Acquire: pairs with the Release store of the last writer. Relaxed: it is tried again.
@@ -337,7 +342,8 @@ impl<G> RawRwLock<G> {
         self.word.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Ends the writing of the caller, which holds the gate; `rest` is 0, or one reader that it stays.
+    /// Ends the writing of the caller, which holds the gate; `rest` is 0, or one reader that it
+    /// stays.
     #[inline]
     fn end_writing(&self, rest: u32) {
         // Release: pairs with the Acquire of readers. By Invariant 2 the word is this thread's.
@@ -407,6 +413,18 @@ mod tests {
         // The refused reader has left everything as it was.
         assert!(!lock.gate.is_locked());
         assert_eq!(lock.word.load(Ordering::Relaxed), READERS_MAX * READER);
+        assert_eq!(lock.waiting_readers(), 0);
+    }
+
+    /// A writer that waits in a full lock and gives up admits no reader beyond the limit.
+    #[test]
+    fn a_reader_does_not_queue_up_in_a_full_lock() {
+        let lock = RawRwLock::<RawPolicyMutex>::INIT;
+        let full_and_draining = READERS_MAX * READER | WRITER;
+        lock.word.store(full_and_draining, Ordering::Relaxed);
+        assert_eq!(lock.try_read(), Look::Full);
+        assert!(lock.try_lock_shared_for(Duration::from_millis(2)).is_none());
+        assert_eq!(lock.word.load(Ordering::Relaxed), full_and_draining);
         assert_eq!(lock.waiting_readers(), 0);
     }
 }

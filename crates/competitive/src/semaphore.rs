@@ -1,6 +1,6 @@
 //! The counting semaphore: a mutex as gate, and a word that counts permits.
 //!
-//! Why not a queue of those who wait, each with what it wants: a release would have to hand permits
+//! Why not a queue of waiters, each with what it wants: a release would have to hand permits
 //! to sleepers, and they would lie idle for the length of a wake-up. Here the threads that find
 //! too few permits pass the gate one at a time. The thread that is through takes permits as they
 //! come. Those behind it wait as the mutex waits.
@@ -9,7 +9,7 @@
 //! | --- | --- | --- |
 //! | n permits | no thread | any thread takes them |
 //! | n permits + claimed | the first in line | they are for it: other threads queue up |
-//! | n permits + claimed + asleep | the first in line, who sleeps | the next release wakes it |
+//! | n permits + claimed + asleep | the first in line, which sleeps | the next release wakes it |
 //! | any of these + closed | a thread that finds that out and leaves | for ever: no thread gets permits |
 //!
 //! # Invariants
@@ -33,8 +33,8 @@
 //! # Orderings
 //!
 //! Permits are taken with Acquire, which pairs with the Release of a release: every change in
-//! between is a read-modify-write. An Acquire that finds the semaphore closed pairs with the Release
-//! of [`Semaphore::close`] in the same way.
+//! between is a read-modify-write. An Acquire that finds the semaphore closed pairs with the
+//! Release of [`Semaphore::close`] in the same way.
 //!
 //! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4; taking several at once,
 //! with the others held back, is Vantilborgh and van Lamsweerde's (1972).
@@ -261,13 +261,15 @@ impl<G: RawMutex> Semaphore<G> {
         self.take(count).map(|()| OwnedPermits::new(self, count))
     }
 
-    /// Takes a permit if there is one for whoever comes. The permit keeps the semaphore alive.
+    /// Takes a permit if there is one that no waiter has claimed. The permit keeps the semaphore
+    /// alive.
     #[inline]
     pub fn try_acquire_owned(self: Arc<Self>) -> Option<OwnedPermits<G>> {
         self.try_acquire_many_owned(1)
     }
 
-    /// Takes so many permits if there are as many for whoever comes. They keep the semaphore alive.
+    /// Takes so many permits if there are as many that no waiter has claimed. They keep the
+    /// semaphore alive.
     pub fn try_acquire_many_owned(self: Arc<Self>, count: u32) -> Option<OwnedPermits<G>> {
         (count <= Self::MAX_PERMITS && self.try_take(count)).then(|| OwnedPermits::new(self, count))
     }
@@ -349,20 +351,20 @@ impl<G: RawMutex> Semaphore<G> {
         self.take_and_leave(gate, guard, count, Deadline::NEVER)
     }
 
-    /// Takes a permit if there is one for whoever comes.
+    /// Takes a permit if there is one that no waiter has claimed.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permits<'_, G>> {
         self.try_acquire_many(1)
     }
 
-    /// Takes so many permits if there are as many for whoever comes.
+    /// Takes so many permits if there are as many that no waiter has claimed.
     #[inline]
     pub fn try_acquire_many(&self, count: u32) -> Option<Permits<'_, G>> {
         // `then`, not `then_some`: permits that were not taken must not be dropped.
         (count <= Self::MAX_PERMITS && self.try_take(count)).then(|| Permits::new(self, count))
     }
 
-    /// Adds permits that nobody has held: those of [`Permits::forget`], or new ones.
+    /// Adds permits that no holder gives back: those of [`Permits::forget`], or new ones.
     ///
     /// # Panics
     ///
@@ -376,7 +378,8 @@ impl<G: RawMutex> Semaphore<G> {
         loop {
             let more = count.checked_mul(PERMIT).and_then(|more| word.checked_add(more));
             let Some(more) = more else { self.too_many(count) };
-            // Release: pairs with the Acquire of who takes them. Relaxed: it is tried again.
+            // Release: pairs with the Acquire of the thread that takes them. Relaxed: it is tried
+            // again.
             match self.word.compare_exchange_weak(
                 word,
                 more & !ASLEEP,
@@ -388,7 +391,7 @@ impl<G: RawMutex> Semaphore<G> {
             }
         }
         if word & ASLEEP != 0 {
-            // By address: whoever has the permits by now may have ended the semaphore.
+            // By address: the thread that has the permits by now may have ended the semaphore.
             park::wake_at(address, 1);
         }
     }
@@ -418,7 +421,7 @@ impl<G: RawMutex> Semaphore<G> {
         );
     }
 
-    /// Takes permits that nobody has claimed.
+    /// Takes permits that no waiter has claimed.
     #[inline]
     fn try_take(&self, count: u32) -> bool {
         // Relaxed, here and below: the exchange decides.
@@ -433,7 +436,8 @@ impl<G: RawMutex> Semaphore<G> {
                 return count == 0 && word & CLOSED == 0;
             }
             let Some(fewer) = word.checked_sub(count * PERMIT) else { return false };
-            // Acquire: pairs with the Release of who gave them back. Relaxed: it is tried again.
+            // Acquire: pairs with the Release of the thread that gave them back. Relaxed: it is
+            // tried again.
             match self.word.compare_exchange_weak(word, fewer, Ordering::Acquire, Ordering::Relaxed)
             {
                 Ok(_) => return true,
@@ -449,8 +453,8 @@ impl<G: RawMutex> Semaphore<G> {
                 // SAFETY: no thread of this process uses the gate before it has come past here.
                 let locked = unsafe { (*gate).is_locked() };
                 if locked {
-                    // By a thread of the parent. Not dropped: that thread may have been changing it.
-                    // SAFETY: valid for writes, as above.
+                    // By a thread of the parent. Not dropped: that thread may have been changing
+                    // it. SAFETY: valid for writes, as above.
                     unsafe { ptr::write(gate, G::INIT) };
                 }
             });
@@ -489,7 +493,7 @@ impl<G: RawMutex> Semaphore<G> {
             }
             let changed = if has(word) {
                 let fewer = (word - count * PERMIT) & !(CLAIMED | ASLEEP);
-                // Acquire: pairs with the Release of who gave them back.
+                // Acquire: pairs with the Release of the thread that gave them back.
                 self.word.compare_exchange(word, fewer, Ordering::Acquire, Ordering::Relaxed)
             } else {
                 let asleep = word | ASLEEP;

@@ -46,8 +46,9 @@
 //! "exceeded maximum number of branches". A loop that repeats a failed `compare_exchange` may stay
 //! as it is: it fails only because another thread has succeeded.
 //!
-//! A `static` keeps what one execution wrote into its cells, and the next execution finds it.
-//! [`global!`](crate::global) makes the value anew for each execution.
+//! A `static` keeps what one execution wrote into its cells, and the next execution finds it. Two
+//! models that run at the same time, as two tests of one program do, take its atomics from each
+//! other. [`global!`](crate::global) makes the value anew for each execution.
 //!
 //! # Put data into cells
 //!

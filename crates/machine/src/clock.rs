@@ -21,14 +21,14 @@
 //! # Invariants
 //!
 //! 1. A [`Deadline`] never passes early.
-//! 2. Between two suspends of the machine, [`Ticks`] read by one thread never run backwards. Between
-//!    threads they agree as well as the kernel's own clock does, since the counter is used only
-//!    where that clock is made from it.
+//! 2. Between two suspends of the machine, [`Ticks`] read by one thread never run backwards.
+//!    Between threads they agree as well as the kernel's own clock does, since the counter is used
+//!    only where that clock is made from it.
 //! 3. Across a suspend, ticks may stand still, run on, or begin anew at a smaller number. Then
-//!    [`Ticks::nanos_since`] an earlier moment may be 0 or as long as the suspend. A loop that waits
-//!    for a moment must not wait for a former uptime: the budgets of this crate end when the ticks
-//!    have moved on by so many *or have run backwards*. The rate between ticks and nanoseconds is
-//!    not touched by a suspend.
+//!    [`Ticks::nanos_since`] an earlier moment may be 0 or as long as the suspend. A loop that
+//!    waits for a moment must not wait for a former uptime: the budgets of this crate end when the
+//!    ticks have moved on by so many *or have run backwards*. The rate between ticks and
+//!    nanoseconds is not touched by a suspend.
 //! 4. Across a suspend a [`Deadline`] is as late as the suspend was long, where the monotonic clock
 //!    stands still meanwhile (Linux, macOS).
 //! 5. Reading [`now`] orders nothing: it is not a fence.
@@ -40,7 +40,8 @@ use core::{fmt, time::Duration};
 
 /// The moments that deadlines are given in: the standard library's, under every machine.
 ///
-/// Get one from [`moment_after`], which knows the machine: a simulated one refuses what was read from the real clock.
+/// Get one from [`moment_after`], which knows the machine: a simulated one refuses what was read
+/// from the real clock.
 #[cfg(feature = "std")]
 pub use std::time::Instant;
 
@@ -102,7 +103,8 @@ impl Ticks {
     }
 }
 
-/// A time that is to pass from now on: over when the ticks have moved on by so many, or have run backwards (Invariant 3).
+/// A time that is to pass from now on: over when the ticks have moved on by so many, or have run
+/// backwards (Invariant 3).
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
@@ -136,7 +138,8 @@ impl Span {
     }
 }
 
-/// How long one pause hint lasts on this processor, in nanoseconds: measured at the first call, 50 µs or so, then remembered.
+/// How long one pause hint lasts on this processor, in nanoseconds: measured at the first call, 50
+/// µs or so, then remembered.
 ///
 /// The shortest of several windows, so that an interrupt or a busy sibling does not lengthen it.
 #[cfg(feature = "std")]
@@ -218,7 +221,8 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// The moment `timeout` from now, as `lock_api`'s deadlines want it; `None` if it lies beyond the end of the clock.
+/// The moment `timeout` from now, as `lock_api`'s deadlines want it; `None` if it lies beyond the
+/// end of the clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -275,7 +279,8 @@ impl Deadline {
 
 #[cfg(feature = "std")]
 impl Deadline {
-    /// `timeout` from now; a time beyond the end of the clock (500 years) is [`NEVER`](Self::NEVER).
+    /// `timeout` from now; a time beyond the end of the clock (500 years) is
+    /// [`NEVER`](Self::NEVER).
     #[must_use]
     pub fn after(timeout: Duration) -> Self {
         let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -325,7 +330,8 @@ impl Deadline {
         Self { nanos: bits }
     }
 
-    /// Nanoseconds on the monotonic clock, as an absolute futex timeout wants them; `None` if it never comes.
+    /// Nanoseconds on the monotonic clock, as an absolute futex timeout wants them; `None` if it
+    /// never comes.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(crate) fn monotonic_nanos(self) -> Option<u64> {
         (self != Self::NEVER).then_some(self.nanos)

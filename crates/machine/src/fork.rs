@@ -17,14 +17,17 @@ pub const POSSIBLE: bool = backend::fork::POSSIBLE;
 /// Returns a number, at least 1, that differs between this process and all processes it was forked
 /// from.
 ///
-/// Costs two loads once it is known. The first call of a process maps a page. It neither allocates
-/// nor opens a file.
+/// Costs two loads once it is known, or a system call where the system wipes no page. The first
+/// call of a process maps a page. It neither allocates nor opens a file.
 ///
 /// | system | how a child is found out |
 /// | --- | --- |
-/// | Linux 4.14 and later | the kernel wipes the page in a child (`MADV_WIPEONFORK`), also after a bare `clone` |
-/// | other Unix systems, and where the kernel refuses that | a handler of `pthread_atfork` |
+/// | Linux 4.14 and later | the kernel wipes a page in it (`MADV_WIPEONFORK`) |
+/// | other Unix systems, and where the kernel refuses that | by `getpid` |
 /// | elsewhere, under loom, simulated | there is no fork |
+///
+/// By `getpid`, a child has the number of an ancestor if that one has ended and the system has gone
+/// round its numbers once since.
 ///
 /// ```
 /// use stanchion_machine::fork::generation;

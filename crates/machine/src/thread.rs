@@ -1,10 +1,13 @@
-//! Threads: the operating system's on the real machine, the model's under loom, virtual ones in a simulation.
+//! Threads: the operating system's on the real machine, the model's under loom, virtual ones in a
+//! simulation.
 
 pub use crate::backend::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
-/// Whether the calling thread is unwinding: on every machine it unwinds as the standard library says.
+/// Whether the calling thread is unwinding: on every machine it unwinds as the standard library
+/// says.
 pub use std::thread::panicking;
 
-/// The calling thread's name, if it has one and is not about to end: on every machine that which the standard library knows.
+/// The calling thread's name, if it has one and is not about to end: on every machine that which
+/// the standard library knows.
 ///
 /// ```
 /// let named = std::thread::Builder::new().name("sorter".into());
@@ -18,7 +21,8 @@ pub fn name() -> Option<std::boxed::Box<str>> {
 
 /// How many threads can have an [`index`] at the same time.
 ///
-/// Twice what Linux runs by default in a control group on a large server; a table with one line for each is still only 1 MiB.
+/// Twice what Linux runs by default in a control group on a large server; a table with one line for
+/// each is still only 1 MiB.
 pub const INDICES: usize = 16_384;
 
 /// Returns a small number for the calling thread: the smallest that no other thread has, below
@@ -29,9 +33,9 @@ pub const INDICES: usize = 16_384;
 /// table indexed by it needs no more lines than there were threads at one time.
 ///
 /// On Unix systems the number outlives all thread-locals of its thread: their destructors find the
-/// same number, and so does a lock whose guard is kept in one. It is given back in the fourth round
-/// of the destructors of POSIX keys (`pthread_key_create`), the last that is guaranteed. On other
-/// systems it is given back in the midst of the destructors of thread-locals.
+/// same number, and so does a lock whose guard is kept in one. It is given back in the third round
+/// of the destructors of POSIX keys (`pthread_key_create`), the last but one that is guaranteed. On
+/// other systems it is given back in the midst of the destructors of thread-locals.
 ///
 /// Returns `None` in these cases, for which a caller must be ready:
 ///
@@ -61,10 +65,12 @@ pub fn index() -> Option<usize> {
     crate::backend::thread::index()
 }
 
-/// Asks the system not to take a processor from another thread when the calling one wakes up: for a thread that looks after others, whose wake-up should
-/// not put off what it looks after. It gets its turn with the next time slice, or at once where a processor is idle.
+/// Asks the system not to take a processor from another thread when the calling one wakes up: for a
+/// thread that looks after others, whose wake-up should not put off what it looks after. It gets
+/// its turn with the next time slice, or at once where a processor is idle.
 ///
-/// Linux calls that `SCHED_BATCH`. A hint: where there is no such thing, or it is refused, nothing changes. There is no way back.
+/// Linux calls that `SCHED_BATCH`. A hint: where there is no such thing, or it is refused, nothing
+/// changes. There is no way back.
 ///
 /// ```
 /// std::thread::spawn(stanchion_machine::thread::wake_politely).join().unwrap();

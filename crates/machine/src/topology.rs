@@ -65,10 +65,8 @@ pub fn online() -> usize {
 #[must_use]
 pub fn quota() -> Option<Quota> {
     let quota = backend::topology::quota();
-    if let Some(quota) = quota {
-        // Relaxed: a number by itself.
-        KNOWN_QUOTA.store(quota.rounded_up(), Ordering::Relaxed);
-    }
+    // Relaxed: a number by itself.
+    KNOWN_QUOTA.store(quota.map_or(0, Quota::rounded_up), Ordering::Relaxed);
     quota
 }
 

@@ -21,7 +21,7 @@ use crate::{asymmetric, clock, fork, thread, topology};
 ///
 /// `cargo run --release -p stanchion-machine --example costs` prints these times for this machine.
 ///
-/// On Linux the locks of this project need no file and no allocator for their waits, whether or not
+/// On Linux, where words have 64 bits, the locks of this project need no file and no allocator for their waits, whether or not
 /// it was called, with two exceptions: `Clh` of `stanchion-spin` allocates, and the policy
 /// `HolderAware` of `stanchion-competitive` does both. These, `PreemptionSafe`, `Recovering` and
 /// recorded locks say in their own documentation what else their first wait does. That is not done

@@ -1,8 +1,8 @@
 //! The condition variable whose waits are generic over the mutex.
 //!
-//! `lock_api::Condvar<C>` is tied to one type of mutex by its type parameter. It alone has access to
-//! the state in a guard of `lock_api`. So a wait makes a `lock_api::Condvar` on its stack, over a
-//! raw condition variable that only borrows the real one, and waits through that.
+//! `lock_api::Condvar<C>` is tied to one type of mutex by its type parameter. It alone has access
+//! to the state in a guard of `lock_api`. So a wait makes a `lock_api::Condvar` on its stack, over
+//! a raw condition variable that only borrows the real one, and waits through that.
 
 use core::cell::Cell;
 use core::fmt;

@@ -165,12 +165,12 @@ unsafe impl<G: RawMutex> RawRwLockUpgradeDowngrade for RawRwLock<G> {
     #[inline]
     unsafe fn downgrade_upgradable(&self, guard: G::Guard) -> GuardSend {
         // By Invariant 1 there is no writer.
-        let entered = self.try_read() == Look::Entered;
-        // SAFETY: the gate is held, with this guard.
-        unsafe { self.gate.unlock(guard) };
-        if !entered {
+        if self.try_read() != Look::Entered {
+            // The caller's guard still holds the gate when this unwinds.
             self.too_many();
         }
+        // SAFETY: the gate is held, with this guard.
+        unsafe { self.gate.unlock(guard) };
         GuardSend::new()
     }
 

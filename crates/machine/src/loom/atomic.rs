@@ -16,9 +16,9 @@ pub fn fence(order: Ordering) {
 ///
 /// Loom 0.7.2 and 0.7.3 remember one last access of an object. A thread that loads a word and then
 /// writes it finds its own load there. So a load by another thread before that is never tried after
-/// the write: `load; store` beside a `load` is explored once, with the load first (with a bare store
-/// it is explored six times). So every load first stores to the second object. That store reads
-/// nothing and orders nothing, but makes two loads of one word depend on each other.
+/// the write: `load; store` beside a `load` is explored once, with the load first (with a bare
+/// store it is explored six times). So every load first stores to the second object. That store
+/// reads nothing and orders nothing, but makes two loads of one word depend on each other.
 pub(super) struct Watched<T> {
     word: T,
     looks: loom::sync::atomic::AtomicU8,
@@ -255,8 +255,9 @@ macro_rules! integer {
         }
 
         impl Drop for $name {
-            /// Checks the end of an atomic made by `fresh` like a write: every use must happen before
-            /// it. A node that is freed while another thread may still reach it is found here.
+            /// Checks the end of an atomic made by `fresh` like a write: every use must happen
+            /// before it. A node that is freed while another thread may still reach it is found
+            /// here.
             fn drop(&mut self) {
                 // A failing execution unwinds through here, and its first report counts.
                 if let Some(own) = &mut self.own

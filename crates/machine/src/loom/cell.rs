@@ -1,4 +1,5 @@
-//! A race-checked cell with `const fn new`: the value is here, and a cell of loom's does the checks.
+//! A race-checked cell with `const fn new`: the value is here, and a cell of loom's does the
+//! checks.
 
 use core::fmt;
 use core::mem::MaybeUninit;

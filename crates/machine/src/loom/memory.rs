@@ -53,11 +53,13 @@ pub(super) struct Moment {
     thread: usize,
     /// Written at that moment by that thread, read by the threads that must come after it.
     cell: loom::cell::UnsafeCell<()>,
+    /// A thread has read it: another write would have to be ordered after that.
+    read: Cell<bool>,
 }
 
 impl Moment {
     fn now(thread: usize) -> Self {
-        let moment = Self { thread, cell: loom::cell::UnsafeCell::new(()) };
+        let moment = Self { thread, cell: loom::cell::UnsafeCell::new(()), read: Cell::new(false) };
         moment.advance();
         moment
     }
@@ -71,6 +73,7 @@ impl Moment {
 
     /// Returns the moment's thread, if what the running thread does now is not ordered after it.
     pub(super) fn missed(&self) -> Option<usize> {
+        self.read.set(true);
         // Loom has no question for this, only a panic.
         let known = catch_unwind(AssertUnwindSafe(|| self.cell.with(|_| ())));
         known.is_err().then_some(self.thread)
@@ -163,8 +166,9 @@ impl Memory {
         };
         let thread = &mut threads[index];
         while let Some((_, moment)) = thread.moments.pop_if(|(before, _)| *before <= depth) {
-            // Invariant 3: only a moment that nothing refers to is used again.
-            if Rc::strong_count(&moment) == 1 {
+            // Invariant 3: only a moment that nothing refers to is used again, and that no other
+            // thread has read.
+            if Rc::strong_count(&moment) == 1 && !moment.read.get() {
                 thread.spare.push(moment);
             }
         }

@@ -7,8 +7,9 @@ const UNKNOWN: c_int = c_int::MAX;
 
 /// Gives `advice` on the pages of `at`, and returns whether the kernel follows it.
 ///
-/// An emulator of single programs (qemu) accepts every advice and follows few. Its answer says nothing,
-/// so this first gives advice that no kernel has, and trusts only a kernel that refuses it.
+/// An emulator of single programs (qemu) accepts every advice and follows few. Its answer says
+/// nothing, so this first gives advice that no kernel has, and trusts only a kernel that refuses
+/// it.
 ///
 /// # Safety
 ///

@@ -79,6 +79,8 @@ const GRACE: Duration = Duration::from_millis(20);
 
 #[inline]
 pub(crate) fn light() {
+    // The caller's store comes before the load of the mode also for the compiler, see "Revoked".
+    compiler_fence(Ordering::SeqCst);
     // Relaxed: a stale `undecided` fences, and a stale `registered` is what the grace is for.
     if MODE.load(Ordering::Relaxed) == REGISTERED {
         compiler_fence(Ordering::SeqCst);

@@ -37,8 +37,8 @@
 //! distance from the anchor is 256 times the two brackets, so the error is below 0.4 %. That is
 //! usually after 20 µs to 50 µs: a first waiter should not be held up for a millisecond. A
 //! preemption inside a bracket makes it wide. The needed distance grows with it, so it cannot spoil
-//! the rate. Later conversions refine the rate, at 16 times the distance each, until the distance is
-//! a second. On aarch64 the processor states the rate and none of this is needed.
+//! the rate. Later conversions refine the rate, at 16 times the distance each, until the distance
+//! is a second. On aarch64 the processor states the rate and none of this is needed.
 //!
 //! # What a suspend does to it
 //!
@@ -46,11 +46,11 @@
 //! to idle) or begin anew (suspend to memory, hibernation). So a pair of readings with a suspend
 //! between them says nothing of the rate:
 //!
-//! 1. The first rate is taken over a pair of this moment, never from an anchor of long ago. A sample
-//!    whose counter lies before its anchor's becomes the anchor.
-//! 2. A refinement is thrown away, and the rate stays as it is for good, if it differs from the rate
-//!    by more than 1 %, or if its counter lies before the anchor's. 1 % is more than twice what the
-//!    first rate may be wrong by.
+//! 1. The first rate is taken over a pair of this moment, never from an anchor of long ago. A
+//!    sample whose counter lies before its anchor's becomes the anchor.
+//! 2. A refinement is thrown away, and the rate stays as it is for good, if it differs from the
+//!    rate by more than 1 %, or if its counter lies before the anchor's. 1 % is more than twice
+//!    what the first rate may be wrong by.
 //!
 //! What is left: a suspend in the 50 µs of the first pair itself makes a rate that nothing mends.
 

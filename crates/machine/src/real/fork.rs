@@ -1,8 +1,12 @@
 //! One word that is zero in every new child, and the number that each process puts there.
 //!
+//! Where the kernel wipes no page in a child, the number is that of the process itself, asked for
+//! each time. Why not a handler of `pthread_atfork` there: the program's own handlers may run
+//! before it and use locks, it allocates, and it misses a bare `clone`.
+//!
 //! # Invariants
 //!
-//! 1. `WORD` is null or points to a word that lives as long as the process.
+//! 1. `WORD` is null, or [`NONE`], or points to a word that lives as long as the process.
 //! 2. That word becomes 0 when a child begins, and is changed otherwise from 0 only.
 //! 3. `LAST` is at least every number that this process or one of its ancestors has taken, because
 //!    a child inherits it. So the number that a child takes is none of theirs.
@@ -16,11 +20,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
+/// Stands in `WORD` where the kernel wipes no page.
+static NONE: AtomicU32 = AtomicU32::new(0);
+
 /// Unlike the word, it is inherited.
 static LAST: AtomicU32 = AtomicU32::new(0);
-
-/// The word of a process whose kernel wipes no pages.
-static UNWIPED: AtomicU32 = AtomicU32::new(0);
 
 /// Whether this process can be a child that goes on with its parent's memory.
 pub(crate) const POSSIBLE: bool = true;
@@ -42,6 +46,9 @@ pub(crate) fn generation() -> u32 {
 /// Takes a number for this process, if no other thread has.
 #[cold]
 fn number(word: &AtomicU32) -> u32 {
+    if ptr::eq(word, &raw const NONE) {
+        return process();
+    }
     // Relaxed, both: as in `generation`.
     let next = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     match word.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed) {
@@ -50,13 +57,16 @@ fn number(word: &AtomicU32) -> u32 {
     }
 }
 
+/// Returns the system's number of this process.
+fn process() -> u32 {
+    // SAFETY: a question without pointers. The answer is positive.
+    unsafe { libc::getpid() }.unsigned_abs().max(1)
+}
+
 /// Finds a word that is zero in a child.
 #[cold]
 fn publish() -> &'static AtomicU32 {
-    let mine = wiped_word().unwrap_or_else(|| {
-        wipe_in_handler();
-        (&raw const UNWIPED).cast_mut()
-    });
+    let mine = wiped_word().unwrap_or((&raw const NONE).cast_mut());
     let published =
         WORD.compare_exchange(ptr::null_mut(), mine, Ordering::Release, Ordering::Acquire);
     let word = match published {
@@ -70,18 +80,8 @@ fn publish() -> &'static AtomicU32 {
     unsafe { &*word }
 }
 
-/// Leaves the work to the C library: `UNWIPED` is stored to in each child before `fork` returns.
-fn wipe_in_handler() {
-    extern "C" fn wipe() {
-        // Relaxed: the child has one thread.
-        UNWIPED.store(0, Ordering::Relaxed);
-    }
-    // A second registration, by a thread that came at the same time, does no harm.
-    // SAFETY: the handler only stores to a static.
-    unsafe { libc::pthread_atfork(None, None, Some(wipe)) };
-}
-
 /// The kernel rounds it up to a page.
+#[cfg(target_os = "linux")]
 const LENGTH: usize = size_of::<AtomicU32>();
 
 /// A word in a page that the kernel wipes in a child; `None` if it does not do so.
@@ -108,12 +108,16 @@ fn wiped_word() -> Option<*mut AtomicU32> {
 }
 
 /// Gives a page back that no other thread has seen.
+#[cfg(target_os = "linux")]
 fn unmap(word: *mut AtomicU32) {
-    if !ptr::eq(word, &raw const UNWIPED) {
+    if !ptr::eq(word, &raw const NONE) {
         // SAFETY: mapped by `wiped_word`, and not published.
         unsafe { libc::munmap(word.cast(), LENGTH) };
     }
 }
+
+#[cfg(not(target_os = "linux"))]
+fn unmap(_: *mut AtomicU32) {}
 
 #[cfg(test)]
 mod tests {
@@ -150,21 +154,22 @@ mod tests {
     fn children_and_their_children_differ_from_their_parents() {
         let here = generation();
         let child = in_child(generation);
-        assert!(child > here, "{child} in the child, {here} here");
+        assert_ne!(child, here);
         let grandchild = in_child(|| {
             let child = generation();
             let grandchild = in_child(generation);
-            if generation() == child && grandchild > child { grandchild } else { 0 }
+            if generation() == child && grandchild != child { grandchild } else { here }
         });
-        assert!(grandchild > here, "{grandchild}");
+        assert_ne!(grandchild, here);
         assert_eq!(generation(), here);
     }
 
     #[test]
-    fn the_handler_wipes_in_a_child_only() {
-        wipe_in_handler();
-        UNWIPED.store(7, Ordering::Relaxed);
-        assert_eq!(in_child(|| UNWIPED.load(Ordering::Relaxed) + 1), 1);
-        assert_eq!(UNWIPED.load(Ordering::Relaxed), 7);
+    fn without_a_wiped_page_the_number_is_the_processs() {
+        let here = number(&NONE);
+        assert_eq!(here, std::process::id());
+        let child = in_child(|| number(&NONE));
+        assert!(child != here && child > 0);
+        assert_eq!(NONE.load(Ordering::Relaxed), 0, "never changed");
     }
 }

@@ -1,4 +1,4 @@
-//! Models of the semaphore: as many inside as there are permits, no wake-up lost, whoever gives up.
+//! Models of the semaphore: as many inside as there are permits, no wake-up lost, whichever thread gives up.
 //!
 //! The gate is a spin lock where that is enough, because the blocking mutex's own steps are modelled elsewhere and multiply what is to be explored.
 
@@ -16,7 +16,7 @@ fn explore(name: &str, model: Model, body: impl Fn() + Send + Sync + 'static) {
     println!("model {name}: {}", model.check(body));
 }
 
-/// A semaphore, and what whoever has all its permits may change.
+/// A semaphore, and what the thread that has all its permits may change.
 struct Room<G> {
     semaphore: Semaphore<G>,
     payload: UnsafeCell<u32>,
@@ -39,7 +39,7 @@ impl<G: RawMutex> Room<G> {
     }
 
     fn look(&self) -> u32 {
-        // SAFETY: the caller has a permit, so nobody has all.
+        // SAFETY: the caller has a permit, so no thread has all.
         self.payload.with(|count| unsafe { *count })
     }
 }
@@ -84,7 +84,7 @@ fn semaphore_behind_a_blocking_mutex_bounded() {
     );
 }
 
-/// A permit as a message: what was done before it was added is seen by who takes it.
+/// A permit as a message: what was done before it was added is seen by the thread that takes it.
 #[test]
 fn semaphore_added_permits() {
     explore("semaphore_added_permits", Model::new().choices(1), || {
@@ -136,7 +136,7 @@ fn semaphore_all_or_one_bounded() {
     });
 }
 
-/// The first in line gives up: who is behind it gets what it left.
+/// The first in line gives up: the one behind it gets what it left.
 #[test]
 fn semaphore_giving_up_swallows_nothing_bounded() {
     let model = Model::new().preemptions(1).choices(1);
@@ -196,7 +196,7 @@ fn semaphore_closing_ends_a_wait() {
     });
 }
 
-/// The first in line, and one behind it, whom the first lets through the gate.
+/// The first in line, and one behind it, which the first lets through the gate.
 #[test]
 fn semaphore_closing_ends_two_waits_bounded() {
     let model = Model::new().preemptions(2).choices(0);

@@ -477,3 +477,40 @@ fn a_pointer_given_to_new_is_the_value() {
         assert!(POINTER.load(Relaxed).is_null());
     });
 }
+
+/// Publishes a cell from a deeper frame, so that the frames' moments come and go.
+#[inline(never)]
+fn publish_from_a_deeper_frame(slot: &AtomicPtr<UnsafeCell<u32>>) {
+    slot.store(Box::into_raw(Box::new(UnsafeCell::new(1))), Release);
+}
+
+/// The maker goes on after another thread has taken its object and freed it.
+#[test]
+fn an_object_that_another_thread_has_freed_passes() {
+    explore("an_object_that_another_thread_has_freed_passes", || {
+        let slot = Arc::new(AtomicPtr::new(ptr::null_mut()));
+        let other = Arc::new(AtomicU32::new(0));
+        let taker = {
+            let (slot, other) = (slot.clone(), other.clone());
+            thread::spawn(move || {
+                let cell: *mut UnsafeCell<u32> = slot.load(Acquire);
+                if cell.is_null() {
+                    return false;
+                }
+                // SAFETY: the other thread has given it away.
+                let mut cell = unsafe { Box::from_raw(cell) };
+                cell.get_mut();
+                drop(cell);
+                let _ = other.load(Relaxed);
+                true
+            })
+        };
+        other.store(1, Relaxed);
+        publish_from_a_deeper_frame(&slot);
+        other.store(2, Relaxed);
+        if !taker.join().unwrap() {
+            // SAFETY: made above, and not taken.
+            drop(unsafe { Box::from_raw(slot.load(Relaxed)) });
+        }
+    });
+}

@@ -1,7 +1,8 @@
 //! The last refusal of switch records, so that not every thread asks the kernel in vain.
 //!
-//! Asking takes some 20 µs, and the check before the first ring some 200 µs, whether or not they are
-//! refused. Each thread that registers asks. So a refusal of the whole process stands for a while:
+//! Asking takes some 20 µs, and the check before the first ring some 200 µs, whether or not they
+//! are refused. Each thread that registers asks. So a refusal of the whole process stands for a
+//! while:
 //!
 //! | the refusal | its kind | it stands |
 //! | --- | --- | --- |

@@ -58,15 +58,22 @@ fn first_index() -> Option<usize> {
 
 fn claim() -> Option<usize> {
     MINE.set(Mine::Without);
-    // Asks for the call first: a number that is not given back would be lost.
-    let index = exit::call_when_thread_ends().then(|| NUMBERS.claim()).flatten();
+    // Where the system ends thread-locals early, `MINE` is new, and the number is kept elsewhere.
+    let index = exit::kept().or_else(|| {
+        // Asks for the call first: a number that is not given back would be lost.
+        exit::call_when_thread_ends().then(|| NUMBERS.claim()).flatten().inspect(|index| {
+            exit::keep(*index);
+        })
+    });
     MINE.set(index.map_or(Mine::NotYet, Mine::Claimed));
     index
 }
 
 /// Gives the calling thread's number back. Called by [`exit`], once for each thread that asked.
-fn thread_ends() {
-    if let Mine::Claimed(index) = MINE.replace(Mine::Without) {
+fn thread_ends(index: Option<usize>) {
+    // `MINE` itself may have ended.
+    let _ = MINE.try_with(|mine| mine.set(Mine::Without));
+    if let Some(index) = index {
         crate::backend::presence::thread_ends(index);
         NUMBERS.give_back(index);
     }
@@ -168,6 +175,25 @@ mod tests {
             worker.join().unwrap();
         }
         assert_eq!(NUMBERS.claim(), Some(0), "all were given back");
+    }
+
+    #[test]
+    #[cfg(all(unix, not(miri)))]
+    fn a_number_is_kept_where_thread_locals_end_early() {
+        // As on systems that end thread-locals before the keys' destructors run.
+        let number = std::thread::spawn(|| {
+            let number = index().unwrap();
+            MINE.set(Mine::NotYet);
+            assert_eq!(index(), Some(number), "the same again");
+            MINE.set(Mine::NotYet);
+            number
+        })
+        .join()
+        .unwrap();
+        // Another thread may have the number by now, but not for ever.
+        while NUMBERS.0[number / 64].load(Ordering::Relaxed) & 1 << (number % 64) != 0 {
+            std::thread::yield_now();
+        }
     }
 
     #[test]

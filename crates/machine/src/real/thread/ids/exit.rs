@@ -8,8 +8,9 @@
 //! A key's destructor runs after the destructors of all thread-locals. The system goes over the
 //! keys in several rounds, for as long as a destructor sets a value again. This one does so until
 //! the last round but one that POSIX guarantees. In the last round ThreadSanitizer ends its own
-//! record of the thread, and code that is instrumented must not run after that. The value counts
-//! the rounds:
+//! record of the thread, and code that is instrumented must not run after that. The value has the
+//! thread's number, because some systems end thread-locals by a key of their own, and counts the
+//! rounds:
 //!
 //! ```text
 //! asked   thread-locals end    round 1   round 2   round 3           round 4
@@ -44,13 +45,26 @@ const NONE: usize = 0;
 const GONE: usize = 1;
 const FIRST: usize = 2;
 
-/// The rounds that POSIX guarantees (`_POSIX_THREAD_DESTRUCTOR_ITERATIONS`) but the last one.
+/// The rounds that POSIX guarantees (`_POSIX_THREAD_DESTRUCTOR_ITERATIONS`) but the last one. Below
+/// [`ROUND_LIMIT`].
 const ROUNDS: usize = 3;
 
 /// Arranges that [`super::thread_ends`] is called when the calling thread ends. Fails if the
 /// process has no key left, or is ending.
 pub(super) fn call_when_thread_ends() -> bool {
-    key().is_some_and(|key| set(key, 1))
+    key().is_some_and(|key| set(key, None, 1))
+}
+
+/// Keeps the calling thread's number until the thread ends.
+pub(super) fn keep(index: usize) {
+    if let Some(key) = key() {
+        set(key, Some(index), get(key) % ROUND_LIMIT);
+    }
+}
+
+/// Returns the number that the calling thread keeps.
+pub(super) fn kept() -> Option<usize> {
+    key().and_then(|key| index_in(get(key)))
 }
 
 fn key() -> Option<libc::pthread_key_t> {
@@ -83,18 +97,31 @@ fn make() -> Option<libc::pthread_key_t> {
     }
 }
 
-fn set(key: libc::pthread_key_t, round: usize) -> bool {
-    // SAFETY: the value is a number to its only reader, `next_round`.
-    unsafe { libc::pthread_setspecific(key, ptr::without_provenance::<c_void>(round)) == 0 }
+/// The value is the round, and this times the number and 1; 0 times it without a number.
+const ROUND_LIMIT: usize = 4;
+
+fn index_in(value: usize) -> Option<usize> {
+    (value / ROUND_LIMIT).checked_sub(1)
+}
+
+fn set(key: libc::pthread_key_t, index: Option<usize>, round: usize) -> bool {
+    let value = index.map_or(0, |index| index + 1) * ROUND_LIMIT + round;
+    // SAFETY: the value is a number to its readers, `get` and `next_round`.
+    unsafe { libc::pthread_setspecific(key, ptr::without_provenance::<c_void>(value)) == 0 }
+}
+
+fn get(key: libc::pthread_key_t) -> usize {
+    // SAFETY: the key has been made, and not deleted while this code is there.
+    unsafe { libc::pthread_getspecific(key) }.addr()
 }
 
 /// The key's destructor: the system calls it once in each round, with the value that was set.
-unsafe extern "C" fn next_round(round: *mut c_void) {
-    let round = round.addr();
-    if round < ROUNDS && key().is_some_and(|key| set(key, round + 1)) {
+unsafe extern "C" fn next_round(value: *mut c_void) {
+    let (index, round) = (index_in(value.addr()), value.addr() % ROUND_LIMIT);
+    if round < ROUNDS && key().is_some_and(|key| set(key, index, round + 1)) {
         return;
     }
-    super::thread_ends();
+    super::thread_ends(index);
 }
 
 /// Deletes the key when this code is unloaded with the plug-in that it is part of: a thread that
