@@ -228,7 +228,8 @@ impl Rounds {
         let running = shared.count_carriers(|carrier| carrier.presence() != Presence::Blocked);
         self.count += 1;
         self.running = self.running.min(running);
-        self.blocked = self.blocked.max(all - running);
+        // A carrier may have come to a seat between the two counts. It runs.
+        self.blocked = self.blocked.max(all.saturating_sub(running));
         if self.count == ROUNDS {
             if self.blocked == 0 {
                 surplus.allow(0);
