@@ -6,7 +6,6 @@
 //!
 //! A pointer that is kept elsewhere has the [`generation`](crate::fork::generation) of its process beside it.
 
-use super::super::advice;
 use super::last_error;
 use crate::refused::Refused;
 use crate::thread::INDICES;
@@ -84,8 +83,8 @@ fn map() -> Result<*mut Wiped, Refused> {
     if address == libc::MAP_FAILED {
         return Err(Refused::Other { call: "mmap", errno: last_error() });
     }
-    // SAFETY: the range just mapped, which is private and has no file.
-    if !unsafe { advice::is_followed(address, length, libc::MADV_WIPEONFORK) } {
+    // SAFETY: the range just mapped.
+    if unsafe { libc::madvise(address, length, libc::MADV_WIPEONFORK) } != 0 {
         let errno = last_error();
         // SAFETY: ours, and nobody has seen it.
         unsafe { libc::munmap(address, length) };
