@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn a_reader_does_not_queue_up_in_a_full_lock() {
         let lock = RawRwLock::<RawPolicyMutex>::INIT;
-        let full_and_draining = READERS_MAX * READER | WRITER;
+        let full_and_draining = (READERS_MAX * READER) | WRITER;
         lock.word.store(full_and_draining, Ordering::Relaxed);
         assert_eq!(lock.try_read(), Look::Full);
         assert!(lock.try_lock_shared_for(Duration::from_millis(2)).is_none());
