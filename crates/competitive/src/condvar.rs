@@ -1,14 +1,15 @@
 //! The condition variable: release a mutex and sleep in one step, until notified.
 //!
-//! Why not the mutex's own queue, as some do who move the woken from one to the other: a wait of
-//! this kind says nothing about how long the mutex is held, which is what the mutex's policy learns
-//! from. Why not a counter that waiters sleep on: it wakes who was not meant, and lets a thread
-//! that gives up take a notification with it.
+//! Why not the mutex's own queue, to which some libraries move woken threads: a wait of this kind
+//! says nothing about how long the mutex is held, and the mutex's policy learns from that. Why not
+//! a counter that waiters sleep on: it wakes waiters that were not meant, and a waiter that gives
+//! up can take a notification with it.
 //!
-//! A wait joins the queue while it holds the mutex, and releases it then. So whoever takes the
-//! mutex afterwards and notifies finds it in the queue. Leaving the queue is decided under its
-//! lock: by a notifier, which counts it, or by the thread itself, at its deadline, which says that
-//! it timed out. So notifications are counted exactly and nobody comes back without one.
+//! A wait joins the queue while it holds the mutex, and releases it then. So a thread that takes
+//! the mutex afterwards and notifies finds the waiter in the queue. Leaving the queue is decided
+//! under its lock. Either a notifier takes the waiter out and counts it, or the waiter leaves at
+//! its deadline and says that it timed out. So notifications are counted exactly, and no waiter
+//! returns without one.
 //!
 //! # Invariants
 //!
@@ -20,10 +21,10 @@
 //!
 //! # Orderings
 //!
-//! `waiting` is Relaxed. Who changes the condition under the mutex and notifies sees the count of
-//! each thread that has waited for it, because that one has released the mutex since. Who changes
-//! it without the mutex may miss a thread that is on its way to sleep, and no fence would help: it
-//! can have looked at the condition before the change.
+//! `waiting` is Relaxed. A notifier that changes the condition under the mutex sees the count of
+//! each waiter, because that waiter has released the mutex since. A notifier that changes it
+//! without the mutex may miss a thread that is on its way to sleep, and no fence would help: that
+//! thread can have looked at the condition before the change.
 //!
 //! Source: Lampson and Redell, "Experience with Processes and Monitors in Mesa", CACM 1980.
 
@@ -61,10 +62,10 @@ use crate::sleepers::{Sleepers, Slept};
 /// so, or was not, and then the notification wakes another one.
 ///
 /// Notify with the mutex held, or after a section in which the condition was changed: a
-/// notification goes to those who wait, and is forgotten if there are none.
+/// notification goes to the threads that wait, and is forgotten if there are none.
 ///
 /// A wait does not spin: it waits for an event, not for a section to end. Once notified, it gives
-/// its processor away once if the mutex is held, since the notifier may be who needs both; then it
+/// its processor away once if the mutex is held, since the notifier may need both; then it
 /// waits for the mutex as the mutex's policy says.
 ///
 /// In the child of a fork no thread of the parent waits, and none is notified in place of others.
