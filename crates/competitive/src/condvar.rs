@@ -50,10 +50,10 @@ use crate::sleepers::{Sleepers, Slept};
 ///
 /// | | |
 /// | --- | --- |
-/// | notifying nobody | one load |
+/// | notifying without a waiter | one load |
 /// | notifying | a spin lock; a system call for each thread woken |
 /// | waiting | a spin lock, a sleep, and the mutex again |
-/// | order | first come, first woken; who then gets the mutex first is the mutex's affair |
+/// | order | first come, first woken; the mutex decides which woken thread gets it first |
 /// | spurious wake-ups | none, so the number of threads notified is exact |
 /// | size | 40 bytes; threads that wait bring their own memory |
 ///

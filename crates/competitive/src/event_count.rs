@@ -3,11 +3,11 @@
 //!
 //! A worker has looked into all its sources of work and found nothing. It must sleep, but not if
 //! work was published after its look. A condition variable would want all sources under one mutex.
-//! Here the worker says first that it is about to sleep, looks once more, and sleeps only if nobody
-//! has notified since it said so.
+//! Here the worker says first that it is about to sleep, looks once more, and sleeps only if no
+//! thread has notified since it said so.
 //!
-//! Why not a semaphore or a thread's token: those remember a notification that nobody waited for,
-//! so a producer pays for every item. Here a notification that finds nobody registered is a load
+//! Why not a semaphore or a thread's token: those remember a notification without a waiter,
+//! so a producer pays for every item. Here a notification that finds no thread registered is a load
 //! and a branch (see [`machine::asymmetric`]).
 //!
 //! ```text
@@ -15,7 +15,7 @@
 //! --------                              --------
 //! (1) prepare: key = epoch              (a) publish the work
 //! (2)          registered += 1          (b) notify: light()
-//! (3)          heavy()                  (c)         is anybody registered?
+//! (3)          heavy()                  (c)         is a thread registered?
 //! (4) look into all sources             (d)         under the lock: epoch += 1, take sleepers out of the queue
 //! (5) under the lock: epoch still key?  (e)         wake them
 //!     join the queue; then sleep
@@ -71,8 +71,8 @@ use crate::sleepers::{Sleepers, Slept};
 ///
 /// | | |
 /// | --- | --- |
-/// | [`notify_one`](Self::notify_one) with nobody registered | two loads where [`asymmetric`] is free, else a fence and a load |
-/// | with somebody registered | a spin lock; a system call for each thread woken |
+/// | [`notify_one`](Self::notify_one) with no thread registered | two loads where [`asymmetric`] is free, else a fence and a load |
+/// | with a thread registered | a spin lock; a system call for each thread woken |
 /// | [`prepare`](Self::prepare) | two locked instructions and [`asymmetric::heavy`], some 2 µs: search for a while before |
 /// | order | first asleep, first woken |
 /// | size | 48 bytes; threads that wait bring their own memory |
@@ -112,9 +112,9 @@ use crate::sleepers::{Sleepers, Slept};
 /// assert_eq!(taker.join().unwrap(), 7);
 /// ```
 pub struct EventCount {
-    /// Those who must be told (Invariant 1).
+    /// The threads that must be told (Invariant 1).
     registered: AtomicU32,
-    /// How often there was somebody to be told (Invariant 2).
+    /// How often there was a thread to be told (Invariant 2).
     epoch: AtomicUsize,
     sleepers: Sleepers,
 }
@@ -131,7 +131,7 @@ pub struct Key<'e> {
 }
 
 impl EventCount {
-    /// An event count that nobody waits for.
+    /// Creates an event count without waiters.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -218,12 +218,12 @@ impl EventCount {
     }
 
     /// [`wait_until`](Self::wait_until) under a name, by which [`notify_only`](Self::notify_only)
-    /// wakes this thread and no other. Names need not be unique; `usize::MAX` is nobody's.
+    /// wakes this thread and no other. Names need not be unique; `usize::MAX` names no thread.
     ///
     /// # Panics
     ///
     /// If the key is that of another event count.
-    pub fn wait_as(&self, key: Key<'_>, who: usize, deadline: Deadline) -> bool {
+    pub fn wait_as(&self, key: Key<'_>, name: usize, deadline: Deadline) -> bool {
         assert!(
             core::ptr::eq(self, key.events),
             "this key was prepared by the event count at {:p} and is waited with on the one at {self:p}: wait where it was prepared",
@@ -231,7 +231,7 @@ impl EventCount {
         );
         // Relaxed: asked under the lock that it is written under (Invariant 2).
         let joins = || self.epoch.load(Ordering::Relaxed) == key.epoch;
-        match self.sleepers.sleep_as(who, joins, || (), deadline) {
+        match self.sleepers.sleep_as(name, joins, || (), deadline) {
             Slept::Refused => true,
             // The notifier has taken the registration back.
             Slept::Woken => {
@@ -245,7 +245,8 @@ impl EventCount {
     /// Wakes a thread that sleeps, if there is one, and lets those through that are about to. Says
     /// how many were asleep: 0 or 1.
     ///
-    /// What the caller did before is seen by whoever comes back from [`wait`](Self::wait) for it.
+    /// What the caller did before is seen by each thread that returns from [`wait`](Self::wait) for
+    /// it.
     #[inline]
     pub fn notify_one(&self) -> usize {
         self.notify_many(1)
@@ -286,16 +287,16 @@ impl EventCount {
     /// assert!(seventh.join().unwrap());
     /// ```
     #[inline]
-    pub fn notify_only(&self, who: usize) -> bool {
+    pub fn notify_only(&self, name: usize) -> bool {
         asymmetric::light();
         // Relaxed: as in `notify_many`.
-        self.registered.load(Ordering::Relaxed) != 0 && self.notify_name(who)
+        self.registered.load(Ordering::Relaxed) != 0 && self.notify_name(name)
     }
 
     #[cold]
     #[inline(never)]
-    fn notify_name(&self, who: usize) -> bool {
-        self.sleepers.wake_only(who, |taken| {
+    fn notify_name(&self, name: usize) -> bool {
+        self.sleepers.wake_only(name, |taken| {
             // Relaxed: as in `notify`.
             self.epoch.fetch_add(1, Ordering::Relaxed);
             self.unregister(taken as u32);

@@ -1,8 +1,11 @@
-//! The mutex: one word that names its holder, and a policy that says how long to spin before sleeping.
+//! The mutex: one word that names its holder, and a policy that says how long to spin before
+//! sleeping.
 //!
-//! Why not the usual three-state futex word (free, held, held with sleepers): its release must find out whether anybody sleeps, which takes a second
-//! locked instruction and doubles the price of an uncontended lock. Here the word is only stored to, and sleepers are counted in a static
-//! table that the releaser looks at ([`parking`](crate::parking)); the thread that goes to sleep pays the price.
+//! Why not the usual three-state futex word (free, held, held with sleepers): its release must find
+//! out whether anybody sleeps, which takes a second locked instruction and doubles the price of an
+//! uncontended lock. Here the word is only stored to, and sleepers are counted in a static table
+//! that the releaser looks at ([`parking`](crate::parking)); the thread that goes to sleep pays the
+//! price.
 //!
 //! | `word` | |
 //! | --- | --- |
@@ -12,20 +15,24 @@
 //!
 //! # Invariants
 //!
-//! 1. `word` leaves 0 by the compare-exchange of a thread that wants the lock, or of a releaser on behalf of a sleeper; it becomes 0, or the number
-//!    of a sleeper, only by its holder.
-//! 2. A thread that finds its own number in `word` while it waits has been handed the lock, or its policy took it when it was asked: the thread did
-//!    not hold it when it came, and no other thread writes that number. Which of the two it was, its place in the queue says
+//! 1. `word` leaves 0 by the compare-exchange of a thread that wants the lock, or of a releaser on
+//!    behalf of a sleeper; it becomes 0, or the number of a sleeper, only by its holder.
+//! 2. A thread that finds its own number in `word` while it waits has been handed the lock, or its
+//!    policy took it when it was asked: the thread did not hold it when it came, and no other
+//!    thread writes that number. Which of the two it was, its place in the queue says
 //!    ([`Waiter::was_given_the_lock`]). Threads without a number are never handed anything.
 //! 3. After the store that frees the lock, a release does not touch it: its memory may be gone.
 //!
 //! # Orderings
 //!
-//! The acquiring compare-exchange and looks that may find the lock handed over are Acquire; they pair with the Release stores of `unlock` and of
-//! [`parking::hand_over`]. That a release and a sleeper do not miss each other is [`parking`](crate::parking)'s affair.
+//! The acquiring compare-exchange and looks that may find the lock handed over are Acquire; they
+//! pair with the Release stores of `unlock` and of
+//! [`parking::hand_over`]. That a release and a sleeper do not miss each other is
+//! [`parking`](crate::parking)'s affair.
 //!
-//! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`, of which `lock_slow` is the transcription; their `releaseTime` is
-//! stamped by the releaser, in its slow path only.
+//! Source: Karlin, Li, Manasse and Owicki 1991, section 2.5, `P_Variable_Spin`, of which
+//! `lock_slow` is the transcription; their `releaseTime` is stamped by the releaser, in its slow
+//! path only.
 
 use core::cell::Cell;
 use core::fmt;
@@ -51,12 +58,14 @@ use crate::policy::{Adaptive, Contention, Policy, STRIDE_NS, Wait};
 /// | more threads than processors | keeps working: waiters sleep |
 /// | deadline | yes |
 ///
-/// No poison: a panic in a section releases the lock. Guards stay with their thread, because the lock knows whose it is.
+/// No poison: a panic in a section releases the lock. Guards stay with their thread, because the
+/// lock knows whose it is.
 ///
 /// # Panics
 ///
-/// Locking a mutex that the thread holds already panics, since it would wait for itself; with a deadline it waits for that, and fails. A thread that
-/// has no [`index`](machine::thread::index) is not recognized, and waits for ever.
+/// Locking a mutex that the thread holds already panics, since it would wait for itself; with a
+/// deadline it waits for that, and fails. A thread that has no [`index`](machine::thread::index) is
+/// not recognized, and waits for ever.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::LastThreeSamples};
@@ -72,7 +81,8 @@ pub struct RawPolicyMutex<P = Adaptive> {
     policy: P,
 }
 
-/// The mutex to use if you do not know which to use: waits are spun or slept through as the lock's own history says.
+/// The mutex to use if you do not know which to use: waits are spun or slept through as the lock's
+/// own history says.
 ///
 /// ```
 /// use stanchion_competitive::Mutex;
@@ -103,11 +113,13 @@ pub type MappedPolicyMutexGuard<'a, T, P> = lock_api::MappedMutexGuard<'a, RawPo
 const SPINNER: u32 = 1;
 const SLEEPER: u32 = 1 << 16;
 
-/// The first pause of a spinning waiter is this part of C. Two threads that meet often in short sections do best if the one that was late stays away
-/// for several sections of the other, because each change of hands costs the transfer of a line; a long wait has lost an eighth of C.
+/// The first pause of a spinning waiter is this part of C. Two threads that meet often in short
+/// sections do best if the one that was late stays away for several sections of the other, because
+/// each change of hands costs the transfer of a line; a long wait has lost an eighth of C.
 const FIRST_PAUSE: u64 = 8;
 
-/// Who waits for no longer than this, in nanoseconds, is not counted: counting takes the lock's line away from its holder twice.
+/// Who waits for no longer than this, in nanoseconds, is not counted: counting takes the lock's
+/// line away from its holder twice.
 const BRIEF_NS: u64 = 500;
 
 impl RawPolicyMutex {
@@ -146,7 +158,8 @@ impl<P> RawPolicyMutex<P> {
         parking::share_bucket(&self.word, &other.word)
     }
 
-    /// The [`thread::index`](machine::thread::index) of the holder; `None` if it is free, or its holder has none. A hint.
+    /// The [`thread::index`](machine::thread::index) of the holder; `None` if it is free, or its
+    /// holder has none. A hint.
     #[must_use]
     pub fn holder(&self) -> Option<usize> {
         // Relaxed: out of date when it is returned.
@@ -167,7 +180,8 @@ impl<P: Policy> RawPolicyMutex<P> {
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, me: Owner, deadline: Deadline) -> bool {
-        // Relaxed: only this thread could have written its number (Invariant 2), before it came here.
+        // Relaxed: only this thread could have written its number (Invariant 2), before it came
+        // here.
         if me.is(self.word.load(Ordering::Relaxed)) {
             return self.lock_again(deadline);
         }
@@ -179,7 +193,8 @@ impl<P: Policy> RawPolicyMutex<P> {
             if self.spin(me, threshold, deadline, &mut arrival, &waiter) {
                 break;
             }
-            // Also after a wake-up: the deadline may have passed while the thread was on its way, and it has looked once more.
+            // Also after a wake-up: the deadline may have passed while the thread was on its way,
+            // and it has looked once more.
             if deadline.passed() {
                 return waiter.give_up();
             }
@@ -213,7 +228,8 @@ impl<P: Policy> RawPolicyMutex<P> {
         let holder = Cell::new(arrival.holder);
         let mut changes = 0;
         let attempt = || {
-            // Acquire: if it finds the lock handed over, that pairs with the Release of the thread that did.
+            // Acquire: if it finds the lock handed over, that pairs with the Release of the thread
+            // that did.
             let word = self.word.load(Ordering::Acquire);
             if word == Owner::NOBODY {
                 return self.try_acquire(me).then_some(Found::Free);
@@ -361,9 +377,11 @@ impl<'l> Arrival<'l> {
     /// It was woken by a release at that moment.
     fn woken(&mut self, released_at: clock::Ticks, mode: Option<cost::Mode>) {
         let now = clock::now();
-        // The paper's MAX(0, releaseTime - now): a release before it went to sleep was not waited for.
+        // The paper's MAX(0, releaseTime - now): a release before it went to sleep was not waited
+        // for.
         self.blocked += released_at.nanos_since(self.until);
-        // Of a thread that was still on its way to sleep when the lock was released, nothing is learnt about waking up.
+        // Of a thread that was still on its way to sleep when the lock was released, nothing is
+        // learnt about waking up.
         if let Some(mode) = mode {
             let latency = now.nanos_since(released_at);
             cost::observe(latency, mode);
@@ -396,7 +414,8 @@ impl Drop for Arrival<'_> {
     }
 }
 
-// SAFETY: by Invariant 1 the lock has one holder at a time, and the orderings make one holder's writes visible to the next.
+// SAFETY: by Invariant 1 the lock has one holder at a time, and the orderings make one holder's
+// writes visible to the next.
 unsafe impl<P: Policy> RawMutex for RawPolicyMutex<P> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self::with_policy(P::INIT);

@@ -1,25 +1,30 @@
 //! Threads asleep, first come, first woken, each on a word of its own.
 //!
-//! Why not the kernel's futex on one word for all: who sleeps there cannot be told apart, so a waker neither knows how many it has woken nor whether
-//! one that gave up meanwhile was counted, and every wake-up is a system call for as long as the woken thread has not said that it is up. Here a
-//! waker takes sleepers out of a queue: what it has taken is woken, what is left is asleep, and an empty queue costs nothing.
+//! Why not the kernel's futex on one word for all: threads that sleep there cannot be told apart,
+//! so a waker neither knows how many it has woken nor whether one that gave up meanwhile was
+//! counted, and every wake-up is a system call for as long as the woken thread has not said that it
+//! is up. Here a waker takes sleepers out of a queue: what it has taken is woken, what is left is
+//! asleep, and an empty queue costs nothing.
 //!
 //! | `state` of a sleeper | in the queue | left by |
 //! | --- | --- | --- |
-//! | asleep | yes | a waker, who takes it out; or its own thread at the deadline |
+//! | asleep | yes | a waker, which takes it out; or its own thread at the deadline |
 //! | woken | no | |
 //!
 //! # Invariants
 //!
 //! 1. The queue, and the links of the sleepers in it, are touched under its lock only.
-//! 2. `state` becomes woken under the lock, in the step that takes the sleeper out. So at its deadline a thread that has the lock knows for certain:
-//!    it is still in the queue, and goes, or it was woken. No wake-up is given to a thread that says it has timed out.
-//! 3. A sleeper lies on its thread's stack, and the thread does not go on before it is out of the queue.
+//! 2. `state` becomes woken under the lock, in the step that takes the sleeper out. So at its
+//!    deadline a thread that has the lock knows for certain: it is still in the queue, and goes, or
+//!    it was woken. No wake-up is given to a thread that says it has timed out.
+//! 3. A sleeper lies on its thread's stack, and the thread does not go on before it is out of the
+//!    queue.
 //! 4. Once woken, a sleeper may be gone. Wakers then use its address only.
 //!
 //! # Orderings
 //!
-//! `state` is stored with Release and loaded with Acquire, so what a waker did before is seen by whom it woke. Under the lock it is Relaxed.
+//! `state` is stored with Release and loaded with Acquire, so what a waker did before is seen by
+//! the thread that it woke. Under the lock it is Relaxed.
 
 use core::ptr;
 
@@ -38,13 +43,14 @@ const WOKEN: u32 = 1;
 /// Who sleeps without a name.
 const ANYONE: usize = usize::MAX;
 
-/// How many are taken out under one hold of the lock. The system calls that wake them come after it.
+/// How many are taken out under one hold of the lock. The system calls that wake them come after
+/// it.
 const BATCH: usize = 16;
 
 /// How [`Sleepers::sleep`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
-    /// It did not: whoever asked was not to join.
+    /// It did not: the thread was not to join.
     Refused,
     /// Taken out by a waker, whose count it is in.
     Woken,
@@ -52,7 +58,8 @@ pub(crate) enum Slept {
     TimedOut,
 }
 
-/// A queue of sleepers. Must not be moved while there are any, which a borrow by each of them sees to.
+/// A queue of sleepers. Must not be moved while there are any, which a borrow by each of them sees
+/// to.
 pub(crate) struct Sleepers {
     lock: ForkLock,
     /// Touched under the lock only (Invariant 1).
@@ -69,7 +76,7 @@ struct Queue {
 struct Sleeper {
     state: AtomicU32,
     /// Who it is, for [`Sleepers::wake_only`].
-    who: usize,
+    name: usize,
     link: Link<Self>,
 }
 
@@ -80,7 +87,8 @@ unsafe impl Linked for Sleeper {
     }
 }
 
-// SAFETY: the queue is touched under the lock only (Invariant 1), and its pointers are to sleepers that live as long as they are in it (Invariant 3).
+// SAFETY: the queue is touched under the lock only (Invariant 1), and its pointers are to sleepers
+// that live as long as they are in it (Invariant 3).
 unsafe impl Send for Sleepers {}
 // SAFETY: as above.
 unsafe impl Sync for Sleepers {}
@@ -105,8 +113,8 @@ impl Sleepers {
 
     /// Joins the queue, does `then`, and sleeps until woken or until the deadline.
     ///
-    /// `joins` is asked under the lock and must not unwind; if it says no, nothing is done. A waker that comes after it finds this thread in the
-    /// queue.
+    /// `joins` is asked under the lock and must not unwind; if it says no, nothing is done. A waker
+    /// that comes after it finds this thread in the queue.
     pub(crate) fn sleep(
         &self,
         joins: impl FnOnce() -> bool,
@@ -116,21 +124,22 @@ impl Sleepers {
         self.sleep_as(ANYONE, joins, then, deadline)
     }
 
-    /// [`sleep`](Self::sleep) as somebody whom [`wake_only`](Self::wake_only) can name.
+    /// [`sleep`](Self::sleep) under a name, by which [`wake_only`](Self::wake_only) wakes it.
     pub(crate) fn sleep_as(
         &self,
-        who: usize,
+        name: usize,
         joins: impl FnOnce() -> bool,
         then: impl FnOnce(),
         deadline: Deadline,
     ) -> Slept {
-        let sleeper = Sleeper::new(who);
+        let sleeper = Sleeper::new(name);
         // Invariant 3.
         let bomb = AbortOnUnwind::armed("a thread panicked while it was in a queue of sleepers");
         let joined = self.with(|queue| {
             let joins = joins();
             if joins {
-                // SAFETY: not in the queue until now; the bomb keeps the thread from going on before it is out (Invariant 3).
+                // SAFETY: not in the queue until now; the bomb keeps the thread from going on
+                // before it is out (Invariant 3).
                 unsafe { queue.push(&sleeper) };
             }
             joins
@@ -168,9 +177,11 @@ impl Sleepers {
         })
     }
 
-    /// Wakes those who have slept longest, at most `most`, of those who were asleep when it was called; says how many.
+    /// Wakes the threads that have slept longest, at most `most`, of those that were asleep when it
+    /// was called. Returns how many.
     ///
-    /// `taken` is told under the lock how many are being taken out: once for each batch, at least once, and before any of them can know.
+    /// `taken` is told under the lock how many are being taken out: once for each batch, at least
+    /// once, and before any of them can know.
     pub(crate) fn wake(&self, most: usize, mut taken: impl FnMut(usize)) -> usize {
         let mut left = None;
         let mut woken = 0;
@@ -197,11 +208,11 @@ impl Sleepers {
         }
     }
 
-    /// Wakes a sleeper of this name, if there is one: the one that has slept longest. `taken` is told under the lock how many that is, 0 or 1. Looks
-    /// at all who have slept longer.
-    pub(crate) fn wake_only(&self, who: usize, taken: impl FnOnce(usize)) -> bool {
+    /// Wakes a sleeper of this name, if there is one: the one that has slept longest. `taken` is
+    /// told under the lock how many that is, 0 or 1. Looks at all sleepers that have slept longer.
+    pub(crate) fn wake_only(&self, name: usize, taken: impl FnOnce(usize)) -> bool {
         let state = self.with(|queue| {
-            let state = queue.take(who);
+            let state = queue.take(name);
             taken(usize::from(!state.is_null()));
             state
         });
@@ -214,8 +225,8 @@ impl Sleepers {
 }
 
 impl Sleeper {
-    fn new(who: usize) -> Self {
-        Self { state: AtomicU32::fresh(ASLEEP), who, link: Link::new() }
+    fn new(name: usize) -> Self {
+        Self { state: AtomicU32::fresh(ASLEEP), name, link: Link::new() }
     }
 
     /// Marks a sleeper as woken. Returns the word that its thread sleeps on.
@@ -226,8 +237,8 @@ impl Sleeper {
     unsafe fn mark(sleeper: *const Self) -> *const AtomicU32 {
         // SAFETY: the caller's promise.
         let state = unsafe { &raw const (*sleeper).state };
-        // A reference to the word alone, and for this call only: once it has stored, the sleeper may
-        // be gone (Invariant 4).
+        // A reference to the word alone, and for this call only: once it has stored, the sleeper
+        // may be gone (Invariant 4).
         // Release: pairs with the sleeper's Acquire.
         // SAFETY: alive until it sees the store.
         unsafe { (*state).store(WOKEN, Ordering::Release) };
@@ -256,8 +267,8 @@ impl Queue {
         self.length -= 1;
     }
 
-    /// Takes the first sleeper out and marks it as woken. Returns the word that its thread sleeps on,
-    /// null if there is none.
+    /// Takes the first sleeper out and marks it as woken. Returns the word that its thread sleeps
+    /// on, null if there is none.
     fn pop(&mut self) -> *const AtomicU32 {
         let first = self.sleepers.pop();
         if first.is_null() {
@@ -269,8 +280,8 @@ impl Queue {
     }
 
     /// As [`pop`](Self::pop), the first of this name.
-    fn take(&mut self, who: usize) -> *const AtomicU32 {
-        let Some(found) = self.sleepers.iter().find(|sleeper| sleeper.who == who) else {
+    fn take(&mut self, name: usize) -> *const AtomicU32 {
+        let Some(found) = self.sleepers.iter().find(|sleeper| sleeper.name == name) else {
             return ptr::null();
         };
         let found = ptr::from_ref(found);
