@@ -4,8 +4,8 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
 
 use stanchion_machine::thread::index;
@@ -48,8 +48,12 @@ fn make_keys() {
     });
 }
 
+/// Held by each test: which number a thread gets depends on those of the other threads.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn the_first_number_of_a_thread_takes_no_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     make_keys();
     let before = ASKED.get();
     drop(std::hint::black_box(Box::new(1)));
@@ -81,6 +85,7 @@ unsafe extern "C" fn look(value: *mut c_void) {
 
 #[test]
 fn a_number_is_kept_through_the_destructors_of_keys() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     make_keys();
     let mut key = 0;
     // SAFETY: `key` is writable, and the destructor stays in memory.
