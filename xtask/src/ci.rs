@@ -63,7 +63,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "peers",
-        about: "parking_lot's own tests, with our locks in the place of its own",
+        about: "our peers' own tests, with our types in the place of theirs",
         run: peers::peers,
     },
     Task {

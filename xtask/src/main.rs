@@ -16,7 +16,7 @@
 //! | `check-targets` | the crates compile for Windows, macOS, FreeBSD and Linux on AArch64; needs Debian's packages |
 //! | `downstream` | a stranger's crate is modelled by our loom machine |
 //! | `mpi` | a gang can be the ranks of an MPI job; needs Open MPI and libclang |
-//! | `peers` | parking_lot's own tests pass with our locks in the place of its own |
+//! | `peers` | our peers' own tests pass with our types in the place of theirs |
 //! | `package` | the crates as packaged build and run, feature by feature |
 
 mod aarch64;
@@ -98,8 +98,8 @@ enum Task {
     Downstream,
     /// Run gangs as ranks of MPI jobs; needs Open MPI and libclang
     Mpi,
-    /// Run parking_lot's own tests over our locks
-    Peers,
+    /// Run our peers' own tests over our types
+    Peers(peers::Options),
     /// Package each published crate and build a stranger's crate from the packages
     Package,
 }
@@ -125,7 +125,7 @@ fn main() -> ExitCode {
         Task::CheckTargets(options) => check_targets::check_targets(&options),
         Task::Downstream => downstream::downstream(),
         Task::Mpi => mpi::mpi(),
-        Task::Peers => peers::peers(),
+        Task::Peers(options) => peers::selected(&options),
         Task::Package => package::package(),
     };
     match result {

@@ -1,133 +1,157 @@
-//! `cargo xtask peers`: parking_lot's own tests with our locks in the place of its own.
+//! `cargo xtask peers`: our peers' own tests, with our types in the place of theirs.
 //!
 //! The tests are not ours, and so are not committed here. The package that the registry serves
-//! carries them, and `benches` depends on it. They are copied into `target/peers`, into a package
-//! that is called `parking_lot` and re-exports `stanchion-competitive`.
+//! carries them, and `benches` depends on it. They are copied into `target/peers/NAME`, into a
+//! package that is called like the peer and re-exports ours. Each peer has a file below this one.
 
-use std::fmt::Write as _;
+mod parking_lot;
+
+use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
 use crate::shell;
 
-/// The package, and the version that the lines below were written for.
-const PEER: (&str, &str) = ("parking_lot", "0.13");
+/// The peers whose tests are run.
+const PEERS: [&Peer; 1] = [&parking_lot::PEER];
 
-/// Its sources whose tests are run.
-const SOURCES: [&str; 6] = ["condvar", "fair_mutex", "mutex", "once", "remutex", "rwlock"];
-
-/// What its tests ask of its internals, and what answers the same question here.
-const ADAPTED: [(&str, &str); 3] = [
-    ("use super::PARKED_BIT;", "use crate::is_waited_for;"),
-    ("once.0.load(Ordering::Relaxed) & PARKED_BIT == 0", "!is_waited_for(&once)"),
-    // A reader is refused as soon as the writer waits.
-    ("!unsafe { lock.raw() }.has_parked_threads()", "lock.try_read().is_some()"),
-];
-
-/// Tests that contradict a property that our locks document, with that property.
-const LEFT_OUT: [(&str, &str); 2] = [
-    (
-        "condvar::tests::two_mutexes",
-        "one condition variable may be waited on with several mutexes at once",
-    ),
-    ("once::tests::poison_bad", "`call_once` tries again after a panic"),
-];
-
-/// The manifest. The lock file is the workspace's, so that nothing new is downloaded.
-const MANIFEST: &str = r#"[package]
-name = "parking_lot"
-version = "0.0.0"
-edition = "2024"
-publish = false
-
-[features]
-default = ["arc_lock"]
-arc_lock = ["stanchion-competitive/arc_lock"]
-serde = []
-
-[dependencies]
-stanchion-competitive = { path = "COMPETITIVE" }
-
-[dev-dependencies]
-rand = "0.10"
-
-[workspace]
-"#;
-
-/// The library, before the tests.
-const LIBRARY: &str = r"//! Written by `cargo xtask peers`.
-#![allow(warnings)]
-
-pub use stanchion_competitive::*;
-
-/// Whether a thread sleeps until that is done: a bit of its one word.
-#[cfg(test)]
-fn is_waited_for(once: &Once) -> bool {
-    assert_eq!(size_of::<Once>(), 4);
-    // SAFETY: a `Once` is an atomic word, and lives.
-    let word = unsafe { &*std::ptr::from_ref(once).cast::<std::sync::atomic::AtomicU32>() };
-    word.load(std::sync::atomic::Ordering::Relaxed) & 4 != 0
+/// A selection of peers and of their tests.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only this peer's tests
+    peer: Option<String>,
+    /// Passed to the test programs
+    #[arg(last = true)]
+    arguments: Vec<String>,
 }
-";
 
-/// Copies the tests and runs them.
+/// A package whose tests are run over ours.
+struct Peer {
+    /// The name of the package.
+    name: &'static str,
+    /// The start of the version that the rest was written for.
+    version: &'static str,
+    /// The manifest of the copy. `CRATES` stands for the folder of our crates.
+    manifest: &'static str,
+    /// Copies the tests.
+    copy: fn(&Copy<'_>) -> Result,
+    /// The tests that contradict a documented decision.
+    left_out: &'static [LeftOut],
+}
+
+/// A test that is left out.
+struct LeftOut {
+    /// The file of the copy in which the test is.
+    file: &'static str,
+    /// The function's name.
+    test: &'static str,
+    /// The documented decision which the test contradicts.
+    why: &'static str,
+}
+
+/// A copy of a peer's tests.
+struct Copy<'a> {
+    /// The peer.
+    peer: &'a Peer,
+    /// The folder of the package that the registry serves.
+    source: &'a Path,
+    /// The folder of the copy.
+    folder: &'a Path,
+}
+
+impl Copy<'_> {
+    /// Returns the text of a file of the peer.
+    fn read(&self, path: &str) -> Result<String> {
+        read(&self.source.join(path))
+    }
+
+    /// Writes a file of the copy, without the tests that are left out of it.
+    fn write(&self, path: &str, text: &str) -> Result {
+        let mut text = text.to_owned();
+        for LeftOut { test, .. } in self.peer.left_out.iter().filter(|left| left.file == path) {
+            let head = format!("fn {test}(");
+            if !text.contains(&head) {
+                return Err(self.gone(path, &head));
+            }
+            // An attribute may follow `#[test]`.
+            text = text.replace(&head, &format!("#[cfg(any())]\n{head}"));
+        }
+        write(&self.folder.join(path), &text)
+    }
+
+    /// Replaces what a file of the peer asks of its internals by what asks the same of ours.
+    ///
+    /// # Errors
+    ///
+    /// If the text does not have one of the lines any more.
+    fn adapt(&self, path: &str, text: &str, adapted: &[(&str, &str)]) -> Result<String> {
+        let mut text = text.to_owned();
+        for (theirs, ours) in adapted {
+            if !text.contains(theirs) {
+                return Err(self.gone(path, theirs));
+            }
+            text = text.replace(theirs, ours);
+        }
+        Ok(text)
+    }
+
+    /// Returns the failure that a file of the peer has changed.
+    fn gone(&self, path: &str, line: &str) -> Failure {
+        Failure::verdict(format!("{path} of {} has no `{line}` any more", self.peer.name))
+    }
+}
+
+/// Runs the tests of all peers.
 pub(crate) fn peers() -> Result {
-    let source = source()?;
-    let folder = shell::target().join("peers");
-    let competitive = shell::root().join("crates/competitive");
-    let manifest = MANIFEST.replace("COMPETITIVE", &competitive.to_string_lossy());
+    PEERS.into_iter().try_for_each(|peer| run(peer, &[]))
+}
+
+/// Runs the selected tests.
+pub(crate) fn selected(options: &Options) -> Result {
+    let Some(name) = &options.peer else {
+        return PEERS.into_iter().try_for_each(|peer| run(peer, &options.arguments));
+    };
+    match PEERS.into_iter().find(|peer| peer.name == name) {
+        Some(peer) => run(peer, &options.arguments),
+        None => {
+            let names = PEERS.map(|peer| peer.name).join(", ");
+            Err(Failure::verdict(format!("no peer is called {name}; there are {names}")))
+        }
+    }
+}
+
+/// Copies the tests of `peer` and runs them.
+fn run(peer: &Peer, arguments: &[String]) -> Result {
+    let source = source(peer)?;
+    let folder = shell::target().join("peers").join(peer.name);
+    if folder.exists() {
+        // Of an older version, a file may be left over.
+        fs::remove_dir_all(&folder).map_err(Failure::file(&folder))?;
+    }
+    let crates = shell::root().join("crates");
+    let manifest = peer.manifest.replace("CRATES", &crates.to_string_lossy());
     write(&folder.join("Cargo.toml"), &manifest)?;
+    // The lock file is the workspace's, so that other versions are not downloaded.
     write(&folder.join("Cargo.lock"), &read(&shell::root().join("Cargo.lock"))?)?;
+    (peer.copy)(&Copy { peer, source: &source, folder: &folder })?;
 
-    let mut library = LIBRARY.to_owned();
-    let mut adapted = [false; ADAPTED.len()];
-    for name in SOURCES {
-        let text = read(&source.join("src").join(name).with_extension("rs"))?;
-        let Some((_, tests)) = text.split_once("\n#[cfg(test)]\n") else {
-            return Err(Failure::verdict(format!("{name}.rs of {} has no tests", PEER.0)));
-        };
-        let mut tests = tests.to_owned();
-        for ((theirs, ours), adapted) in ADAPTED.into_iter().zip(&mut adapted) {
-            *adapted |= tests.contains(theirs);
-            tests = tests.replace(theirs, ours);
+    for LeftOut { file, test, why } in peer.left_out {
+        let path = folder.join(file);
+        if !read(&path)?.contains(&format!("#[cfg(any())]\nfn {test}(")) {
+            let why = format!("{test} of {} is not left out of {file}", peer.name);
+            return Err(Failure::verdict(why));
         }
-        // Writing to a string does not fail.
-        let _ = write!(library, "\nmod {name} {{\n#[cfg(test)]\n{tests}}}\n");
-    }
-    if let Some(at) = adapted.iter().position(|adapted| !adapted) {
-        let why = format!("no test of {} has `{}` any more", PEER.0, ADAPTED[at].0);
-        return Err(Failure::verdict(why));
-    }
-    for (test, _) in LEFT_OUT {
-        let name = test.rsplit("::").next().unwrap_or(test);
-        if !library.contains(&format!("fn {name}()")) {
-            return Err(Failure::verdict(format!("{} has no test {test} any more", PEER.0)));
-        }
-    }
-    write(&folder.join("src/lib.rs"), &library)?;
-    let tests = source.join("tests");
-    for entry in fs::read_dir(&tests).map_err(Failure::file(&tests))? {
-        let from = entry.map_err(Failure::file(&tests))?.path();
-        let Some(name) = from.file_name() else { continue };
-        write(&folder.join("tests").join(name), &read(&from)?)?;
-    }
-
-    for (test, why) in LEFT_OUT {
-        println!("left out: {test}: {why}");
+        println!("left out: {} {file} {test}: {why}", peer.name);
     }
     let mut cargo = shell::cargo(["test", "--manifest-path"]);
     cargo.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(shell::target());
-    // Exact: the name of one test may begin another one's.
-    cargo.args(["--lib", "--tests", "--", "--exact"]);
-    for (test, _) in LEFT_OUT {
-        cargo.args(["--skip", test]);
-    }
+    cargo.args(["--lib", "--tests", "--no-fail-fast", "--"]).args(arguments);
     shell::run(&mut cargo)
 }
 
-/// The folder of the peer's package, which cargo fetches if need be.
-fn source() -> Result<PathBuf> {
+/// Returns the folder of the peer's package, which cargo fetches if need be.
+fn source(peer: &Peer) -> Result<PathBuf> {
     let version = shell::output(std::process::Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
     let metadata = ["metadata", "--format-version", "1", "--filter-platform", host];
@@ -137,12 +161,13 @@ fn source() -> Result<PathBuf> {
     let mut packages = metadata["packages"].as_array().into_iter().flatten();
     let is_peer = |package: &&serde_json::Value| {
         let version = package["version"].as_str().unwrap_or_default();
-        package["name"] == PEER.0 && version.starts_with(PEER.1)
+        package["name"] == peer.name && version.starts_with(peer.version)
     };
     let manifest = packages.find(is_peer).and_then(|package| package["manifest_path"].as_str());
     let folder = manifest.and_then(|manifest| Path::new(manifest).parent());
     folder.map(Path::to_owned).ok_or_else(|| {
-        Failure::verdict(format!("{} {} is no dependency of benches any more", PEER.0, PEER.1))
+        let (name, version) = (peer.name, peer.version);
+        Failure::verdict(format!("{name} {version} is no dependency of benches any more"))
     })
 }
 
