@@ -215,7 +215,7 @@ impl<'runtime> Builder<'runtime> {
     /// [`spawn`](Self::spawn) for a thread that may go on on another kernel thread whenever it has parked, waited or yielded. So it never waits for its kernel thread while a processor is
     /// idle.
     ///
-    /// A thread that parks while it unwinds stays until it has gone on: the standard library counts panics by kernel thread.
+    /// A thread that waits while it panics stays on its kernel thread until it has gone on: the standard library counts panics by kernel thread.
     ///
     /// # Safety
     ///

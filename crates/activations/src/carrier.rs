@@ -1,8 +1,9 @@
 //! A carrier, a kernel thread that runs user-level ones, as the others may touch it. What only it touches is in `trunk.rs`.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
-use machine::clock::Ticks;
+use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::clock::{Deadline, Ticks};
+use machine::park;
 use machine::presence::{self, Presence};
 use stanchion_competitive::Mutex;
 
@@ -22,9 +23,20 @@ pub(crate) struct Carrier {
     note: Note,
     /// When its seat was last taken, in ticks.
     lost: AtomicU64,
-    /// Threads that began here and that others have made ready.
-    mail: Mutex<Vec<Thread>>,
-    has_mail: AtomicBool,
+    mail: Mutex<Mail>,
+    /// `MAIL` if there is any, else `NO_MAIL`. Written under the lock of `mail`.
+    has_mail: AtomicU32,
+}
+
+const NO_MAIL: u32 = 0;
+const MAIL: u32 = 1;
+
+/// Threads that began on a carrier, and that others have made ready.
+#[derive(Default)]
+struct Mail {
+    threads: Vec<Thread>,
+    /// The carrier sleeps until there is mail, or is about to.
+    is_awaited: bool,
 }
 
 /// What the carrier writes at each scheduling point, apart from what others read at each of theirs.
@@ -46,8 +58,8 @@ impl Carrier {
             seen_as: AtomicU32::fresh(0),
             note: Note::new(),
             lost: AtomicU64::fresh(0),
-            mail: Mutex::new(Vec::new()),
-            has_mail: AtomicBool::fresh(false),
+            mail: Mutex::default(),
+            has_mail: AtomicU32::fresh(NO_MAIL),
         }
     }
 
@@ -70,23 +82,41 @@ impl Carrier {
 
     pub(crate) fn has_mail(&self) -> bool {
         // Relaxed: who must not miss it has a fence before.
-        self.has_mail.load(Ordering::Relaxed)
+        self.has_mail.load(Ordering::Relaxed) == MAIL
     }
 
     /// A thread that began here is ready again. The caller sees to it that it is looked at.
     pub(crate) fn mail(&self, thread: Thread) {
         let mut mail = self.mail.lock();
-        mail.push(thread);
+        mail.threads.push(thread);
         // Relaxed: under the lock; a fence follows.
-        self.has_mail.store(true, Ordering::Relaxed);
+        self.has_mail.store(MAIL, Ordering::Relaxed);
+        if mail.is_awaited {
+            park::wake_one(&self.has_mail);
+        }
+    }
+
+    /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the
+    /// carrier.
+    pub(crate) fn await_mail(&self, deadline: Deadline) {
+        self.mail.lock().is_awaited = true;
+        // No mail is missed: it is noted in the word before the carrier is woken, under the lock.
+        park::wait(&self.has_mail, NO_MAIL, deadline);
+        self.mail.lock().is_awaited = false;
+    }
+
+    /// Returns whether it sleeps until there is mail, and there is none, as far as is known.
+    pub(crate) fn awaits_mail(&self) -> bool {
+        let mail = self.mail.lock();
+        mail.is_awaited && mail.threads.is_empty()
     }
 
     /// Moves what it has been mailed to its own threads.
     pub(crate) fn read_mail(&self, own: &mut Bound) {
         let mut mail = self.mail.lock();
         // Relaxed: under the lock.
-        self.has_mail.store(false, Ordering::Relaxed);
-        mail.drain(..).for_each(|thread| own.push_back(thread));
+        self.has_mail.store(NO_MAIL, Ordering::Relaxed);
+        mail.threads.drain(..).for_each(|thread| own.push_back(thread));
     }
 
     /// It has registered with [`machine::presence`], under that number, or is not registered any more.

@@ -42,6 +42,8 @@ pub(crate) enum Left {
     Free,
     /// Its thread parks, or waits.
     Paused(Pause),
+    /// Likewise, and its state says so already: whatever it waits for may have come.
+    Settled,
     /// Its thread lets others run first.
     Yielded,
 }

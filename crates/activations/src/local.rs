@@ -79,17 +79,29 @@ pub(crate) fn run(exit: &Exit, thread: Thread) -> Option<Thread> {
     })
 }
 
-/// Leaves the calling thread's fiber; `false` if it is no user-level thread.
-fn leave(left: Left) -> bool {
+/// Leaves the calling thread's fiber, until the deadline at most if it waits; `false` if it is no
+/// user-level thread. A thread that panics waits on its fiber, as long as it may.
+fn leave(left: Left, deadline: Deadline) -> bool {
     let exit = with(|local| local.map_or(core::ptr::null(), Local::exit_to_leave));
     // SAFETY: null, or that of the fiber that this runs on, at whose base it lies.
     let Some(exit) = (unsafe { exit.as_ref() }) else { return false };
+    let mut left = left;
+    let panics = machine::thread::panicking();
+    if panics {
+        match with(|local| local.and_then(|local| local.wait_in_panic(left, deadline))) {
+            Some(leaves) => left = leaves,
+            None => return true,
+        }
+    }
     let Given::Go = exit.suspend(left) else {
         unreachable!("a thread that was laid aside goes on")
     };
     with(|local| {
         if let Some(local) = local {
             local.on_fiber(exit);
+            if panics {
+                local.goes_on_in_panic();
+            }
         }
     });
     true
@@ -102,7 +114,7 @@ pub(crate) fn park_thread() -> Option<()> {
         local.and_then(|local| local.with_current(|thread| thread.inner().state().take_token()))
     })?;
     if !has_token {
-        leave(Left::Paused(Pause::Park));
+        leave(Left::Paused(Pause::Park), Deadline::NEVER);
     }
     Some(())
 }
@@ -111,7 +123,7 @@ pub(crate) fn park_thread() -> Option<()> {
 pub(crate) fn pause_thread(deadline: Deadline) -> bool {
     if deadline == Deadline::NEVER {
         // Without a share of the handle, which would cost more than the rest.
-        return leave(Left::Paused(Pause::Wait));
+        return leave(Left::Paused(Pause::Wait), Deadline::NEVER);
     }
     let thread = with(|local| local.and_then(|local| local.with_current(Thread::clone)));
     let Some(thread) = thread else { return false };
@@ -121,7 +133,7 @@ pub(crate) fn pause_thread(deadline: Deadline) -> bool {
     // SAFETY: it is the thread that calls.
     let shared = unsafe { home.shared() };
     let key = shared.add_timer(deadline, thread.clone());
-    leave(Left::Paused(Pause::Wait));
+    leave(Left::Paused(Pause::Wait), deadline);
     shared.remove_timer(key);
     true
 }
@@ -130,11 +142,11 @@ pub(crate) fn pause_thread(deadline: Deadline) -> bool {
 #[inline]
 pub(crate) fn give_way() {
     if with(|local| local.is_some_and(Local::should_give_way)) && !machine::thread::panicking() {
-        leave(Left::Yielded);
+        leave(Left::Yielded, Deadline::NEVER);
     }
 }
 
 /// Lets others run first; `false` if the caller is no user-level thread.
 pub(crate) fn yield_thread() -> bool {
-    leave(Left::Yielded)
+    leave(Left::Yielded, Deadline::NEVER)
 }

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use machine::atomic::{AtomicBool, AtomicUsize, Fresh, Ordering};
 use stanchion_competitive::Mutex;
 
-use crate::thread::Thread;
+use crate::thread::{Thread, ThreadId};
 
 /// How urgent a thread is: see [`Builder::priority`](crate::Builder::priority).
 ///
@@ -65,6 +65,18 @@ impl Bound {
 
     pub(crate) fn pop(&mut self, priority: Priority) -> Option<Thread> {
         self.0[priority as usize].pop_front()
+    }
+
+    /// Takes this thread out, if it is there; returns it.
+    pub(crate) fn take(&mut self, thread: &Thread) -> Option<Thread> {
+        let queue = &mut self.0[thread.inner().priority() as usize];
+        let place = queue.iter().position(|ready| ready.pointer() == thread.pointer())?;
+        queue.remove(place)
+    }
+
+    /// Whether no other thread than that one is there.
+    pub(crate) fn has_only(&self, thread: ThreadId) -> bool {
+        self.0.iter().flatten().all(|ready| ready.id() == thread)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -117,7 +117,7 @@ impl Shared {
             let standing = self.carrier(index).standing();
             if standing.is_in_scheduler() {
                 seated += 1;
-            } else if !standing.is_spare() {
+            } else if !standing.is_spare() && !self.carrier(index).awaits_mail() {
                 return None;
             }
         }

@@ -14,6 +14,7 @@
 //! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk. From a
 //!    thread's last exchange (`ending.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
 
+mod panicking;
 mod seats;
 mod taking;
 mod urgent;
@@ -38,7 +39,7 @@ use crate::shared::Shared;
 use crate::stack::{self, StackError};
 use crate::standing::Called;
 use crate::state::Pause;
-use crate::thread::Thread;
+use crate::thread::{Thread, ThreadId};
 use crate::thrift::Thrift;
 
 /// One in so many looks goes to the others first, so that nobody waits for ever.
@@ -69,6 +70,10 @@ pub(crate) struct Local {
     /// It may have been the watch (`timers.rs`) when it last slept.
     watched: Cell<bool>,
     pinned: RefCell<Option<(usize, Pinned)>>,
+    /// Until when a thread that panics keeps others here waiting (`panicking.rs`).
+    patience: Cell<Option<(ThreadId, Deadline)>>,
+    /// How many threads have left their stacks here while they panicked, and have not gone on.
+    panicking: Cell<usize>,
 }
 
 /// The kernel thread's body.
@@ -87,6 +92,8 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
         was_told: Cell::new(false),
         watched: Cell::new(false),
         pinned: RefCell::default(),
+        patience: Cell::new(None),
+        panicking: Cell::new(0),
     };
     // What overflows on this kernel thread is told by name. Without, it is an ordinary fault.
     let _watched = stack::watch().ok();
@@ -198,6 +205,7 @@ impl Local {
             Left::Free => self.keep_fiber(fiber),
             Left::Yielded => self.lay_aside(ran(), fiber, None),
             Left::Paused(pause) => self.lay_aside(ran(), fiber, Some(pause)),
+            Left::Settled => self.lay_aside_settled(ran(), fiber),
         }
     }
 
@@ -214,6 +222,16 @@ impl Local {
         if let Some(thread) = awake {
             self.make_ready(thread, true);
         }
+    }
+
+    /// Likewise, and whoever makes it ready has its own share.
+    fn lay_aside_settled(&self, thread: Thread, fiber: Fiber) {
+        let thread = ManuallyDrop::new(thread);
+        self.trace_leave();
+        self.enter();
+        // SAFETY: this carrier has just run it. If it is ready by now, then only for this carrier,
+        // which takes it up later.
+        unsafe { thread.inner().lay_aside(fiber) };
     }
 
     /// A thread that runs on this carrier begins, on the fiber that `exit` leaves.

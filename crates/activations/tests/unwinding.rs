@@ -1,9 +1,13 @@
-//! A thread that waits in the middle of unwinding. The standard library counts panics by kernel thread, and other threads run on that meanwhile: what holds all the same.
+//! Threads that wait in the middle of unwinding. The standard library counts panics by kernel
+//! thread, so such a thread keeps its kernel thread to itself, as long as it may.
 
 use std::panic;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
-use stanchion_activations::{Runtime, current, park, spawn, yield_now};
+use stanchion_activations::{
+    JoinHandle, Runtime, current, park, park_timeout, sleep, spawn, yield_now,
+};
 
 /// Waits when it is dropped.
 struct Waits(mpsc::Sender<stanchion_activations::Thread>);
@@ -29,30 +33,106 @@ fn unwinds(
 }
 
 #[test]
-fn others_on_its_kernel_thread_read_as_panicking_and_their_own_panics_are_theirs() {
-    let runtime = Runtime::new(1).unwrap();
-    let (thread, waiting) = unwinds(&runtime);
-    // The one carrier.
-    assert!(
-        runtime.run(std::thread::panicking),
-        "if not, the standard library counts otherwise: say so in the README"
-    );
-    let payload = runtime.spawn(|| panic::panic_any("second")).join().unwrap_err();
-    assert_eq!(payload.downcast_ref(), Some(&"second"));
-    let joined = runtime.run(|| {
-        let child = spawn(|| panic::panic_any("third"));
-        yield_now();
-        child.join().unwrap_err()
-    });
-    assert_eq!(joined.downcast_ref(), Some(&"third"));
-    waiting.unpark();
-    assert_eq!(thread.join().unwrap_err().downcast_ref(), Some(&"first"));
-    assert!(!runtime.run(std::thread::panicking), "the count is right again");
+fn others_do_not_read_as_panicking_and_their_own_panics_are_theirs() {
+    for activations in [true, false] {
+        let runtime = Runtime::builder().processors(1).activations(activations).build().unwrap();
+        let (thread, waiting) = unwinds(&runtime);
+        assert!(!runtime.run(std::thread::panicking), "they run on another kernel thread");
+        let payload = runtime.spawn(|| panic::panic_any("second")).join().unwrap_err();
+        assert_eq!(payload.downcast_ref(), Some(&"second"));
+        let joined = runtime.run(|| {
+            let child = spawn(|| panic::panic_any("third"));
+            yield_now();
+            child.join().unwrap_err()
+        });
+        assert_eq!(joined.downcast_ref(), Some(&"third"));
+        waiting.unpark();
+        assert_eq!(thread.join().unwrap_err().downcast_ref(), Some(&"first"));
+        assert!(!runtime.run(std::thread::panicking));
+    }
+}
+
+/// Joins a thread when it is dropped.
+struct Joins(Option<JoinHandle<()>>);
+
+impl Drop for Joins {
+    fn drop(&mut self) {
+        self.0.take().unwrap().join().unwrap();
+    }
 }
 
 #[test]
-fn a_lock_of_the_standard_librarys_that_is_released_meanwhile_is_poisoned_and_one_of_this_crates_is_not()
- {
+fn a_thread_that_unwinds_can_join_one_that_began_on_its_kernel_thread() {
+    let runtime = Runtime::new(1).unwrap();
+    let thread = runtime.spawn(|| {
+        let child = spawn(|| (0..10).for_each(|_| yield_now()));
+        // The child begins, here.
+        yield_now();
+        let _joins = Joins(Some(child));
+        panic::panic_any("joins");
+    });
+    assert_eq!(thread.join().unwrap_err().downcast_ref(), Some(&"joins"));
+}
+
+#[test]
+fn threads_that_unwind_wait_where_no_other_kernel_thread_can_be_had() {
+    for activations in [true, false] {
+        let runtime = Runtime::builder()
+            .processors(1)
+            .spare_threads(0)
+            .activations(activations)
+            .build()
+            .unwrap();
+        let thread = runtime.spawn(|| {
+            let _joins = Joins(Some(spawn(|| sleep(Duration::from_millis(1)))));
+            panic::panic_any("joins");
+        });
+        assert_eq!(thread.join().unwrap_err().downcast_ref(), Some(&"joins"));
+    }
+}
+
+#[test]
+fn a_time_ends_the_wait_of_a_thread_that_unwinds() {
+    struct Sleeps;
+    impl Drop for Sleeps {
+        fn drop(&mut self) {
+            sleep(Duration::from_millis(1));
+            assert!(!park_timeout(Duration::from_millis(1)));
+        }
+    }
+    for activations in [true, false] {
+        let runtime = Runtime::builder().processors(2).activations(activations).build().unwrap();
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                runtime.spawn(|| {
+                    let _sleeps = Sleeps;
+                    panic::panic_any("sleeps");
+                })
+            })
+            .collect();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap_err().downcast_ref(), Some(&"sleeps"));
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_waits_for_ever_while_it_unwinds_is_reported() {
+    let runtime = Runtime::new(1).unwrap();
+    let (thread, waiting) = unwinds(&runtime);
+    let stalled = loop {
+        if let Some(stalled) = runtime.stalled() {
+            break stalled;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(stalled.waiting(), 1);
+    waiting.unpark();
+    assert!(thread.join().is_err());
+}
+
+#[test]
+fn one_that_began_on_its_kernel_thread_goes_on_after_a_while_and_poisons_what_it_releases() {
     let runtime = Runtime::new(1).unwrap();
     let theirs = Arc::new(std::sync::Mutex::new(1));
     let ours = Arc::new(stanchion_activations::sync::Mutex::new(1));
