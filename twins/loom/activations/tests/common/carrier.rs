@@ -22,6 +22,11 @@ impl Carrier {
         self.has_mail.load(Ordering::Relaxed)
     }
 
+    /// No thread of the models panics.
+    pub(crate) fn awaits_mail(&self) -> bool {
+        false
+    }
+
     pub(crate) fn mail(&self) {
         self.has_mail.store(true, Ordering::Relaxed);
     }
