@@ -21,6 +21,10 @@ pub(crate) const MOST_PROCESSORS: usize = 1_024;
 /// The size of a stack, unless the builder says otherwise. ThreadSanitizer writes its reports on the stack of whom it interrupts.
 const STACK_SIZE: usize = if cfg!(stanchion_tsan) { 1 << 20 } else { 64 * 1024 };
 
+/// The most spare kernel threads of a runtime: more have no number (`machine::thread::index`), and
+/// the kernel would not be asked where they are.
+const MOST_SPARES: usize = machine::thread::INDICES;
+
 /// How long an idle processor spins before it sleeps, unless the builder says otherwise.
 const IDLE_SPIN: Duration = Duration::from_micros(20);
 
@@ -88,7 +92,7 @@ impl RuntimeBuilder {
     }
 
     /// How many kernel threads there may be beyond one for each processor, to stand in for those that block; 64 unless said. None is started before
-    /// it is needed.
+    /// it is needed. At most 16,384: [`build`](Self::build) refuses more.
     pub fn spare_threads(mut self, spares: usize) -> Self {
         self.spares = spares;
         self
@@ -144,7 +148,7 @@ impl RuntimeBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: too many processors, no room for stacks of that size, [`pinned`](Self::pinned) together with an [`arbiter`](Self::arbiter), or the system
+    /// [`BuildError`]: too many processors or spare kernel threads, no room for stacks of that size, [`pinned`](Self::pinned) together with an [`arbiter`](Self::arbiter), or the system
     /// refuses a thread.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let processors = match self.processors {
@@ -153,6 +157,9 @@ impl RuntimeBuilder {
         };
         if processors > MOST_PROCESSORS {
             return Err(BuildError::Processors { processors, most: MOST_PROCESSORS });
+        }
+        if self.spares > MOST_SPARES {
+            return Err(BuildError::SpareThreads { spares: self.spares, most: MOST_SPARES });
         }
         if self.pinned && self.arbiter.is_some() {
             return Err(BuildError::PinnedAndShared);

@@ -26,6 +26,14 @@ pub enum BuildError {
         /// The most.
         most: usize,
     },
+    /// More spare kernel threads than a runtime can have.
+    #[error("{spares} spare kernel threads were asked for, and {most} is the most: ask for fewer")]
+    SpareThreads {
+        /// How many were asked for.
+        spares: usize,
+        /// The most.
+        most: usize,
+    },
     /// Stacks of that size cannot be had, or not even the first of them.
     #[error(transparent)]
     Stack(#[from] StackError),

@@ -19,8 +19,9 @@ use crate::trace::{Trace, Tracer};
 
 /// A number of processors, and the user-level threads that share them.
 ///
-/// Dropping it waits until all its threads have ended; when one of its own threads drops it nobody waits, and it ends when they have. A thread of another
-/// runtime that drops it, or [runs](Self::run) something in it, leaves its processor to others meanwhile.
+/// Dropping it waits until all its threads have ended. In two cases the drop returns at once, and the runtime ends when its threads have: if one of its own threads
+/// drops it, and if the thread that drops it panics. A thread of another runtime that drops it, or [runs](Self::run) something in it, leaves its processor to
+/// others meanwhile.
 ///
 /// # Fork
 ///
@@ -225,7 +226,8 @@ impl Drop for Runtime {
         let inside = local::with(|local| {
             local.is_some_and(|local| Arc::ptr_eq(&local.shared, &self.shared))
         });
-        if !inside {
+        // While the owner panics, the threads may wait for what it was to do.
+        if !inside && !machine::thread::panicking() {
             self.shared.join();
         }
     }

@@ -153,3 +153,19 @@ fn one_that_began_on_its_kernel_thread_goes_on_after_a_while_and_poisons_what_it
     waiting.unpark();
     assert!(thread.join().is_err());
 }
+
+#[test]
+fn a_runtime_that_is_dropped_while_its_owner_unwinds_is_not_waited_for() {
+    let (sends, receives) = mpsc::channel();
+    let unwound = panic::catch_unwind(|| {
+        let runtime = Runtime::new(2).unwrap();
+        let parked = runtime.spawn(park);
+        sends.send(parked).unwrap();
+        panic::panic_any("owner");
+    });
+    assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&"owner"));
+    // The thread is still there, and can go on.
+    let parked = receives.recv().unwrap();
+    parked.thread().unpark();
+    parked.join().unwrap();
+}
