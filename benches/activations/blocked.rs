@@ -12,7 +12,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use stanchion_activations::{Runtime, blocking, spawn};
-use stanchion_threadpool::strategy::WorkStealing;
 use stanchion_threadpool::{Scope, ThreadPoolBuilder};
 
 use crate::contest::{Contestant, rounds};
@@ -197,7 +196,7 @@ macro_rules! in_scope {
 /// Tasks of `stanchion-threadpool`, which block their worker; with `compensate_blocking` another thread takes part meanwhile.
 fn pool(count: usize, means: Means, lasting: Duration, compensates: bool) -> Figures {
     let builder = ThreadPoolBuilder::new().num_threads(processors()).spare_threads(count);
-    let pool = builder.compensate_blocking(compensates).build::<WorkStealing>();
+    let pool = builder.compensate_blocking(compensates).build();
     let pool = pool.expect("few threads");
     in_scope!(pool, Scope, count, means, lasting)
 }

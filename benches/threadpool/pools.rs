@@ -11,7 +11,7 @@ use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder};
 use crate::contest::Figures;
 
 pub(crate) fn ours<S: Strategy>(threads: usize) -> ThreadPool<S> {
-    ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool of ours")
+    ThreadPoolBuilder::new().num_threads(threads).build_with().expect("a pool of ours")
 }
 
 pub(crate) fn rayon(threads: usize) -> rayon::ThreadPool {

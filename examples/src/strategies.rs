@@ -46,7 +46,7 @@ macro_rules! strategies {
         pub fn run<P: OverPool>(name: &str, threads: usize, program: P) -> Result<P::Outcome, BuildError> {
             let builder = ThreadPoolBuilder::new().num_threads(threads);
             match name {
-                $($name => Ok(program.run(&builder.build::<$strategy>()?)),)+
+                $($name => Ok(program.run(&builder.build_with::<$strategy>()?)),)+
                 other => unreachable!("clap lets only names of the table through, not {other}"),
             }
         }

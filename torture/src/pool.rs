@@ -183,7 +183,7 @@ fn round<S: Strategy>(wait: Wait, seed: u64, books: &Arc<Books>, time: Duration)
             let mut workers = mine.workers.lock().unwrap_or_else(PoisonError::into_inner);
             workers.push(tormentor::this_thread());
         })
-        .build::<S>()
+        .build_with::<S>()
         .expect("so many threads can be had");
     let begin = Instant::now();
     thread::scope(|threads| {

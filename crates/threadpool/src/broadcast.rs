@@ -1,7 +1,10 @@
-//! One call on each thread of a pool.
+//! Broadcasts: one call on each thread of a pool.
 //!
-//! Why not a task for each: whoever is idle would run two. Each thread has a box for what is meant for it alone; it looks there between two
-//! tasks, and while it waits.
+//! Why not a task for each thread: an idle worker would run two. Each thread has a mailbox for what
+//! is meant for it alone. It empties the mailbox between two tasks, and while it waits.
+//!
+//! A broadcast sends to all members under the roster's lock. So the calls of two broadcasts come in
+//! the same order on each thread.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -9,30 +12,31 @@ use std::sync::Arc;
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
+use crate::common::{Common, Mail};
 use crate::countdown::Countdown;
 use crate::deferred::Outcome;
+use crate::job::Fate;
 use crate::pool::{Owner, Sent};
-use crate::registry::Registry;
-use crate::strategy::Strategy;
+use crate::registry::Core;
 use crate::worker::{UNWOUND, Worker};
 
-/// A broadcast, on the stack of who waits for it.
+/// A broadcast, on the stack of the thread that waits for it.
 struct Calls<'b, B, R> {
     body: &'b B,
     outcomes: Box<[UnsafeCell<Option<Outcome<R>>>]>,
     count: Countdown,
 }
 
-pub(crate) fn broadcast<S, B, R>(registry: Arc<Registry<S>>, body: &B) -> Vec<R>
+/// Runs `body` on each member and returns what the calls return, by index.
+pub(crate) fn broadcast<B, R>(core: &dyn Core, body: &B) -> Vec<R>
 where
-    S: Strategy,
     B: Fn(&Worker) -> R + Sync,
     R: Send,
 {
     Worker::with_current(|current| {
-        let mine = current.filter(|worker| worker.belongs_to(registry.common()));
+        let mine = current.filter(|worker| worker.belongs_to(core.common()));
         // The members do not change while the mail is sent.
-        let roster = registry.common().roster.lock();
+        let roster = core.common().roster.lock();
         let members = roster.target;
         let calls = Calls {
             body,
@@ -48,15 +52,16 @@ where
             };
             let sent = Sent(&raw const calls);
             let call: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(move |worker| {
-                // SAFETY: whose calls they are waits for the latch, and the outcome of this seat is this call's.
+                // SAFETY: the owner of the calls waits for the latch. The outcome of this seat
+                // belongs to this call.
                 unsafe { Calls::<B, R>::call(sent.get(), seat, owner, worker) };
             });
-            // SAFETY: only the lifetime changes: what it borrows waits below.
-            let call: Box<dyn FnOnce(&Worker) + Send> = unsafe { core::mem::transmute(call) };
-            registry.common().send(seat, call);
+            // SAFETY: only the lifetime changes: the owner of what it borrows waits below.
+            let call: Mail = unsafe { core::mem::transmute(call) };
+            core.common().send(seat, call);
         }
         drop(roster);
-        Owner::wait(&*registry, current, calls.count.latch(), None);
+        Owner::wait(core, current, calls.count.latch(), None);
         bomb.defuse();
         let outcomes = calls.outcomes.into_iter().map(UnsafeCell::into_inner);
         let mut results = Vec::with_capacity(members);
@@ -71,10 +76,43 @@ where
     })
 }
 
+/// Has `body` run on each member, and does not wait.
+pub(crate) fn spawn<B: Fn(&Worker) + Send + Sync + 'static>(common: &Common, body: B) {
+    let body = Arc::new(body);
+    send_to_all(
+        common,
+        |_| (),
+        || {
+            let body = body.clone();
+            Box::new(move |worker: &Worker| {
+                worker.common().contain(|| {
+                    if worker.common().fate() == Fate::Run {
+                        body(worker);
+                    }
+                    // Inside, because its drop may panic.
+                    drop(body);
+                });
+            })
+        },
+    );
+}
+
+/// Sends mail to each member. `before` is called first, with their number.
+pub(crate) fn send_to_all(common: &Common, before: impl FnOnce(usize), mail: impl Fn() -> Mail) {
+    // The members do not change while the mail is sent.
+    let roster = common.roster.lock();
+    before(roster.target);
+    for seat in 0..roster.target {
+        common.send(seat, mail());
+    }
+}
+
 impl<B, R> Calls<'_, B, R>
 where
     B: Fn(&Worker) -> R + Sync,
 {
+    /// Makes the call of one member.
+    ///
     /// # Safety
     ///
     /// `calls` is alive until its latch is set, and this is the call of `seat`.
@@ -82,9 +120,9 @@ where
         // SAFETY: the caller's promise.
         let these = unsafe { &*calls };
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| (these.body)(worker)));
-        // SAFETY: this call's own.
+        // SAFETY: the outcome belongs to this call.
         these.outcomes[seat].with_mut(|place| unsafe { *place = Some(outcome) });
-        // SAFETY: this call's one, and last.
+        // SAFETY: each call does this once, as its last access.
         if let Some(latch) = unsafe { Countdown::end(&raw const these.count) } {
             owner.tell(latch, worker);
         }

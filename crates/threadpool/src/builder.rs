@@ -20,14 +20,14 @@ use crate::worker::Wait;
 ///
 /// ```
 /// use std::time::Duration;
-/// use stanchion_threadpool::{ThreadPoolBuilder, Wait, strategy::WorkStealing};
+/// use stanchion_threadpool::{ThreadPoolBuilder, Wait};
 ///
 /// let pool = ThreadPoolBuilder::new()
 ///     .num_threads(2)
 ///     .thread_name(|index| format!("worker-{index}"))
 ///     .idle_spin(Duration::from_micros(5))
 ///     .wait(Wait::Isolated)
-///     .build::<WorkStealing>()?;
+///     .build()?;
 /// assert_eq!(pool.current_num_threads(), 2);
 /// # Ok::<(), stanchion_threadpool::BuildError>(())
 /// ```
@@ -148,12 +148,12 @@ impl ThreadPoolBuilder {
     ///
     /// ```
     /// use std::sync::mpsc;
-    /// use stanchion_threadpool::{ThreadPoolBuilder, strategy::WorkStealing};
+    /// use stanchion_threadpool::ThreadPoolBuilder;
     ///
     /// let pool = ThreadPoolBuilder::new()
     ///     .num_threads(1)
     ///     .compensate_blocking(true)
-    ///     .build::<WorkStealing>()?;
+    ///     .build()?;
     /// let (send, receive) = mpsc::channel();
     /// // One worker, and nobody says that the first task blocks.
     /// pool.spawn(move || assert_eq!(receive.recv(), Ok(7)));
@@ -203,7 +203,28 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// Starts the threads.
+    /// Starts the threads of a pool that manages ready work by [`WorkStealing`].
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], with what would mend it. Then no thread is left.
+    ///
+    /// # Panics
+    ///
+    /// As [`build_with`](Self::build_with).
+    pub fn build(self) -> Result<ThreadPool, BuildError> {
+        self.build_with()
+    }
+
+    /// Starts the threads of a pool that manages ready work by the strategy `S`.
+    ///
+    /// ```
+    /// use stanchion_threadpool::{ThreadPoolBuilder, strategy::LocalReadyQueue};
+    ///
+    /// let pool = ThreadPoolBuilder::new().num_threads(2).build_with::<LocalReadyQueue>()?;
+    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -212,7 +233,7 @@ impl ThreadPoolBuilder {
     /// # Panics
     ///
     /// If a [threshold](Self::threshold) of 0 was asked for, or 0 or too many [queues](Self::queues).
-    pub fn build<S: Strategy>(self) -> Result<ThreadPool<S>, BuildError> {
+    pub fn build_with<S: Strategy>(self) -> Result<ThreadPool<S>, BuildError> {
         let threads = match self.threads {
             0 => topology::parallelism(),
             threads => threads,

@@ -336,6 +336,11 @@ impl Common {
         self.first_spare > self.processors || self.lookout.is_some()
     }
 
+    /// Returns the number of threads, spare ones apart. Takes the roster's lock.
+    pub(crate) fn threads(&self) -> usize {
+        self.roster.lock().target
+    }
+
     /// Threads that take part.
     fn active(&self) -> usize {
         // Relaxed: a hint.

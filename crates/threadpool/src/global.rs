@@ -2,12 +2,14 @@
 //!
 //! Why not made at its first use: a library that forks would start threads that nobody asked for, and their number could not be chosen any more.
 
+use core::marker::PhantomData;
+
 use stanchion_competitive::OnceLock;
 
 use crate::builder::ThreadPoolBuilder;
 use crate::error::BuildError;
 use crate::pool::ThreadPool;
-use crate::scope::Scope;
+use crate::scope::{Scope, ScopeFifo};
 use crate::worker::Worker;
 
 machine::global! {
@@ -75,6 +77,63 @@ where
     })
 }
 
+/// Says whether a closure of [`join_context`] runs on another thread than the one that called it.
+#[derive(Debug)]
+pub struct FnContext {
+    migrated: bool,
+    /// Neither `Send` nor `Sync`: it is about this thread.
+    one_thread: PhantomData<*const ()>,
+}
+
+impl FnContext {
+    fn new(migrated: bool) -> Self {
+        Self { migrated, one_thread: PhantomData }
+    }
+
+    /// Returns whether this closure runs on another thread than the one that called
+    /// [`join_context`].
+    #[inline]
+    #[must_use]
+    pub fn migrated(&self) -> bool {
+        self.migrated
+    }
+}
+
+/// Runs [`join`], and tells each closure whether it runs on another thread than the caller's.
+///
+/// If the caller is no worker, both do.
+///
+/// # Panics
+///
+/// As [`join`].
+///
+/// ```
+/// use stanchion_threadpool::{ThreadPool, join_context};
+///
+/// let pool = ThreadPool::new(1)?;
+/// let migrated = pool.install(|| join_context(|a| a.migrated(), |b| b.migrated()));
+/// assert_eq!(migrated, (false, false));
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+#[inline]
+#[track_caller]
+pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(FnContext) -> RA + Send,
+    B: FnOnce(FnContext) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    Worker::with_current(|worker| match worker {
+        Some(worker) => {
+            let caller = worker.index();
+            let b = |worker: &Worker| b(FnContext::new(worker.index() != caller));
+            worker.join(|_| a(FnContext::new(false)), b)
+        }
+        None => global().join(|| a(FnContext::new(true)), || b(FnContext::new(true))),
+    })
+}
+
 /// [`ThreadPool::scope`] on the pool of the calling worker.
 ///
 /// # Panics
@@ -102,6 +161,74 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
         Some(worker) => crate::scope::on(worker, body),
         None => global().scope(body),
     })
+}
+
+/// Calls [`ThreadPool::scope_fifo`] on the pool of the calling worker.
+///
+/// # Panics
+///
+/// As [`scope`].
+///
+/// ```
+/// use std::sync::Mutex;
+/// use stanchion_threadpool::{ThreadPool, scope_fifo};
+///
+/// let pool = ThreadPool::new(1)?;
+/// let order = Mutex::new(Vec::new());
+/// let push = |n| order.lock().unwrap().push(n);
+/// pool.install(|| {
+///     scope_fifo(|s| {
+///         let push = &push;
+///         (0..3).for_each(|n| s.spawn_fifo(move |_| push(n)));
+///     });
+/// });
+/// assert_eq!(*order.lock().unwrap(), [0, 1, 2]);
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+#[track_caller]
+pub fn scope_fifo<'scope, R: Send>(body: impl FnOnce(&ScopeFifo<'scope>) -> R + Send) -> R {
+    scope(body)
+}
+
+/// Calls [`ThreadPool::in_place_scope`] on the pool of the calling worker.
+///
+/// On a worker this is [`scope`], and `body` need not be `Send`.
+///
+/// # Panics
+///
+/// As [`scope`].
+///
+/// ```
+/// use stanchion_threadpool::{ThreadPool, in_place_scope};
+///
+/// let pool = ThreadPool::new(2)?;
+/// let sum = pool.install(|| {
+///     let mut there = 0;
+///     let here = in_place_scope(|s| {
+///         s.spawn(|_| there = 1);
+///         *std::rc::Rc::new(2) // not for other threads
+///     });
+///     here + there
+/// });
+/// assert_eq!(sum, 3);
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+#[track_caller]
+pub fn in_place_scope<'scope, R>(body: impl FnOnce(&Scope<'scope>) -> R) -> R {
+    Worker::with_current(|worker| match worker {
+        Some(worker) => crate::scope::on(worker, body),
+        None => global().in_place_scope(body),
+    })
+}
+
+/// Calls [`ThreadPool::in_place_scope_fifo`] on the pool of the calling worker.
+///
+/// # Panics
+///
+/// As [`scope`].
+#[track_caller]
+pub fn in_place_scope_fifo<'scope, R>(body: impl FnOnce(&ScopeFifo<'scope>) -> R) -> R {
+    in_place_scope(body)
 }
 
 /// [`ThreadPool::spawn`] on the pool of the calling worker.
@@ -149,6 +276,51 @@ pub fn spawn_fifo<F: FnOnce() + Send + 'static>(body: F) {
     });
 }
 
+/// Calls [`ThreadPool::broadcast`] on the pool of the calling worker.
+///
+/// # Panics
+///
+/// As [`ThreadPool::broadcast`]; and if the calling thread is no worker and there is no global pool.
+///
+/// ```
+/// use stanchion_threadpool::{ThreadPool, Worker, broadcast};
+///
+/// let pool = ThreadPool::new(3)?;
+/// assert_eq!(pool.install(|| broadcast(Worker::index)), [0, 1, 2]);
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+#[track_caller]
+pub fn broadcast<R: Send>(body: impl Fn(&Worker) -> R + Sync) -> Vec<R> {
+    Worker::with_current(|worker| match worker {
+        Some(worker) => crate::broadcast::broadcast(worker.core(), &body),
+        None => global().broadcast(body),
+    })
+}
+
+/// Calls [`ThreadPool::spawn_broadcast`] on the pool of the calling worker.
+///
+/// # Panics
+///
+/// If the calling thread is no worker and there is no global pool.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use stanchion_threadpool::{ThreadPool, spawn_broadcast};
+///
+/// let pool = ThreadPool::new(3)?;
+/// let (send, receive) = mpsc::channel();
+/// pool.spawn(|| spawn_broadcast(move |_| send.send(()).unwrap()));
+/// assert_eq!(receive.iter().count(), 3);
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+#[track_caller]
+pub fn spawn_broadcast(body: impl Fn(&Worker) + Send + Sync + 'static) {
+    Worker::with_current(|worker| match worker {
+        Some(worker) => crate::broadcast::spawn(worker.common(), body),
+        None => global().spawn_broadcast(body),
+    });
+}
+
 /// Runs a task that is ready, if the calling thread is a worker and there is one: for a task that waits for something that the pool does not know of.
 /// Says whether it did; `None` on a thread that is no worker.
 ///
@@ -157,6 +329,38 @@ pub fn spawn_fifo<F: FnOnce() + Send + 'static>(body: F) {
 /// ```
 pub fn yield_now() -> Option<bool> {
     Worker::with_current(|worker| worker.map(Worker::yield_now))
+}
+
+/// Calls [`Worker::yield_local`] on the calling worker; returns `None` on a thread that is no worker.
+///
+/// ```
+/// assert_eq!(stanchion_threadpool::yield_local(), None);
+/// ```
+pub fn yield_local() -> Option<bool> {
+    Worker::with_current(|worker| worker.map(Worker::yield_local))
+}
+
+/// Returns how many threads the pool of the calling worker has, spare ones apart; on a thread that
+/// is no worker, how many the global pool has. Takes a lock.
+///
+/// # Panics
+///
+/// If the calling thread is no worker and there is no global pool.
+///
+/// ```
+/// use stanchion_threadpool::{ThreadPool, current_num_threads};
+///
+/// let pool = ThreadPool::new(3)?;
+/// assert_eq!(pool.install(current_num_threads), 3);
+/// # Ok::<(), stanchion_threadpool::BuildError>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn current_num_threads() -> usize {
+    Worker::with_current(|worker| match worker {
+        Some(worker) => worker.common().threads(),
+        None => global().current_num_threads(),
+    })
 }
 
 /// The index of the calling worker in its pool, below the number of its threads and spare threads; `None` on a thread that is no worker.

@@ -36,9 +36,13 @@ pub use builder::ThreadPoolBuilder;
 pub use control_block::{Link, Stack, Task, WORDS};
 pub use error::{BuildError, Cancelled, ResizeError};
 pub use future::{JoinHandle, spawn_future};
-pub use global::{current_thread_index, join, scope, spawn, spawn_fifo, yield_now};
+pub use global::{
+    FnContext, broadcast, current_num_threads, current_thread_index, in_place_scope,
+    in_place_scope_fifo, join, join_context, scope, scope_fifo, spawn, spawn_broadcast, spawn_fifo,
+    yield_local, yield_now,
+};
 pub use metrics::{Metrics, WorkerMetrics};
 pub use pool::ThreadPool;
-pub use scope::Scope;
+pub use scope::{Scope, ScopeFifo};
 pub use strategy::{Place, Plan, Strategy, Told};
 pub use worker::{MOST_NESTED, Wait, Worker};

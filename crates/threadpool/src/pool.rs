@@ -15,7 +15,7 @@ use crate::job::{self, Fate};
 use crate::latch::Latch;
 use crate::metrics::Metrics;
 use crate::registry::{Core, Order, Registry};
-use crate::scope::Scope;
+use crate::scope::{Scope, ScopeFifo};
 use crate::strategy::{Strategy, WorkStealing};
 use crate::worker::{Awaited, UNWOUND, Worker};
 
@@ -157,6 +157,40 @@ impl<S: Strategy> ThreadPool<S> {
         })
     }
 
+    /// Runs `body` as [`scope`](Self::scope) does: every scope creates tasks in both orders.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(1)?;
+    /// let order = Mutex::new(Vec::new());
+    /// let push = &|n| order.lock().unwrap().push(n);
+    /// pool.scope_fifo(|s| (0..5).for_each(|n| s.spawn_fifo(move |_| push(n))));
+    /// assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4]);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn scope_fifo<'scope, R: Send>(
+        &self,
+        body: impl FnOnce(&ScopeFifo<'scope>) -> R + Send,
+    ) -> R {
+        self.scope(body)
+    }
+
+    /// Runs `body` as [`in_place_scope`](Self::in_place_scope) does: every scope creates tasks in
+    /// both orders.
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](Self::scope).
+    pub fn in_place_scope_fifo<'scope, R>(&self, body: impl FnOnce(&ScopeFifo<'scope>) -> R) -> R {
+        self.in_place_scope(body)
+    }
+
     /// Creates a task that runs some time. Nobody waits for it: if it panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the payload.
     ///
     /// On a worker of this pool it takes no lock, from outside one; `cargo bench -p benches --bench threadpool -- tasks` prints what that comes to. A
@@ -239,21 +273,60 @@ impl<S: Strategy> ThreadPool<S> {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn broadcast<R: Send>(&self, body: impl Fn(&Worker) -> R + Sync) -> Vec<R> {
-        crate::broadcast::broadcast(self.registry.clone(), &body)
+        crate::broadcast::broadcast(self.core(), &body)
+    }
+
+    /// Has `body` run once on each thread of the pool, spare ones apart, and does not wait.
+    ///
+    /// A thread makes the call between two tasks, or while it waits; calls of earlier broadcasts
+    /// come first. If a call panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the
+    /// payload, and the other calls are made. Costs two allocations, and a lock for each thread.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(3)?;
+    /// let (send, receive) = mpsc::channel();
+    /// pool.spawn_broadcast(move |worker| send.send(worker.index()).unwrap());
+    /// let mut indices: Vec<usize> = receive.iter().collect();
+    /// indices.sort_unstable();
+    /// assert_eq!(indices, [0, 1, 2]);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn spawn_broadcast(&self, body: impl Fn(&Worker) + Send + Sync + 'static) {
+        crate::broadcast::spawn(self.registry.common(), body);
+    }
+
+    /// Calls [`yield_now`](crate::yield_now) if the calling thread is a worker of this pool; returns
+    /// `None` if it is not.
+    pub fn yield_now(&self) -> Option<bool> {
+        self.with_own(Worker::yield_now)
+    }
+
+    /// Calls [`yield_local`](crate::yield_local) if the calling thread is a worker of this pool;
+    /// returns `None` if it is not.
+    pub fn yield_local(&self) -> Option<bool> {
+        self.with_own(Worker::yield_local)
+    }
+
+    /// Calls `body` with the calling thread's worker, if it is one of this pool's.
+    fn with_own<R>(&self, body: impl FnOnce(&Worker) -> R) -> Option<R> {
+        Worker::with_current(|current| {
+            current.filter(|worker| worker.belongs_to(self.registry.common())).map(body)
+        })
     }
 
     /// How many threads the pool has, spare ones apart.
     #[must_use]
     pub fn current_num_threads(&self) -> usize {
-        self.registry.common().roster.lock().target
+        self.registry.common().threads()
     }
 
     /// The index of the calling thread, if it is a worker of this pool.
     #[must_use]
     pub fn current_thread_index(&self) -> Option<usize> {
-        Worker::with_current(|current| {
-            current.filter(|worker| worker.belongs_to(self.registry.common())).map(Worker::index)
-        })
+        self.with_own(Worker::index)
     }
 
     /// Lets the pool grow or shrink to so many threads. One that is to go ends its task first; its ready tasks go to the others.
@@ -263,9 +336,9 @@ impl<S: Strategy> ThreadPool<S> {
     /// [`ResizeError`], if there would be none, or more than it was built for, or the system refuses.
     ///
     /// ```
-    /// use stanchion_threadpool::{ThreadPoolBuilder, strategy::WorkStealing};
+    /// use stanchion_threadpool::ThreadPoolBuilder;
     ///
-    /// let pool = ThreadPoolBuilder::new().num_threads(1).max_threads(4).build::<WorkStealing>()?;
+    /// let pool = ThreadPoolBuilder::new().num_threads(1).max_threads(4).build()?;
     /// pool.set_num_threads(4)?;
     /// assert_eq!(pool.broadcast(|_| ()).len(), 4);
     /// pool.set_num_threads(2)?;

@@ -65,6 +65,9 @@ pub(crate) trait Core: Send + Sync {
 
     fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task>;
 
+    /// Takes a task that the place need not take from another place.
+    fn next_here(&self, place: &Place) -> Option<Task>;
+
     fn next_of(&self, place: &Place, victim: usize) -> Option<Task>;
 
     fn release(&self, place: &Place, finished: Task);
@@ -416,6 +419,10 @@ impl<S: Strategy> Core for Registry<S> {
 
     fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
         self.take_next(place, finished)
+    }
+
+    fn next_here(&self, place: &Place) -> Option<Task> {
+        self.strategy.is_ready_here(place).then(|| self.take_next(place, None)).flatten()
     }
 
     fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {

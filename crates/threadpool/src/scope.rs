@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 use stanchion_competitive::Mutex;
 
+use crate::broadcast;
+use crate::common::Mail;
 use crate::countdown::Countdown;
 use crate::job::{self, Fate};
 use crate::listed::{Own, voucher};
@@ -77,6 +79,10 @@ pub struct Scope<'scope> {
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
+/// A scope, by the name that it has in rayon where tasks are created in their order of creation:
+/// here every scope has [`spawn_fifo`](Scope::spawn_fifo).
+pub type ScopeFifo<'scope> = Scope<'scope>;
+
 // SAFETY: what can be changed is atomic or locked; `core` is alive while the scope is.
 unsafe impl Sync for Scope<'_> {}
 // SAFETY: as above; nothing in it belongs to a thread.
@@ -106,6 +112,58 @@ impl<'scope> Scope<'scope> {
     /// [`spawn`](Self::spawn), but a worker runs what it created in this way in the order in which it did, after what it created otherwise.
     pub fn spawn_fifo<F: FnOnce(&Self) + Send + 'scope>(&self, body: F) {
         self.spawn_in(Order::Last, body);
+    }
+
+    /// Has `body` run once on each thread of the pool, spare ones apart, before the scope ends.
+    ///
+    /// A thread makes the call between two tasks, or while it waits. A panic is that of the scope;
+    /// the other calls are made.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(3)?;
+    /// let sum = AtomicUsize::new(0);
+    /// pool.scope(|s| {
+    ///     s.spawn_broadcast(|_, worker| {
+    ///         sum.fetch_add(worker.index(), Ordering::Relaxed);
+    ///     });
+    /// });
+    /// assert_eq!(sum.into_inner(), 0 + 1 + 2);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn spawn_broadcast<F>(&self, body: F)
+    where
+        F: Fn(&Self, &Worker) + Send + Sync + 'scope,
+    {
+        let body = Arc::new(body);
+        // SAFETY: the pool lives longer than its scopes.
+        let common = unsafe { &*self.core }.common();
+        // All are counted before one can end (Invariant 2).
+        let count = |members| (0..members).for_each(|_| self.count.add());
+        broadcast::send_to_all(common, count, || {
+            let body = body.clone();
+            let sent = Sent(ptr(self));
+            let call: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(move |worker| {
+                // SAFETY: the scope waits for this call (Invariant 1).
+                let scope = unsafe { &*sent.get().cast::<Self>() };
+                let called = panic::catch_unwind(AssertUnwindSafe(|| {
+                    body(scope, worker);
+                    // It may borrow: the last drop must come before the scope's end.
+                    drop(body);
+                }));
+                if let Err(payload) = called {
+                    scope.keep(payload);
+                }
+                // SAFETY: counted above, once.
+                unsafe { Self::end(scope, worker) };
+            });
+            // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
+            unsafe { core::mem::transmute::<Box<dyn FnOnce(&Worker) + Send + '_>, Mail>(call) }
+        });
+        // The caller is counted, so the scope has not ended, and the drop may use what it borrows.
+        drop(body);
     }
 
     fn spawn_in<F: FnOnce(&Self) + Send + 'scope>(&self, order: Order, body: F) {

@@ -249,13 +249,35 @@ impl Worker {
     /// ```
     pub fn yield_now(&self) -> bool {
         self.common().run_mail(self);
-        match self.core().next(&self.place, None) {
-            Some(task) => {
-                self.run(task);
-                true
-            }
-            None => false,
+        self.run_if_some(self.core().next(&self.place, None))
+    }
+
+    /// Does what [`yield_now`](Self::yield_now) does with a task that the worker need not take from
+    /// another worker: one that it created, or that came from outside the pool. A strategy with
+    /// central queues has no other tasks.
+    ///
+    /// ```
+    /// use stanchion_threadpool::{ThreadPool, spawn};
+    ///
+    /// let pool = ThreadPool::new(1)?;
+    /// let ran = pool.install_with(|worker| {
+    ///     spawn(|| ());
+    ///     [worker.yield_local(), worker.yield_local()]
+    /// });
+    /// assert_eq!(ran, [true, false]);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn yield_local(&self) -> bool {
+        self.common().run_mail(self);
+        self.run_if_some(self.core().next_here(&self.place))
+    }
+
+    fn run_if_some(&self, task: Option<Task>) -> bool {
+        let found = task.is_some();
+        if let Some(task) = task {
+            self.run(task);
         }
+        found
     }
 
     /// Runs a task and gives its block back.

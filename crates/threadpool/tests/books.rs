@@ -117,7 +117,8 @@ fn balance<S: Strategy>() {
     for wait in [Wait::Any, Wait::Leapfrog, Wait::Isolated, Wait::Park] {
         for now in [false, true] {
             let books = Arc::new(Books::default());
-            let pool = ThreadPoolBuilder::new().num_threads(3).wait(wait).build::<S>().unwrap();
+            let pool =
+                ThreadPoolBuilder::new().num_threads(3).wait(wait).build_with::<S>().unwrap();
             for _ in 0..4 {
                 let mine = books.clone();
                 pool.spawn(move || breed(&mine, 3));

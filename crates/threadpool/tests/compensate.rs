@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use machine::presence::{self, Declined};
-use stanchion_threadpool::strategy::{SingleLock, WorkStealing};
+use stanchion_threadpool::strategy::SingleLock;
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, blocking, scope, spawn};
 
 /// How the pools of a test see their workers. One test at a time: declining is for the whole process.
@@ -34,7 +34,7 @@ fn builder(threads: usize) -> ThreadPoolBuilder {
 }
 
 fn pool(threads: usize) -> ThreadPool {
-    builder(threads).build::<WorkStealing>().unwrap()
+    builder(threads).build().unwrap()
 }
 
 /// Blocks in `read` until the other end writes or goes.
@@ -102,7 +102,7 @@ fn all_workers_block_and_who_would_wake_them_comes_from_outside() {
 fn as_many_block_at_a_time_as_there_are_spares() {
     const SPARES: usize = 5;
     in_both_tiers(|| {
-        let pool = builder(1).spare_threads(SPARES).build::<SingleLock>().unwrap();
+        let pool = builder(1).spare_threads(SPARES).build_with::<SingleLock>().unwrap();
         let mut writers = Vec::new();
         for _ in 0..SPARES {
             let (reader, writer) = pipe().unwrap();
@@ -168,7 +168,7 @@ fn a_pool_whose_tasks_sleep_does_them_all_and_is_as_small_as_before() {
 #[test]
 fn a_pool_that_grows_and_shrinks_while_its_tasks_block_ends() {
     in_both_tiers(|| {
-        let pool = builder(1).max_threads(3).build::<WorkStealing>().unwrap();
+        let pool = builder(1).max_threads(3).build().unwrap();
         for threads in [3, 1, 2, 1, 3] {
             let (reader, writer) = pipe().unwrap();
             pool.spawn(move || wait_for(reader));
@@ -177,10 +177,10 @@ fn a_pool_that_grows_and_shrinks_while_its_tasks_block_ends() {
         }
         drop(pool);
         // One that is dropped at once, and one whose task ends it.
-        drop(builder(1).build::<WorkStealing>().unwrap());
-        let pool = builder(2).build::<WorkStealing>().unwrap();
+        drop(builder(1).build().unwrap());
+        let pool = builder(2).build().unwrap();
         let (reader, writer) = pipe().unwrap();
-        let inner = builder(1).build::<WorkStealing>().unwrap();
+        let inner = builder(1).build().unwrap();
         pool.spawn(move || {
             inner.spawn(move || tell(writer));
             inner.shutdown();

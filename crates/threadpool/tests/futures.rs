@@ -17,7 +17,7 @@ use stanchion_threadpool::{
 };
 
 fn pool<S: Strategy>(threads: usize) -> ThreadPool<S> {
-    ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+    ThreadPoolBuilder::new().num_threads(threads).build_with().unwrap()
 }
 
 /// A channel of any number of values, for one receiver.
@@ -291,7 +291,7 @@ fn panics_that_nobody_waits_for_are_handled<S: Strategy>() {
             .panic_handler(move |payload| {
                 seen.lock().unwrap().push(*payload.downcast::<&'static str>().unwrap())
             })
-            .build::<S>()
+            .build_with::<S>()
             .unwrap()
     };
     pool.spawn_future(async { panic_any("poll") }).detach();
@@ -323,8 +323,8 @@ fn panics_that_nobody_waits_for_are_handled<S: Strategy>() {
 
 fn workers_join<S: Strategy>() {
     for wait in [Wait::Any, Wait::Park] {
-        let pool = ThreadPoolBuilder::new().num_threads(1).wait(wait).build::<S>().unwrap();
-        let other = ThreadPoolBuilder::new().num_threads(1).build::<S>().unwrap();
+        let pool = ThreadPoolBuilder::new().num_threads(1).wait(wait).build_with::<S>().unwrap();
+        let other = ThreadPoolBuilder::new().num_threads(1).build_with::<S>().unwrap();
         let sum = pool.install(|| {
             let here = spawn_future(async {
                 again().await;

@@ -65,8 +65,7 @@ fn ten_thousand_threads_are_refused_with_the_number_that_would_do() {
 
 #[test]
 fn a_resize_to_none_or_too_many_is_refused_and_changes_nothing() {
-    let pool =
-        ThreadPoolBuilder::new().num_threads(2).max_threads(3).build::<WorkStealing>().unwrap();
+    let pool = ThreadPoolBuilder::new().num_threads(2).max_threads(3).build().unwrap();
     assert!(matches!(pool.set_num_threads(0), Err(ResizeError::NoThreads)));
     let refused = pool.set_num_threads(4);
     assert!(matches!(refused, Err(ResizeError::TooManyThreads { asked: 4, most: 3 })));
@@ -82,7 +81,7 @@ fn names_that_panic_leave_no_thread() {
         .num_threads(4)
         .exit_handler(move |_| drop(send.clone()))
         .thread_name(|index| if index < 2 { String::new() } else { panic_any("no name") })
-        .build::<WorkStealing>();
+        .build();
     let error = built.unwrap_err();
     assert!(matches!(error, BuildError::Spawn { started: 2, asked: 4, .. }), "{error}");
     assert!(error.to_string().contains("`thread_name` panicked for thread 2 (no name)"), "{error}");
@@ -97,7 +96,7 @@ fn names_with_a_zero_byte_are_an_error() {
             .num_threads(1)
             .max_threads(2)
             .thread_name(move |index| if index == 0 { "a".into() } else { name.into() })
-            .build::<WorkStealing>()
+            .build()
             .unwrap()
     };
     let pool = build("a\0b");
@@ -120,7 +119,7 @@ fn names_that_panic_for_a_spare_do_not_unwind_a_wait() {
         .max_threads(2)
         .wait(Wait::Park)
         .thread_name(move |index| names[index].into())
-        .build::<WorkStealing>()
+        .build()
         .unwrap();
     let (release, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
@@ -243,7 +242,7 @@ fn a_pool_dropped_while_a_scope_unwinds_runs_the_scopes_tasks() {
 fn shutdown_now_drops_what_has_not_begun<S: Strategy>() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let begun = Arc::new(AtomicUsize::new(0));
-    let pool = ThreadPoolBuilder::new().num_threads(1).build::<S>().unwrap();
+    let pool = ThreadPoolBuilder::new().num_threads(1).build_with::<S>().unwrap();
     let (release, wait) = mpsc::channel::<()>();
     let (started, first) = mpsc::channel();
     pool.spawn(move || {
@@ -334,7 +333,7 @@ fn what_an_exit_handler_creates_runs() {
             let send = send.clone();
             spawn(move || send.send(()).unwrap());
         })
-        .build::<WorkStealing>()
+        .build()
         .unwrap();
     pool.shutdown();
     assert_eq!(receive.iter().count(), 3);
@@ -378,7 +377,7 @@ fn panics_of_tasks_and_handlers_are_counted_and_kill_no_worker() {
             kept.lock().unwrap().push(text(payload));
             panic_any("the handler of panics");
         })
-        .build::<WorkStealing>()
+        .build()
         .unwrap();
     pool.scope(|s| s.spawn(|_| spawn(|| panic_any("task"))));
     pool.broadcast(|_| ());
@@ -443,8 +442,7 @@ fn a_panic_in_the_first_half_drops_the_second_or_its_result_once() {
 
 #[test]
 fn resize_storms_lose_nothing() {
-    let pool =
-        ThreadPoolBuilder::new().num_threads(1).max_threads(8).build::<WorkStealing>().unwrap();
+    let pool = ThreadPoolBuilder::new().num_threads(1).max_threads(8).build().unwrap();
     let done = AtomicUsize::new(0);
     std::thread::scope(|threads| {
         for seed in 0..3_usize {
@@ -474,7 +472,7 @@ fn resize_storms_lose_nothing() {
 /// A worker that is told to go resizes the pool itself, so that it is to stay.
 #[test]
 fn a_worker_resizes_its_own_pool() {
-    let pool = ThreadPoolBuilder::new().num_threads(4).build::<WorkStealing>().unwrap();
+    let pool = ThreadPoolBuilder::new().num_threads(4).build().unwrap();
     for _ in 0..50 {
         let indices = pool.broadcast(|worker| worker.index());
         assert_eq!(indices, [0, 1, 2, 3]);
@@ -492,7 +490,7 @@ fn rayon_992_a_broadcast_reaches_a_worker_that_falls_asleep() {
     let pool = ThreadPoolBuilder::new()
         .num_threads(3)
         .idle_spin(std::time::Duration::ZERO)
-        .build::<WorkStealing>()
+        .build()
         .unwrap();
     for round in 0..2_000_usize {
         let seen = AtomicUsize::new(0);
@@ -520,7 +518,7 @@ fn an_exit_handler_uses_its_pool_while_that_grows() {
             }
             blocking(|| drop(metrics()));
         })
-        .build::<WorkStealing>()
+        .build()
         .unwrap();
     let pool = POOL.get_or_init(|| pool);
     pool.set_num_threads(1).unwrap();
@@ -534,8 +532,7 @@ fn an_exit_handler_uses_its_pool_while_that_grows() {
 /// A broadcast is sent to a thread that has just been told to go.
 #[test]
 fn broadcasts_beside_resizes_reach_all_members() {
-    let pool =
-        ThreadPoolBuilder::new().num_threads(2).max_threads(4).build::<WorkStealing>().unwrap();
+    let pool = ThreadPoolBuilder::new().num_threads(2).max_threads(4).build().unwrap();
     let ended = AtomicBool::new(false);
     std::thread::scope(|threads| {
         threads.spawn(|| {
@@ -557,8 +554,7 @@ fn broadcasts_beside_resizes_reach_all_members() {
 #[test]
 fn a_thread_that_was_asked_for_again_serves_a_closed_pool() {
     for _ in 0..300 {
-        let pool =
-            ThreadPoolBuilder::new().num_threads(2).max_threads(2).build::<WorkStealing>().unwrap();
+        let pool = ThreadPoolBuilder::new().num_threads(2).max_threads(2).build().unwrap();
         pool.set_num_threads(1).unwrap();
         pool.set_num_threads(2).unwrap();
         let both = Arc::new(Barrier::new(2));

@@ -7,7 +7,6 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use stanchion_threadpool::strategy::WorkStealing;
 use stanchion_threadpool::{BuildError, ResizeError, ThreadPool, ThreadPoolBuilder, join};
 
 /// In the child: says which test it is.
@@ -68,7 +67,7 @@ fn a_pool_that_cannot_have_all_its_threads_has_none() {
     alone("a_pool_that_cannot_have_all_its_threads_has_none", || {
         let before = threads();
         limit_memory(7 << 29);
-        let error = builder().num_threads(64).build::<WorkStealing>().unwrap_err();
+        let error = builder().num_threads(64).build().unwrap_err();
         match &error {
             BuildError::Spawn { started, asked: 64, .. } => assert!((1..64).contains(started)),
             other => panic!("{other}"),
@@ -80,7 +79,7 @@ fn a_pool_that_cannot_have_all_its_threads_has_none() {
             std::thread::yield_now();
         }
         assert_eq!(threads(), before, "those that had been started have ended");
-        let pool = builder().num_threads(2).build::<WorkStealing>().unwrap();
+        let pool = builder().num_threads(2).build().unwrap();
         assert_eq!(pool.install(|| fib(12)), 144);
         pool.shutdown();
     });
@@ -89,7 +88,7 @@ fn a_pool_that_cannot_have_all_its_threads_has_none() {
 #[test]
 fn a_pool_that_cannot_grow_any_more_says_how_far_it_came() {
     alone("a_pool_that_cannot_grow_any_more_says_how_far_it_came", || {
-        let pool = builder().num_threads(1).max_threads(64).build::<WorkStealing>().unwrap();
+        let pool = builder().num_threads(1).max_threads(64).build().unwrap();
         limit_memory(7 << 29);
         match pool.set_num_threads(64).unwrap_err() {
             ResizeError::Spawn { started, asked: 64, .. } => {
@@ -109,11 +108,7 @@ fn a_pool_that_cannot_grow_any_more_says_how_far_it_came() {
 #[test]
 fn a_spare_that_cannot_be_had_is_done_without() {
     alone("a_spare_that_cannot_be_had_is_done_without", || {
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(2)
-            .spare_threads(0)
-            .build::<WorkStealing>()
-            .unwrap();
+        let pool = ThreadPoolBuilder::new().num_threads(2).spare_threads(0).build().unwrap();
         let (send, receive) = std::sync::mpsc::channel();
         pool.spawn(move || {
             stanchion_threadpool::blocking(|| send.send(()).unwrap());

@@ -14,7 +14,7 @@ use stanchion_threadpool::{
 };
 
 fn pool<S: Strategy>(threads: usize) -> ThreadPool<S> {
-    ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+    ThreadPoolBuilder::new().num_threads(threads).build_with().unwrap()
 }
 
 fn fib(n: u32) -> u64 {
@@ -85,7 +85,7 @@ fn broadcasts<S: Strategy>() {
 }
 
 fn resizes<S: Strategy>() {
-    let pool = ThreadPoolBuilder::new().num_threads(1).max_threads(6).build::<S>().unwrap();
+    let pool = ThreadPoolBuilder::new().num_threads(1).max_threads(6).build_with::<S>().unwrap();
     for round in 0..30 {
         pool.set_num_threads(1 + round * 5 % 6).unwrap();
         assert_eq!(pool.install(|| fib(8)), 21);
@@ -107,7 +107,7 @@ fn lends<S: Strategy>() {
 
 fn waits<S: Strategy>() {
     for wait in [Wait::Any, Wait::Leapfrog, Wait::Isolated, Wait::Park] {
-        let pool = ThreadPoolBuilder::new().num_threads(3).wait(wait).build::<S>().unwrap();
+        let pool = ThreadPoolBuilder::new().num_threads(3).wait(wait).build_with::<S>().unwrap();
         let total = AtomicUsize::new(0);
         pool.install(|| {
             scope(|s| {

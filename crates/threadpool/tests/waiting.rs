@@ -20,7 +20,7 @@ fn pool<S: Strategy>(threads: usize, wait: Wait) -> ThreadPool<S> {
         .num_threads(threads)
         .wait(wait)
         .idle_spin(Duration::from_micros(1))
-        .build()
+        .build_with()
         .unwrap()
 }
 
@@ -269,11 +269,7 @@ fn futures_inside_each_other(levels: usize) -> usize {
 #[test]
 fn futures_nest_deeper_than_a_worker_helps() {
     for spares in [0, 1, 8] {
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(1)
-            .spare_threads(spares)
-            .build::<WorkStealing>()
-            .unwrap();
+        let pool = ThreadPoolBuilder::new().num_threads(1).spare_threads(spares).build().unwrap();
         let levels = pool.install(|| futures_inside_each_other(2 * MOST_NESTED));
         assert_eq!(levels, 2 * MOST_NESTED, "{spares} spares");
         pool.shutdown();
@@ -398,7 +394,7 @@ fn the_only_spare_is_never_out_of_reach() {
         .max_threads(1)
         .spare_threads(1)
         .idle_spin(Duration::from_micros(1))
-        .build::<WorkStealing>()
+        .build()
         .unwrap();
     pool.install(|| {
         for _ in 0..5_000 {
@@ -413,12 +409,8 @@ fn the_only_spare_is_never_out_of_reach() {
 /// Two tasks block, and there is one spare. When the first comes back, its spare serves the second.
 #[test]
 fn a_spare_that_comes_free_serves_who_got_none() {
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(2)
-        .max_threads(2)
-        .spare_threads(1)
-        .build::<WorkStealing>()
-        .unwrap();
+    let pool =
+        ThreadPoolBuilder::new().num_threads(2).max_threads(2).spare_threads(1).build().unwrap();
     for _ in 0..50 {
         let (release, first) = mpsc::channel::<()>();
         let (send, second) = mpsc::channel::<()>();

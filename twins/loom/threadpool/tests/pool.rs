@@ -40,7 +40,7 @@ fn builder(threads: usize, spares: usize) -> ThreadPoolBuilder {
 }
 
 fn pool(threads: usize, spares: usize) -> ThreadPool<SingleLock> {
-    builder(threads, spares).wait(Wait::Isolated).build().unwrap()
+    builder(threads, spares).wait(Wait::Isolated).build_with().unwrap()
 }
 
 /// What tasks write, each once, and who has waited for them reads.
@@ -160,7 +160,7 @@ fn pool_becomes_larger_bounded() {
     explore("pool_becomes_larger_bounded", 0, || {
         let part = Arc::new(Part::new());
         let builder = builder(1, 0).max_threads(2).wait(Wait::Isolated);
-        let pool = builder.build::<SingleLock>().unwrap();
+        let pool = builder.build_with::<SingleLock>().unwrap();
         {
             let part = part.clone();
             pool.spawn(move || part.write(6));
@@ -174,7 +174,7 @@ fn pool_becomes_larger_bounded() {
 /// A worker forks, and does `first` in the first half, which blocks; whoever runs the second half does `second` there. Says whether that is another.
 fn fork(wait: Wait, first: fn(), second: fn()) -> bool {
     let stolen = Arc::new(AtomicUsize::fresh(2));
-    let pool = builder(1, 1).wait(wait).build::<SingleLock>().unwrap();
+    let pool = builder(1, 1).wait(wait).build_with::<SingleLock>().unwrap();
     {
         let stolen = stolen.clone();
         pool.spawn(move || {

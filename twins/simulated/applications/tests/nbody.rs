@@ -51,7 +51,7 @@ fn run(processors: usize, body: impl Fn() + Clone + 'static) -> Statistics {
 fn over_a_pool<S: Strategy>() {
     let time = |processors| {
         let statistics = run(processors, move || {
-            let pool = ThreadPoolBuilder::new().num_threads(processors).build::<S>().unwrap();
+            let pool = ThreadPoolBuilder::new().num_threads(processors).build_with::<S>().unwrap();
             moves(&OnPool(&pool));
             pool.shutdown();
         });

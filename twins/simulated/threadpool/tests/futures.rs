@@ -59,7 +59,7 @@ const FUTURES: u64 = 4;
 const VALUES: u64 = 5;
 
 fn scene<S: Strategy>() {
-    let pool = ThreadPoolBuilder::new().num_threads(3).build::<S>().unwrap();
+    let pool = ThreadPoolBuilder::new().num_threads(3).build_with::<S>().unwrap();
     let dropped = Arc::new(AtomicUsize::new(0));
     let channels: Vec<_> = (0..FUTURES).map(|_| Arc::new(Channel::default())).collect();
     let handles: Vec<JoinHandle<u64>> = channels

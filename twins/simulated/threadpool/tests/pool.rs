@@ -74,7 +74,7 @@ fn pool<S: Strategy>(threads: usize, wait: Wait) -> ThreadPool<S> {
         .spare_threads(12)
         .wait(wait)
         .idle_spin(std::time::Duration::from_nanos(machine::hint::entropy() % 3_000))
-        .build()
+        .build_with()
         .expect("simulated threads are free")
 }
 
@@ -207,7 +207,7 @@ fn blocks_without_a_word<S: Strategy>(wait: Wait) {
         .spare_threads(12)
         .wait(wait)
         .compensate_blocking(true)
-        .build()
+        .build_with()
         .expect("simulated threads are free");
     for round in 0..3 {
         let gate = Arc::new(AtomicU32::fresh(0));
