@@ -119,7 +119,8 @@ impl RuntimeBuilder {
 
     /// Whether other threads go on when one blocks in the kernel without having said so; they do unless this is switched off, which leaves user-level
     /// threads on plain kernel threads. Each kernel thread then takes 8 KiB of locked memory (16 KiB while it is watched), and some 1.3 µs more for
-    /// each time that it leaves and takes its processor; one more kernel thread sleeps for as long as nobody blocks.
+    /// each time that it leaves and takes its processor; one more kernel thread sleeps for as long as nobody blocks. Takes two file descriptors, and
+    /// one for each kernel thread that is watched, up to an eighth of `RLIMIT_NOFILE` for all runtimes together.
     pub fn activations(mut self, activations: bool) -> Self {
         self.activations = activations;
         self

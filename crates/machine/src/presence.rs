@@ -186,7 +186,7 @@ pub fn runs(index: usize) -> Option<bool> {
 /// | stopped, by SIGSTOP or a debugger | [`Presence::Preempted`] | [`Presence::Preempted`] |
 /// | waits | [`Presence::Blocked`] | [`Presence::Blocked`] |
 /// | is not there | [`Presence::Unknown`] | [`Presence::Unknown`] |
-/// | there is no such table | [`Presence::Blocked`] | [`Presence::Unknown`] |
+/// | there is no such table, or no descriptor to read it by | [`Presence::Blocked`] | [`Presence::Blocked`], also one that was preempted; [`Presence::Unknown`] if its clock cannot be read |
 ///
 /// A stopped thread reads as blocked by [`of`]; who would give its work to others should ask here first, or a debugger that stops a program makes it
 /// hand over everything.

@@ -73,7 +73,10 @@ pub(crate) enum Slept {
 /// For one sleeper at a time, and any number of threads that arm, disarm and wake. Who sleeps here should not watch itself: going to sleep is a switch.
 /// Threads that end while they are armed are harmless. In the child of a fork nothing is armed any more, and nothing can be: it sleeps until it is woken.
 ///
-/// Takes two file descriptors, and one more and two pages of locked memory for each thread that it has armed and that has not ended.
+/// Takes two file descriptors, and one more and two pages of locked memory for each thread that it has
+/// armed and that has not ended. All watches of a process together take descriptors for no more
+/// threads than an eighth of `RLIMIT_NOFILE`. Beyond that, a thread that is not armed any more gives
+/// its own up for the next; if each is armed, [`arm`](Self::arm) returns `false`.
 ///
 /// ```
 /// use machine::{clock::Deadline, presence, sync::Arc, thread, watch::{Watch, Woken}};
@@ -119,7 +122,7 @@ impl Watch {
     /// Wakes the sleeper at the next switch of the thread with that [`index`](crate::thread::index), once; says whether it will.
     ///
     /// `false` if the thread is not [registered](crate::presence::register), has no switch records, or there is no memory or descriptor for another
-    /// ring. Whether it is on a processor *now* is to be asked after arming, so that no switch falls in between.
+    /// ring, or all that may be taken are. Whether it is on a processor *now* is to be asked after arming, so that no switch falls in between.
     ///
     /// Some 50 ns if it is armed already; else 1 µs, and at the first time for this thread 20 µs and an interrupt of it if it runs.
     pub fn arm(&self, index: usize) -> bool {

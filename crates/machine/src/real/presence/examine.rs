@@ -24,11 +24,17 @@ pub(crate) fn examine(index: usize) -> Presence {
     if tid == 0 {
         return Presence::Unknown;
     }
-    if seen == Presence::Unknown && cpu_clock::moves(tid) == Some(true) {
-        return Presence::Running;
-    }
-    // Without a process table a record is believed.
-    state_of(tid).map_or(seen, meaning)
+    let unread = match seen {
+        Presence::Unknown => match cpu_clock::moves(tid) {
+            Some(true) => return Presence::Running,
+            Some(false) => Presence::Blocked,
+            None => Presence::Unknown,
+        },
+        recorded => recorded,
+    };
+    // If the table cannot be read, a record is believed, or a clock that stands still. That is the
+    // case where there is none, and where the process has no descriptor left.
+    state_of(tid).map_or(unread, meaning)
 }
 
 /// What a state of the process table means for a thread that does not run at this moment.

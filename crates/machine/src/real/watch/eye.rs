@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | none | | armed for the first time, or after its thread has ended: a ring, listened to |
 //! | armed | takes records; each rings the bell | the sleeper, after the first, or who disarms: paused |
-//! | not armed | paused | who arms: takes records again |
+//! | not armed | paused | who arms: takes records again; who arms another, for want of descriptors: closed |
 //!
 //! # Invariants
 //!
@@ -21,7 +21,7 @@ use super::super::presence;
 use super::super::switches::{Mapped, event, wiped};
 use super::bell::{Bell, Happened};
 use super::sleep_blind;
-use crate::atomic::{AtomicU32, Ordering};
+use crate::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::clock::Deadline;
 use crate::fork;
 use crate::park;
@@ -35,6 +35,12 @@ use std::vec::Vec;
 
 /// How long the sleeper sleeps before it compares again.
 const NAPS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
+
+/// One in so many of the descriptors that the process may have is for rings.
+const SHARE: u64 = 8;
+
+/// How many rings all watches of the process have.
+static RINGS: AtomicUsize = AtomicUsize::new(0);
 
 /// What watches, or why nothing does.
 #[derive(Debug)]
@@ -58,6 +64,33 @@ struct Entry {
     count: Option<u64>,
     /// Keeps the ring, which is never read: an event without one records nothing, and so wakes nobody.
     _ring: Mapped,
+    _counted: Counted,
+}
+
+/// One of `RINGS`.
+#[derive(Debug)]
+struct Counted(());
+
+impl Counted {
+    fn new() -> Self {
+        // Relaxed, here and below: a number that others compare with a limit, and nothing else.
+        RINGS.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        RINGS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Returns whether there may be one more ring. Threads that ask at the same time may get a few more.
+fn may_open() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable and of the type asked for.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
+    !asked || (RINGS.load(Ordering::Relaxed) as u64) < (limit.rlim_cur / SHARE).max(1)
 }
 
 impl Eye {
@@ -138,6 +171,11 @@ impl Open {
         }
         // The old ring goes first: its memory may be what the new one needs.
         entries.remove(&index);
+        if !may_open() {
+            let idle = entries.iter().find(|(_, entry)| !entry.armed).map(|(&index, _)| index);
+            let Some(idle) = idle else { return false };
+            entries.remove(&idle);
+        }
         match presence::unless_refused(|| self.entry(index, generation, tid)) {
             Ok(entry) => {
                 entries.insert(index, entry);
@@ -154,7 +192,7 @@ impl Open {
         // In this order: an event without a ring reads as hung up. What is recorded before it is listened to is heard.
         let ring = Mapped::of(&event)?;
         self.bell.listen(&event, index)?;
-        Ok(Entry { generation, event, armed: true, count, _ring: ring })
+        Ok(Entry { generation, event, armed: true, count, _ring: ring, _counted: Counted::new() })
     }
 
     fn disarm(&self, index: usize) {
