@@ -104,7 +104,8 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// The size of their stacks, in bytes; the system's default unless said.
+    /// Sets the size of their stacks, in bytes; the system's default unless said. What the system
+    /// cannot give makes [`build`](Self::build) fail.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
@@ -168,7 +169,8 @@ impl ThreadPoolBuilder {
         self
     }
 
-    /// The most free control blocks that a worker keeps for itself, the paper's T; the strategy's own choice unless said.
+    /// Sets the most free control blocks, of 128 bytes, that a worker keeps for itself, the paper's T;
+    /// the strategy's own choice unless said. With `usize::MAX` it keeps all that it has used.
     pub fn threshold(mut self, blocks: usize) -> Self {
         self.threshold = Some(blocks);
         self

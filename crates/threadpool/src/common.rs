@@ -31,6 +31,7 @@ use stanchion_competitive::Mutex;
 
 use crate::closing::Closing;
 use crate::ending::Ending;
+use crate::fifo::{Detached, Fifo};
 use crate::future::Held;
 use crate::job::Fate;
 use crate::listed::Listed;
@@ -79,6 +80,8 @@ pub(crate) struct Seat {
     pub(crate) futures: Held,
     /// Tasks of its scopes, if it runs no others while it waits.
     pub(crate) listed: Listed,
+    /// What its worker has created by `spawn_fifo`, outside of scopes.
+    fifo: Fifo<Detached>,
     /// Whether it has blocked in a task.
     pub(crate) suspicion: Suspicion,
 }
@@ -107,6 +110,8 @@ pub(crate) struct Common {
     /// How tasks that have not begun end: a [`Fate`].
     discards: AtomicU32,
     pub(crate) panics: AtomicUsize,
+    /// What threads outside of the pool have created by `spawn_fifo`.
+    outside_fifo: Fifo<Detached>,
     pub(crate) closing: Closing,
     pub(crate) ending: Ending,
     /// Threads that take part.
@@ -129,6 +134,7 @@ impl Common {
                 counters: Counters::new(),
                 futures: Held::new(),
                 listed: Listed::new(),
+                fifo: Fifo::new(),
                 suspicion: Suspicion::new(),
             })
         };
@@ -140,6 +146,7 @@ impl Common {
             processors: topology::parallelism(),
             discards: AtomicU32::fresh(0),
             panics: AtomicUsize::fresh(0),
+            outside_fifo: Fifo::new(),
             closing: Closing::new(),
             ending: Ending::new(),
             members: AtomicUsize::fresh(0),
@@ -155,6 +162,11 @@ impl Common {
 
     pub(crate) fn seat(&self, index: usize) -> &Seat {
         &self.seats[index]
+    }
+
+    /// Returns the queue for what is created by `spawn_fifo`: by the worker of a seat, or outside.
+    pub(crate) fn fifo(&self, creator: Option<usize>) -> &Fifo<Detached> {
+        creator.map_or(&self.outside_fifo, |seat| &self.seat(seat).fifo)
     }
 
     pub(crate) fn seats(&self) -> usize {

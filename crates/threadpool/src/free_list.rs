@@ -26,7 +26,8 @@
 //!
 //! A cut is made only when the pool has no chains. At that moment every block is in use or in the chains of a place, at most T each, and those of the
 //! place that asks are empty. So there are never more than (most in use at a time) + P·T blocks, and T more for those outside: the paper's O(P·T).
-//! What was never cut of a slab is not counted: less than 64 blocks, or T/2 if that is more.
+//! What was never cut of a slab is not counted: less than 64 blocks, or T/2 if that is more, but at
+//! most 4,096. A T beyond twice that bounds what a place keeps, and not how much it asks for.
 //!
 //! # Invariants
 //!
@@ -59,7 +60,12 @@ pub(crate) struct FreeBlocks<L> {
     pool: CachePadded<Locked<L, Pool>>,
     /// T/2.
     half: usize,
+    /// How many blocks that were never used are fetched at a time: T/2, or [`LARGEST`].
+    cut: usize,
 }
+
+/// The most blocks that are asked of the heap at a time, however high the threshold is: 512 kB.
+const LARGEST: usize = machine::sized(4_096, 4);
 
 /// What a place has, for this place only (Invariant 1).
 struct Local(UnsafeCell<Chains>);
@@ -108,6 +114,7 @@ impl<L: RawMutex> FreeBlocks<L> {
             places: core::iter::repeat_with(local).take(places).collect(),
             pool: CachePadded::new(Locked::new(pool)),
             half,
+            cut: half.min(LARGEST),
         }
     }
 
@@ -155,12 +162,12 @@ impl<L: RawMutex> FreeBlocks<L> {
     /// Half a list of free blocks, for whoever keeps some for those who have no place.
     #[cold]
     pub(crate) fn take_half(&self) -> Chain<Task> {
-        self.fetch(|pool, half| pool.half(half)).into_chain()
+        self.fetch(|pool| pool.half(self.cut)).into_chain()
     }
 
     #[cold]
     fn take_outside(&self) -> Task {
-        let found = self.fetch(|pool, _| pool.outside_one()).into_chain().pop_front();
+        let found = self.fetch(Pool::outside_one).into_chain().pop_front();
         found.expect("one was asked for")
     }
 
@@ -183,22 +190,22 @@ impl<L: RawMutex> FreeBlocks<L> {
     }
 
     /// What `find` finds in the pool, which grows by a slab when it finds nothing.
-    fn fetch<R>(&self, mut find: impl FnMut(&mut Pool, usize) -> Option<R>) -> R {
+    fn fetch<R>(&self, mut find: impl FnMut(&mut Pool) -> Option<R>) -> R {
         let mut slab = None;
         loop {
             let found = self.pool.with(|pool| {
                 pool.uses += 1;
-                let found = find(pool, self.half);
+                let found = find(pool);
                 if found.is_some() || slab.is_none() {
                     return found;
                 }
                 pool.slabs.add(&mut slab);
-                find(pool, self.half)
+                find(pool)
             });
             // A slab that somebody else has made superfluous goes back to the heap here, without the lock.
             match found {
                 Some(found) => return found,
-                None => slab = Some(Slab::allocate(slab::FEWEST.next_multiple_of(self.half))),
+                None => slab = Some(Slab::allocate(slab::FEWEST.next_multiple_of(self.cut))),
             }
         }
     }
@@ -248,11 +255,11 @@ impl Chains {
 }
 
 impl Pool {
-    /// A chain of `half` free blocks, or so many that were never used; `None` if a slab is needed.
-    fn half(&mut self, half: usize) -> Option<Half> {
+    /// Takes a chain of T/2 free blocks, or `cut` that were never used; `None` if a slab is needed.
+    fn half(&mut self, cut: usize) -> Option<Half> {
         match self.pop() {
             Some(chain) => Some(Half::Used(chain)),
-            None => self.slabs.cut(half).map(Half::New),
+            None => self.slabs.cut(cut).map(Half::New),
         }
     }
 

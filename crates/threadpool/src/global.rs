@@ -249,7 +249,7 @@ pub fn in_place_scope_fifo<'scope, R>(body: impl FnOnce(&ScopeFifo<'scope>) -> R
 #[track_caller]
 pub fn spawn<F: FnOnce() + Send + 'static>(body: F) {
     Worker::with_current(|worker| match worker {
-        Some(worker) => crate::pool::spawn_on(worker, crate::registry::Order::Usual, body),
+        Some(worker) => crate::pool::spawn_on(worker, body),
         None => global().spawn(body),
     });
 }
@@ -271,7 +271,7 @@ pub fn spawn<F: FnOnce() + Send + 'static>(body: F) {
 #[track_caller]
 pub fn spawn_fifo<F: FnOnce() + Send + 'static>(body: F) {
     Worker::with_current(|worker| match worker {
-        Some(worker) => crate::pool::spawn_on(worker, crate::registry::Order::Last, body),
+        Some(worker) => crate::pool::spawn_fifo_on(worker, body),
         None => global().spawn_fifo(body),
     });
 }

@@ -11,6 +11,7 @@ mod countdown;
 mod deferred;
 mod ending;
 mod error;
+mod fifo;
 mod free_list;
 mod future;
 mod global;

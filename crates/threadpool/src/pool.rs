@@ -8,6 +8,7 @@ use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
 use crate::builder::ThreadPoolBuilder;
+use crate::common::Common;
 use crate::deferred::Outcome;
 use crate::error::{BuildError, ResizeError};
 use crate::future::JoinHandle;
@@ -193,6 +194,13 @@ impl<S: Strategy> ThreadPool<S> {
 
     /// Creates a task that runs some time. Nobody waits for it: if it panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the payload.
     ///
+    /// In which order tasks run is the strategy's to say. Under [`WorkStealing`] a worker runs what it
+    /// has created newest first, but for what other workers take, which are the oldest. Once in 64
+    /// tasks each, a task from outside and a [future](Self::spawn_future) or stolen task come first:
+    /// those never wait for ever. The oldest task that a worker has created waits for as
+    /// long as newer ones are created, unless another worker is idle. For tasks of which none may
+    /// wait for ever there is [`spawn_fifo`](Self::spawn_fifo).
+    ///
     /// On a worker of this pool it takes no lock, from outside one; `cargo bench -p benches --bench threadpool -- tasks` prints what that comes to. A
     /// task whose captures are larger than 13 words is boxed.
     ///
@@ -207,27 +215,47 @@ impl<S: Strategy> ThreadPool<S> {
     /// # Ok::<(), stanchion_threadpool::BuildError>(())
     /// ```
     pub fn spawn<F: FnOnce() + Send + 'static>(&self, body: F) {
-        self.spawn_in(Order::Usual, body);
+        Worker::with_current(|current| match current {
+            Some(worker) if worker.belongs_to(self.registry.common()) => spawn_on(worker, body),
+            _ => self.spawn_outside(detached(body)),
+        });
     }
 
-    /// [`spawn`](Self::spawn), but a worker runs what it created in this way in the order in which it did, after what it created otherwise.
+    /// Creates a task as [`spawn`](Self::spawn) does, which begins after those that the same worker
+    /// has created by `spawn_fifo` before, on whichever worker it runs.
+    ///
+    /// So do those that threads outside of the pool have created by `spawn_fifo`, all together.
+    /// Costs an allocation and two locks more than [`spawn`](Self::spawn).
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use stanchion_threadpool::ThreadPool;
+    ///
+    /// let pool = ThreadPool::new(1)?;
+    /// let (send, receive) = mpsc::channel();
+    /// for n in 0..100 {
+    ///     let send = send.clone();
+    ///     pool.spawn_fifo(move || send.send(n).unwrap());
+    /// }
+    /// drop(send);
+    /// assert!(receive.iter().eq(0..100));
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
     pub fn spawn_fifo<F: FnOnce() + Send + 'static>(&self, body: F) {
-        self.spawn_in(Order::Last, body);
-    }
-
-    fn spawn_in<F: FnOnce() + Send + 'static>(&self, order: Order, body: F) {
         Worker::with_current(|current| match current {
             Some(worker) if worker.belongs_to(self.registry.common()) => {
-                spawn_on(worker, order, body);
+                spawn_fifo_on(worker, body);
             }
-            _ => {
-                let mut body = Some(body);
-                self.core().create(None, order, &mut |task| {
-                    if let Some(body) = body.take() {
-                        // SAFETY: it borrows nothing, and is `Send`.
-                        unsafe { job::fill(task, detached(body)) };
-                    }
-                });
+            _ => self.spawn_outside(ticket(self.registry.common(), None, body)),
+        });
+    }
+
+    fn spawn_outside(&self, run: impl FnOnce(&Worker, Fate) + Send + 'static) {
+        let mut run = Some(run);
+        self.core().create(None, Order::Usual, &mut |task| {
+            if let Some(run) = run.take() {
+                // SAFETY: it borrows nothing, and is `Send`.
+                unsafe { job::fill(task, run) };
             }
         });
     }
@@ -235,8 +263,10 @@ impl<S: Strategy> ThreadPool<S> {
     /// Polls `future` on workers of this pool until it is ready. Returns a handle, which is a future itself, for any executor, and can be
     /// [waited for](JoinHandle::join) by a thread. A handle that is dropped lets the future go on: nobody takes its output then.
     ///
-    /// Its wakers may be used by any thread, at any time. A wake-up puts it behind what is ready on the worker that wakes it; one that wakes itself
-    /// goes behind what came from outside, so that it leaves room for all others. Costs what [`spawn`](Self::spawn) does, one allocation, and another
+    /// Its wakers may be used by any thread, at any time. It goes behind what is ready on the worker
+    /// that creates or wakes it; one that wakes itself goes behind what came from outside, so that it
+    /// leaves room for all others. Once in 64 tasks the oldest of these comes before newer tasks, so
+    /// no future waits for ever. Costs what [`spawn`](Self::spawn) does, one allocation, and another
     /// task for each wake-up.
     ///
     /// When the pool is closed, its threads finish what is ready, futures too. The last of them drops the futures that wait, and then and later
@@ -433,11 +463,28 @@ fn detached<F: FnOnce() + Send + 'static>(body: F) -> impl FnOnce(&Worker, Fate)
     }
 }
 
-/// Creates a task for which nobody waits.
+/// Creates a task that no thread waits for.
 #[inline]
-pub(crate) fn spawn_on<F: FnOnce() + Send + 'static>(worker: &Worker, order: Order, body: F) {
+pub(crate) fn spawn_on<F: FnOnce() + Send + 'static>(worker: &Worker, body: F) {
     // SAFETY: it borrows nothing, and is `Send`.
-    unsafe { worker.create(order, detached(body)) };
+    unsafe { worker.create(Order::Usual, detached(body)) };
+}
+
+/// Creates a task that no thread waits for, behind those that the worker has created so before.
+pub(crate) fn spawn_fifo_on<F: FnOnce() + Send + 'static>(worker: &Worker, body: F) {
+    let ticket = ticket(worker.common(), Some(worker.index()), body);
+    // SAFETY: it borrows nothing, and is `Send`.
+    unsafe { worker.create(Order::Usual, ticket) };
+}
+
+/// Puts `body` into the creator's queue and returns the ticket for it.
+fn ticket<F: FnOnce() + Send + 'static>(
+    common: &Common,
+    creator: Option<usize>,
+    body: F,
+) -> impl FnOnce(&Worker, Fate) + Send + 'static {
+    common.fifo(creator).push(Box::new(detached(body)));
+    move |worker, fate| worker.common().fifo(creator).pop()(worker, fate)
 }
 
 /// Something that a thread outside of the pool waits for, on its stack.

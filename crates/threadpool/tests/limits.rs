@@ -119,6 +119,29 @@ fn a_spare_that_cannot_be_had_is_done_without() {
     });
 }
 
+/// A bound on what a worker keeps is not a wish for so much memory.
+#[test]
+fn any_threshold_and_any_stack_size_are_used_or_refused() {
+    for threshold in [1, 2, 1 << 20, 1 << 40, usize::MAX - 1, usize::MAX] {
+        let pool = ThreadPoolBuilder::new().num_threads(2).threshold(threshold).build().unwrap();
+        assert_eq!(pool.install(|| fib(12)), 144);
+        pool.scope(|s| (0..10_000).for_each(|_| s.spawn(|_| ())));
+        assert!(pool.metrics().blocks < 40_000, "{}", pool.metrics().blocks);
+        pool.shutdown();
+    }
+    for bytes in [usize::MAX, isize::MAX as usize, 1 << 50] {
+        let error = ThreadPoolBuilder::new().num_threads(2).stack_size(bytes).build().unwrap_err();
+        assert!(matches!(error, BuildError::Spawn { started: 0, .. }), "{bytes}: {error}");
+    }
+    for pools in [
+        ThreadPoolBuilder::new().num_threads(usize::MAX),
+        ThreadPoolBuilder::new().num_threads(1).max_threads(usize::MAX),
+        ThreadPoolBuilder::new().num_threads(1).spare_threads(usize::MAX),
+    ] {
+        assert!(matches!(pools.build(), Err(BuildError::TooManyThreads { .. })));
+    }
+}
+
 #[test]
 fn four_workers_share_one_processor() {
     alone("four_workers_share_one_processor", || {

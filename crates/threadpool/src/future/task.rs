@@ -96,29 +96,32 @@ where
     pub(super) fn spawn(core: Arc<dyn Core>, future: F) -> Arc<Self> {
         let body = Body { stage: Stage::Future(future), held: None };
         let task = Arc::new(Self { core, shared: Shared::new(body) });
-        task.clone().schedule(Order::Usual);
+        task.clone().schedule();
         task
     }
 
-    /// Creates the task of the pool that runs this.
-    fn schedule(self: Arc<Self>, order: Order) {
+    /// Creates the task of the pool that runs this, behind what is ready: a future that waited for
+    /// the worker's newest tasks to end might wait for ever.
+    fn schedule(self: Arc<Self>) {
         Worker::with_current(|current| {
             match current.filter(|worker| worker.belongs_to(self.core.common())) {
                 // SAFETY: it borrows nothing, and is `Send`.
-                Some(worker) => unsafe { worker.create(order, move |w, fate| self.run(w, fate)) },
+                Some(worker) => unsafe {
+                    worker.create(Order::Last, move |w, fate| self.run(w, fate));
+                },
                 None => {
                     // The other may run and be gone before `create` returns.
                     let owner = self.clone();
-                    self.schedule_outside(&*owner.core, order);
+                    self.schedule_outside(&*owner.core);
                 }
             }
         });
     }
 
-    /// Creates it where those do who are no workers.
-    fn schedule_outside(self: Arc<Self>, core: &dyn Core, order: Order) {
+    /// Creates it where threads that are no workers do.
+    fn schedule_outside(self: Arc<Self>, core: &dyn Core) {
         let mut task = Some(self);
-        core.create(None, order, &mut |block| {
+        core.create(None, Order::Last, &mut |block| {
             if let Some(task) = task.take() {
                 // SAFETY: it borrows nothing, and is `Send`.
                 unsafe { job::fill(block, move |w, fate| task.run(w, fate)) };
@@ -144,7 +147,7 @@ where
                 // SAFETY: this runs it, and is through with it.
                 if unsafe { self.shared.pause() } {
                     // It has a long way: in the worker's own queue it could come back for ever before another's task.
-                    self.schedule_outside(worker.core(), Order::Last);
+                    self.schedule_outside(worker.core());
                 }
             }
         }
@@ -255,13 +258,13 @@ where
 {
     fn wake(self: Arc<Self>) {
         if self.shared.wake() {
-            self.schedule(Order::Last);
+            self.schedule();
         }
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         if self.shared.wake() {
-            self.clone().schedule(Order::Last);
+            self.clone().schedule();
         }
     }
 }
@@ -273,7 +276,7 @@ where
 {
     fn abort(self: Arc<Self>) {
         if self.shared.abort() {
-            self.schedule(Order::Last);
+            self.schedule();
         }
     }
 }

@@ -7,10 +7,20 @@
 //! times.
 //!
 //! ```text
-//! place 0:  front [oldest ┆ … ┆ newest] back      owner: pushes and pops at the back; "last" tasks go in at the front
-//! place 1:  front [ … ] back                      thief: half of them, at most 32, from the front
+//! place 0:  own    front [oldest ┆ … ┆ newest] back   owner: pushes and pops at the back
+//!           later  front [oldest ┆ … ┆ newest] back   owner: pushes at the back, pops at the front
+//! place 1:  own    front [ … ] back                   thief: half of both, at most 32: from the
+//!           later  front [ … ] back                          front of `later`, then of `own`
 //! outside:  a queue under a lock; a place takes its share of it, at most 32
 //! ```
+//!
+//! # Order
+//!
+//! What a place creates, it runs newest first. "Last" tasks, and what the place has moved here from
+//! another queue, lie in `later`: the place runs them oldest first, when it has none of its own.
+//! Once in 64 tasks the first of `later` comes before those of its own, and once the first from
+//! outside. So neither waits for ever beside tasks that create tasks. The oldest of a place's own
+//! tasks may wait as long as newer ones are created and no thief comes.
 //!
 //! # Invariants
 //!
@@ -47,8 +57,8 @@ const BATCH: usize = 32;
 /// How often a place looks for others' tasks in vain before it takes the only one that another has.
 const PASSES: u32 = 4;
 
-/// Once in so many tasks a place looks first at what came from outside, and half-way between at the oldest of its own, so that neither is forgotten
-/// while tasks create tasks.
+/// Once in so many tasks a place looks first at what came from outside, and half-way between at its
+/// `later` queue: neither is forgotten while tasks create tasks.
 const TURNS: u32 = 64;
 
 /// Free blocks that a place keeps, unless the plan says otherwise.
@@ -60,7 +70,7 @@ const THRESHOLD: usize = 64;
 /// | --- | --- |
 /// | locked instructions in a task's life | none, if it runs where it was created |
 /// | a theft | some microseconds (`asymmetric::heavy`), for at most 32 tasks; the victim's processor is interrupted where [`machine::asymmetric`] is free, else the owner fences |
-/// | order | own tasks newest first, but each 64th time the oldest; [`create_last`](Strategy::create_last) after them, oldest first; from outside oldest first |
+/// | order | own tasks newest first; then those of [`create_last`](Strategy::create_last) and stolen ones, oldest first; then those from outside, oldest first. Once in 64 tasks each of the other two kinds comes before own tasks |
 /// | memory | as many blocks as were in use at a time, and at most 65 for each place |
 ///
 /// ```
@@ -87,12 +97,20 @@ pub struct WorkStealing {
 
 /// What a place has.
 struct Local {
-    queue: Biased<VecDeque<Task>>,
+    queue: Biased<Queues>,
     /// Invariant 1.
     ready: AtomicUsize,
     steals: Count,
     failed: Count,
     own: Own,
+}
+
+/// The ready tasks of a place.
+struct Queues {
+    /// Those that the place has created.
+    own: VecDeque<Task>,
+    /// Those that are to run after them: "last" tasks, and what came from another queue.
+    later: VecDeque<Task>,
 }
 
 /// What only the place itself uses (Invariant 2).
@@ -148,7 +166,9 @@ impl WorkStealing {
         }
         // SAFETY: this thread has the place, and no section comes here again.
         let ready = unsafe {
-            local.enter(|queue| if last { queue.push_front(task) } else { queue.push_back(task) })
+            local.enter(|queues| {
+                if last { queues.later.push_back(task) } else { queues.own.push_back(task) }
+            })
         };
         if ready == 1 { Told::Lone } else { Told::Anyone(ready) }
     }
@@ -200,7 +220,8 @@ impl WorkStealing {
             // Relaxed: a hint.
             let active = self.outside.active.load(Ordering::Relaxed);
             let ready = &mut entrance.ready;
-            let share = Batch::take(ready, ready.len().div_ceil(active).min(most));
+            let mut share = Batch::new();
+            share.take(ready, ready.len().div_ceil(active).min(most));
             // Relaxed: as above.
             self.outside.ready.store(ready.len(), Ordering::Relaxed);
             share
@@ -210,7 +231,7 @@ impl WorkStealing {
         first
     }
 
-    /// Puts what was taken elsewhere behind the place's own, the oldest to be run first.
+    /// Puts what was taken elsewhere behind the rest of `later`.
     fn keep(&self, place: &Place, mut taken: Batch) {
         if taken.is_empty() {
             return;
@@ -218,9 +239,9 @@ impl WorkStealing {
         let local = self.local(place);
         // SAFETY: this thread has the place, and no section comes here again.
         let ready = unsafe {
-            local.enter(|queue| {
+            local.enter(|queues| {
                 while let Some(task) = taken.pop_front() {
-                    queue.push_front(task);
+                    queues.later.push_back(task);
                 }
             })
         };
@@ -254,10 +275,13 @@ impl WorkStealing {
         if victim.ready.load(Ordering::Relaxed) < fewest {
             return None;
         }
-        let taken = victim.queue.steal(|queue| {
-            let taken = Batch::take(queue, queue.len().div_ceil(2).min(most));
+        let taken = victim.queue.steal(|queues| {
+            let mut taken = Batch::new();
+            let share = queues.len().div_ceil(2).min(most);
+            taken.take(&mut queues.later, share);
+            taken.take(&mut queues.own, share - taken.end);
             // Relaxed: as above.
-            victim.ready.store(queue.len(), Ordering::Relaxed);
+            victim.ready.store(queues.len(), Ordering::Relaxed);
             taken
         });
         let first = taken.and_then(|mut taken| {
@@ -277,7 +301,7 @@ impl WorkStealing {
 impl Local {
     fn new(index: usize) -> Self {
         Self {
-            queue: Biased::new(VecDeque::new()),
+            queue: Biased::new(Queues { own: VecDeque::new(), later: VecDeque::new() }),
             ready: AtomicUsize::fresh(0),
             steals: Count::new(),
             failed: Count::new(),
@@ -298,7 +322,7 @@ impl Local {
     ///
     /// As for [`Biased::own`].
     #[inline]
-    unsafe fn enter(&self, section: impl FnOnce(&mut VecDeque<Task>)) -> usize {
+    unsafe fn enter(&self, section: impl FnOnce(&mut Queues)) -> usize {
         // SAFETY: the caller's promise.
         unsafe {
             self.queue.own(|queue| {
@@ -311,16 +335,31 @@ impl Local {
     }
 }
 
+impl Queues {
+    #[inline]
+    fn len(&self) -> usize {
+        self.own.len() + self.later.len()
+    }
+
+    /// Takes the task that the place is to run next; `later`: from that queue, if it has one.
+    #[inline]
+    fn pop(&mut self, later: bool) -> Option<Task> {
+        let first = if later { self.later.pop_front() } else { self.own.pop_back() };
+        first.or_else(|| if later { self.own.pop_back() } else { self.later.pop_front() })
+    }
+}
+
 impl Batch {
-    /// Takes the first `count` out of the queue, or as many as there are, or as there may be.
-    fn take(queue: &mut VecDeque<Task>, count: usize) -> Self {
-        let mut tasks = [const { None }; BATCH];
-        let mut end = 0;
-        for task in queue.drain(..count.min(BATCH).min(queue.len())) {
-            tasks[end] = Some(task);
-            end += 1;
+    fn new() -> Self {
+        Self { tasks: [const { None }; BATCH], first: 0, end: 0 }
+    }
+
+    /// Takes the first `count` out of the queue, or as many as there are, or as there is room for.
+    fn take(&mut self, queue: &mut VecDeque<Task>, count: usize) {
+        for task in queue.drain(..count.min(BATCH - self.end).min(queue.len())) {
+            self.tasks[self.end] = Some(task);
+            self.end += 1;
         }
-        Self { tasks, first: 0, end }
     }
 
     fn is_empty(&self) -> bool {
@@ -345,7 +384,7 @@ impl Own {
         word
     }
 
-    /// Counts a task: 0, if it is the turn of what came from outside, [`TURNS`] / 2 if it is that of the oldest.
+    /// Counts a task: 0, if it is the turn of what came from outside, [`TURNS`] / 2 if it is that of the `later` queue.
     #[inline]
     fn turn(&self) -> u32 {
         let turn = (self.turns.get() + 1) % TURNS;
@@ -394,12 +433,9 @@ unsafe impl Strategy for WorkStealing {
             let mut task = None;
             // Relaxed: the place's own, to which thieves do not add.
             if local.ready.load(Ordering::Relaxed) > 0 {
-                let oldest = turn == TURNS / 2;
                 // SAFETY: this thread has the place, and no section comes here again.
                 unsafe {
-                    local.enter(|queue| {
-                        task = if oldest { queue.pop_front() } else { queue.pop_back() };
-                    });
+                    local.enter(|queues| task = queues.pop(turn == TURNS / 2));
                 }
                 local.own.in_vain.set(0);
             }
