@@ -166,11 +166,13 @@ impl RuntimeBuilder {
             return Err(BuildError::PinnedAndShared);
         }
         let stacks = Stacks::new(Size::of(self.stack_size)?)?;
+        let affinity = topology::affinity();
         let settings = Settings {
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
             activations: self.activations,
             trace: self.trace,
-            processors: self.pinned.then(|| topology::processors().into()),
+            processors: self.pinned.then(|| affinity.processors().into()),
+            affinity,
         };
         // Beyond what there are spares for nobody would sit there.
         let surplus = if self.activations { self.spares.min(surplus::MOST) } else { 0 };

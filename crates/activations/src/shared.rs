@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use machine::clock::Deadline;
 use machine::thread::{Builder, JoinHandle as KernelHandle};
+use machine::topology::Affinity;
 use machine::watch::Watch;
 use stanchion_competitive::Mutex;
 use stanchion_threadpool::Told;
@@ -51,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) trace: Option<usize>,
     /// The processor of each seat, if its carriers stay there.
     pub(crate) processors: Option<Box<[usize]>>,
+    /// Where its kernel threads may run, whichever thread starts them.
+    pub(crate) affinity: Affinity,
 }
 
 /// Free fibers that are kept beside those that carriers keep; the stacks of others are given back.
@@ -139,7 +142,10 @@ impl Shared {
         }
         let shared = self.clone();
         let builder = Builder::new().name(format!("carrier-{index}"));
-        let handle = builder.spawn(move || trunk::carry(shared, index))?;
+        let handle = builder.spawn(move || {
+            shared.settings.affinity.adopt();
+            trunk::carry(shared, index);
+        })?;
         threads.handles.push(handle);
         threads.carriers += 1;
         Ok(Some(index))
@@ -150,7 +156,10 @@ impl Shared {
         if self.settings.activations {
             let shared = self.clone();
             let builder = Builder::new().name("lookout".into());
-            let handle = builder.spawn(move || lookout::look_out(&shared))?;
+            let handle = builder.spawn(move || {
+                shared.settings.affinity.adopt();
+                lookout::look_out(&shared);
+            })?;
             self.kernel_threads.lock().handles.push(handle);
         }
         Ok(())

@@ -152,7 +152,7 @@ impl GangExecutorBuilder {
         if !(Duration::from_micros(50)..=Duration::from_secs(3600)).contains(&self.quantum) {
             return Err(BuildError::Quantum { asked: self.quantum });
         }
-        let processors = topology::processors();
+        let processors = topology::affinity().processors();
         let crowded = seats > processors.len();
         let spin = self.spin.unwrap_or(if crowded { CROWDED_SPIN } else { SPIN });
         let grace = self.grace.unwrap_or(GRACE.min(self.quantum / 10)).min(self.quantum);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use machine::control::{self, Interrupted, Place};
 use machine::thread::{self, JoinHandle};
+use machine::topology;
 
 use crate::desk::{Desk, Mail, Order};
 use crate::executor::Shared;
@@ -47,7 +48,12 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<(Arc<Desk>, JoinHandle<(
     }
     let handle = {
         let (shared, desk) = (shared.clone(), desk.clone());
-        builder.spawn(move || work(&shared, &desk))?
+        // Not that of one slot, if a member starts it.
+        let affinity = topology::affinity();
+        builder.spawn(move || {
+            affinity.adopt();
+            work(&shared, &desk);
+        })?
     };
     Ok((desk, handle))
 }

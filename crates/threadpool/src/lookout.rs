@@ -321,7 +321,11 @@ impl<S: Strategy> Registry<S> {
             return Ok(());
         };
         let builder = machine::thread::Builder::new().name("lookout".to_owned());
-        let thread = builder.spawn(move || me.keep_watch())?;
+        let affinity = machine::topology::affinity();
+        let thread = builder.spawn(move || {
+            affinity.adopt();
+            me.keep_watch();
+        })?;
         *lookout.thread.lock() = Some(thread);
         Ok(())
     }

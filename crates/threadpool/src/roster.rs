@@ -23,6 +23,7 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
 use machine::thread::JoinHandle;
+use machine::topology::{self, Affinity};
 use stanchion_competitive::Mutex;
 
 /// The threads of a pool (Invariant 1).
@@ -44,6 +45,8 @@ pub(crate) struct Roster {
     pub(crate) leases: usize,
     pub(crate) closed: bool,
     pub(crate) stack_size: Option<usize>,
+    /// Where the threads may run, whichever thread starts them.
+    affinity: Affinity,
 }
 
 impl Roster {
@@ -60,6 +63,7 @@ impl Roster {
             leases: 0,
             closed: false,
             stack_size: None,
+            affinity: topology::affinity(),
         }
     }
 
@@ -77,6 +81,11 @@ impl Roster {
         if let Some(bytes) = self.stack_size {
             builder = builder.stack_size(bytes);
         }
+        let affinity = self.affinity.clone();
+        let body = move || {
+            affinity.adopt();
+            body();
+        };
         self.handles[seat] = Some(builder.spawn(body)?);
         Ok(())
     }

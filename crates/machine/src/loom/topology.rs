@@ -19,7 +19,7 @@ pub(crate) fn quota() -> Option<Quota> {
 }
 
 /// Where a thread was allowed to run: everywhere.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mask(());
 
 pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
@@ -28,3 +28,13 @@ pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
 }
 
 pub(crate) fn restore(_before: &Mask) {}
+
+pub(crate) fn unpin(_before: &Mask) {}
+
+pub(crate) fn affinity() -> Option<Mask> {
+    None
+}
+
+pub(crate) fn processors_of(_mask: &Mask) -> Vec<usize> {
+    processors()
+}

@@ -9,7 +9,7 @@ mod affinity;
 mod control_group;
 mod count;
 
-pub(crate) use affinity::{Mask, pin, processors, restore};
+pub(crate) use affinity::{Mask, affinity, pin, processors, processors_of, restore, unpin};
 pub(crate) use count::usable;
 
 /// Returns how many processors the machine has running.

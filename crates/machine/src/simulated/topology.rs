@@ -24,7 +24,7 @@ pub(crate) fn quota() -> Option<Quota> {
 }
 
 /// Where a thread was kept before.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mask(Option<usize>);
 
 pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
@@ -32,6 +32,19 @@ pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
         return Err(PinError::NotAllowed { cpu, allowed: processors() });
     }
     Ok(Mask(inside::pin(Some(cpu))))
+}
+
+pub(crate) fn unpin(before: &Mask) {
+    restore(before);
+}
+
+/// As the thread is kept now: what a run pins is the experiment's.
+pub(crate) fn affinity() -> Option<Mask> {
+    Some(Mask(pinned()))
+}
+
+pub(crate) fn processors_of(mask: &Mask) -> Vec<usize> {
+    mask.0.map_or_else(|| (0..inside::processors()).collect(), |cpu| vec![cpu])
 }
 
 pub(crate) fn restore(before: &Mask) {

@@ -3,11 +3,17 @@
 //! `libc::cpu_set_t` ends at processor 1023 and the kernel refuses masks shorter than its own, so the mask here grows until it is accepted.
 
 use crate::topology::PinError;
+use core::cell::RefCell;
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
 
 const BITS: usize = usize::BITS as usize;
+
+std::thread_local! {
+    /// The mask from before the calling thread was pinned, and how many pins there are.
+    static BEFORE: RefCell<Option<(Mask, usize)>> = const { RefCell::new(None) };
+}
 
 /// A set of processors, as the kernel writes it.
 #[derive(Clone, Debug)]
@@ -111,7 +117,33 @@ pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
         Some(libc::EINVAL) => not_allowed(),
         _ => unsupported(error),
     })?;
+    BEFORE.with(|outermost| {
+        let mut outermost = outermost.borrow_mut();
+        let (first, pins) = outermost.take().unwrap_or_else(|| (before.clone(), 0));
+        *outermost = Some((first, pins + 1));
+    });
     Ok(before)
+}
+
+/// The calling thread is not pinned any more: it gets the mask back that it had before.
+pub(crate) fn unpin(before: &Mask) {
+    restore(before);
+    // A guard that is dropped with the thread's last locals has nothing to tell.
+    let _ = BEFORE.try_with(|outermost| {
+        let mut outermost = outermost.borrow_mut();
+        *outermost =
+            outermost.take().filter(|(_, pins)| *pins > 1).map(|(mask, pins)| (mask, pins - 1));
+    });
+}
+
+/// Returns the calling thread's mask, from before it was pinned, if the system tells.
+pub(crate) fn affinity() -> Option<Mask> {
+    let before = BEFORE.try_with(|outermost| Some(outermost.borrow().as_ref()?.0.clone()));
+    before.ok().flatten().or_else(Mask::of_this_thread)
+}
+
+pub(crate) fn processors_of(mask: &Mask) -> Vec<usize> {
+    mask.processors()
 }
 
 pub(crate) fn restore(mask: &Mask) {

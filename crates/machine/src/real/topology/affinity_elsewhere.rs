@@ -33,3 +33,14 @@ pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
 
 /// The thread stays where it is: these systems do not tell what its affinity was before.
 pub(crate) fn restore(_: &Mask) {}
+
+pub(crate) fn unpin(_: &Mask) {}
+
+/// These systems do not tell.
+pub(crate) fn affinity() -> Option<Mask> {
+    None
+}
+
+pub(crate) fn processors_of(_: &Mask) -> Vec<usize> {
+    processors()
+}
