@@ -71,6 +71,8 @@ struct Free {
     cut: Vec<Slab>,
     /// Of all slabs together.
     stacks: usize,
+    /// The system has refused the last slab, down to a single stack.
+    was_refused: bool,
 }
 
 impl Stacks {
@@ -82,7 +84,14 @@ impl Stacks {
     /// The same with guards of no better kind.
     pub(crate) fn with_guards(size: Size, best: Guards) -> Result<Self, StackError> {
         let (slab, stacks) = slab(size, best, FIRST)?;
-        let free = Free { warm: Vec::new(), cold: Vec::new(), slab, cut: Vec::new(), stacks };
+        let free = Free {
+            warm: Vec::new(),
+            cold: Vec::new(),
+            slab,
+            cut: Vec::new(),
+            stacks,
+            was_refused: false,
+        };
         Ok(Self(Arc::new(Home { size, best, free: Mutex::new(free) })))
     }
 
@@ -125,7 +134,11 @@ impl Home {
             if let Some(stack) = free.slab.next_stack()? {
                 return Ok(stack);
             }
-            let (slab, stacks) = slab(self.size, self.best, free.stacks)?;
+            // After a refusal the system is asked once for each thread, and not for each half.
+            let wanted = if free.was_refused { 1 } else { free.stacks };
+            free.was_refused = true;
+            let (slab, stacks) = slab(self.size, self.best, wanted)?;
+            free.was_refused = false;
             let cut = mem::replace(&mut free.slab, slab);
             free.cut.push(cut);
             free.stacks += stacks;

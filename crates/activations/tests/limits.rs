@@ -3,8 +3,8 @@
 
 mod alone;
 
-use alone::alone_with;
-use stanchion_activations::{BuildError, Runtime};
+use alone::{alone, alone_with};
+use stanchion_activations::{BuildError, JoinHandle, Runtime, StackError, park};
 
 #[test]
 fn a_runtime_none_of_whose_kernel_threads_is_to_be_had_is_refused() {
@@ -42,4 +42,43 @@ fn absurd_settings_build_a_runtime_that_works_or_are_refused() {
     if let Ok(runtime) = Runtime::builder().processors(1).stack_size(1 << 36).build() {
         assert_eq!(runtime.run(|| 3), 3);
     }
+}
+
+/// Allows the process so many bytes of address space.
+fn limit_address_space(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: the structure is live.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
+}
+
+#[test]
+fn stacks_leave_address_space_to_the_rest_of_the_program() {
+    let test = "stacks_leave_address_space_to_the_rest_of_the_program";
+    alone(test, || {
+        const LIMIT: u64 = 1 << 30;
+        limit_address_space(LIMIT);
+        let runtime = Runtime::new(2).unwrap();
+        let threads: Vec<_> = (0..30_000).map(|_| runtime.spawn(park)).collect();
+        // Those that were refused have ended.
+        while !threads.iter().any(JoinHandle::is_finished) {
+            std::thread::yield_now();
+        }
+        // Larger than what an allocator keeps at hand.
+        let allocated = vec![1_u8; (LIMIT / 16) as usize];
+        threads.iter().for_each(|thread| thread.thread().unpark());
+        let (mut ran, mut refused) = (0, 0);
+        for thread in threads {
+            match thread.join() {
+                Ok(()) => ran += 1,
+                Err(error) => {
+                    let error = error.downcast::<StackError>().unwrap();
+                    assert!(matches!(*error, StackError::AddressSpace { .. }), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(ran > 500 && refused > 0, "{ran} ran, {refused} were refused");
+        // Their stacks serve others.
+        assert_eq!(runtime.run(move || allocated.len()) as u64, LIMIT / 16);
+    });
 }

@@ -15,7 +15,7 @@ use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use super::refusal::{failed, refused};
+use super::refusal::{addresses, failed, limit_of_addresses, refused};
 use super::table::{Ticket, enter};
 use crate::stack::{Guards, Size, StackError};
 
@@ -77,7 +77,7 @@ impl Memory {
     ) -> Result<Self, StackError> {
         let bytes = size.stride().checked_mul(stacks);
         let bytes = bytes.ok_or(StackError::Memory { bytes: usize::MAX })?;
-        let low = map(bytes)?;
+        let low = map_with_reserve(bytes)?;
         let guards = match (best, guards()) {
             // Tried here too: memory that the process has had locked (`mlockall`) takes no marks.
             // SAFETY: the first guard, which lies in the mapping; nothing is in it.
@@ -142,6 +142,25 @@ impl Drop for Memory {
         // SAFETY: Invariant 1; who drops a slab's memory is the last who knows it.
         unsafe { unmap(self.low, self.bytes) };
     }
+}
+
+/// Where address space is limited, one in so many bytes is left to the rest of the program.
+const RESERVE: usize = 8;
+
+/// Does as [`map`], if that leaves address space to the rest of the program.
+///
+/// Why: an allocator that finds none aborts, where a thread without a stack is an error. Why the
+/// kernel's account is read, and not a larger mapping tried: for that moment an allocator on another
+/// thread would find none.
+fn map_with_reserve(bytes: usize) -> Result<NonNull<u8>, StackError> {
+    if let Some(limit) = limit_of_addresses() {
+        // Without a descriptor to read it by, the kernel alone decides.
+        let used = addresses(page()).unwrap_or(0);
+        if used.saturating_add(bytes) > limit - limit / RESERVE {
+            return Err(StackError::AddressSpace { bytes, limit });
+        }
+    }
+    map(bytes)
 }
 
 /// Address space that is readable and writable, and costs memory when it is touched.

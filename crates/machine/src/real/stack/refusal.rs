@@ -50,7 +50,16 @@ fn mappings() -> Option<usize> {
     }
 }
 
-fn limit_of_addresses() -> Option<usize> {
+/// Returns how many bytes of address space the process has, if the system tells.
+pub(super) fn addresses(page: usize) -> Option<usize> {
+    let mut text = [0; 128];
+    let length = File::open("/proc/self/statm").ok()?.read(&mut text).ok()?;
+    let pages = core::str::from_utf8(&text[..length]).ok()?.split_whitespace().next()?;
+    pages.parse::<usize>().ok()?.checked_mul(page)
+}
+
+/// Returns how many bytes of address space the process may have, if that is limited.
+pub(super) fn limit_of_addresses() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the place is there and writable.
     let asked = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
