@@ -4,6 +4,7 @@
 //! carries them, and `benches` depends on it. They are copied into `target/peers/NAME`, into a
 //! package that is called like the peer and re-exports ours. Each peer has a file below this one.
 
+mod crossbeam_channel;
 mod parking_lot;
 
 use clap::Args;
@@ -14,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::shell;
 
 /// The peers whose tests are run.
-const PEERS: [&Peer; 1] = [&parking_lot::PEER];
+const PEERS: [&Peer; 2] = [&crossbeam_channel::PEER, &parking_lot::PEER];
 
 /// A selection of peers and of their tests.
 #[derive(Args)]

@@ -9,7 +9,7 @@
 //! | [`Condvar`] | notifying nobody: one load | first come, first notified | yes |
 //! | [`Semaphore`] | a compare-exchange each way | first come, first served, strictly | yes |
 //! | [`Barrier`] | a spin lock | all at once | no |
-//! | [`channel`] | the mutex, and a load | first come, first served; a running thread may overtake | yes |
+//! | [`channel`] | the mutex | first come, first served, strictly | yes |
 //!
 //! Nothing here allocates in order to wait: waiters lie on the stacks of the threads that wait. Only the mutex spins before it parks, because only it
 //! knows whom it waits for: with one processor, or if the holder is on none, spinning is in vain.

@@ -1,18 +1,45 @@
 //! Channels: messages from any number of senders to any number of receivers, each to one of them.
 //!
-//! Names and meanings are those of `crossbeam-channel`, and of the standard library's where those agree.
+//! Names and meanings are those of `crossbeam-channel`, and of the standard library's where those
+//! agree.
 //!
-//! Why a mutex and a `VecDeque`, not a queue without locks: a user-level thread that finds the mutex held lets others run, and with one holder at a
-//! time the order of messages, the bound and the end are what they seem. A section is some 20 ns.
+//! | channel | holds | `len` | `is_full` |
+//! | --- | --- | --- | --- |
+//! | [`unbounded`] | as many messages as there is memory for | those held | never |
+//! | [`bounded(n)`](bounded) | `n` messages | those held | with `n` |
+//! | [`bounded(0)`](bounded) | none: a send and a receive wait for each other | 0 | always |
+//! | [`after`], [`at`], [`tick`] | a moment, once it has come | 0 or 1 | with 1 |
+//! | [`never`] | none | 0 | always |
 //!
-//! A channel of capacity 0 takes a message when there is a receiver that waits for it and has none yet.
+//! Order: first come, first served, strictly. A receive takes the message that was sent first, and
+//! the receive that came first takes it. Of the sends that wait, the first one goes on. A thread
+//! that is woken has its message, or has sent it: none overtakes it, and it wakes once.
 //!
-//! # Invariants
+//! A user-level thread that tries without waiting, and finds nothing to do, yields: `try_send`,
+//! `try_recv`, `try_iter` at its end, [`try_select`], and `select!` with `default`. So a thread
+//! that polls in a loop lets the thread that it polls for run.
 //!
-//! 1. A channel of capacity `n` holds at most `n` messages; one of capacity 0 no more than there are receivers that wait. A receiver that waits and
-//!    finds a message takes it, also at its deadline, so none is left when they have gone.
-//! 2. A condition is notified after each change that could end a wait for it: once for each message, and for each place; all when the last of the other
-//!    side has gone.
+//! [`select!`](crate::select) does one of several operations, [`select`](select()) one of a slice
+//! of them.
+//!
+//! What differs from `crossbeam-channel`: a receiver drops all messages that are left, also if some
+//! panic. `select!` evaluates messages first. There is no `Select`, which reserves a place for a
+//! message that is made afterwards: a receiver that was promised such a message would wait for code
+//! of the sender's, which may panic or wait in turn.
+//!
+//! # Messages that panic when they are dropped
+//!
+//! When the last receiver is dropped, it drops every message that is left. The first panic goes on
+//! when all are dropped; further ones are discarded. If the thread unwinds already, all are: a
+//! second panic that leaves a destructor would end the process.
+//!
+//! # How it works
+//!
+//! A mutex protects the messages, and two queues of operations that wait, on the stacks of their
+//! threads. Why not a queue without locks: a user-level thread that finds the mutex held lets
+//! others run, and with one holder at a time the order of messages, the bound and the end are what
+//! they seem. Why not condition variables: a thread that is notified has to take the mutex again,
+//! and may find that another thread was faster. A rendezvous also has to know its partner.
 //!
 //! ```
 //! use stanchion_activations::{Runtime, spawn, sync::channel};
@@ -30,24 +57,41 @@
 //! # Ok::<(), stanchion_activations::BuildError>(())
 //! ```
 
+mod clock;
 mod error;
+mod iter;
+mod select;
+mod select_macro;
+mod state;
+mod wait;
 
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
-use std::collections::VecDeque;
 
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
-use machine::clock::{Instant, moment_after};
+use machine::atomic::Ordering;
+use machine::clock::{Deadline, Instant};
 use machine::sync::Arc;
+use machine::thread;
 
-use super::condvar::Condvar;
-use super::mutex::{Mutex, MutexGuard};
+use crate::local;
+use crate::panics;
+use crate::thread::Thread;
+use state::Shared;
 
+#[doc(inline)]
+pub use crate::select;
+pub use clock::{after, at, never, tick};
 pub use error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };
+pub use iter::{IntoIter, Iter, TryIter};
+pub use select::{
+    Operation, Receiving, Selectable, Sending, select, select_deadline, select_timeout, try_select,
+};
 
-/// A channel that holds at most `capacity` messages; with 0, a message goes from hand to hand.
+/// A channel that holds at most `capacity` messages. With 0, a message goes from hand to hand: a
+/// send waits for a receive.
 ///
 /// ```
 /// let (sender, receiver) = stanchion_activations::sync::channel::bounded(1);
@@ -74,75 +118,28 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 fn channel<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
-    let shared = Arc::new(Shared {
-        state: Mutex::new(State { messages: VecDeque::new(), receiving: 0, open: true }),
-        filled: Condvar::new(),
-        freed: Condvar::new(),
-        senders: AtomicUsize::fresh(1),
-        receivers: AtomicUsize::fresh(1),
-        capacity,
-    });
+    let shared = Shared::new(capacity, None);
     (Sender { shared: shared.clone() }, Receiver { shared })
 }
 
-struct State<T> {
-    messages: VecDeque<T>,
-    /// Receivers that wait.
-    receiving: usize,
-    /// There are both senders and receivers.
-    open: bool,
-}
-
-struct Shared<T> {
-    state: Mutex<State<T>>,
-    filled: Condvar,
-    freed: Condvar,
-    senders: AtomicUsize,
-    receivers: AtomicUsize,
-    capacity: Option<usize>,
-}
-
-impl<T> State<T> {
-    fn has_room(&self, capacity: Option<usize>) -> bool {
-        match capacity {
-            None => true,
-            Some(0) => self.messages.len() < self.receiving,
-            Some(capacity) => self.messages.len() < capacity,
-        }
+/// Calls the thread that an operation has served, after the lock is released.
+fn call(thread: Option<Thread>) {
+    if let Some(thread) = thread {
+        thread.call();
+        local::give_way();
     }
 }
 
-impl<T> Shared<T> {
-    /// One side has gone.
-    fn close(&self) {
-        self.state.lock().open = false;
-        self.filled.notify_all();
-        self.freed.notify_all();
-    }
-
-    /// One of one side has gone; whether it was the last.
-    fn gone(count: &AtomicUsize) -> bool {
-        // AcqRel: what the others of this side did is before the end that the last one declares; as for any count of references.
-        count.fetch_sub(1, Ordering::AcqRel) == 1
+/// Lets other threads run after an attempt that found nothing to do. A user-level thread that tries
+/// again and again would keep from its processor the thread that it tries for.
+fn polled_in_vain() {
+    if !thread::panicking() {
+        local::yield_thread();
     }
 }
 
-/// Waits on `condition` until it is notified or `until` has come, of which the latter is `false`.
-fn wait<T>(
-    condition: &Condvar,
-    state: &mut MutexGuard<'_, State<T>>,
-    until: Option<Instant>,
-) -> bool {
-    match until {
-        None => {
-            condition.wait(state);
-            true
-        }
-        Some(instant) => !condition.wait_until(state, instant).timed_out(),
-    }
-}
-
-/// The side of a channel that messages are sent from. When the last is dropped, receivers have what is left and then see the end.
+/// The side of a channel that messages are sent from. When the last sender is dropped, receivers
+/// have what is left and then see the end.
 ///
 /// ```
 /// use std::time::Duration;
@@ -160,13 +157,13 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Sends a message; waits for a place.
+    /// Sends a message; waits for room, or with capacity 0 for a receive.
     ///
     /// # Errors
     ///
     /// The message, if no receiver is left.
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        match self.send_until(message, None) {
+        match self.send_until(message, || Deadline::NEVER) {
             Ok(()) => Ok(()),
             Err(SendTimeoutError::Timeout(message) | SendTimeoutError::Disconnected(message)) => {
                 Err(SendError(message))
@@ -178,9 +175,9 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     ///
-    /// The message, if there was no place in that time, or no receiver is left.
+    /// The message, if there was no room in that time, or no receiver is left.
     pub fn send_timeout(&self, message: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
-        self.send_until(message, moment_after(timeout))
+        self.send_until(message, || Deadline::after(timeout))
     }
 
     /// [`send`](Self::send), but gives up at `instant`.
@@ -189,62 +186,61 @@ impl<T> Sender<T> {
     ///
     /// As [`send_timeout`](Self::send_timeout).
     pub fn send_deadline(&self, message: T, instant: Instant) -> Result<(), SendTimeoutError<T>> {
-        self.send_until(message, Some(instant))
+        self.send_until(message, || Deadline::at(instant))
     }
 
-    /// Sends a message if there is a place for it.
+    /// Sends a message if there is room for it, or with capacity 0 if a receive waits.
     ///
     /// # Errors
     ///
-    /// The message, if there is no place, or no receiver is left.
+    /// The message, if there is no room, or no receiver is left.
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let state = self.shared.state.lock();
-        if !state.open {
-            return Err(TrySendError::Disconnected(message));
+        let sent = self.send_now(message);
+        if matches!(sent, Err(TrySendError::Full(_))) {
+            polled_in_vain();
         }
-        if !state.has_room(self.shared.capacity) {
-            return Err(TrySendError::Full(message));
-        }
-        self.put(state, message);
-        Ok(())
+        sent
     }
 
-    fn send_until(&self, message: T, until: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
-        let shared = &*self.shared;
-        let mut state = shared.state.lock();
-        let mut in_time = true;
-        loop {
-            if !state.open {
+    fn send_now(&self, message: T) -> Result<(), TrySendError<T>> {
+        let mut state = self.shared.state.lock();
+        let sent = state.send(message, self.shared.capacity);
+        drop(state);
+        sent.map(call)
+    }
+
+    fn send_until(
+        &self,
+        message: T,
+        deadline: impl FnOnce() -> Deadline,
+    ) -> Result<(), SendTimeoutError<T>> {
+        let message = match self.send_now(message) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Disconnected(message)) => {
                 return Err(SendTimeoutError::Disconnected(message));
             }
-            if state.has_room(shared.capacity) {
-                self.put(state, message);
-                return Ok(());
-            }
-            if !in_time {
-                return Err(SendTimeoutError::Timeout(message));
-            }
-            in_time = wait(&shared.freed, &mut state, until);
+            Err(TrySendError::Full(message)) => message,
+        };
+        let mut sending = Sending::new(self, message);
+        select::run(&mut [sending.selectable()], deadline());
+        match sending.into_result() {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(SendError(message))) => Err(SendTimeoutError::Disconnected(message)),
+            Err(message) => Err(SendTimeoutError::Timeout(message)),
         }
-    }
-
-    fn put(&self, mut state: MutexGuard<'_, State<T>>, message: T) {
-        state.messages.push_back(message);
-        drop(state);
-        // Invariant 2.
-        self.shared.filled.notify_one();
     }
 }
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        if Shared::<T>::gone(&self.shared.senders) {
+        if Shared::<T>::release(&self.shared.senders) {
             self.shared.close();
         }
     }
 }
 
-/// The side of a channel that messages are received at. When the last is dropped, the messages that are left are dropped and senders fail.
+/// The side of a channel that messages are received at. When the last receiver is dropped, the
+/// messages that are left are dropped and senders fail.
 ///
 /// ```
 /// use std::time::Duration;
@@ -268,7 +264,7 @@ impl<T> Receiver<T> {
     ///
     /// If there is none, and no sender is left.
     pub fn recv(&self) -> Result<T, RecvError> {
-        self.recv_until(None).map_err(|_| RecvError)
+        self.recv_until(|| Deadline::NEVER).map_err(|_| RecvError)
     }
 
     /// [`recv`](Self::recv), but gives up after `timeout`.
@@ -277,7 +273,7 @@ impl<T> Receiver<T> {
     ///
     /// If no message came in that time, or there is none and no sender is left.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        self.recv_until(moment_after(timeout))
+        self.recv_until(|| Deadline::after(timeout))
     }
 
     /// [`recv`](Self::recv), but gives up at `instant`.
@@ -286,79 +282,59 @@ impl<T> Receiver<T> {
     ///
     /// As [`recv_timeout`](Self::recv_timeout).
     pub fn recv_deadline(&self, instant: Instant) -> Result<T, RecvTimeoutError> {
-        self.recv_until(Some(instant))
+        self.recv_until(|| Deadline::at(instant))
     }
 
-    /// Receives a message if there is one.
+    /// Receives a message if there is one, or a send waits that offers one.
     ///
     /// # Errors
     ///
     /// If there is none.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let received = self.receive_now();
+        if matches!(received, Err(TryRecvError::Empty)) {
+            polled_in_vain();
+        }
+        received
+    }
+
+    fn receive_now(&self) -> Result<T, TryRecvError> {
         let mut state = self.shared.state.lock();
-        match state.messages.pop_front() {
-            Some(message) => {
-                drop(state);
-                self.freed();
-                Ok(message)
-            }
-            None if state.open => Err(TryRecvError::Empty),
-            None => Err(TryRecvError::Disconnected),
+        let received = state.receive();
+        drop(state);
+        let (message, thread) = received?;
+        call(thread);
+        Ok(message)
+    }
+
+    fn recv_until(&self, deadline: impl FnOnce() -> Deadline) -> Result<T, RecvTimeoutError> {
+        match self.receive_now() {
+            Ok(message) => return Ok(message),
+            Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => {}
         }
-    }
-
-    fn recv_until(&self, until: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        let shared = &*self.shared;
-        let mut state = shared.state.lock();
-        let mut in_time = true;
-        loop {
-            if let Some(message) = state.messages.pop_front() {
-                drop(state);
-                self.freed();
-                return Ok(message);
-            }
-            if !state.open {
-                return Err(RecvTimeoutError::Disconnected);
-            }
-            if !in_time {
-                return Err(RecvTimeoutError::Timeout);
-            }
-            state.receiving += 1;
-            if shared.capacity == Some(0) {
-                // Invariant 2: there is a place now.
-                shared.freed.notify_one();
-            }
-            in_time = wait(&shared.filled, &mut state, until);
-            state.receiving -= 1;
+        let mut receiving = Receiving::new(self);
+        select::run(&mut [receiving.selectable()], deadline());
+        match receiving.into_result() {
+            Some(Ok(message)) => Ok(message),
+            Some(Err(RecvError)) => Err(RecvTimeoutError::Disconnected),
+            None => Err(RecvTimeoutError::Timeout),
         }
-    }
-
-    /// A message has been taken out.
-    fn freed(&self) {
-        // With capacity 0 places are made by receivers that come to wait.
-        if self.shared.capacity.is_some_and(|capacity| capacity > 0) {
-            self.shared.freed.notify_one();
-        }
-    }
-
-    /// What comes, until there is nothing left and no sender either.
-    pub fn iter(&self) -> Iter<'_, T> {
-        Iter { receiver: self }
-    }
-
-    /// What is there, without waiting.
-    pub fn try_iter(&self) -> TryIter<'_, T> {
-        TryIter { receiver: self }
     }
 }
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if Shared::<T>::gone(&self.shared.receivers) {
-            self.shared.close();
-            // Nobody will have them: what their destructors do, they do without the lock.
-            let left = core::mem::take(&mut self.shared.state.lock().messages);
-            drop(left);
+        if !Shared::<T>::release(&self.shared.receivers) {
+            return;
+        }
+        self.shared.close();
+        if let Some(panic) = self.shared.discard_messages() {
+            if thread::panicking() {
+                panics::discard(panic);
+            } else {
+                std::panic::resume_unwind(panic);
+            }
         }
     }
 }
@@ -367,28 +343,42 @@ impl<T> Drop for Receiver<T> {
 macro_rules! sides {
     ($($side:ident counted in $count:ident;)*) => {$(
         impl<T> $side<T> {
-            /// How many messages wait to be received.
+            /// Returns how many messages wait to be received. A send that waits is not counted, so
+            /// this is 0 at capacity 0.
             #[must_use]
             pub fn len(&self) -> usize {
-                self.shared.state.lock().messages.len()
+                self.shared.len()
             }
 
-            /// Whether none does.
+            /// Returns whether no message waits to be received.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// How many messages the channel holds at most; `None` if as many as come.
+            /// Returns whether as many messages wait as the channel holds at most: always at
+            /// capacity 0.
+            #[must_use]
+            pub fn is_full(&self) -> bool {
+                self.shared.is_full()
+            }
+
+            /// Returns how many messages the channel holds at most; `None` if as many as come.
             #[must_use]
             pub fn capacity(&self) -> Option<usize> {
                 self.shared.capacity
+            }
+
+            /// Returns whether `other` is a handle of the same channel.
+            #[must_use]
+            pub fn same_channel(&self, other: &Self) -> bool {
+                Arc::ptr_eq(&self.shared, &other.shared)
             }
         }
 
         impl<T> Clone for $side<T> {
             fn clone(&self) -> Self {
-                // Relaxed: this one cannot go before it is returned.
+                // Relaxed: this handle cannot go before the new one is returned.
                 self.shared.$count.fetch_add(1, Ordering::Relaxed);
                 Self { shared: self.shared.clone() }
             }
@@ -400,70 +390,14 @@ macro_rules! sides {
                 f.debug_struct(name).field("capacity", &self.capacity()).finish_non_exhaustive()
             }
         }
+
+        // A panic leaves a channel as it is between two operations.
+        impl<T> UnwindSafe for $side<T> {}
+        impl<T> RefUnwindSafe for $side<T> {}
     )*};
 }
 
 sides! {
     Sender counted in senders;
     Receiver counted in receivers;
-}
-
-/// What [`Receiver::iter`] returns.
-#[derive(Debug)]
-pub struct Iter<'r, T> {
-    receiver: &'r Receiver<T>,
-}
-
-impl<T> Iterator for Iter<'_, T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        self.receiver.recv().ok()
-    }
-}
-
-/// What [`Receiver::try_iter`] returns.
-#[derive(Debug)]
-pub struct TryIter<'r, T> {
-    receiver: &'r Receiver<T>,
-}
-
-impl<T> Iterator for TryIter<'_, T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        self.receiver.try_recv().ok()
-    }
-}
-
-/// What a [`Receiver`] that is iterated over as a value turns into.
-#[derive(Debug)]
-pub struct IntoIter<T> {
-    receiver: Receiver<T>,
-}
-
-impl<T> Iterator for IntoIter<T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        self.receiver.recv().ok()
-    }
-}
-
-impl<T> IntoIterator for Receiver<T> {
-    type Item = T;
-    type IntoIter = IntoIter<T>;
-
-    fn into_iter(self) -> IntoIter<T> {
-        IntoIter { receiver: self }
-    }
-}
-
-impl<'r, T> IntoIterator for &'r Receiver<T> {
-    type Item = T;
-    type IntoIter = Iter<'r, T>;
-
-    fn into_iter(self) -> Iter<'r, T> {
-        self.iter()
-    }
 }

@@ -6,34 +6,34 @@ use thiserror::Error;
 
 /// No receiver is left.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
-#[error("sending on a channel that nobody receives from")]
+#[error("sending on a channel without receivers")]
 pub struct SendError<T>(pub T);
 
 /// Why [`Sender::try_send`](super::Sender::try_send) failed.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum TrySendError<T> {
-    /// There is no place.
+    /// There is no room, or with capacity 0 no receive that waits.
     #[error("sending on a channel that is full")]
     Full(T),
     /// No receiver is left.
-    #[error("sending on a channel that nobody receives from")]
+    #[error("sending on a channel without receivers")]
     Disconnected(T),
 }
 
 /// Why a send with a deadline failed.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendTimeoutError<T> {
-    /// There was no place in time.
+    /// There was no room in time.
     #[error("a channel was full for too long")]
     Timeout(T),
     /// No receiver is left.
-    #[error("sending on a channel that nobody receives from")]
+    #[error("sending on a channel without receivers")]
     Disconnected(T),
 }
 
 /// There is no message, and no sender is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("receiving from a channel that is empty and nobody sends on")]
+#[error("receiving from a channel that is empty and without senders")]
 pub struct RecvError;
 
 /// Why [`Receiver::try_recv`](super::Receiver::try_recv) failed.
@@ -43,7 +43,7 @@ pub enum TryRecvError {
     #[error("receiving from a channel that is empty")]
     Empty,
     /// There is none, and no sender is left.
-    #[error("receiving from a channel that is empty and nobody sends on")]
+    #[error("receiving from a channel that is empty and without senders")]
     Disconnected,
 }
 
@@ -54,7 +54,7 @@ pub enum RecvTimeoutError {
     #[error("a channel was empty for too long")]
     Timeout,
     /// There is none, and no sender is left.
-    #[error("receiving from a channel that is empty and nobody sends on")]
+    #[error("receiving from a channel that is empty and without senders")]
     Disconnected,
 }
 

@@ -1,0 +1,202 @@
+//! What the two sides of a channel share: the messages, the operations that wait, and the steps
+//! that are taken under the lock.
+//!
+//! # Invariants
+//!
+//! 1. A channel of capacity `n` holds at most `n` messages. A send waits only if `n` messages are
+//!    held.
+//! 2. A receive waits only if no message is held and no send waits. So messages are received in the
+//!    order in which they were sent, and sends and receives end in the order in which they came.
+//! 3. Each step that could end a wait ends it: a send serves the first receive that waits, a
+//!    receive takes what the first send that waits offers, and the last handle of one side serves
+//!    all that wait.
+//! 4. No message is dropped under the lock, and no thread is called under it.
+
+use std::collections::VecDeque;
+
+use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use machine::clock::Deadline;
+use machine::sync::Arc;
+
+use super::clock::Clock;
+use super::error::{TryRecvError, TrySendError};
+use super::wait::Entries;
+use crate::local;
+use crate::panics::{self, Payload};
+use crate::sync::mutex::Mutex;
+use crate::sync::queue::{BATCH, call_all};
+use crate::thread::Thread;
+
+/// What the handles of a channel share.
+pub(super) struct Shared<T> {
+    pub(super) state: Mutex<State<T>>,
+    /// How many senders there are.
+    pub(super) senders: AtomicUsize,
+    /// How many receivers there are.
+    pub(super) receivers: AtomicUsize,
+    /// How many messages the channel holds at most; `None` if there is no bound.
+    pub(super) capacity: Option<usize>,
+}
+
+/// What the lock of a channel protects.
+pub(super) struct State<T> {
+    /// The messages that are held, first sent first.
+    messages: VecDeque<T>,
+    /// The sends that wait. They are not empty only if the channel is full.
+    sends: Entries<T>,
+    /// The receives that wait. They are not empty only if the channel is.
+    receives: Entries<T>,
+    /// Where messages come from that no sender sends: the channels of `after` and `tick`.
+    clock: Option<Clock<T>>,
+    /// Whether both sides have handles left. A channel with a clock stays open.
+    is_open: bool,
+}
+
+// SAFETY: the pointers in the queues are to entries that stay as long as they are in them, and
+// whose messages may be sent to other threads.
+unsafe impl<T: Send> Send for State<T> {}
+
+impl<T> Shared<T> {
+    pub(super) fn new(capacity: Option<usize>, clock: Option<Clock<T>>) -> Arc<Self> {
+        let state = State {
+            messages: VecDeque::new(),
+            sends: Entries::new(),
+            receives: Entries::new(),
+            clock,
+            is_open: true,
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            senders: AtomicUsize::fresh(1),
+            receivers: AtomicUsize::fresh(1),
+            capacity,
+        })
+    }
+
+    /// Drops one handle of a side; returns whether it was the last one.
+    pub(super) fn release(count: &AtomicUsize) -> bool {
+        // AcqRel: what the other handles of this side did is before the end that the last one
+        // declares; as for any count of references.
+        count.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Declares the end of one side, and serves all operations that wait. They find no message that
+    /// moved, and so know that the channel is closed.
+    pub(super) fn close(&self) {
+        loop {
+            let mut batch = [const { None }; BATCH];
+            let mut state = self.state.lock();
+            state.is_open = false;
+            let is_last = batch.iter_mut().any(|place| {
+                *place = state.close_first();
+                place.is_none()
+            });
+            drop(state);
+            call_all(&mut batch);
+            if is_last {
+                return local::give_way();
+            }
+        }
+    }
+
+    /// Drops the messages that are held, each also if others panic. Returns what the first panic
+    /// carried.
+    pub(super) fn discard_messages(&self) -> Option<Payload> {
+        let messages = core::mem::take(&mut self.state.lock().messages);
+        let mut first = None;
+        for panic in messages.into_iter().filter_map(panics::dropping) {
+            if first.is_none() {
+                first = Some(panic);
+            } else {
+                panics::discard(panic);
+            }
+        }
+        first
+    }
+
+    /// How many messages are held.
+    pub(super) fn len(&self) -> usize {
+        let state = self.state.lock();
+        let is_due = state.clock.as_ref().is_some_and(Clock::is_due);
+        state.messages.len() + usize::from(is_due)
+    }
+
+    /// Whether a send would have to wait for a receive.
+    pub(super) fn is_full(&self) -> bool {
+        self.capacity.is_some_and(|capacity| self.len() >= capacity)
+    }
+}
+
+impl<T> State<T> {
+    /// Sends a message if that takes no wait. Returns the thread to call after the lock is
+    /// released.
+    ///
+    /// # Errors
+    ///
+    /// The message, if the channel is full or closed.
+    pub(super) fn send(
+        &mut self,
+        message: T,
+        capacity: Option<usize>,
+    ) -> Result<Option<Thread>, TrySendError<T>> {
+        if !self.is_open {
+            return Err(TrySendError::Disconnected(message));
+        }
+        let mut message = Some(message);
+        // SAFETY: who borrows the state mutably holds the lock.
+        let served = unsafe { self.receives.serve_first(|place| *place = message.take()) };
+        if let Some(((), thread)) = served {
+            return Ok(thread);
+        }
+        // No receive waits, so it has not been moved.
+        let Some(message) = message else { return Ok(None) };
+        if capacity.is_some_and(|capacity| self.messages.len() >= capacity) {
+            return Err(TrySendError::Full(message));
+        }
+        self.messages.push_back(message);
+        Ok(None)
+    }
+
+    /// Receives a message if that takes no wait. Returns it, and the thread to call after the lock
+    /// is released.
+    ///
+    /// # Errors
+    ///
+    /// If there is no message.
+    pub(super) fn receive(&mut self) -> Result<(T, Option<Thread>), TryRecvError> {
+        // SAFETY: who borrows the state mutably holds the lock.
+        let offered = unsafe { self.sends.serve_first(Option::take) };
+        let (offered, thread) = offered.map_or((None, None), |(offered, thread)| (offered, thread));
+        if let Some(message) = self.messages.pop_front() {
+            // There is room now for what the first send offers.
+            self.messages.extend(offered);
+            return Ok((message, thread));
+        }
+        // Nothing is held and a send waits: the capacity is 0.
+        if let Some(message) = offered.or_else(|| self.clock.as_mut()?.take()) {
+            return Ok((message, thread));
+        }
+        Err(if self.is_open { TryRecvError::Empty } else { TryRecvError::Disconnected })
+    }
+
+    /// Serves the first operation that waits, of a channel that is closed.
+    fn close_first(&mut self) -> Option<Thread> {
+        for entries in [&mut self.sends, &mut self.receives] {
+            // SAFETY: who borrows the state mutably holds the lock.
+            if let Some(((), thread)) = unsafe { entries.serve_first(|_| ()) } {
+                return thread;
+            }
+        }
+        None
+    }
+
+    /// The queue of the sends that wait, or that of the receives.
+    pub(super) fn entries<const SENDS: bool>(&mut self) -> &mut Entries<T> {
+        if SENDS { &mut self.sends } else { &mut self.receives }
+    }
+
+    /// When a receive should look again although no message was sent.
+    pub(super) fn next_tick(&self) -> Deadline {
+        self.clock.as_ref().map_or(Deadline::NEVER, Clock::next)
+    }
+}
