@@ -26,6 +26,10 @@ use excluded::{EXCLUDED, Excluded, LEFT_OUT};
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 
+/// How many bytes of addresses an emulated program has. The emulator keeps some six bytes for each
+/// page that is mapped, and a simulated machine maps 16 TiB where it may.
+const ADDRESSES: &str = "0x8000000000";
+
 /// The crates that CI tests; all others are tested by the forge.
 const BRIEF: [&str; 3] = ["spin", "machine", "competitive"];
 
@@ -118,7 +122,7 @@ impl Emulated {
         let text = format!(
             "#!/bin/sh\n\
              export LD_LIBRARY_PATH='{}'\n\
-             exec '{}' -L '{}' -U LD_LIBRARY_PATH -E LD_PRELOAD='{}' \"$@\"\n",
+             exec '{}' -R {ADDRESSES} -L '{}' -U LD_LIBRARY_PATH -E LD_PRELOAD='{}' \"$@\"\n",
             debian.libraries(),
             debian.program("qemu-aarch64").display(),
             debian.root().join("usr/aarch64-linux-gnu").display(),

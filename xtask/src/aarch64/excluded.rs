@@ -96,4 +96,25 @@ pub(super) const EXCLUDED: &[Excluded] = &[
         why: "the emulator takes processor time of its own between the looks, which passes for blocks",
         tests: &["a_block_is_told_once_however_often_it_is_looked_at"],
     },
+    Excluded {
+        of: "simulator",
+        why: "a limit of the address space is ignored (setrlimit)",
+        tests: &[
+            "arena::tests::life::less_address_space_gives_fewer_slots",
+            "arena::tests::life::too_little_address_space_is_an_error",
+        ],
+    },
+    Excluded {
+        of: "simulator",
+        why: "the resident memory is the emulator's",
+        tests: &["arena::tests::life::a_free_slot_has_no_memory_and_is_zero"],
+    },
+    Excluded {
+        of: "simulator",
+        why: "each runs tens of thousands of machines, and mapping memory is slow under the emulator",
+        tests: &[
+            "a_bug_of_one_stop_is_found_with_one_delay_and_not_without",
+            "a_bug_of_two_stops_is_found_with_two_delays_and_with_no_fewer",
+        ],
+    },
 ];
