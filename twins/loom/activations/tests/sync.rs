@@ -23,6 +23,7 @@ use machine::cell::UnsafeCell;
 use machine::clock::Instant;
 use machine::sync::Arc;
 use machine::{Model, thread};
+use stanchion_activations_loom::select;
 use stanchion_activations_loom::sync::{Barrier, Condvar, Mutex, Semaphore, channel};
 use stanchion_activations_loom::sync::{PolicyMutex, PolicyMutexGuard, RawCondvar};
 use stanchion_competitive::policy::AlwaysBlock;
@@ -512,5 +513,27 @@ fn user_channel_whose_sender_gives_up_bounded() {
         let sent = sender.send_timeout(7, Duration::from_secs(1)).is_ok();
         drop(sender);
         assert_eq!(receives.join().unwrap(), sent);
+    });
+}
+
+/// Each thread would send on one channel or receive from the other: they do the same operation.
+#[test]
+fn user_channel_selections_meet_bounded() {
+    let model = Model::new().choices(0).branches(20_000).objects(48);
+    let model = brief::bounded(model, 1, 2);
+    explore("user_channel_selections_meet_bounded", model, || {
+        let (left, left_received) = channel::bounded(0);
+        let (right, right_received) = channel::bounded(0);
+        let other = thread::spawn(move || {
+            select! {
+                recv(left_received) -> message => message.unwrap(),
+                send(right, 2) -> sent => sent.map(|()| 2).unwrap(),
+            }
+        });
+        let moved = select! {
+            send(left, 1) -> sent => sent.map(|()| 1).unwrap(),
+            recv(right_received) -> message => message.unwrap(),
+        };
+        assert_eq!(other.join().unwrap(), moved);
     });
 }
