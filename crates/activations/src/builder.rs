@@ -29,7 +29,7 @@ const MOST_SPARES: usize = machine::thread::INDICES;
 const IDLE_SPIN: Duration = Duration::from_micros(20);
 
 /// Kernel threads beyond one a processor, unless the builder says otherwise.
-const SPARES: usize = 64;
+const SPARES: usize = 1_024;
 
 /// Says how a [`Runtime`] is to be, then builds it.
 ///
@@ -91,8 +91,13 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How many kernel threads there may be beyond one for each processor, to stand in for those that block; 64 unless said. None is started before
-    /// it is needed. At most 16,384: [`build`](Self::build) refuses more.
+    /// Sets how many kernel threads there may be beyond one for each processor; 1,024 unless said.
+    /// None is started before it is needed. At most 16,384: [`build`](Self::build) refuses more.
+    ///
+    /// One stands in for each kernel thread that blocks. A thread that has begun and waits needs one
+    /// as well, unless it is [of a quick kind](crate#which-threads-share-a-kernel-thread). If there
+    /// are no more, processors wait for blocked kernel threads, and threads that wait share kernel
+    /// threads.
     pub fn spare_threads(mut self, spares: usize) -> Self {
         self.spares = spares;
         self

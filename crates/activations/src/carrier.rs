@@ -8,6 +8,7 @@ use machine::presence::{self, Presence};
 use stanchion_competitive::Mutex;
 
 use crate::census::Count;
+use crate::history::Kind;
 use crate::note::Note;
 use crate::priority::Bound;
 use crate::standing::Standing;
@@ -44,13 +45,19 @@ struct Own {
     standing: Standing,
     /// Threads that it has created, and that have ended on it.
     count: Count,
+    /// The kind of the thread that has its turn, and above [`KIND_BITS`] the number of the turn.
+    turn: AtomicU64,
 }
+
+/// Bits of a [`Kind`], which is an address.
+const KIND_BITS: u32 = 48;
 
 impl Carrier {
     pub(crate) fn new(seat: Option<usize>) -> Self {
         let own = Own {
             standing: if seat.is_some() { Standing::seated() } else { Standing::spare() },
             count: Count::new(),
+            turn: AtomicU64::fresh(0),
         };
         Self {
             own: CachePadded::new(own),
@@ -140,6 +147,25 @@ impl Carrier {
     /// When it was last switched, if the kernel says so.
     pub(crate) fn switched_at(&self) -> Option<u64> {
         self.seen_as().and_then(presence::since)
+    }
+
+    /// Its turn of that number begins, with a thread of that kind. By the carrier.
+    #[inline]
+    pub(crate) fn begins_turn(&self, number: u32, kind: Kind) {
+        // Relaxed: a hint for who looks.
+        let turn = u64::from(number) << KIND_BITS | kind.to_bits() as u64;
+        self.own.turn.store(turn, Ordering::Relaxed);
+    }
+
+    /// Which turn it has, or had last, modulo something, together with the kind of its thread.
+    pub(crate) fn turn(&self) -> u64 {
+        // Relaxed: a hint.
+        self.own.turn.load(Ordering::Relaxed)
+    }
+
+    /// The kind of the thread that it runs, or has run last.
+    pub(crate) fn kind(&self) -> Kind {
+        Kind::from_bits((self.turn() & ((1 << KIND_BITS) - 1)) as usize)
     }
 
     /// What was last seen of it.

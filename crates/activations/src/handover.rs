@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use machine::clock;
 use machine::presence::{self, Presence};
+use machine::stack::half_of_address_space_is_used;
 
 use crate::carrier::Carrier;
 use crate::note::{Noted, Seen};
@@ -166,6 +167,7 @@ impl Shared {
             carrier.note().see(noted, Seen::Blocked, clock::now());
             return Found::Blocked(AGAIN_NS);
         }
+        carrier.kind().has_blocked();
         self.surplus().allow(usize::MAX);
         if self.take_seat(seat, holder) { Found::Taken } else { Found::Fine }
     }
@@ -221,13 +223,21 @@ impl Shared {
         // A new one; nobody else knows it yet.
         match self.start_carrier() {
             Ok(Some(to)) => self.seat_carrier(seat, to),
-            Ok(None) | Err(_) => {
-                self.counters().vain.raise();
-                if let Some(to) = self.reserve().vacate(seat) {
-                    self.seat_carrier(seat, to);
-                }
-            }
+            Ok(None) | Err(_) => match self.reserve().vacate(seat) {
+                Some(to) => self.seat_carrier(seat, to),
+                None => self.counters().vain.raise(),
+            },
         }
+    }
+
+    /// A carrier without a seat and without guests, which is the caller's to seat; a new one, if all others have either.
+    pub(crate) fn free_carrier(self: &Arc<Self>) -> Option<usize> {
+        self.reserve().take_free().or_else(|| {
+            // Where address space is short it is for stacks, and for the program. If the system
+            // refuses a kernel thread, those that are there have to do.
+            let is_short = self.is_full() || half_of_address_space_is_used();
+            if is_short { None } else { self.start_carrier().ok().flatten() }
+        })
     }
 
     /// Gives a seat to a carrier that has none.

@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //!
-//! 1. Whoever is in `wanting` stands `WANTING`, and whoever is in `spares` stands `SPARE`, whenever the lock is free.
-//!    A carrier that was taken out of either belongs to who took it out, who gives it a seat.
+//! 1. A carrier in `wanting` stands `WANTING`, and one in `free` or `spares` stands `SPARE`, whenever the lock is free.
+//!    A carrier that was taken out of one of them belongs to the thread that took it out, which gives it a seat.
 //! 2. `wanting` is counted in `waiting`.
 //! 3. A seat in `closed` is nobody's, and its number was not below `Demand::allowed` when it was put there.
 //! 4. A seat in `vacant` is nobody's, and nobody is in the other lists when it is put there.
@@ -24,6 +24,9 @@ use crate::carrier::Carrier;
 
 #[derive(Default)]
 struct Lists {
+    /// Those without guests (`history.rs`).
+    free: Vec<usize>,
+    /// Those with guests.
     spares: Vec<usize>,
     wanting: VecDeque<usize>,
     vacant: Vec<usize>,
@@ -59,8 +62,15 @@ impl Reserve {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// The calling carrier, which has no seat, will sleep, unless a seat is vacant; `wants` says whether it has threads to run.
-    pub(crate) fn rest(&self, index: usize, carrier: &Carrier, wants: bool) -> Rest {
+    /// Lets the calling carrier, which has no seat, sleep, unless a seat is vacant. It `wants` one if it has threads to
+    /// run, and has guests if threads have begun on it that have not ended.
+    pub(crate) fn rest(
+        &self,
+        index: usize,
+        carrier: &Carrier,
+        wants: bool,
+        has_guests: bool,
+    ) -> Rest {
         let mut lists = self.lists.lock();
         if let Some(seat) = lists.vacant.pop() {
             return Rest::Seat(seat);
@@ -72,25 +82,31 @@ impl Reserve {
             self.queue(&mut lists, index);
             return Rest::Wanting;
         }
-        lists.spares.push(index);
+        let list = if has_guests { &mut lists.spares } else { &mut lists.free };
+        list.push(index);
         Rest::Spare
     }
 
     /// Nobody could be given this seat, which the caller has: the next that rests has it, or who has begun to rest meanwhile, whom this returns.
     pub(crate) fn vacate(&self, seat: usize) -> Option<usize> {
         let mut lists = self.lists.lock();
-        let to = self.next(&mut lists, true);
+        let to = self.next(&mut lists, true).or_else(|| lists.spares.pop());
         if to.is_none() {
             lists.vacant.push(seat);
         }
         to
     }
 
-    fn next(&self, lists: &mut Lists, spare: bool) -> Option<usize> {
+    fn next(&self, lists: &mut Lists, free: bool) -> Option<usize> {
         let wanting = lists.wanting.pop_front();
         // Relaxed: under the lock.
         self.waiting.store(lists.wanting.len(), Ordering::Relaxed);
-        wanting.or_else(|| if spare { lists.spares.pop() } else { None })
+        wanting.or_else(|| if free { lists.free.pop() } else { None })
+    }
+
+    /// Takes out a carrier that has neither a seat nor guests; it is the caller's, to be given a seat.
+    pub(crate) fn take_free(&self) -> Option<usize> {
+        self.lists.lock().free.pop()
     }
 
     /// The caller's seat closes, unless `stays` says that it is to stay after all. Whether it has.
@@ -113,7 +129,7 @@ impl Reserve {
     /// Whether somebody could be given a seat.
     pub(crate) fn has_any(&self) -> bool {
         let lists = self.lists.lock();
-        !(lists.wanting.is_empty() && lists.spares.is_empty())
+        !(lists.wanting.is_empty() && lists.free.is_empty() && lists.spares.is_empty())
     }
 
     fn queue(&self, lists: &mut Lists, index: usize) {
@@ -139,18 +155,18 @@ impl Reserve {
         true
     }
 
-    /// Gives the caller's seat to the carrier that has wanted one longest, or else, with `spare`, to one that has nothing to do; `give` does it.
-    /// Whether there was one.
-    pub(crate) fn give(&self, spare: bool, give: impl FnOnce(usize)) -> bool {
-        let to = self.next(&mut self.lists.lock(), spare);
+    /// Gives the caller's seat to the carrier that has wanted one longest, or else, with `free`, to one that has neither
+    /// threads to run nor guests; `give` does it. Whether there was one.
+    pub(crate) fn give(&self, free: bool, give: impl FnOnce(usize)) -> bool {
+        let to = self.next(&mut self.lists.lock(), free);
         to.map(give).is_some()
     }
 
     /// Calls `end` with each of them, which are in no list any more.
     pub(crate) fn end(&self, mut end: impl FnMut(usize)) {
         let mut lists = self.lists.lock();
-        let Lists { spares, wanting, vacant: _, closed: _ } = &mut *lists;
-        spares.drain(..).chain(wanting.drain(..)).for_each(&mut end);
+        let Lists { free, spares, wanting, vacant: _, closed: _ } = &mut *lists;
+        free.drain(..).chain(spares.drain(..)).chain(wanting.drain(..)).for_each(&mut end);
         // Relaxed: under the lock.
         self.waiting.store(0, Ordering::Relaxed);
     }

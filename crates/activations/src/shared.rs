@@ -207,9 +207,14 @@ impl Shared {
         &self.counters
     }
 
+    /// Whether there are as many carriers as there may be.
+    pub(crate) fn is_full(&self) -> bool {
+        self.started() == self.carriers.len()
+    }
+
     /// Whether there is a carrier for a seat that would be taken from another, as far as is known.
     pub(crate) fn can_replace(&self) -> bool {
-        self.reserve.has_any() || self.started() < self.carriers.len()
+        self.reserve.has_any() || !self.is_full()
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {

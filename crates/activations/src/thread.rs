@@ -13,7 +13,7 @@ use core::mem::ManuallyDrop;
 use core::num::NonZeroU64;
 use core::ptr::NonNull;
 
-use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 
@@ -49,6 +49,10 @@ pub(crate) struct Inner {
     carrier: AtomicU32,
     /// It may migrate, but not now.
     stays: AtomicBool,
+    /// What its carrier knows of it as a guest (`history.rs`).
+    guest: AtomicU8,
+    /// Quick turns that it has had and that were not counted yet. Written and read by who runs it.
+    turns: AtomicU32,
     manner: Manner,
     id: ThreadId,
     home: Home,
@@ -75,6 +79,8 @@ impl Inner {
             state: State::new(),
             carrier: AtomicU32::fresh(NOWHERE),
             stays: AtomicBool::fresh(false),
+            guest: AtomicU8::fresh(0),
+            turns: AtomicU32::fresh(0),
             manner,
             id: ThreadId::next(),
             home,
@@ -136,6 +142,32 @@ impl Inner {
     /// It begins on this carrier.
     pub(crate) fn begin(&self, carrier: usize) {
         self.carrier.store(carrier as u32, Ordering::Relaxed);
+    }
+
+    /// What its carrier has noted of it as a guest; 0 if it is none.
+    #[inline]
+    pub(crate) fn guest(&self) -> u8 {
+        // Relaxed: written and read by its carrier.
+        self.guest.load(Ordering::Relaxed)
+    }
+
+    /// Its carrier notes that.
+    #[inline]
+    pub(crate) fn be_guest(&self, guest: u8) {
+        // Relaxed: as above.
+        self.guest.store(guest, Ordering::Relaxed);
+    }
+
+    /// Quick turns that it has had and that were not counted yet.
+    pub(crate) fn turns(&self) -> u32 {
+        // Relaxed: written by who ran it last, who has laid it aside since.
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// Keeps that number.
+    pub(crate) fn keep_turns(&self, turns: u32) {
+        // Relaxed: as above.
+        self.turns.store(turns, Ordering::Relaxed);
     }
 
     /// Whether it has begun.

@@ -14,6 +14,7 @@
 //! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk. From a
 //!    thread's last exchange (`ending.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
 
+mod guests;
 mod panicking;
 mod seats;
 mod taking;
@@ -42,6 +43,8 @@ use crate::state::Pause;
 use crate::thread::{Thread, ThreadId};
 use crate::thrift::Thrift;
 
+use guests::{Guests, Turn};
+
 /// One in so many looks goes to the others first, so that nobody waits for ever.
 const SHARE: u32 = 61;
 
@@ -65,6 +68,8 @@ pub(crate) struct Local {
     /// The seat at which it looks next.
     looks_at: Cell<usize>,
     thrift: Thrift,
+    guests: Guests,
+    turn: Turn,
     /// It was woken and has not gone on yet.
     was_told: Cell<bool>,
     /// It may have been the watch (`timers.rs`) when it last slept.
@@ -89,6 +94,8 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
         looks: Cell::new(0),
         looks_at: Cell::new(0),
         thrift: Thrift::new(),
+        guests: Guests::default(),
+        turn: Turn::new(),
         was_told: Cell::new(false),
         watched: Cell::new(false),
         pinned: RefCell::default(),
@@ -149,7 +156,11 @@ impl Local {
                 continue;
             };
             self.unwatch();
-            self.go_on(thread);
+            // One that may run elsewhere does, if it could keep this carrier's guests waiting.
+            let stays = if self.may_run(&thread) { Some(thread) } else { self.send_on(thread) };
+            if let Some(thread) = stays {
+                self.go_on(thread);
+            }
             if !self.has_seat.get() && !self.await_seat() {
                 return;
             }
@@ -166,6 +177,8 @@ impl Local {
                 let thread = ManuallyDrop::new(thread);
                 self.current.set(&raw const *thread);
                 self.trace_run(&thread);
+                self.take_leave(&thread);
+                self.turn_begins(&thread);
                 self.leave();
                 let left = fiber.resume(Given::Go);
                 self.put_away(left, fiber);
@@ -212,6 +225,8 @@ impl Local {
     /// `thread` has left its fiber, to pause or to yield.
     fn lay_aside(&self, thread: Thread, fiber: Fiber, pause: Option<Pause>) {
         self.trace_leave();
+        self.turn_ends(Some(&thread));
+        self.receive(&thread);
         self.enter();
         // SAFETY: this carrier has just run it.
         unsafe { thread.inner().lay_aside(fiber) };
@@ -228,6 +243,8 @@ impl Local {
     fn lay_aside_settled(&self, thread: Thread, fiber: Fiber) {
         let thread = ManuallyDrop::new(thread);
         self.trace_leave();
+        self.turn_ends(Some(&thread));
+        self.receive(&thread);
         self.enter();
         // SAFETY: this carrier has just run it. If it is ready by now, then only for this carrier,
         // which takes it up later.
@@ -243,6 +260,7 @@ impl Local {
             tracer.begins(thread);
             tracer.runs(self.index, thread.id());
         }
+        self.turn_begins(thread);
         self.leave();
     }
 
@@ -269,6 +287,7 @@ impl Local {
     pub(crate) fn thread_ended(&self, news: News) {
         self.left();
         self.trace_leave();
+        self.turn_ends(None);
         news.tell();
         self.carrier().count().end();
     }
@@ -294,8 +313,8 @@ impl Local {
         self.looks.set(looks);
         self.look_around();
         let thread = self.take_ready()?;
-        if thread.inner().has_begun() {
-            // It has a stack of its own.
+        if thread.inner().has_begun() || !self.may_run(&thread) {
+            // It has a stack of its own, or the trunk sends it on.
             self.bound.borrow_mut().push_front(thread);
             return None;
         }
@@ -444,7 +463,9 @@ impl Local {
         }
         let started = clock::now();
         let patience = shared.idle_spin();
-        let found = || (self.is_called() || shared.is_time()).then_some(());
+        // A runtime that closes may have ended since the last thread did, and a spin may be long.
+        let is_needed = || self.is_called() || shared.is_time() || shared.end_if_done();
+        let found = || is_needed().then_some(());
         if retry_for(found, PAUSES, || clock::now().nanos_since(started) < patience).is_some() {
             return true;
         }

@@ -133,7 +133,8 @@ fn a_thread_that_waits_for_ever_while_it_unwinds_is_reported() {
 
 #[test]
 fn one_that_began_on_its_kernel_thread_goes_on_after_a_while_and_poisons_what_it_releases() {
-    let runtime = Runtime::new(1).unwrap();
+    // With activations they would not share a kernel thread.
+    let runtime = Runtime::builder().processors(1).activations(false).build().unwrap();
     let theirs = Arc::new(std::sync::Mutex::new(1));
     let ours = Arc::new(stanchion_activations::sync::Mutex::new(1));
     let holds = {

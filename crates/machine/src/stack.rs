@@ -87,6 +87,22 @@ pub fn guards() -> Guards {
     backend::guards()
 }
 
+/// Returns whether the process's address space is limited (`RLIMIT_AS`), and more than half of it is
+/// used: for a library that would rather do with fewer kernel threads than leave its program without
+/// memory. One system call; where there is a limit some 10 µs. `false` where the system does not tell.
+///
+/// ```
+/// use stanchion_machine::stack::half_of_address_space_is_used;
+///
+/// if half_of_address_space_is_used() {
+///     println!("no more kernel threads");
+/// }
+/// ```
+#[must_use]
+pub fn half_of_address_space_is_used() -> bool {
+    backend::half_is_used()
+}
+
 /// Many stacks in one mapping, to be taken one after the other.
 ///
 /// ```

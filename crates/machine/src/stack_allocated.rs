@@ -15,6 +15,11 @@ pub(crate) fn page() -> usize {
     os::page()
 }
 
+/// Nothing is known of a limit.
+pub(crate) fn half_is_used() -> bool {
+    false
+}
+
 pub(crate) fn guards() -> Guards {
     Guards::Protected
 }

@@ -8,6 +8,7 @@ use stanchion_threadpool::Told;
 
 use crate::reserve::Rest;
 use crate::standing::Called;
+use crate::thread::Thread;
 
 use super::{Local, SHARE};
 
@@ -15,6 +16,7 @@ impl Local {
     /// It is about to block: gives its seat to somebody who has something to do, if there is such work, or if nobody would notice when there is.
     pub(crate) fn gives_way(&self) {
         let shared = &self.shared;
+        self.will_block();
         if (shared.has_work() || !shared.activations()) && shared.can_replace() {
             shared.take_seat(self.carrier().seat(), self.index);
         }
@@ -80,6 +82,20 @@ impl Local {
         given
     }
 
+    /// Leaves its seat, with a thread that may run on any carrier, to one without guests. Gives the thread back if there is none.
+    #[cold]
+    pub(super) fn send_on(&self, thread: Thread) -> Option<Thread> {
+        let shared = &self.shared;
+        let Some(to) = shared.free_carrier() else { return Some(thread) };
+        self.unwatch();
+        let seat = self.carrier().seat();
+        shared.is_not_short(seat);
+        shared.carrier(to).mail(thread);
+        self.has_seat.set(false);
+        shared.seat_carrier(seat, to);
+        None
+    }
+
     /// It has no seat: waits until it is given one. `false` if the runtime ends.
     pub(super) fn await_seat(&self) -> bool {
         if self.carrier().has_mail() {
@@ -96,7 +112,7 @@ impl Local {
             }
             None => {
                 self.pinned.take();
-                shared.reserve().rest(self.index, self.carrier(), wants)
+                shared.reserve().rest(self.index, self.carrier(), wants, self.guests.has_any())
             }
         };
         match rest {
@@ -106,6 +122,8 @@ impl Local {
                 self.shared.end_if_done();
             }
         }
+        // Its sleep is nothing that the lookout need be told of.
+        shared.lookout().pause(self.carrier());
         if self.carrier().standing().sleep() == Called::End {
             return false;
         }

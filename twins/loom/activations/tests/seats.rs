@@ -189,7 +189,7 @@ fn seats_called_or_rested_bounded() {
             carrier.mail();
             room.reserve.call(0, carrier);
         });
-        room.reserve.rest(0, &room.carriers[0], false);
+        room.reserve.rest(0, &room.carriers[0], false, true);
         caller.join().expect("no panic");
         assert_eq!(room.reserve.waiting(), 1, "it has mail, and no seat");
     });
@@ -206,7 +206,7 @@ fn seats_vacant_or_rested_bounded() {
                 room.standing(carrier).give();
             }
         });
-        match room.reserve.rest(0, &room.carriers[0], true) {
+        match room.reserve.rest(0, &room.carriers[0], true, true) {
             Rest::Seat(0) => {}
             Rest::Wanting => assert_eq!(room.standing(0).sleep(), Called::Seat),
             other => unreachable!("{other:?}"),
@@ -235,14 +235,14 @@ fn seats_end_or_rest_bounded() {
             beside(&room, move |room| {
                 // As on a carrier that rests: under the lock there is a fence.
                 ended[1].store(1, Ordering::Release);
-                let rest = room.reserve.rest(1, &room.carriers[1], false);
+                let rest = room.reserve.rest(1, &room.carriers[1], false, true);
                 assert_eq!(rest, Rest::Spare);
                 end(room, &ended);
                 assert_eq!(room.standing(1).sleep(), Called::End);
             })
         };
         ended[0].store(1, Ordering::Release);
-        assert_eq!(room.reserve.rest(0, &room.carriers[0], false), Rest::Spare);
+        assert_eq!(room.reserve.rest(0, &room.carriers[0], false, true), Rest::Spare);
         end(&room, &ended);
         assert_eq!(room.standing(0).sleep(), Called::End);
         last.join().expect("no panic");

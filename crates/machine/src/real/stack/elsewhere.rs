@@ -13,6 +13,11 @@ pub(crate) fn page() -> usize {
     4096
 }
 
+/// Nothing is known of a limit.
+pub(crate) fn half_is_used() -> bool {
+    false
+}
+
 pub(crate) fn guards() -> Guards {
     Guards::Protected
 }

@@ -163,6 +163,12 @@ fn map_with_reserve(bytes: usize) -> Result<NonNull<u8>, StackError> {
     map(bytes)
 }
 
+/// Returns whether address space is limited, and half of it is used.
+pub(crate) fn half_is_used() -> bool {
+    // Without a descriptor to read it by, it is taken for used.
+    limit_of_addresses().is_some_and(|limit| addresses(page()).is_none_or(|used| used > limit / 2))
+}
+
 /// Address space that is readable and writable, and costs memory when it is touched.
 fn map(bytes: usize) -> Result<NonNull<u8>, StackError> {
     #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -15,11 +15,11 @@ mod table;
 
 #[cfg(all(unix, not(miri)))]
 pub(crate) use self::{
-    memory::{Memory, guards, page},
+    memory::{Memory, guards, half_is_used, page},
     overflow::{Watched, watch},
 };
 
 #[cfg(not(all(unix, not(miri))))]
 mod elsewhere;
 #[cfg(not(all(unix, not(miri))))]
-pub(crate) use elsewhere::{Memory, Watched, guards, page, watch};
+pub(crate) use elsewhere::{Memory, Watched, guards, half_is_used, page, watch};
