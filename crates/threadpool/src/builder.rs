@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 use machine::topology;
@@ -9,6 +10,8 @@ use stanchion_competitive::Mutex;
 
 use crate::common::{Behaviour, Common, IndexHandler, PanicHandler};
 use crate::error::BuildError;
+use crate::guest;
+use crate::handler::{Borrowing, CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
 use crate::pool::ThreadPool;
 use crate::registry::Registry;
 use crate::roster::{Names, Roster};
@@ -32,7 +35,7 @@ use crate::worker::Wait;
 /// # Ok::<(), stanchion_threadpool::BuildError>(())
 /// ```
 #[must_use = "a builder builds nothing before `build`"]
-pub struct ThreadPoolBuilder {
+pub struct ThreadPoolBuilder<H = DefaultSpawn> {
     threads: usize,
     most: Option<usize>,
     spares: usize,
@@ -47,6 +50,9 @@ pub struct ThreadPoolBuilder {
     panic_handler: Option<Box<PanicHandler>>,
     start_handler: Option<Box<IndexHandler>>,
     exit_handler: Option<Box<IndexHandler>>,
+    /// The building thread is to have the first seat.
+    guest: bool,
+    handler: H,
 }
 
 /// How long an idle worker spins before it sleeps, unless the builder says otherwise: a few times what waking it would cost.
@@ -73,6 +79,155 @@ impl ThreadPoolBuilder {
             panic_handler: None,
             start_handler: None,
             exit_handler: None,
+            guest: false,
+            handler: DefaultSpawn,
+        }
+    }
+
+    /// Builds a pool of threads that borrow: each thread calls `wrapper`, which calls
+    /// [`ThreadBuilder::run`]. Calls `with_pool` with the pool, drops it, waits until the threads
+    /// have ended, and returns what `with_pool` returns.
+    ///
+    /// As with [`spawn_handler`](Self::spawn_handler), the pool has no spare threads and does not
+    /// grow.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use stanchion_threadpool::ThreadPoolBuilder;
+    ///
+    /// thread_local! {
+    ///     static NUMBER: Cell<u32> = const { Cell::new(0) };
+    /// }
+    /// let number = String::from("42");
+    /// let doubled = ThreadPoolBuilder::new().num_threads(2).build_scoped(
+    ///     |thread| {
+    ///         NUMBER.set(number.parse().unwrap()); // borrowed
+    ///         thread.run();
+    ///     },
+    ///     |pool| pool.install(|| 2 * NUMBER.get()),
+    /// )?;
+    /// assert_eq!(doubled, 84);
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    ///
+    /// # Panics
+    ///
+    /// As [`build`](Self::build); and if `with_pool` or `wrapper` does, after all threads have ended.
+    pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, BuildError>
+    where
+        W: Fn(ThreadBuilder) + Sync,
+        F: FnOnce(&ThreadPool) -> R,
+    {
+        let mut threads = Borrowing::new();
+        let built = {
+            // SAFETY: `threads` is dropped before `wrapper`, which is a parameter, and before
+            // anything that `wrapper` borrows.
+            let start = |thread| unsafe { threads.start(thread, &wrapper) };
+            self.spawn_handler(start).build()
+        };
+        let result = built.map(|pool| with_pool(&pool));
+        match threads.join() {
+            Ok(()) => result,
+            Err(payload) => std::panic::resume_unwind(payload),
+        }
+    }
+}
+
+impl<H> ThreadPoolBuilder<H> {
+    /// Has the calling thread be the pool's first worker, with index 0. It counts as one of the
+    /// [threads](Self::num_threads).
+    ///
+    /// The pool uses it only while it is in a function of the pool's: while it waits for a join, a
+    /// scope or a broadcast, calls [`yield_now`](crate::yield_now), or
+    /// [shuts down](ThreadPool::shutdown) the pool. So a [`broadcast`](ThreadPool::broadcast) of
+    /// another thread waits for that. Neither handler is called for it, and it is not
+    /// [compensated](Self::compensate_blocking).
+    ///
+    /// It is the pool's until it ends, also when the pool has ended before: then it runs alone what
+    /// it waits for, and never what it [spawns](crate::spawn) without waiting. Futures that wait when
+    /// the pool ends are dropped when the thread ends.
+    ///
+    /// ```
+    /// use stanchion_threadpool::{ThreadPoolBuilder, current_thread_index, join};
+    ///
+    /// let pool = ThreadPoolBuilder::new().num_threads(2).use_current_thread().build()?;
+    /// assert_eq!(current_thread_index(), Some(0));
+    /// assert_eq!(join(|| current_thread_index(), || 2), (Some(0), 2));
+    /// pool.shutdown();
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn use_current_thread(mut self) -> Self {
+        self.guest = true;
+        self
+    }
+
+    /// Has `handler` start the threads when the pool is built: for each, it starts a thread that
+    /// calls [`ThreadBuilder::run`].
+    ///
+    /// The pool cannot start threads later: it has no [spare threads](Self::spare_threads) and does
+    /// not grow. [`shutdown`](ThreadPool::shutdown) waits until each `run` has returned. If the
+    /// handler returns an error, building fails with it.
+    ///
+    /// ```
+    /// use stanchion_threadpool::ThreadPoolBuilder;
+    ///
+    /// let mut threads = Vec::new();
+    /// let pool = ThreadPoolBuilder::new()
+    ///     .num_threads(2)
+    ///     .spawn_handler(|thread| {
+    ///         let builder = std::thread::Builder::new().name(format!("mine-{}", thread.index()));
+    ///         threads.push(builder.spawn(|| thread.run())?);
+    ///         Ok(())
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// pool.shutdown();
+    /// threads.into_iter().for_each(|thread| thread.join().unwrap());
+    /// # Ok::<(), stanchion_threadpool::BuildError>(())
+    /// ```
+    pub fn spawn_handler<F>(self, handler: F) -> ThreadPoolBuilder<CustomSpawn<F>>
+    where
+        F: FnMut(ThreadBuilder) -> io::Result<()>,
+    {
+        let Self {
+            threads,
+            most,
+            spares,
+            threshold,
+            queues,
+            names,
+            stack_size,
+            wait,
+            idle_spin,
+            pinned,
+            compensates,
+            panic_handler,
+            start_handler,
+            exit_handler,
+            guest,
+            handler: _,
+        } = self;
+        ThreadPoolBuilder {
+            threads,
+            most,
+            spares,
+            threshold,
+            queues,
+            names,
+            stack_size,
+            wait,
+            idle_spin,
+            pinned,
+            compensates,
+            panic_handler,
+            start_handler,
+            exit_handler,
+            guest,
+            handler: CustomSpawn(handler),
         }
     }
 
@@ -204,8 +359,11 @@ impl ThreadPoolBuilder {
         self.exit_handler = Some(Box::new(handler));
         self
     }
+}
 
-    /// Starts the threads of a pool that manages ready work by [`WorkStealing`].
+impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
+    /// Starts the threads of a pool that manages ready work by
+    /// [`WorkStealing`](crate::strategy::WorkStealing).
     ///
     /// # Errors
     ///
@@ -235,23 +393,33 @@ impl ThreadPoolBuilder {
     /// # Panics
     ///
     /// If a [threshold](Self::threshold) of 0 was asked for, or 0 or too many [queues](Self::queues).
-    pub fn build_with<S: Strategy>(self) -> Result<ThreadPool<S>, BuildError> {
+    pub fn build_with<S: Strategy>(mut self) -> Result<ThreadPool<S>, BuildError> {
+        if self.guest && guest::is_worker() {
+            return Err(BuildError::CurrentThreadWorks);
+        }
         let threads = match self.threads {
             0 => topology::parallelism(),
             threads => threads,
         };
-        let regular = threads.max(self.most.unwrap_or_else(topology::parallelism));
-        let seats = regular.saturating_add(self.spares);
+        let foreign = self.handler.handler();
+        let (regular, spares) = match foreign {
+            Some(_) => (threads, 0),
+            None => (threads.max(self.most.unwrap_or_else(topology::parallelism)), self.spares),
+        };
+        let seats = regular.saturating_add(spares);
         if seats > MOST_WORKERS {
             return Err(BuildError::TooManyThreads { asked: seats, most: MOST_WORKERS });
         }
-        let mut roster = Roster::new(regular, self.spares);
+        let mut roster = Roster::new(regular, spares);
         roster.stack_size = self.stack_size;
+        roster.target = usize::from(self.guest);
         let behaviour = Behaviour {
             wait: self.wait,
             idle_spin_ns: u64::try_from(self.idle_spin.as_nanos()).unwrap_or(u64::MAX),
             pinned: self.pinned,
             compensates: self.compensates,
+            foreign: foreign.is_some(),
+            guest: self.guest,
             names: self.names.map(Mutex::new),
             panic_handler: self.panic_handler,
             start_handler: self.start_handler,
@@ -265,10 +433,21 @@ impl ThreadPoolBuilder {
         let registry = Registry::new(Common::new(seats, behaviour, roster), S::new(&plan));
         // Dropping it closes it, also if this unwinds.
         let pool = ThreadPool::of(registry.clone());
-        let (started, hired) = registry.resize(threads);
+        // SAFETY: no thread has been started, and none is for the first seat: it is a member's.
+        let seated = self.guest.then(|| unsafe { guest::seat(&registry) });
+        let (started, hired) = match foreign {
+            Some(start) => registry.hire_foreign(threads, start),
+            None => registry.resize(threads),
+        };
         match hired.and_then(|()| registry.post_lookout()) {
-            Ok(()) => Ok(pool),
+            Ok(()) => {
+                if let Some(seated) = seated {
+                    seated.stay();
+                }
+                Ok(pool)
+            }
             Err(source) => {
+                drop(seated);
                 pool.shutdown();
                 Err(BuildError::Spawn { started, asked: threads, source })
             }
@@ -298,7 +477,7 @@ impl Default for ThreadPoolBuilder {
     }
 }
 
-impl fmt::Debug for ThreadPoolBuilder {
+impl<H> fmt::Debug for ThreadPoolBuilder<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ThreadPoolBuilder")
             .field("num_threads", &self.threads)

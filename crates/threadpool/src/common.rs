@@ -33,6 +33,7 @@ use crate::closing::Closing;
 use crate::ending::Ending;
 use crate::fifo::{Detached, Fifo};
 use crate::future::Held;
+use crate::guest;
 use crate::job::Fate;
 use crate::listed::Listed;
 use crate::lookout::{Away, Lookout, Suspicion};
@@ -63,6 +64,10 @@ pub(crate) struct Behaviour {
     pub(crate) idle_spin_ns: u64,
     pub(crate) pinned: bool,
     pub(crate) compensates: bool,
+    /// The program starts the threads, when the pool is built.
+    pub(crate) foreign: bool,
+    /// The thread that builds the pool has its first seat.
+    pub(crate) guest: bool,
     pub(crate) names: Option<Mutex<Names>>,
     pub(crate) panic_handler: Option<Box<PanicHandler>>,
     pub(crate) start_handler: Option<Box<IndexHandler>>,
@@ -331,9 +336,15 @@ impl Common {
             && self.seats.iter().filter(|seat| seat.can_run()).count() > self.processors
     }
 
-    /// Whether some worker has something to do.
+    /// Returns whether some worker has something to do. A guest may have, and is not waited for.
     pub(crate) fn others_work(&self) -> bool {
-        self.active() > self.sleeping.idle()
+        self.active() > self.sleeping.idle() + usize::from(self.behaviour.guest)
+    }
+
+    /// Returns whether a seat is that of the thread that has built the pool.
+    #[inline]
+    pub(crate) fn is_guest(&self, seat: usize) -> bool {
+        self.behaviour.guest && seat == guest::SEAT
     }
 
     /// Whether there is anybody for whom forks should be published.

@@ -28,6 +28,11 @@ pub enum BuildError {
         /// What the system said.
         source: io::Error,
     },
+    /// The calling thread was to be one of the pool's, and is a worker already.
+    #[error(
+        "the calling thread was to be a worker of this pool, but is one of another already: build the pool on another thread, or without `use_current_thread`"
+    )]
+    CurrentThreadWorks,
     /// There is a global pool already.
     #[error("the global pool exists already: build it once, first of all in `main`")]
     GlobalExists,

@@ -8,6 +8,7 @@ use stanchion_competitive::OnceLock;
 
 use crate::builder::ThreadPoolBuilder;
 use crate::error::BuildError;
+use crate::handler::ThreadSpawn;
 use crate::pool::ThreadPool;
 use crate::scope::{Scope, ScopeFifo};
 use crate::worker::Worker;
@@ -18,7 +19,7 @@ machine::global! {
 }
 
 /// Builds the global pool.
-pub(crate) fn set(builder: ThreadPoolBuilder) -> Result<(), BuildError> {
+pub(crate) fn set<H: ThreadSpawn>(builder: ThreadPoolBuilder<H>) -> Result<(), BuildError> {
     if GLOBAL.get().is_some() {
         return Err(BuildError::GlobalExists);
     }

@@ -15,6 +15,8 @@ mod fifo;
 mod free_list;
 mod future;
 mod global;
+mod guest;
+mod handler;
 mod job;
 mod latch;
 mod listed;
@@ -28,6 +30,7 @@ mod scope;
 mod slab;
 mod sleeping;
 pub mod strategy;
+mod visit;
 mod worker;
 
 pub use lock_api;
@@ -42,6 +45,7 @@ pub use global::{
     in_place_scope_fifo, join, join_context, scope, scope_fifo, spawn, spawn_broadcast, spawn_fifo,
     yield_local, yield_now,
 };
+pub use handler::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
 pub use metrics::{Metrics, WorkerMetrics};
 pub use pool::ThreadPool;
 pub use scope::{Scope, ScopeFifo};

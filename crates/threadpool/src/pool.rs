@@ -1,15 +1,12 @@
 //! The pool, as those outside see it.
 
 use std::fmt;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use machine::bomb::AbortOnUnwind;
-use machine::cell::UnsafeCell;
 
 use crate::builder::ThreadPoolBuilder;
 use crate::common::Common;
-use crate::deferred::Outcome;
 use crate::error::{BuildError, ResizeError};
 use crate::future::JoinHandle;
 use crate::job::{self, Fate};
@@ -18,6 +15,7 @@ use crate::metrics::Metrics;
 use crate::registry::{Core, Order, Registry};
 use crate::scope::{Scope, ScopeFifo};
 use crate::strategy::{Strategy, WorkStealing};
+use crate::visit;
 use crate::worker::{Awaited, UNWOUND, Worker};
 
 /// Threads that run tasks, whose ready work is managed by `S`.
@@ -87,7 +85,7 @@ impl<S: Strategy> ThreadPool<S> {
     pub fn install_with<R: Send>(&self, body: impl FnOnce(&Worker) -> R + Send) -> R {
         Worker::with_current(|current| match current {
             Some(worker) if worker.belongs_to(self.registry.common()) => body(worker),
-            current => install_on(self.core(), current, body),
+            current => visit::install_on(self.core(), current, body),
         })
     }
 
@@ -291,6 +289,9 @@ impl<S: Strategy> ThreadPool<S> {
 
     /// Runs `body` once on each thread of the pool, spare ones apart, and returns what they return, by index.
     ///
+    /// A thread makes the call between two tasks, before those that are ready, or while it waits: tasks
+    /// without end do not delay it. Calls of earlier broadcasts come first.
+    ///
     /// # Panics
     ///
     /// If one of them does, after all have ended.
@@ -308,8 +309,7 @@ impl<S: Strategy> ThreadPool<S> {
 
     /// Has `body` run once on each thread of the pool, spare ones apart, and does not wait.
     ///
-    /// A thread makes the call between two tasks, or while it waits; calls of earlier broadcasts
-    /// come first. If a call panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the
+    /// The calls are made in the order of [`broadcast`](Self::broadcast). If a call panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the
     /// payload, and the other calls are made. Costs two allocations, and a lock for each thread.
     ///
     /// ```
@@ -411,7 +411,15 @@ impl<S: Strategy> ThreadPool<S> {
     /// calls it, nor for one below that on the same stack. Under [`Wait::Any`](crate::Wait) the latter may be any task that waits, on top of which
     /// the worker has begun this one; then both wait for ever. There, drop the pool instead, or hand it to a thread of its own.
     pub fn shutdown(self) {
-        self.registry.close();
+        Worker::with_current(|current| {
+            let common = self.registry.common();
+            let guest = current
+                .filter(|worker| worker.belongs_to(common) && common.is_guest(worker.index()));
+            match guest {
+                Some(worker) => self.registry.serve_to_the_end(worker),
+                None => self.registry.close(),
+            }
+        });
         self.registry.join_all();
     }
 
@@ -485,13 +493,6 @@ fn ticket<F: FnOnce() + Send + 'static>(
 ) -> impl FnOnce(&Worker, Fate) + Send + 'static {
     common.fifo(creator).push(Box::new(detached(body)));
     move |worker, fate| worker.common().fifo(creator).pop()(worker, fate)
-}
-
-/// Something that a thread outside of the pool waits for, on its stack.
-struct Visit<B, R> {
-    body: UnsafeCell<Option<B>>,
-    outcome: UnsafeCell<Option<Outcome<R>>>,
-    latch: Latch,
 }
 
 /// Who waits for a latch, and how he is told.
@@ -569,48 +570,5 @@ impl<T: ?Sized> Sent<T> {
     /// The pointer; a method, so that a closure captures all of it.
     pub(crate) fn get(&self) -> *const T {
         self.0
-    }
-}
-
-fn install_on<R: Send>(
-    core: &dyn Core,
-    current: Option<&Worker>,
-    body: impl FnOnce(&Worker) -> R + Send,
-) -> R {
-    let visit = Visit {
-        body: UnsafeCell::new(Some(body)),
-        outcome: UnsafeCell::new(None),
-        latch: Latch::new(),
-    };
-    let mut owner = Some(Owner::visitor(current));
-    let sent = Sent(&raw const visit);
-    let mut run = Some(move |worker: &Worker, _: Fate| {
-        // SAFETY: whose visit it is waits for the latch.
-        let visit = unsafe { &*sent.get() };
-        // SAFETY: this runs once.
-        let body = visit.body.with_mut(|body| unsafe { (*body).take() });
-        let outcome = body.map(|body| panic::catch_unwind(AssertUnwindSafe(|| body(worker))));
-        // SAFETY: the owner looks when the latch is set.
-        visit.outcome.with_mut(|place| unsafe { *place = outcome });
-        let latch = &raw const visit.latch;
-        // SAFETY: alive until it is set.
-        unsafe { set(latch, owner.take().unwrap_or(Owner::Outside), worker) };
-    });
-    // From here on a worker may use the visit.
-    let bomb = AbortOnUnwind::armed(UNWOUND);
-    core.create(None, Order::Usual, &mut |task| {
-        if let Some(run) = run.take() {
-            // SAFETY: what it borrows waits below; body and result are `Send`.
-            unsafe { job::fill(task, run) };
-        }
-    });
-    Owner::wait(core, current, &visit.latch, None);
-    bomb.defuse();
-    // SAFETY: the latch is set: nobody else touches it any more.
-    let outcome = visit.outcome.with_mut(|outcome| unsafe { (*outcome).take() });
-    match outcome {
-        Some(Ok(result)) => result,
-        Some(Err(payload)) => panic::resume_unwind(payload),
-        None => unreachable!("a visit ends with an outcome"),
     }
 }

@@ -127,6 +127,14 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
+    /// Creates a task that its creator may not run soon, though it is the creator's only one.
+    fn create_for_others(&self, place: Option<&Place>, fill: &mut dyn FnMut(&Task)) -> Told {
+        match self.strategy.create(place, fill) {
+            Told::Lone => Told::Anyone(1),
+            told => told,
+        }
+    }
+
     /// The strategy's next task; tells whoever should know of those that were moved on the way.
     #[inline]
     fn take_next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
@@ -192,6 +200,13 @@ impl<S: Strategy> Registry<S> {
             }
         }
         // From here on the worker, and with it the place, is not used.
+        self.left();
+        bomb.defuse();
+    }
+
+    /// A thread does not use its place any more. The last one ends the pool.
+    fn left(&self) {
+        let common = &self.common;
         if common.ending.leave() {
             common.ending.end(|| self.take_out());
             // Each makes a task, which is taken out at once.
@@ -199,6 +214,32 @@ impl<S: Strategy> Registry<S> {
             if let Some(lookout) = &common.lookout {
                 lookout.end();
             }
+        }
+    }
+
+    /// The thread that has built the pool ends, and leaves what it has to the others.
+    pub(crate) fn leave_seat(&self, worker: &Worker) {
+        let bomb = AbortOnUnwind::armed("a thread that leaves a pool unwound");
+        if let Some(told) = self.strategy.leave(worker.place()) {
+            self.tell(told);
+        }
+        // What it spawned may lie where no thread looks that was told of nothing.
+        self.common.sleeping.tell_all();
+        // Relaxed: a hint.
+        self.common.members.fetch_sub(1, Ordering::Relaxed);
+        self.left();
+        bomb.defuse();
+    }
+
+    /// The thread that has built the pool, and shuts it down, works until all is over.
+    pub(crate) fn serve_to_the_end(&self, worker: &Worker) {
+        let bomb = AbortOnUnwind::armed("a thread that shuts a pool down unwound");
+        // Before it is closed, so that the others do not declare all over.
+        self.common.closing.enlist();
+        self.close();
+        while self.serve(worker) != Served::ToTheEnd {}
+        if self.common.closing.release() {
+            self.common.sleeping.tell_all();
         }
         bomb.defuse();
     }
@@ -395,13 +436,14 @@ impl<S: Strategy> Core for Registry<S> {
 
     fn create(&self, place: Option<&Place>, order: Order, fill: &mut dyn FnMut(&Task)) {
         let told = match order {
+            // A guest need not run anything for a long time.
+            Order::Usual if place.is_some_and(|place| self.common.is_guest(place.index())) => {
+                self.create_for_others(place, fill)
+            }
             Order::Usual => self.strategy.create(place, fill),
             Order::Last => self.strategy.create_last(place, fill),
             // Its creator does something else first, unlike that of a task that it has spawned.
-            Order::Offer => match self.strategy.create(place, fill) {
-                Told::Lone => Told::Anyone(1),
-                told => told,
-            },
+            Order::Offer => self.create_for_others(place, fill),
         };
         let woken = self.tell(told);
         if woken > 0

@@ -22,16 +22,17 @@ use std::collections::VecDeque;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 
-use machine::thread::JoinHandle;
 use machine::topology::{self, Affinity};
 use stanchion_competitive::Mutex;
+
+use crate::handler::Thread;
 
 /// The threads of a pool (Invariant 1).
 pub(crate) struct Roster {
     /// Each seat's thread, if it has one (Invariant 4).
-    pub(crate) handles: Vec<Option<JoinHandle<()>>>,
+    pub(crate) handles: Vec<Option<Thread>>,
     /// Each seat's last thread, which is through and may be about to end.
-    pub(crate) past: Vec<Option<JoinHandle<()>>>,
+    pub(crate) past: Vec<Option<Thread>>,
     /// Seats whose threads had left when the pool was closed, and begin again all the same.
     pub(crate) again: Box<[bool]>,
     /// Members: the seats below.
@@ -86,7 +87,7 @@ impl Roster {
             affinity.adopt();
             body();
         };
-        self.handles[seat] = Some(builder.spawn(body)?);
+        self.handles[seat] = Some(Thread::Own(builder.spawn(body)?));
         Ok(())
     }
 }

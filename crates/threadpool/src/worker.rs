@@ -180,6 +180,11 @@ impl Worker {
         body()
     }
 
+    /// Makes it, or no worker, the calling thread's from now on.
+    pub(crate) fn stay(&self, stays: bool) {
+        CURRENT.with(|current| current.set(if stays { self } else { core::ptr::null() }));
+    }
+
     /// Calls `body` with the worker that the calling thread is, if it is one.
     #[inline]
     pub(crate) fn with_current<R>(body: impl FnOnce(Option<&Self>) -> R) -> R {

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use stanchion_threadpool::strategy::{LocalReadyQueue, SingleLock, Strategy, WorkStealing};
 use stanchion_threadpool::{
-    ThreadPool, ThreadPoolBuilder, Wait, scope, scope_fifo, spawn, spawn_fifo, spawn_future,
+    ThreadPool, ThreadPoolBuilder, Wait, scope, scope_fifo, spawn, spawn_broadcast, spawn_fifo,
+    spawn_future,
 };
 
 fn pool<S: Strategy>(threads: usize) -> ThreadPool<S> {
@@ -147,7 +148,7 @@ fn tasks_that_create_tasks_for_ever_leave_room_for_wake_ups_and_for_outside() {
     let (wake, woken) = wake_up();
     let (starting, counted) = (stop.clone(), rounds.clone());
     let handle = pool.install(move || {
-        let handle = spawn_future(async move { woken.await });
+        let handle = spawn_future(woken);
         spawn(move || again(starting, counted));
         handle
     });
@@ -164,6 +165,22 @@ fn tasks_that_create_tasks_for_ever_leave_room_for_wake_ups_and_for_outside() {
     assert_eq!(handle.join(), Ok(()));
     stop.store(true, SeqCst);
     pool.shutdown();
+}
+
+#[test]
+fn broadcasts_come_before_tasks_that_are_ready() {
+    let (send, receive) = mpsc::channel();
+    let pool = pool::<WorkStealing>(1);
+    pool.install(|| {
+        for n in 0..3 {
+            let send = send.clone();
+            spawn(move || send.send(n).unwrap());
+        }
+        let last = send.clone();
+        spawn_broadcast(move |_| send.send(7).unwrap());
+        spawn_broadcast(move |_| last.send(8).unwrap());
+    });
+    assert!(receive.iter().eq([7, 8, 2, 1, 0]));
 }
 
 #[test]
@@ -186,7 +203,7 @@ fn fifo_tasks_that_create_fifo_tasks_for_ever_leave_room_for_each_other() {
 }
 
 /// A wake-up that can be made once, and a future that waits for it.
-fn wake_up() -> (Waking, impl Future<Output = ()> + Send) {
+fn wake_up() -> (Waking, impl Future<Output = ()> + Send + 'static) {
     let state = Waking::default();
     let waits = state.clone();
     let future = std::future::poll_fn(move |context| {

@@ -14,9 +14,11 @@
 //! 2. `Closing` counts a thread from the moment that somebody decides, under the roster's lock, that it takes part.
 
 use std::io;
+use std::sync::Arc;
 
 use super::Registry;
 use crate::common::SERVE;
+use crate::handler::{Done, Thread, ThreadBuilder};
 use crate::roster::Roster;
 use crate::strategy::{Place, Strategy};
 use crate::worker::Worker;
@@ -53,6 +55,12 @@ impl<S: Strategy> Registry<S> {
 
     /// Starts a thread on a seat that has none. The roster is the registry's own, locked.
     fn hire(&self, roster: &mut Roster, seat: usize, name: Option<String>) -> io::Result<()> {
+        if self.common.behaviour.foreign {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the program's spawn handler has started this pool's threads when it was built, and is gone",
+            ));
+        }
         self.common.reset(seat);
         if roster.closed {
             self.common.dismiss(seat);
@@ -69,6 +77,63 @@ impl<S: Strategy> Registry<S> {
             core::mem::forget(unhired);
         }
         started
+    }
+
+    /// Has `start` start the members of a pool that is being built. Returns how many there are, also
+    /// if it fails.
+    pub(crate) fn hire_foreign(
+        &self,
+        members: usize,
+        start: &mut dyn FnMut(ThreadBuilder) -> io::Result<()>,
+    ) -> (usize, io::Result<()>) {
+        loop {
+            let (seat, stack_size) = {
+                let roster = self.common.roster.lock();
+                (roster.target, roster.stack_size)
+            };
+            if seat == members {
+                return (seat, Ok(()));
+            }
+            let name = match self.common.name(seat) {
+                Ok(name) => name,
+                Err(error) => return (seat, Err(error)),
+            };
+            let Some(me) = self.me.upgrade() else {
+                return (seat, Err(io::Error::other("the pool is being dropped")));
+            };
+            let done = Arc::new(Done::new());
+            {
+                let mut roster = self.common.roster.lock();
+                self.common.ending.hire();
+                self.common.closing.enlist();
+                roster.handles[seat] = Some(Thread::Foreign(done.clone()));
+                roster.target += 1;
+            }
+            self.strategy.resize(seat + 1);
+            let body = move |works: bool| {
+                if works {
+                    // SAFETY: the seat has no other thread (Invariant 1 of the registry): it was
+                    // free, and its handle says that it has this one from here on.
+                    unsafe { me.work(seat) };
+                } else {
+                    me.never_works();
+                }
+                drop(me);
+                done.set();
+            };
+            let body: Option<Box<dyn FnOnce(bool) + Send>> = Some(Box::new(body));
+            if let Err(error) = start(ThreadBuilder { index: seat, name, stack_size, body }) {
+                return (seat, Err(error));
+            }
+        }
+    }
+
+    /// A foreign thread was hired, and will not come.
+    fn never_works(&self) {
+        if self.common.closing.release() {
+            self.common.sleeping.tell_all();
+        }
+        self.left();
     }
 
     /// Makes the pool `target` members large, and says how large it is. A member that is to go ends its task first.
@@ -126,14 +191,14 @@ impl<S: Strategy> Registry<S> {
 
     /// Waits until all threads have ended, apart from the calling one.
     pub(crate) fn join_all(&self) {
-        let mine = Worker::with_current(|current| {
-            let mine = current.filter(|worker| worker.belongs_to(&self.common));
-            mine.map(Worker::index)
-        });
+        // A guest has worked until all is over.
+        let is_mine = |worker: &&Worker| {
+            worker.belongs_to(&self.common) && !self.common.is_guest(worker.index())
+        };
+        let mine = Worker::with_current(|current| current.filter(is_mine).map(Worker::index));
         let _away = mine.and_then(|seat| self.common.seat_away(seat));
         let lent = Worker::with_current(|current| {
-            let mine = current.filter(|worker| worker.belongs_to(&self.common));
-            mine.map(|worker| self.rest_in_shutdown(worker.place()))
+            current.filter(is_mine).map(|worker| self.rest_in_shutdown(worker.place()))
         });
         for seat in 0..self.common.seats() {
             let itself = Worker::with_current(|current| {
@@ -146,7 +211,7 @@ impl<S: Strategy> Registry<S> {
                 (handle, roster.past[seat].take())
             };
             for thread in [past, handle].into_iter().flatten() {
-                let _ = thread.join();
+                thread.join();
             }
         }
         if lent == Some(true) {
@@ -155,8 +220,10 @@ impl<S: Strategy> Registry<S> {
         }
         if lent.is_some() {
             self.common.closing.go_on();
-        } else if let Some(lookout) = &self.common.lookout {
-            // It ends after the last worker; one that calls this is still there.
+        } else if let Some(lookout) = &self.common.lookout
+            && !self.common.behaviour.guest
+        {
+            // It ends after the last worker; one that calls this is still there, and so is a guest.
             lookout.join();
         }
     }
