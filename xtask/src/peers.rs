@@ -6,6 +6,7 @@
 
 mod crossbeam_channel;
 mod parking_lot;
+mod rayon_core;
 
 use clap::Args;
 use std::fs;
@@ -15,7 +16,7 @@ use crate::failure::{Failure, Result};
 use crate::shell;
 
 /// The peers whose tests are run.
-const PEERS: [&Peer; 2] = [&crossbeam_channel::PEER, &parking_lot::PEER];
+const PEERS: [&Peer; 3] = [&crossbeam_channel::PEER, &parking_lot::PEER, &rayon_core::PEER];
 
 /// A selection of peers and of their tests.
 #[derive(Args)]
