@@ -2,11 +2,11 @@
 //!
 //! | file | barrier | members wait by |
 //! | --- | --- | --- |
-//! | `central.rs` | [`Central`] | watching one word |
-//! | `bit_mask.rs` | [`BitMask`] | watching a verdict, while a mask tells who is missing |
+//! | `central.rs` | [`Central`] | watching one word, in the end sleeping |
+//! | `bit_mask.rs` | [`BitMask`] | watching a verdict, while a mask tells which members are missing; in the end sleeping |
 //! | `co_resident.rs` | [`CoResident`] | watching one word while those who are missing run, else yielding or sleeping |
-//! | `tree.rs` | [`Tree`] | watching their children, then a verdict |
-//! | `dissemination.rs` | [`Dissemination`] | watching another member in each round |
+//! | `tree.rs` | [`Tree`] | watching their children, then a verdict, in the end sleeping |
+//! | `dissemination.rs` | [`Dissemination`] | watching another member in each round, in the end sleeping |
 //! | `blocking.rs` | [`Blocking`] | sleeping |
 //! | `two_phase.rs` | [`TwoPhase`] | watching one word for a time, then sleeping |
 //! | `yielding.rs` | [`Yielding`] | giving the processor away, and counting how often |
@@ -25,7 +25,6 @@ mod blocking;
 mod central;
 mod co_resident;
 mod dissemination;
-mod door;
 mod habit;
 mod members;
 mod nameless;
@@ -33,6 +32,7 @@ mod tree;
 mod two_phase;
 mod verdict;
 mod waiter;
+mod watching;
 mod yielding;
 
 use core::fmt;

@@ -94,8 +94,9 @@ impl GangExecutorBuilder {
         self
     }
 
-    /// For how long a member that waits at a barrier spins, in its turn, before it yields the processor between two looks. Unless said, 100 µs; or
-    /// 4 µs, if there are more seats than processors.
+    /// For how long a member that waits at a barrier spins, in its turn, before it yields the processor
+    /// between two looks, and soon sleeps. Unless said, 100 µs; or 4 µs, if there are more seats than
+    /// processors.
     pub fn spin(mut self, spin: Duration) -> Self {
         self.spin = Some(spin);
         self

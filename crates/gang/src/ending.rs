@@ -1,7 +1,8 @@
 //! How a gang ends: as its members mean to, or before.
 //!
 //! Why a word beside the barrier, which can be broken for a reason itself: members look at the word where they do not wait, and it says which member it
-//! was. Why the one who ends it does not wake those who sleep off their seats: they run only in their turn, and learn it then.
+//! was. Members that sleep at the barrier are woken when it is broken. Why those that sleep because their slot is off are not: they run only in their turn,
+//! and learn it then.
 //!
 //! ```text
 //! ended   0, or why (2 bits) and by which member        left   0, or 1 + the first member that has returned        done   0, then 1

@@ -154,8 +154,10 @@ impl Member {
 
     /// Waits until all members have come here. What a member did before happens before what any does after.
     ///
-    /// Who waits keeps its seat, and uses its processor in its gang's turns: it spins, then yields between two looks. If a member is
-    /// [`blocking`](Self::blocking) or joins another gang, the others give their seats away, and look every millisecond.
+    /// A member that waits spins while its gang is on, for as long as
+    /// [`GangExecutorBuilder::spin`](crate::GangExecutorBuilder::spin) says. Then it yields the
+    /// processor 64 times. Then it gives its seat away and sleeps until the others have come, whatever
+    /// keeps them. It does not wake up in between.
     ///
     /// # Errors
     ///

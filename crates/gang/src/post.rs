@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use machine::clock::{Ticks, now};
 use machine::topology::{self, Pinned};
-use machine::wait::{Patient, WaitPolicy};
+use machine::wait::WaitPolicy;
 
 use crate::executor::GangExecutor;
 use crate::gate::{Gate, Round};
@@ -78,10 +78,6 @@ impl Post {
         self.berths[self.index]
     }
 
-    pub(crate) fn berths(&self) -> &[usize] {
-        &self.berths
-    }
-
     pub(crate) fn seat(&self) -> usize {
         self.gate().seat(self.berth())
     }
@@ -138,35 +134,44 @@ impl Post {
         self.enter();
     }
 
-    /// How a member waits at a barrier of its gang, whose berths `absent` looks through: whether any takes no part.
-    pub(crate) fn waits<A: Fn() -> bool>(&self, absent: A) -> AtBarrier<'_, A> {
-        AtBarrier { post: Some((self, absent)), stage: Stage::Brief(BRIEF_PAUSES) }
+    /// Returns how a member waits at a barrier of its gang.
+    pub(crate) fn waits(&self) -> AtBarrier<'_> {
+        AtBarrier { post: Some(self), stage: Stage::Brief(BRIEF_PAUSES) }
     }
 }
 
-/// Spins while the gang is on, and leaves the seat when it is not. When that has lasted for the executor's `spin`, it yields between two looks; if a
-/// member of the gang is blocked then, it takes no part either, and sleeps in steps.
-pub(crate) struct AtBarrier<'p, A> {
-    post: Option<(&'p Post, A)>,
+/// The waiting of a member at its gang's barrier.
+///
+/// The member spins while the gang is on, and leaves the seat when it is not. When that has lasted for
+/// the executor's `spin`, it yields between two looks. When that was in vain too, the member takes no
+/// part in gang scheduling any more, gives its seat away, and sleeps until the barrier wakes it.
+///
+/// Why it does not ask why another member has not come: one that is blocked, one that sleeps without
+/// having said so, and one that has more to do than the others all keep it waiting for longer than
+/// sleeping costs.
+pub(crate) struct AtBarrier<'p> {
+    post: Option<&'p Post>,
     stage: Stage,
 }
 
 enum Stage {
     /// Most waits end here: the clock has not been read.
     Brief(u32),
+    /// Looks at the clock and at the round, since then.
     Spinning(Ticks),
+    /// Looks at the round, and has yielded so often.
     Yielding(u32),
     /// The post is away.
-    Sleeping(Patient<0, 0>),
+    Sleeping,
 }
 
 /// Pauses before it reads the clock, and looks at the round: at most 1 µs on any processor known.
 const BRIEF_PAUSES: u32 = 16;
 
-/// Yields before it asks whether somebody is blocked.
+/// Yields before it gives its seat away and sleeps.
 const YIELDS: u32 = 64;
 
-impl<A: Fn() -> bool> WaitPolicy for AtBarrier<'_, A> {
+impl WaitPolicy for AtBarrier<'_> {
     /// Without a post: yields at once.
     fn start() -> Self {
         Self { post: None, stage: Stage::Yielding(0) }
@@ -174,7 +179,7 @@ impl<A: Fn() -> bool> WaitPolicy for AtBarrier<'_, A> {
 
     #[inline]
     fn pause(&mut self) {
-        let Some((post, absent)) = &self.post else { return machine::thread::yield_now() };
+        let Some(post) = self.post else { return machine::thread::yield_now() };
         match &mut self.stage {
             Stage::Brief(left) => {
                 *left -= 1;
@@ -190,25 +195,27 @@ impl<A: Fn() -> bool> WaitPolicy for AtBarrier<'_, A> {
                 post.look();
                 machine::hint::spin_loop();
             }
-            Stage::Yielding(yields) => {
+            Stage::Yielding(yields) if *yields < YIELDS => {
+                *yields += 1;
                 post.look();
                 machine::thread::yield_now();
-                *yields += 1;
-                if *yields >= YIELDS {
-                    *yields = 0;
-                    if absent() {
-                        post.retire();
-                        self.stage = Stage::Sleeping(Patient::start());
-                    }
-                }
             }
-            Stage::Sleeping(patient) => patient.pause(),
+            Stage::Yielding(_) => {
+                post.retire();
+                self.stage = Stage::Sleeping;
+            }
+            // The barrier puts the thread to sleep instead.
+            Stage::Sleeping => machine::thread::yield_now(),
         }
     }
 
+    fn sleeps(&self) -> bool {
+        matches!(self.stage, Stage::Sleeping)
+    }
+
     fn pausing(&self) -> u64 {
-        match (&self.post, &self.stage) {
-            (Some((post, _)), stage @ (Stage::Brief(_) | Stage::Spinning(_))) => {
+        match (self.post, &self.stage) {
+            (Some(post), stage @ (Stage::Brief(_) | Stage::Spinning(_))) => {
                 let spent = match stage {
                     Stage::Spinning(since) => now().nanos_since(*since),
                     _ => 0,
@@ -230,9 +237,9 @@ impl<A: Fn() -> bool> WaitPolicy for AtBarrier<'_, A> {
     }
 }
 
-impl<A> Drop for AtBarrier<'_, A> {
+impl Drop for AtBarrier<'_> {
     fn drop(&mut self) {
-        if let (Some((post, _)), Stage::Sleeping(_)) = (&self.post, &self.stage) {
+        if let (Some(post), Stage::Sleeping) = (self.post, &self.stage) {
             post.come_back();
         }
     }

@@ -118,6 +118,11 @@ impl<P: WaitPolicy> WaitPolicy for Behind<P> {
         self.policy.leaves()
     }
 
+    #[inline]
+    fn sleeps(&self) -> bool {
+        self.policy.sleeps()
+    }
+
     /// One that is not the next stays away for a while first.
     fn pausing(&self) -> u64 {
         if self.ahead > 1 { 0 } else { self.policy.pausing() }

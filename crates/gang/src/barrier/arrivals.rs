@@ -1,80 +1,124 @@
-//! The word of the barriers whose members need no names: how many have arrived since the beginning, and why that ended.
+//! The word of the barriers whose members need no names: how many have arrived since the beginning,
+//! whether a member sleeps, and why the barrier broke.
 //!
-//! An arrival takes a number; who has the last number of a phase has crossed it by that very step. Why not count down, reverse a sense and start
-//! again, as the papers do: that is a second write, and a thread beyond the number of members, which only such barriers can have, would count itself
-//! between the two. Here its number is one of the next phase.
+//! An arrival takes a number. The arrival that takes the last number of a phase has crossed the
+//! phase by that very step. Why not count down, reverse a sense and start again, as the papers do:
+//! that is a second write. A thread beyond the number of members, which only such barriers can have,
+//! would count itself between the two writes. Here its number is one of the next phase.
 //!
 //! ```text
-//! whole    0 (2 bits)      | arrivals (62 bits)
-//! broken   reason (2 bits) | the phase that broke (42 bits) | arrivals refused, on their way out (20 bits)
+//! whole    0 (2 bits)      | arrivals (61 bits)                                   | asleep (1 bit)
+//! broken   reason (2 bits) | phase that broke (41 bits) | refused, leaving (20)   | asleep (1 bit)
 //!
-//! from             to                          who               meaning
-//! a                a+1                         an arrival        a+1 have come; if members divide it, a phase is crossed
-//! a                (reason, a/members, 0)      anybody, once     the phase that a belongs to is broken, and all after it
-//! (r, p, g)        (r, p, g+1), (r, p, g)      a late arrival    comes, sees the reason, leaves
+//! from             to                          by                meaning
+//! (a, s)           (a+1, s)                    an arrival        if members divide a+1, the phase is crossed
+//! (a, 0)           (a, 1)                      a sleeper         wake it when the phase is over
+//! (a, 1)           (a, 0)                      a last arrival    it wakes all sleepers after this
+//! (a, s)           (reason, a/members, 0, 0)   any, once         the phase of a is broken, and all after it
+//! (r, p, g, s)     (r, p, g+1, s) and back     a late arrival    comes, sees the reason, leaves
 //! ```
+//!
+//! # Sleepers
+//!
+//! Members that have watched in vain sleep at the door, a word beside this one. A futex has 32 bits,
+//! and each arrival would wake those who sleep on the word itself. Why a bit in the word and not a
+//! count of sleepers beside it: the last arrival finds the bit in the value that it replaces. A count
+//! would cost each crossing a fence between its arrival and its look at the count.
+//!
+//! ```text
+//! sleeper                                  last arrival, or the one that breaks
+//! -------                                  ------------------------------------
+//! (1) read the door                        (a) the phase is over; was `asleep` set?
+//! (2) is the phase over?                   (b)   clear it
+//! (3) set `asleep`; is the phase over?     (c)   move the door
+//! (4) sleep while the door is as in (1)    (d)   wake all
+//! ```
+//!
+//! No wake-up is lost. If (a) comes before (3), then (3) finds the phase over. Otherwise the bit that
+//! (3) has set is found by (a), or the (b) of an earlier phase has cleared it in between. Either way
+//! there is a (c) after it. By the orderings below (1) has not read what that (c) writes. So (4) does
+//! not sleep, or sleeps before (d). A sleeper that is woken too early begins again at (1).
 //!
 //! # Invariants
 //!
-//! 1. The arrivals of a whole word only grow. A phase is crossed by its last arrival or broken by the one write of a reason, and the word's
-//!    modification order says which.
-//! 2. The phase that broke does not change any more: fewer than 2^20 threads are on their way out at one time ([`MOST_MEMBERS`](super::MOST_MEMBERS)
-//!    says how many threads there can be).
-//! 3. 2^62 arrivals take a century at one each nanosecond; the phase that broke is compared within 2^42.
+//! 1. The arrivals of a whole word only grow. A phase is crossed by its last arrival or broken by the
+//!    one write of a reason, and the word's modification order says which.
+//! 2. The phase that broke does not change any more: fewer than 2^20 threads are on their way out at
+//!    one time ([`MOST_MEMBERS`](super::MOST_MEMBERS) says how many threads there can be).
+//! 3. 2^61 arrivals take 73 years at one each nanosecond. The phase that broke is compared within
+//!    2^41.
+//! 4. The bit `asleep` is the lowest, and an arrival adds 2. So no comparison of arrivals and no
+//!    division by them has to remove it.
 //!
 //! # Orderings
 //!
-//! An arrival is AcqRel: it publishes what the member did, and the last one sees what all did. A waiter's look is Acquire and pairs with the arrivals
-//! of all others: each is a read-modify-write, so the last one's value carries on what those before released.
+//! An arrival is AcqRel: it publishes what the member did, and the last one sees what all did. A
+//! waiter's look is Acquire and pairs with the arrivals of all others. Each is a read-modify-write,
+//! so the last one's value carries on what those before released. (c) is Release and (1) Acquire: a
+//! sleeper that has read what (c) wrote does (3) after (b), so its bit stays.
 
-use machine::atomic::{AtomicU64, Fresh, Ordering};
+use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::clock::Deadline;
+use machine::park::{self, Woken};
 use machine::topology::CachePadded;
 
 use super::Broken;
 
+/// The bit of a word for which a member sleeps.
+const ASLEEP: u64 = 1;
+/// An arrival, or a late arrival that is refused.
+const ONE: u64 = 2;
 const REASON_SHIFT: u32 = 62;
 /// The smallest word that is not whole.
 const BROKEN: u64 = 1 << REASON_SHIFT;
-/// Where the phase that broke begins.
-const PHASE_SHIFT: u32 = 20;
+/// The position of the phase that broke.
+const PHASE_SHIFT: u32 = 21;
 const PHASE_MASK: u64 = (1 << (REASON_SHIFT - PHASE_SHIFT)) - 1;
 
-/// The word.
+/// The arrivals at a barrier, and its sleepers.
 pub(super) struct Arrivals {
-    word: CachePadded<AtomicU64>,
-    members: u64,
+    words: CachePadded<Words>,
+    /// The arrivals of a phase, as the word counts them.
+    step: u64,
+}
+
+struct Words {
+    /// See the head of the file.
+    word: AtomicU64,
+    /// Counts how often sleepers were woken. They sleep on it.
+    door: AtomicU32,
 }
 
 /// One arrival, of a thread that now waits or has crossed.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
     phase: u64,
-    /// How many arrivals there are at the end of the phase.
+    /// The word at the end of the phase, if no member sleeps.
     end: u64,
     last: bool,
 }
 
 impl Arrival {
-    /// Whether it has crossed the phase for all.
+    /// Returns whether it has crossed the phase for all.
     #[inline]
     pub(super) fn is_last(&self) -> bool {
         self.last
     }
 
-    /// The number of its phase.
+    /// Returns the number of its phase.
     #[inline]
     pub(super) fn phase(&self) -> u64 {
         self.phase
     }
 
-    /// Whether the phase is crossed or broken, as `word` tells.
+    /// Returns whether the phase is crossed or broken, as `word` tells.
     #[inline]
     pub(super) fn is_over(&self, word: u64) -> bool {
-        // A reason is in the highest bits.
+        // A reason is in the highest bits, and `end` is even (Invariant 4).
         word >= self.end
     }
 
-    /// Which of the two, when it is over.
+    /// Returns which of the two, when it is over.
     #[inline]
     pub(super) fn outcome(&self, word: u64) -> Result<(), Broken> {
         match reason(word) {
@@ -89,62 +133,110 @@ fn reason(word: u64) -> Option<Broken> {
 }
 
 impl Arrivals {
-    /// Nobody has come yet.
+    /// Makes a word at which no member has arrived.
     pub(super) fn new(members: u32) -> Self {
         Self::after(0, members)
     }
 
-    /// As it is after so many phases.
+    /// Makes the word as it is after so many phases.
     pub(super) fn after(phases: u64, members: u32) -> Self {
-        let members = u64::from(members);
-        Self { word: CachePadded::new(AtomicU64::fresh(phases * members)), members }
+        let step = u64::from(members) * ONE;
+        let words = Words { word: AtomicU64::fresh(phases * step), door: AtomicU32::fresh(0) };
+        Self { words: CachePadded::new(words), step }
     }
 
     pub(super) fn members(&self) -> usize {
-        self.members as usize
+        (self.step / ONE) as usize
     }
 
-    /// The word to watch, with Acquire.
+    /// Returns the word to watch, with Acquire.
     #[inline]
     pub(super) fn word(&self) -> &AtomicU64 {
-        &self.word
+        &self.words.word
     }
 
-    /// Arrives, and if it is the last, crosses the phase.
+    /// Arrives. If it is the last, crosses the phase and wakes the members that sleep.
     #[inline]
     pub(super) fn arrive(&self) -> Result<Arrival, Broken> {
-        // AcqRel: Release pairs with the looks of the others and with the Acquire of the phase's last arrival, which is this one's if it is that.
-        let before = self.word.fetch_add(1, Ordering::AcqRel);
+        // AcqRel: Release pairs with the looks of the others and with the Acquire of the phase's
+        // last arrival, which is this one's if it is that.
+        let before = self.words.word.fetch_add(ONE, Ordering::AcqRel);
         if before >= BROKEN {
             return Err(self.refused(before));
         }
-        let phase = before / self.members;
-        let end = (phase + 1) * self.members;
-        Ok(Arrival { phase, end, last: before + 1 == end })
+        let phase = before / self.step;
+        let end = (phase + 1) * self.step;
+        let last = before + ONE >= end;
+        if last && before & ASLEEP != 0 {
+            self.wake_crossed();
+        }
+        Ok(Arrival { phase, end, last })
     }
 
     #[cold]
     fn refused(&self, before: u64) -> Broken {
         // Relaxed: keeps Invariant 2, publishes nothing.
-        self.word.fetch_sub(1, Ordering::Relaxed);
+        self.words.word.fetch_sub(ONE, Ordering::Relaxed);
         reason(before).expect("only a reason makes a word so great")
     }
 
-    /// Breaks the phase of `arrival`, unless it is over: what became of it.
+    /// Sleeps until the phase of `arrival` is over, and returns a word that says so; `None` if it is
+    /// not over at `deadline`.
+    #[cold]
+    pub(super) fn sleep(&self, arrival: Arrival, deadline: Deadline) -> Option<u64> {
+        let Words { word, door } = &*self.words;
+        loop {
+            // Acquire: pairs with the Release of `wake` (see "Orderings").
+            let closed = door.load(Ordering::Acquire);
+            // Acquire: pairs with the arrivals of all others.
+            let mut now = word.load(Ordering::Acquire);
+            if !arrival.is_over(now) && now & ASLEEP == 0 {
+                // Acquire: as above.
+                now = word.fetch_or(ASLEEP, Ordering::Acquire);
+            }
+            if arrival.is_over(now) {
+                return Some(now);
+            }
+            if park::wait(door, closed, deadline) == Woken::TimedOut {
+                return None;
+            }
+        }
+    }
+
+    /// Wakes the members that sleep, after the arrival that has crossed their phase.
+    #[cold]
+    fn wake_crossed(&self) {
+        // Relaxed: the Release of `wake` comes after it.
+        self.words.word.fetch_and(!ASLEEP, Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Wakes all members that sleep. Called after the write by which their bit has gone.
+    #[cold]
+    fn wake(&self) {
+        // Release: pairs with the Acquire of `sleep`.
+        self.words.door.fetch_add(1, Ordering::Release);
+        park::wake_all(&self.words.door);
+    }
+
+    /// Breaks the phase of `arrival`, unless it is over; returns what became of it.
     #[cold]
     pub(super) fn give_up(&self, arrival: Arrival) -> Result<(), Broken> {
         // Acquire: as a waiter's look, if the phase is over after all.
-        let mut word = self.word.load(Ordering::Acquire);
+        let mut word = self.words.word.load(Ordering::Acquire);
         while !arrival.is_over(word) {
             let broken = self.broken_at(word, Broken::TimedOut);
             // Relaxed: that a barrier is broken publishes nothing. Acquire: as above.
-            match self.word.compare_exchange_weak(
+            match self.words.word.compare_exchange_weak(
                 word,
                 broken,
                 Ordering::Relaxed,
                 Ordering::Acquire,
             ) {
-                Ok(_) => return Err(Broken::TimedOut),
+                Ok(before) => {
+                    self.tell_sleepers(before);
+                    return Err(Broken::TimedOut);
+                }
                 Err(now) => word = now,
             }
         }
@@ -153,28 +245,40 @@ impl Arrivals {
 
     /// Breaks the phase that arrivals now belong to, unless one is broken already.
     pub(super) fn shatter(&self, why: Broken) {
-        // Relaxed: that a barrier is broken publishes nothing; what counts is the order of the word's own values.
-        let _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
+        // Relaxed: that a barrier is broken publishes nothing; what counts is the order of the
+        // word's own values.
+        let before = self.words.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
             (word < BROKEN).then(|| self.broken_at(word, why))
         });
+        if let Ok(before) = before {
+            self.tell_sleepers(before);
+        }
     }
 
+    /// Wakes the members that sleep, if there are any, after `before` was replaced by a reason.
+    fn tell_sleepers(&self, before: u64) {
+        if before & ASLEEP != 0 {
+            self.wake();
+        }
+    }
+
+    /// Returns the word that breaks the phase of `word`. No member sleeps by it.
     fn broken_at(&self, word: u64, why: Broken) -> u64 {
-        let phase = (word / self.members) & PHASE_MASK;
+        let phase = (word / self.step) & PHASE_MASK;
         (u64::from(why as u32) << REASON_SHIFT) | (phase << PHASE_SHIFT)
     }
 
-    /// Whether it is broken, and why.
+    /// Returns whether it is broken, and why.
     pub(super) fn broken(&self) -> Option<Broken> {
         // Relaxed: a hint.
-        reason(self.word.load(Ordering::Relaxed))
+        reason(self.words.word.load(Ordering::Relaxed))
     }
 
-    /// How many have arrived in the phase that is going on: a hint, and 0 when it is broken.
+    /// Returns how many have arrived in the phase that is going on: a hint, and 0 when it is broken.
     pub(super) fn arrived(&self) -> u64 {
         // Relaxed: a hint.
-        let word = self.word.load(Ordering::Relaxed);
-        if word < BROKEN { word % self.members } else { 0 }
+        let word = self.words.word.load(Ordering::Relaxed);
+        if word < BROKEN { word % self.step / ONE } else { 0 }
     }
 }
 
@@ -207,10 +311,30 @@ mod tests {
         let waits = arrivals.arrive().unwrap();
         assert_eq!(arrivals.give_up(waits), Err(Broken::TimedOut));
         let word = arrivals.word().load(Ordering::Relaxed);
-        for _ in 0..(1 << PHASE_SHIFT) + 1 {
+        for _ in 0..(1 << 20) + 1 {
             assert!(arrivals.arrive().is_err());
         }
         assert_eq!(arrivals.word().load(Ordering::Relaxed), word);
         assert_eq!(waits.outcome(word), Err(Broken::TimedOut));
+    }
+
+    #[test]
+    fn a_sleepers_bit_changes_no_count_and_no_phase() {
+        let arrivals = Arrivals::after(5, 3);
+        arrivals.words.word.fetch_or(ASLEEP, Ordering::Relaxed);
+        let first = arrivals.arrive().unwrap();
+        let second = arrivals.arrive().unwrap();
+        assert!(!first.is_over(arrivals.word().load(Ordering::Relaxed)));
+        assert_eq!((arrivals.arrived(), second.phase()), (2, 5));
+        let last = arrivals.arrive().unwrap();
+        let word = arrivals.word().load(Ordering::Relaxed);
+        assert!(last.is_last() && first.is_over(word) && word & ASLEEP == 0);
+        assert_eq!(arrivals.words.door.load(Ordering::Relaxed), 1, "the last one has woken them");
+        arrivals.words.word.fetch_or(ASLEEP, Ordering::Relaxed);
+        let next = arrivals.arrive().unwrap();
+        assert_eq!(next.phase(), 6);
+        assert_eq!(arrivals.give_up(next), Err(Broken::TimedOut));
+        assert_eq!(arrivals.words.door.load(Ordering::Relaxed), 2);
+        assert_eq!(first.outcome(arrivals.word().load(Ordering::Relaxed)), Ok(()));
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! mask     a bit is as `odd` says: in even phases those that have come are set, in odd phases those that have come are clear
-//! verdict  phase (30 bits) | reason (2 bits), see `verdict.rs`
+//! verdict  phase, asleep and reason, see `verdict.rs`
 //!
 //! mask                      who            meaning
 //! … 0 …  ->  … 1 …          member         has come in an even phase
@@ -45,6 +45,7 @@ use super::{Barrier, Broken, Crossing, WrongSize};
 /// | to cross | one exchange for each arrival, one more for the last; each waiter's line is taken away once, not at each arrival |
 /// | size | two lines |
 /// | more threads than processors | as its wait policy |
+/// | a long wait | where its wait policy would sleep, it sleeps until the phase is over; the last one makes a call to the kernel |
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::BitMask};

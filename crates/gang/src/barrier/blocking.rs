@@ -1,19 +1,17 @@
-//! The blocking barrier: who comes too early sleeps.
+//! The blocking barrier: a member that comes too early sleeps.
 //!
 //! Why not the standard library's: its count is under a mutex, which each sleeper takes again when it wakes up, one after the other. Here the last
 //! one wakes all with one call to the kernel, and they go on without asking anybody. Why not always this: sleeping and waking up takes some 5 µs to
 //! 50 µs.
 //!
-//! Arrivals are counted as in `arrivals.rs`; sleepers lie behind the door of `door.rs`.
+//! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says.
 //!
 //! Source: the blocking side of Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain Synchronization", JPDC 1992, section 2.
 
-use machine::atomic::Ordering;
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;
 
 use super::arrivals::{Arrival, Arrivals};
-use super::door::Door;
 use super::nameless::nameless;
 use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
@@ -21,9 +19,9 @@ use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 ///
 /// | | |
 /// | --- | --- |
-/// | to cross | one exchange for each arrival, two more and a call to the kernel for each sleeper, and one to wake them all |
-/// | size | two lines |
-/// | more threads than processors | at home: who waits has no processor |
+/// | to cross | one exchange for each arrival, one more for the first sleeper, a call to the kernel for each sleeper, and one to wake them all |
+/// | size | a line |
+/// | more threads than processors | at home: a member that waits has no processor |
 ///
 /// It does not ask a [`WaitPolicy`].
 ///
@@ -41,7 +39,6 @@ use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// ```
 pub struct Blocking {
     arrivals: Arrivals,
-    door: Door,
 }
 
 impl Blocking {
@@ -52,15 +49,11 @@ impl Blocking {
     /// [`WrongSize`] if that is 0 or more than [`MOST_MEMBERS`].
     pub fn new(members: usize) -> Result<Self, WrongSize> {
         let members = WrongSize::check(members, MOST_MEMBERS)?;
-        Ok(Self { arrivals: Arrivals::new(members), door: Door::new() })
+        Ok(Self { arrivals: Arrivals::new(members) })
     }
 
     pub(super) fn arrivals(&self) -> &Arrivals {
         &self.arrivals
-    }
-
-    pub(super) fn let_go(&self) {
-        self.door.open();
     }
 
     #[inline]
@@ -72,7 +65,7 @@ impl Blocking {
         self.wait_after(deadline, |_| None)
     }
 
-    /// Waits: first as `before_sleep` does, which yields the word if it saw the phase over.
+    /// Waits: first as `before_sleep` does, which returns the word if it saw the phase over.
     #[inline]
     pub(super) fn wait_after(
         &self,
@@ -81,32 +74,14 @@ impl Blocking {
     ) -> Result<Crossing, Broken> {
         let arrival = self.arrivals.arrive()?;
         if arrival.is_last() {
-            self.door.open();
             return Ok(Crossing::LEADER);
         }
-        let seen = before_sleep(&arrival).or_else(|| self.sleep(&arrival, deadline));
+        let seen = before_sleep(&arrival).or_else(|| self.arrivals.sleep(arrival, deadline));
         match seen {
             Some(word) => arrival.outcome(word)?,
-            None => self.give_up(arrival)?,
+            None => self.arrivals.give_up(arrival)?,
         }
         Ok(Crossing::FOLLOWER)
-    }
-
-    #[cold]
-    fn sleep(&self, arrival: &Arrival, deadline: Deadline) -> Option<u64> {
-        let over = || {
-            // Acquire: pairs with the arrivals of all others.
-            let word = self.arrivals.word().load(Ordering::Acquire);
-            arrival.is_over(word).then_some(word)
-        };
-        self.door.sleep(over, deadline)
-    }
-
-    #[cold]
-    fn give_up(&self, arrival: Arrival) -> Result<(), Broken> {
-        let outcome = self.arrivals.give_up(arrival);
-        self.door.open();
-        outcome
     }
 }
 

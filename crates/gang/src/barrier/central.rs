@@ -1,4 +1,4 @@
-//! The central barrier: one word counts who has come, and says when all have.
+//! The central barrier: one word counts the members that have come, and says when all have.
 //!
 //! Why not two words, a count and a sense that is reversed: then a member reads the sense and counts itself in two steps, the last one writes twice,
 //! and between two members there is a line more to be passed. Why not always this: each arrival takes the line away from all who watch it.
@@ -8,12 +8,12 @@
 //! Source: the sense-reversing barrier of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", TOCS
 //! 1991, section 3.1. That numbers run on, so that there is no sense to reverse, is ours.
 
-use machine::atomic::Ordering;
 use machine::clock::Deadline;
-use machine::wait::{WaitPolicy, wait_until_deadline};
+use machine::wait::WaitPolicy;
 
 use super::arrivals::Arrivals;
 use super::nameless::nameless;
+use super::watching::watch;
 use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// A barrier in one word, which members need no names for.
@@ -22,7 +22,8 @@ use super::{Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// | --- | --- |
 /// | to cross | one exchange for each arrival; each arrival takes the line away from each waiter |
 /// | size | a line |
-/// | more threads than processors | as its wait policy: [`Waiter`](super::Waiter)s and `wait` spin, then yield, then sleep in steps |
+/// | more threads than processors | as its wait policy: [`Waiter`](super::Waiter)s and `wait` spin, then yield |
+/// | a long wait | where its wait policy would sleep, it sleeps until the phase is over; the last one makes a call to the kernel |
 ///
 /// ```
 /// use stanchion_gang::barrier::Central;
@@ -55,9 +56,6 @@ impl Central {
         &self.arrivals
     }
 
-    /// Nobody sleeps.
-    fn let_go(&self) {}
-
     #[inline]
     fn wait_until(
         &self,
@@ -68,13 +66,12 @@ impl Central {
         if arrival.is_last() {
             return Ok(Crossing::LEADER);
         }
-        // Acquire: pairs with the arrivals of all others.
-        let seen = wait_until_deadline(
+        let seen = watch(
             self.arrivals.word(),
-            Ordering::Acquire,
             |word| arrival.is_over(word),
             policy,
             deadline,
+            || self.arrivals.sleep(arrival, deadline),
         );
         match seen {
             Some(word) => arrival.outcome(word)?,

@@ -16,8 +16,8 @@
 //!  if the habit is to sleep: where it says yield, sleep; and where it cannot be told, look for as long as it takes to be woken up
 //! ```
 //!
-//! Arrivals are counted as in `arrivals.rs`; sleepers lie behind the door of `door.rs`; who is missing, and where, is told by `members.rs`. The last
-//! one wakes only those who sleep, with one call to the kernel.
+//! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says. Which members are missing, and where they are, `members.rs` tells. The last
+//! arrival makes a call to the kernel only if a member sleeps.
 //!
 //! # Orderings
 //!
@@ -37,7 +37,6 @@ use machine::{thread, topology};
 use stanchion_competitive::cost;
 
 use super::arrivals::{Arrival, Arrivals};
-use super::door::Door;
 use super::habit::{Habit, LONG_NS, PATIENCE_CROWDED_NS, PATIENCE_NS};
 use super::members::{Announced, Members};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
@@ -66,7 +65,7 @@ const LOOK_NS: u64 = 250;
 /// | | |
 /// | --- | --- |
 /// | to cross | one exchange for each arrival, a write to a line of its own for each member; a call to the kernel if somebody sleeps |
-/// | size | 4 lines, and one for each member if there are not more than processors |
+/// | size | 2 lines, and one for each member if there are not more than processors |
 /// | more threads than processors | at home: yields while that is cheap, sleeps where it is not |
 ///
 /// How it does beside others is what `cargo bench -p benches --bench gang` prints; the crate's README has the table, also of where it loses.
@@ -94,7 +93,6 @@ const LOOK_NS: u64 = 250;
 /// ```
 pub struct CoResident {
     arrivals: Arrivals,
-    door: Door,
     habit: topology::CachePadded<Habit>,
     /// None if there are more members than processors: then some are off, and which ones changes too fast to ask.
     members: Option<Members>,
@@ -119,17 +117,9 @@ impl CoResident {
         let patience = if members.is_some() { PATIENCE_NS } else { PATIENCE_CROWDED_NS };
         Ok(Self {
             arrivals: Arrivals::new(count),
-            door: Door::new(),
             habit: topology::CachePadded::new(Habit::new(patience)),
             members,
         })
-    }
-
-    /// What became of the phase, when it is over.
-    fn over(&self, arrival: Arrival) -> Option<u64> {
-        // Acquire: pairs with the arrivals of all others.
-        let word = self.arrivals.word().load(Ordering::Acquire);
-        arrival.is_over(word).then_some(word)
     }
 
     fn wait_for(
@@ -156,9 +146,7 @@ impl CoResident {
             deadline,
         );
         let seen = match seen {
-            Some(word) if !arrival.is_over(word) => {
-                self.door.sleep(|| self.over(arrival), deadline)
-            }
+            Some(word) if !arrival.is_over(word) => self.arrivals.sleep(arrival, deadline),
             seen => seen,
         };
         if let Some(first) = asked.first {
@@ -169,15 +157,8 @@ impl CoResident {
         }
         match seen {
             Some(word) => arrival.outcome(word),
-            None => self.give_up(arrival),
+            None => self.arrivals.give_up(arrival),
         }
-    }
-
-    #[cold]
-    fn give_up(&self, arrival: Arrival) -> Result<(), Broken> {
-        let outcome = self.arrivals.give_up(arrival);
-        self.door.open();
-        outcome
     }
 
     /// What a waiter does next that has found the phase not over.
@@ -282,9 +263,6 @@ impl Barrier for CoResident {
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
         let arrival = self.arrivals.arrive()?;
-        if arrival.is_last() {
-            self.door.open();
-        }
         if let Some(members) = &self.members {
             let CoResidentPlace { index, announced } = place;
             members.announce(*index, announced, arrival.phase(), arrival.is_last());
@@ -308,7 +286,6 @@ impl Barrier for CoResident {
 
     fn shatter(&self, why: Broken) {
         self.arrivals.shatter(why);
-        self.door.open();
     }
 
     fn broken(&self) -> Option<Broken> {

@@ -7,7 +7,6 @@
 //! | --- | --- |
 //! | `wait_until(&self, &mut impl WaitPolicy, Deadline)` | arrives and waits |
 //! | `arrivals(&self)` | the word that counts, by which members and an end before their time are told |
-//! | `let_go(&self)` | wakes who sleeps, when the barrier has been broken |
 //! | `$shown` | methods of the barrier, whose results `Debug` shows |
 
 /// See the file's header.
@@ -65,7 +64,6 @@ macro_rules! nameless {
 
             fn shatter(&self, why: super::Broken) {
                 self.arrivals().shatter(why);
-                self.let_go();
             }
 
             fn broken(&self) -> Option<super::Broken> {

@@ -1,67 +1,80 @@
-//! The tree barrier: members come up a tree of four children a node, and one word tells all that the root has been reached.
+//! The tree barrier: members come up a tree of four children a node, and one word tells all that the
+//! root has been reached.
 //!
-//! Why not the central barrier: its arrivals are exchanges of one word, one after the other. Here each member waits for its own children and then
-//! writes one byte of its parent's line, so arrivals go on side by side and none is an exchange but the root's. Why not a tree downwards as well, as
-//! the paper has for machines without coherent caches: with caches, the paper found, it is better to watch one word, and a barrier that breaks has
+//! Why not the central barrier: its arrivals are exchanges of one word, one after the other. Here each
+//! member waits for its own children and then writes one flag in its parent's line, so arrivals go on
+//! side by side. Why not a tree downwards as well, as the paper has for machines without coherent
+//! caches: with caches, the paper found, it is better to watch one word, and a barrier that breaks has
 //! one word to say so.
 //!
 //! ```text
-//!                 0                 a node's line   one byte for each child
-//!          ┌────┬─┴──┬────┐         byte            0, 1  the sense of the last phase that the child has come to
+//!                 0                 a node's line   one flag for each child
+//!          ┌────┬─┴──┬────┐         flag            0, 1  the sense of the last phase that the child has come to
 //!          1    2    3    4                         2     broken: go and see the verdict
-//!        ┌─┼─┬─┐                    verdict         phase (30 bits) | reason (2 bits), see `verdict.rs`
-//!        5 6 7 8  …
+//!        ┌─┼─┬─┐                                    + 4   the parent sleeps, see `watching.rs`
+//!        5 6 7 8  …                 verdict         phase, asleep and reason, see `verdict.rs`
 //! ```
+//!
+//! Why a child exchanges its flag and does not store it: the exchange finds out whether the parent
+//! sleeps. It takes longer than a store, but the child has nothing else to do meanwhile: it waits for
+//! the verdict.
 //!
 //! # Invariants
 //!
-//! 1. The root moves the verdict from p to p + 1 when its children have come, so all have: each member has written its byte after its own children's.
-//!    The verdict decides: a phase is crossed or broken.
-//! 2. A byte holds the sense of phase p or p - 1, or broken, while its owner's parent waits for it in phase p: the child cannot come to p + 1 before
-//!    p is crossed, and so before its parent has looked.
-//! 3. Who breaks a phase writes `BROKEN` into all bytes afterwards, so that parents do not wait for children who will not come. A child that comes
-//!    just then may write over it: then its parent has what it waited for, comes up, and is told by the next byte that is broken or by the verdict.
-//!    In the phases after that nobody comes: who has been told enters by the verdict.
-//! 4. Nobody who waits for a byte finds it broken for a later phase: that one could not have begun.
+//! 1. The root moves the verdict from p to p + 1 when its children have come, so all have: each member
+//!    has written its flag after its own children's. The verdict decides: a phase is crossed or broken.
+//! 2. A flag holds the sense of phase p or p - 1, or broken, while its owner's parent waits for it in
+//!    phase p: the child cannot come to p + 1 before p is crossed, and so before its parent has looked.
+//! 3. A member that breaks a phase writes `BROKEN` into all flags afterwards, so that parents do not
+//!    wait for children that will not come. A child that comes just then may write over it: then its
+//!    parent has what it waited for, comes up, and is told by the next flag that is broken or by the
+//!    verdict. In the phases after that no member comes: one that has been told enters by the verdict.
+//! 4. No member that waits for a flag finds it broken for a later phase: that one could not have begun.
+//! 5. Only the parent sets the bit of a sleeper, and only beside the sense of phase p - 1. Each write
+//!    replaces it, and its writer wakes the parent.
 //!
 //! # Orderings
 //!
-//! A child's byte is Release, its parent's look Acquire: so the root has acquired what all did, and crossing passes it on. `BROKEN` is Release as
-//! well, so that who finds it finds the reason in the verdict.
+//! A child's exchange of its flag is Release, its parent's look Acquire: so the root has acquired what
+//! all did, and crossing passes it on. `BROKEN` is Release as well, so that a parent that finds it
+//! finds the reason in the verdict.
 //!
-//! Source: Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", TOCS 1991, section 3.4; the word
-//! that all watch is the variant that their section 4 measures best on the Symmetry.
+//! Source: Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
+//! Multiprocessors", TOCS 1991, section 3.4; the word that all watch is the variant that their section
+//! 4 measures best on the Symmetry.
 
 use core::fmt;
 
-use machine::atomic::{AtomicU8, Fresh, Ordering};
+use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::topology::CachePadded;
-use machine::wait::{WaitPolicy, wait_until_deadline};
+use machine::wait::WaitPolicy;
 
 use super::verdict::{Phase, Verdict};
+use super::watching::{sleep_while, wake_if_asleep, watch};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
 /// Children of a node: the paper's number, which made its words fit and was the best of those tried there.
 const CHILDREN: usize = 4;
 
-/// A byte that is not a sense.
-const BROKEN: u8 = 2;
+/// A flag that is not a sense.
+const BROKEN: u32 = 2;
 
-/// What a child that has come writes.
+/// Returns what a child that has come writes.
 #[inline]
-fn sense(phase: Phase) -> u8 {
-    // Before the first phase, an even one, bytes are 0.
-    u8::from(!phase.is_odd())
+fn sense(phase: Phase) -> u32 {
+    // Before the first phase, an even one, flags are 0.
+    u32::from(!phase.is_odd())
 }
 
-/// A barrier for many members, who wait through [`Waiter`](super::Waiter)s. Member 0 leads.
+/// A barrier for many members, which wait through [`Waiter`](super::Waiter)s. Member 0 leads.
 ///
 /// | | |
 /// | --- | --- |
-/// | to cross | one store for each arrival and one exchange in all; log₄ of the members from the first to the last |
+/// | to cross | one exchange for each arrival, of a flag that two members use; log₄ of the members from the first to the last |
 /// | size | a line for each member that has children, and one |
 /// | more threads than processors | as its wait policy; a member without processor keeps those above it waiting |
+/// | a long wait | where its wait policy would sleep, a member sleeps until it is told; a call to the kernel for each flag that is slept on |
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::Tree};
@@ -75,8 +88,8 @@ fn sense(phase: Phase) -> u8 {
 /// # Ok::<(), stanchion_gang::WrongSize>(())
 /// ```
 pub struct Tree {
-    /// Of the members that have children.
-    nodes: Box<[CachePadded<[AtomicU8; CHILDREN]>]>,
+    /// The flags of children, for each member that has some.
+    nodes: Box<[CachePadded<[AtomicU32; CHILDREN]>]>,
     verdict: Verdict,
     members: usize,
 }
@@ -101,14 +114,14 @@ impl Tree {
     fn before(phase: Phase, members: usize) -> Result<Self, WrongSize> {
         WrongSize::check(members, MOST_MEMBERS)?;
         let last_sense = 1 - sense(phase);
-        let node = |_| CachePadded::new([(); CHILDREN].map(|()| AtomicU8::fresh(last_sense)));
+        let node = |_| CachePadded::new([(); CHILDREN].map(|()| AtomicU32::fresh(last_sense)));
         let nodes = (0..(members - 1).div_ceil(CHILDREN)).map(node).collect();
         Ok(Self { nodes, verdict: Verdict::before(phase), members })
     }
 
-    /// The bytes of a member's children.
+    /// Returns the flags of a member's children.
     #[inline]
-    fn children(&self, index: usize) -> &[AtomicU8] {
+    fn children(&self, index: usize) -> &[AtomicU32] {
         let first = index * CHILDREN + 1;
         match self.nodes.get(index) {
             Some(node) => &node[..CHILDREN.min(self.members - first)],
@@ -127,13 +140,13 @@ impl Tree {
     ) -> Result<(), Broken> {
         let sense = sense(phase);
         for child in self.children(index) {
-            // Acquire: pairs with the child's Release, or with that of the one who broke the barrier.
-            let come = wait_until_deadline(
+            // Acquire, in there: pairs with the child's Release, or with that of `tell_parents`.
+            let come = watch(
                 child,
-                Ordering::Acquire,
-                |byte| byte == sense || byte == BROKEN,
+                |flag| flag == sense || flag == BROKEN,
                 policy,
                 deadline,
+                || sleep_while(child, 1 - sense, deadline),
             );
             match come {
                 Some(BROKEN) => return Err(self.verdict.broken().expect("Invariant 3")),
@@ -142,8 +155,10 @@ impl Tree {
             }
         }
         let Some(above) = index.checked_sub(1) else { return self.verdict.cross(phase) };
+        let flag = &self.nodes[above / CHILDREN][above % CHILDREN];
         // Release: pairs with the parent's Acquire.
-        self.nodes[above / CHILDREN][above % CHILDREN].store(sense, Ordering::Release);
+        let before = flag.swap(sense, Ordering::Release);
+        wake_if_asleep(flag, before);
         match self.verdict.wait(phase, policy, deadline) {
             Some(outcome) => outcome,
             None => self.give_up(phase),
@@ -161,9 +176,10 @@ impl Tree {
 
     /// The second half of breaking (Invariant 3).
     fn tell_parents(&self) {
-        for byte in self.nodes.iter().flat_map(|node| node.iter()) {
+        for flag in self.nodes.iter().flat_map(|node| node.iter()) {
             // Release: pairs with the Acquire of the parent, which then reads the reason.
-            byte.store(BROKEN, Ordering::Release);
+            let before = flag.swap(BROKEN, Ordering::Release);
+            wake_if_asleep(flag, before);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! spins for as long as sleeping would cost, and then sleeps, never pays more than twice the better of the two. Why not always this: twice is twice,
 //! and where nobody knows, `CoResident` asks.
 //!
-//! Arrivals are counted as in `arrivals.rs`; sleepers lie behind the door of `door.rs`.
+//! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says.
 //!
 //! Source: the two-phase blocking of Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; how long, Karlin et al. 1991, for locks.
 
@@ -23,8 +23,8 @@ use super::{Broken, Crossing, WrongSize};
 ///
 /// | | |
 /// | --- | --- |
-/// | to cross | as [`Central`](super::Central) while the others come in time, with one fence more; else as [`Blocking`] |
-/// | size | two lines |
+/// | to cross | as [`Central`](super::Central) while the others come in time; else as [`Blocking`] |
+/// | size | a line |
 /// | more threads than processors | if the barrier alone has more members than there are processors, it sleeps at once |
 ///
 /// It does not ask a [`WaitPolicy`].
@@ -75,10 +75,6 @@ impl TwoPhase {
 
     fn arrivals(&self) -> &Arrivals {
         self.blocking.arrivals()
-    }
-
-    fn let_go(&self) {
-        self.blocking.let_go();
     }
 
     #[inline]

@@ -1,35 +1,40 @@
 //! The word that decides of a phase: crossed or broken. For barriers that count somewhere else.
 //!
 //! ```text
-//! word     phase (30 bits) | reason (2 bits)
+//! word     phase (29 bits) | asleep (1 bit) | reason (2 bits)
 //!
-//! from          to                who                     meaning
-//! (p, whole)    (p+1, whole)      one member              all have come: phase p is crossed
-//! (p, whole)    (p, reason)       anybody, once           phase p is broken, and all after it
+//! from             to                   by                      meaning
+//! (p, 0, whole)    (p, 1, whole)        a sleeper               wake it when there is a verdict (`watching.rs`)
+//! (p, s, whole)    (p+1, 0, whole)      one member              all have come: phase p is crossed
+//! (p, s, whole)    (p, 0, reason)       any, once               phase p is broken, and all after it
 //! ```
 //!
 //! # Invariants
 //!
 //! 1. A phase is crossed or broken: both are an exchange of the same value.
-//! 2. While a member waits in phase p, the phase is p or p + 1, since the next cannot be crossed without it. So 30 bits of it are enough.
+//! 2. While a member waits in phase p, the phase is p or p + 1, since the next cannot be crossed
+//!    without it. So 29 bits of it are enough.
+//! 3. A member that replaces a value with the bit `asleep` wakes those who sleep.
 //!
 //! # Orderings
 //!
-//! Crossing is Release: who does it has acquired what all members released when they came, and passes it on. A waiter's look is Acquire. Breaking
-//! publishes nothing.
+//! Crossing is Release: the member that does it has acquired what all members released when they
+//! came, and passes it on. A waiter's look is Acquire. Breaking publishes nothing.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
 use machine::topology::CachePadded;
-use machine::wait::{WaitPolicy, wait_until_deadline};
+use machine::wait::WaitPolicy;
 
-use super::{Broken, REASON_BITS};
+use super::Broken;
+use super::watching::{ASLEEP, sleep_while, wake_if_asleep, watch};
 
 /// The number of a phase, as it stands in the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Phase(u32);
 
-const ONE: u32 = 1 << REASON_BITS;
+/// One phase. The bits below are those of the reason and of sleepers.
+const ONE: u32 = ASLEEP << 1;
 
 impl Phase {
     pub(super) const FIRST: Self = Self(0);
@@ -93,6 +98,23 @@ impl Verdict {
             self.0.compare_exchange(phase.0, phase.next().0, Ordering::Release, Ordering::Relaxed);
         match crossed {
             Ok(_) => Ok(()),
+            Err(word) if word == phase.0 | ASLEEP => self.cross_and_wake(phase),
+            Err(word) => phase.outcome(word),
+        }
+    }
+
+    /// [`cross`](Self::cross), when a member sleeps.
+    #[cold]
+    fn cross_and_wake(&self, phase: Phase) -> Result<(), Broken> {
+        let before = phase.0 | ASLEEP;
+        // Release: as in `cross`.
+        let crossed =
+            self.0.compare_exchange(before, phase.next().0, Ordering::Release, Ordering::Relaxed);
+        match crossed {
+            Ok(before) => {
+                wake_if_asleep(&self.0, before);
+                Ok(())
+            }
             Err(word) => phase.outcome(word),
         }
     }
@@ -105,34 +127,45 @@ impl Verdict {
         policy: &mut impl WaitPolicy,
         deadline: Deadline,
     ) -> Option<Result<(), Broken>> {
-        // Acquire: pairs with the Release of `cross`.
-        let seen = wait_until_deadline(
+        // Acquire, in there: pairs with the Release of `cross`.
+        let seen = watch(
             &*self.0,
-            Ordering::Acquire,
-            |word| word != phase.0,
+            |word| word & !ASLEEP != phase.0,
             policy,
             deadline,
+            || sleep_while(&self.0, phase.0, deadline),
         );
         seen.map(|word| phase.outcome(word))
     }
 
-    /// Breaks the phase, unless there is a verdict: what that is, and whether it is the caller's.
+    /// Breaks the phase, unless there is a verdict; returns what that is, and whether it is the
+    /// caller's.
     #[cold]
     pub(super) fn give_up(&self, phase: Phase) -> (Result<(), Broken>, bool) {
         let broken = phase.0 | Broken::TimedOut as u32;
-        // Relaxed: that a barrier is broken publishes nothing. Acquire: as in `wait`, if the phase is crossed after all.
-        match self.0.compare_exchange(phase.0, broken, Ordering::Relaxed, Ordering::Acquire) {
-            Ok(_) => (Err(Broken::TimedOut), true),
+        // Relaxed: that a barrier is broken publishes nothing. Acquire: as in `wait`, if the phase is
+        // crossed after all.
+        let gave_up = self.0.fetch_update(Ordering::Relaxed, Ordering::Acquire, |word| {
+            (word & !ASLEEP == phase.0).then_some(broken)
+        });
+        match gave_up {
+            Ok(before) => {
+                wake_if_asleep(&self.0, before);
+                (Err(Broken::TimedOut), true)
+            }
             Err(word) => (phase.outcome(word), false),
         }
     }
 
-    /// Breaks the phase that is going on; whether nobody had broken one before.
+    /// Breaks the phase that is going on; returns whether none was broken before.
     pub(super) fn shatter(&self, why: Broken) -> bool {
         // Relaxed: that a barrier is broken publishes nothing.
         let broken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
-            Broken::in_word(word).is_none().then_some(word | why as u32)
+            Broken::in_word(word).is_none().then_some(word & !ASLEEP | why as u32)
         });
+        if let Ok(before) = broken {
+            wake_if_asleep(&self.0, before);
+        }
         broken.is_ok()
     }
 }

@@ -87,9 +87,6 @@ impl Yielding {
         &self.arrivals
     }
 
-    /// Nobody sleeps.
-    fn let_go(&self) {}
-
     fn wait_until(
         &self,
         _policy: &mut impl WaitPolicy,

@@ -51,9 +51,7 @@ impl Seated {
     #[inline]
     pub(super) fn barrier(&mut self) -> Result<(), Ended> {
         self.checkpoint()?;
-        let (gate, berths) = (self.post.gate(), self.post.berths());
-        let absent = || berths.iter().any(|&berth| !gate.is_active(berth));
-        let mut policy = self.post.waits(absent);
+        let mut policy = self.post.waits();
         let crossed =
             self.team.ending.barrier.wait_at(&mut self.place, &mut policy, Deadline::NEVER);
         drop(policy);

@@ -36,6 +36,14 @@ pub trait WaitPolicy {
         false
     }
 
+    /// Returns whether the next pause would put the thread to sleep for a while. An algorithm that
+    /// can wake its waiters asks it before each pause. If the answer is true, the thread sleeps
+    /// until it is woken, instead of pausing again and again.
+    #[inline]
+    fn sleeps(&self) -> bool {
+        false
+    }
+
     /// For how many nanoseconds from now on it would only pause and look again, by the pauses of [`hint::spin_loop`](crate::hint::spin_loop):
     /// `u64::MAX` if for ever, 0 (the default) if that is not known.
     ///
@@ -165,6 +173,14 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
     fn leaves(&self) -> bool {
         #[cfg(feature = "std")]
         return matches!(self.stage, Stage::Yielding { .. } | Stage::Sleeping { .. });
+        #[cfg(not(feature = "std"))]
+        false
+    }
+
+    #[inline]
+    fn sleeps(&self) -> bool {
+        #[cfg(feature = "std")]
+        return matches!(self.stage, Stage::Yielding { left: 0 } | Stage::Sleeping { .. });
         #[cfg(not(feature = "std"))]
         false
     }

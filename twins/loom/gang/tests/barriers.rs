@@ -1,15 +1,21 @@
-//! Models of the barriers: nobody goes on before all have come, what was done before is seen after, and a phase is crossed by all or broken for all.
+//! Models of the barriers: no member goes on before all have come, what was done before is seen after, a phase is crossed by all or broken for all,
+//! and each member that sleeps is woken.
 //!
 //! | model of each barrier | threads | bound |
 //! | --- | --- | --- |
 //! | `two_members` | 2, one phase | none |
-//! | `two_phases` (not of those that sleep) | 2 | none |
-//! | `a_timeout_meets_an_arrival` | 2, one gives up at any time | none |
+//! | `two_phases` (not of those that always sleep) | 2 | none |
+//! | `two_long_phases_bounded` (of those that watch) | 2, each goes to sleep or not in each of two phases | 2 preemptions |
+//! | `two_sleepers_bounded` (of those that watch) | 3, one phase, all that wait go to sleep or not by choice | 2 preemptions |
+//! | `a_timeout_meets_an_arrival` | 2, one gives up at any time | none, 3 preemptions of those that watch or may sleep |
 //! | `a_leaver_meets_an_arrival` | 2, one leaves when it has crossed | none, 3 preemptions of those that sleep |
 //! | `a_leaver_meets_a_waiter` | 2, one leaves instead of coming | none |
+//! | `a_leaver_meets_a_sleeper_bounded` (of those that watch) | the same, and the other goes to sleep or not | 3 preemptions |
 //! | `three_members_bounded` | 3, one phase | 3 preemptions, 2 of those that sleep |
 //! | `a_leaver_meets_two_bounded` (of `Dissemination`) | 3, one leaves when it has crossed | 4 preemptions |
-//! | `a_timeout_meets_two_bounded` | 3, one gives up at any time | 2 preemptions, 1 of those that sleep |
+//! | `a_timeout_meets_two_bounded` | 3, one gives up at any time | 1 preemption |
+//!
+//! A member of a barrier that is made for watching goes to sleep by choice: its first choice says whether its first wait is a long one.
 //!
 //! Sleepers wake for no reason only where a deadline may pass as well: elsewhere that multiplies the executions by a hundred.
 
@@ -214,15 +220,32 @@ macro_rules! models {
             })+
         }
     };
-    (spins $($barrier:ident: $type:ty;)+) => {$(
+    (watches $($barrier:ident: $type:ty;)+) => {$(
         models! { $barrier: $type;
-            two_members => |name| super::two_members::<$type>(name, Model::new(), 1);
-            two_phases => |name| super::two_members::<$type>(name, Model::new(), 2);
-            a_timeout_meets_an_arrival => |name| super::a_timeout_meets_an_arrival::<$type>(name, Model::new());
-            a_leaver_meets_an_arrival => |name| super::a_leaver_meets_an_arrival::<$type>(name, Model::new());
-            a_leaver_meets_a_waiter => |name| super::a_leaver_meets_a_waiter::<$type>(name, Model::new());
-            three_members_bounded => |name| super::three_members::<$type>(name, Model::new().preemptions(3));
-            a_timeout_meets_two_bounded => |name| super::a_timeout_meets_two::<$type>(name, Model::new().preemptions(2));
+            two_members => |name| super::two_members::<$type>(name, Model::new().choices(1), 1);
+            two_phases => |name| super::two_members::<$type>(name, Model::new().choices(0), 2);
+            two_long_phases_bounded => |name| {
+                super::two_members::<$type>(name, Model::new().choices(2).preemptions(2), 2);
+            };
+            a_timeout_meets_an_arrival_bounded => |name| {
+                super::a_timeout_meets_an_arrival::<$type>(name, Model::new().choices(2).preemptions(3));
+            };
+            a_leaver_meets_an_arrival => |name| {
+                super::a_leaver_meets_an_arrival::<$type>(name, Model::new().choices(0));
+            };
+            a_leaver_meets_a_waiter => |name| super::a_leaver_meets_a_waiter::<$type>(name, Model::new().choices(0));
+            a_leaver_meets_a_sleeper_bounded => |name| {
+                super::a_leaver_meets_a_waiter::<$type>(name, Model::new().choices(1).preemptions(3));
+            };
+            three_members_bounded => |name| {
+                super::three_members::<$type>(name, Model::new().choices(0).preemptions(3));
+            };
+            two_sleepers_bounded => |name| {
+                super::three_members::<$type>(name, Model::new().choices(1).preemptions(2));
+            };
+            a_timeout_meets_two_bounded => |name| {
+                super::a_timeout_meets_two::<$type>(name, Model::new().choices(2).preemptions(1));
+            };
         }
     )+};
     (sleeps $($barrier:ident: $type:ty;)+) => {$(
@@ -241,7 +264,7 @@ macro_rules! models {
     )+};
 }
 
-models! { spins
+models! { watches
     central: Central;
     bit_mask: BitMask;
     tree: Tree;
@@ -262,12 +285,12 @@ models! { two_phase: TwoPhase;
 
 // Counts as `Central` does.
 models! { yielding: Yielding;
-    two_members => |name| super::two_members::<Yielding>(name, Model::new(), 1);
+    two_members => |name| super::two_members::<Yielding>(name, Model::new().choices(0), 1);
 }
 
 // The only one in which more than one word says that a phase is crossed.
 models! { dissemination_of_three: Dissemination;
-    a_leaver_meets_two_bounded => |name| super::a_leaver_meets_two::<Dissemination>(name, Model::new().preemptions(4));
+    a_leaver_meets_two_bounded => |name| super::a_leaver_meets_two::<Dissemination>(name, Model::new().choices(0).preemptions(4));
 }
 
 // Sleeps as `Blocking` does, if a choice says so; whether it times out is another choice.

@@ -67,7 +67,7 @@ fn meet(gang: &Gang, me: usize) -> Ended {
 
 #[test]
 fn ending_says_why() {
-    explore("ending_says_why", Model::new(), || {
+    explore("ending_says_why", Model::new().choices(1), || {
         let gang = gang();
         let other = in_thread(&gang, |gang| gang.ending.end(Ended::Panicked { member: 1 }));
         assert_eq!(meet(&gang, 0), Ended::Panicked { member: 1 });
@@ -89,7 +89,7 @@ fn ending_says_why_to_who_asks() {
 
 #[test]
 fn ending_of_two_bounded() {
-    explore("ending_of_two_bounded", Model::new().preemptions(3), || {
+    explore("ending_of_two_bounded", Model::new().choices(1).preemptions(2), || {
         let gang = gang();
         let other = in_thread(&gang, |gang| gang.ending.leave(1));
         let canceller = in_thread(&gang, |gang| gang.ending.end(Ended::Cancelled));

@@ -311,7 +311,7 @@ fn exchange(board: &Board, barrier: &Central, me: usize) {
 
 #[test]
 fn board_three_exchanges() {
-    explore("board_three_exchanges", Model::new(), || {
+    explore("board_three_exchanges", Model::new().choices(0), || {
         let shared = Arc::new((Board::new(2), Central::new(2).expect("two are few")));
         let other = {
             let shared = shared.clone();
