@@ -74,10 +74,11 @@ impl Lookout {
         self.guard.is_nobody() && self.watch.is_some()
     }
 
-    /// A carrier has got a seat, or wakes up on it.
+    /// A carrier has got a seat, or wakes up on it. If it cannot be armed, the lookout has to look at it
+    /// every so often, and may know only of others that can.
     pub(crate) fn begin(&self, carrier: &Carrier) {
-        if self.guard.has_begun() {
-            self.arm(carrier);
+        if self.guard.has_begun() && !self.arm(carrier) && carrier.seen_as().is_some() {
+            self.wake();
         }
     }
 
