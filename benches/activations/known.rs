@@ -5,7 +5,7 @@ use crate::options::Number;
 pub(crate) const HELP: &str = "\
 cargo bench -p benches --bench activations -- [SECTION]... [options]
 
-sections   fork, signal, blocked, upcall, hash, hogs; all of them if none is named
+sections   fork, signal, blocked, upcall, hash, hogs, waits; all of them if none is named
 options    --rounds N           rounds (5)
            --milliseconds N     how long a contestant runs in a cell of a round (100)
            --files N            files of section hash (20000)
@@ -14,7 +14,8 @@ options    --rounds N           rounds (5)
            --contestant TEXT    only contestants whose name contains TEXT; several are or'ed
 ";
 
-pub(crate) const SECTIONS: [&str; 6] = ["fork", "signal", "blocked", "upcall", "hash", "hogs"];
+pub(crate) const SECTIONS: [&str; 7] =
+    ["fork", "signal", "blocked", "upcall", "hash", "hogs", "waits"];
 
 pub(crate) const NUMBERS: [Number; 3] = [
     Number { name: "--rounds", usually: 5, quick: 1, test: 1 },

@@ -7,6 +7,7 @@
 //! | `blocked` | threads that each block in the kernel for 1 ms and compute for 1 ms, over and over: how much of the processors is used |
 //! | `upcall` | how soon another thread runs where one has blocked |
 //! | `hash` | the files of a directory are hashed, one thread each, with their content in memory and without |
+//! | `waits` | programs whose threads wait in user space while others block: permits, times, channels, a crawler |
 //! | `hogs` | phases of short threads, beside others that want the processors all the time |
 //!
 //! In each round every contestant runs once in every cell; the next round goes in the other order. Figures are medians of the rounds. `CPU` is processor
@@ -30,6 +31,7 @@ mod measure;
 mod options;
 mod signal;
 mod upcall;
+mod waits;
 #[path = "../../examples/hasher/walk.rs"]
 mod walk;
 #[path = "../shared/work.rs"]
@@ -47,13 +49,14 @@ fn main() {
         }
     };
     type Section = (&'static str, fn(&Options));
-    let sections: [Section; 6] = [
+    let sections: [Section; 7] = [
         ("fork", fork::run),
         ("signal", signal::run),
         ("blocked", blocked::run),
         ("upcall", upcall::run),
         ("hash", hash_files::run),
         ("hogs", hogs::run),
+        ("waits", waits::run),
     ];
     for (name, run) in sections {
         if options.wants_section(name) {

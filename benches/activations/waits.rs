@@ -1,0 +1,180 @@
+//! Threads that wait in user space, and threads that block, in one program: a thread that waits must not wait for one that
+//! blocks. An operation is a whole program.
+//!
+//! On kernel threads and in tokio's `spawn_blocking` the same functions of `sync` sleep in the kernel.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stanchion_activations as activations;
+use stanchion_activations::Runtime;
+use stanchion_activations::sync::{Semaphore, channel};
+
+use crate::contest::{self, Contestant};
+use crate::measure::{self, Figures, process_time, processors};
+use crate::options::Options;
+
+/// What runs threads. Its clones are the same.
+trait Crew: Clone + Send + 'static {
+    type Handle: Send;
+
+    fn spawn(&self, body: impl FnOnce() + Send + 'static) -> Self::Handle;
+
+    fn join(handle: Self::Handle);
+}
+
+impl Crew for Arc<Runtime> {
+    type Handle = activations::JoinHandle<()>;
+
+    fn spawn(&self, body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        Runtime::spawn(self, body)
+    }
+
+    fn join(handle: Self::Handle) {
+        handle.join().expect("it ends");
+    }
+}
+
+#[derive(Clone)]
+struct KernelThreads;
+
+impl Crew for KernelThreads {
+    type Handle = thread::JoinHandle<()>;
+
+    fn spawn(&self, body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        thread::spawn(body)
+    }
+
+    fn join(handle: Self::Handle) {
+        handle.join().expect("it ends");
+    }
+}
+
+impl Crew for Arc<tokio::runtime::Runtime> {
+    type Handle = mpsc::Receiver<()>;
+
+    fn spawn(&self, body: impl FnOnce() + Send + 'static) -> Self::Handle {
+        let (ends, ended) = mpsc::channel();
+        drop(self.spawn_blocking(move || {
+            body();
+            ends.send(()).expect("it is awaited");
+        }));
+        ended
+    }
+
+    fn join(handle: Self::Handle) {
+        handle.recv().expect("it ends");
+    }
+}
+
+fn all<C: Crew>(handles: Vec<C::Handle>) {
+    handles.into_iter().for_each(C::join);
+}
+
+/// 256 threads, 16 of which at a time may block for 5 ms.
+fn permits<C: Crew>(crew: &C) {
+    let permits = Arc::new(Semaphore::new(16));
+    let spawn = |_| {
+        let permits = permits.clone();
+        crew.spawn(move || {
+            let _permit = permits.acquire();
+            thread::sleep(Duration::from_millis(5));
+        })
+    };
+    all::<C>((0..256).map(spawn).collect());
+}
+
+/// 20 threads that sleep in user space for 5 ms, then block for 20.
+fn sleepers<C: Crew>(crew: &C) {
+    let spawn = |_| {
+        crew.spawn(|| {
+            activations::sleep(Duration::from_millis(5));
+            thread::sleep(Duration::from_millis(20));
+        })
+    };
+    all::<C>((0..20).map(spawn).collect());
+}
+
+/// 40 threads that wait at a channel are sent something, while 20 others read from pipes that are silent until then.
+fn sessions<C: Crew>(crew: &C) {
+    let (asks, asked) = channel::bounded(0);
+    let (answers, answered) = mpsc::channel();
+    let session = |_| {
+        let (asked, answers) = (asked.clone(), answers.clone());
+        crew.spawn(move || {
+            answers.send(asked.recv().expect("it is sent one")).expect("it is awaited");
+        })
+    };
+    let sessions: Vec<_> = (0..40).map(session).collect();
+    let pairs = (0..20).map(|_| UnixStream::pair().expect("descriptors"));
+    let (ends, others): (Vec<_>, Vec<_>) = pairs.unzip();
+    let reads = |mut from: UnixStream| {
+        crew.spawn(move || from.read_exact(&mut [0]).expect("it is written to"))
+    };
+    let readers = others.into_iter().map(reads).collect();
+    (0..40).for_each(|number| asks.send(number).expect("they wait"));
+    assert_eq!(answered.iter().take(40).count(), 40);
+    ends.into_iter().for_each(|mut end| end.write_all(&[1]).expect("it is read"));
+    all::<C>(readers);
+    all::<C>(sessions);
+}
+
+/// A page of a crawler blocks for 2 ms with one of 8 permits, then its four links are visited; 341 pages.
+fn visit<C: Crew>(crew: &C, permits: &Arc<Semaphore>, depth: usize) {
+    let permit = permits.acquire();
+    thread::sleep(Duration::from_millis(2));
+    drop(permit);
+    let links = if depth == 4 { 0 } else { 4 };
+    let spawn = |_| {
+        let (crew, permits) = (crew.clone(), permits.clone());
+        crew.clone().spawn(move || visit(&crew, &permits, depth + 1))
+    };
+    all::<C>((0..links).map(spawn).collect());
+}
+
+fn crawler<C: Crew>(crew: &C) {
+    let permits = Arc::new(Semaphore::new(8));
+    let root = crew.clone();
+    C::join(crew.spawn(move || visit(&root, &permits, 0)));
+}
+
+fn timed<C: Crew>(crew: &C, program: fn(&C)) -> Figures {
+    let (cpu, begun) = (process_time(), Instant::now());
+    program(crew);
+    measure::by(begun, cpu, 1)
+}
+
+fn ours(size: usize, program: fn(&Arc<Runtime>)) -> Figures {
+    timed(&Arc::new(Runtime::new(size).expect("few processors")), program)
+}
+
+fn with_tokio(size: usize, program: fn(&Arc<tokio::runtime::Runtime>)) -> Figures {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(size).enable_all().build().expect("few threads");
+    timed(&Arc::new(runtime), program)
+}
+
+type Programs = (fn(&Arc<Runtime>), fn(&KernelThreads), fn(&Arc<tokio::runtime::Runtime>));
+
+/// On as many processors as the program may use: `taskset -c 0` for one.
+pub(crate) fn run(options: &Options) {
+    let size = processors();
+    let programs: [(&str, Programs); 4] = [
+        ("permits", (permits, permits, permits)),
+        ("sleepers", (sleepers, sleepers, sleepers)),
+        ("sessions", (sessions, sessions, sessions)),
+        ("crawler", (crawler, crawler, crawler)),
+    ];
+    for (name, (own, kernel, tokio)) in programs {
+        let contestants = vec![
+            Contestant::new("activations", move || ours(size, own)),
+            Contestant::new("std threads (peer)", move || timed(&KernelThreads, kernel)),
+            Contestant::new("tokio spawn_blocking (peer)", move || with_tokio(size, tokio)),
+        ];
+        let plural = if size == 1 { "" } else { "s" };
+        contest::nanos(&format!("waits: {name}, {size} processor{plural}"), contestants, options);
+    }
+}
