@@ -492,6 +492,12 @@ fn a_selection_among_ready_operations_is_fair() {
 }
 
 #[test]
+fn a_selection_without_operations_gives_up_in_time() {
+    assert!(!channel::try_select(&mut []));
+    assert!(!channel::select_timeout(&mut [], SOON));
+}
+
+#[test]
 #[should_panic(expected = "never ends")]
 fn a_selection_without_operations_panics() {
     channel::select(&mut []);

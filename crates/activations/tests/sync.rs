@@ -330,6 +330,15 @@ fn permits_and_timeouts_that_meet_lose_nothing() {
 }
 
 #[test]
+fn permits_that_come_back_to_a_full_semaphore_do_not_panic() {
+    let semaphore = Semaphore::new(Semaphore::MAX_PERMITS);
+    let permits = semaphore.acquire_many(2);
+    semaphore.add_permits(1);
+    drop(permits);
+    assert_eq!(semaphore.available_permits(), Semaphore::MAX_PERMITS);
+}
+
+#[test]
 fn a_barrier_lets_nobody_pass_before_all_have_come() {
     for processors in 1..=4 {
         for (threads, strangers) in [(20, 0), (18, 2)] {

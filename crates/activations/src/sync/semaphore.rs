@@ -68,6 +68,9 @@ pub struct Semaphore {
 
 /// Permits of a [`Semaphore`], given back when this is dropped. It may go to another thread.
 ///
+/// If so many permits were [added](Semaphore::add_permits) meanwhile that these cannot be counted,
+/// the semaphore has [`MAX_PERMITS`](Semaphore::MAX_PERMITS) then.
+///
 /// ```
 /// use stanchion_activations::sync::{Permits, Semaphore};
 ///
@@ -203,15 +206,23 @@ impl Semaphore {
     /// ```
     #[inline]
     pub fn add_permits(&self, count: u32) {
+        assert!(self.add(count, false), "a semaphore counts at most 2^31 - 1 permits");
+    }
+
+    /// Adds permits. If they are too many to be counted, adds as many as can be if it `saturates`,
+    /// or else none; returns whether it has added permits.
+    #[inline]
+    fn add(&self, count: u32, saturates: bool) -> bool {
         // Relaxed: the exchange decides.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            let sum = (word / PERMIT).checked_add(count).filter(|&sum| sum <= Self::MAX_PERMITS);
-            let Some(sum) = sum else {
-                panic!("a semaphore counts at most 2^31 - 1 permits");
-            };
+            let sum = (word / PERMIT).saturating_add(count);
+            if sum > Self::MAX_PERMITS && !saturates {
+                return false;
+            }
+            let sum = sum.min(Self::MAX_PERMITS);
             let next = (sum * PERMIT) | (word & QUEUED);
-            // Release: pairs with the Acquire of who takes them.
+            // Release: pairs with the Acquire of the thread that takes them.
             match self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed)
             {
                 Ok(_) => break,
@@ -221,6 +232,7 @@ impl Semaphore {
         if word & QUEUED != 0 {
             self.serve();
         }
+        true
     }
 
     #[inline]
@@ -351,9 +363,9 @@ impl Permits<'_> {
 
 impl Drop for Permits<'_> {
     fn drop(&mut self) {
-        // What was taken can be counted, unless others have added too many meanwhile.
+        // A panic here could end the process.
         if self.count > 0 {
-            self.semaphore.add_permits(self.count);
+            self.semaphore.add(self.count, true);
         }
     }
 }

@@ -10,8 +10,9 @@
 //!
 //! # Invariants
 //!
-//! 1. Locks are taken in the order of their addresses, each once. So selections do not wait for
-//!    each other in a circle.
+//! 1. A thread waits for a lock only while it holds none: of the other locks it takes those that
+//!    are free, or else releases all and begins with the one that is not. So selections do not wait
+//!    for each other in a circle, and a thread that waits keeps no channel from others.
 //! 2. An operation is queued only inside [`run`], which takes it out before it returns, or ends the
 //!    process.
 //! 3. Of the operations on one channel, one holds the lock for all.
@@ -38,6 +39,9 @@ trait Steps {
 
     /// Takes the channel's lock, which [`unlock`](Self::unlock) releases.
     fn lock(&self);
+
+    /// Takes the channel's lock if it is free; returns whether it was.
+    fn try_lock(&self) -> bool;
 
     /// Releases the channel's lock if this operation has taken it.
     fn unlock(&self);
@@ -183,6 +187,13 @@ impl<T, const SENDS: bool> Steps for Operation<'_, T, SENDS> {
         self.holds_lock.set(true);
     }
 
+    fn try_lock(&self) -> bool {
+        let guard = self.shared.state.try_lock();
+        self.holds_lock.set(guard.is_some());
+        core::mem::forget(guard);
+        self.holds_lock.get()
+    }
+
     fn unlock(&self) {
         if self.holds_lock.replace(false) {
             // SAFETY: it is released only once, below.
@@ -256,21 +267,45 @@ struct Locked<'s, 'o>(&'s mut [Selectable<'o>]);
 impl<'s, 'o> Locked<'s, 'o> {
     /// Takes the locks, and brings the operations into a random order.
     fn new(operations: &'s mut [Selectable<'o>]) -> Self {
-        // Invariant 1.
+        // Those of one channel come to lie side by side (Invariant 3).
         operations.sort_unstable_by_key(|operation| operation.0.address());
-        let mut last = 0;
-        for operation in &*operations {
-            if core::mem::replace(&mut last, operation.0.address()) != last {
-                operation.0.lock();
-            }
+        let locked = Self(operations);
+        let mut first = 0;
+        while let Some(busy) = locked.lock_all(first) {
+            // Invariant 1.
+            locked.unlock_all();
+            first = busy;
         }
+        locked.shuffle()
+    }
+
+    /// Waits for the lock of the operation `first`, and takes the others if they are free. Returns
+    /// the first that is not.
+    fn lock_all(&self, first: usize) -> Option<usize> {
+        let address = |index: usize| self.0.get(index).map(|operation| operation.0.address());
+        if let Some(first) = self.0.get(first) {
+            first.0.lock();
+        }
+        (0..self.0.len()).find(|&index| {
+            let is_locked = address(index) == address(first)
+                || index.checked_sub(1).is_some_and(|last| address(index) == address(last));
+            !is_locked && !self.0[index].0.try_lock()
+        })
+    }
+
+    fn unlock_all(&self) {
+        self.0.iter().for_each(|operation| operation.0.unlock());
+    }
+
+    /// Brings the operations into a random order.
+    fn shuffle(self) -> Self {
         let mut random = hint::entropy() ^ machine::clock::now().to_bits();
-        for end in (1..operations.len()).rev() {
+        for end in (1..self.0.len()).rev() {
             // A step of Knuth's generator; its upper bits are the random ones.
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-            operations.swap(end, (random >> 33) as usize % (end + 1));
+            self.0.swap(end, (random >> 33) as usize % (end + 1));
         }
-        Self(operations)
+        self
     }
 
     /// Does the first operation that takes no wait. Returns the thread to call after the locks are
@@ -294,7 +329,7 @@ impl<'s, 'o> Locked<'s, 'o> {
 
 impl Drop for Locked<'_, '_> {
     fn drop(&mut self) {
-        self.0.iter().for_each(|operation| operation.0.unlock());
+        self.unlock_all();
     }
 }
 
