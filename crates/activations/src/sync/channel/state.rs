@@ -142,14 +142,14 @@ impl<T> State<T> {
         if !self.is_open {
             return Err(TrySendError::Disconnected(message));
         }
-        let mut message = Some(message);
-        // SAFETY: who borrows the state mutably holds the lock.
-        let served = unsafe { self.receives.serve_first(|place| *place = message.take()) };
-        if let Some(((), thread)) = served {
-            return Ok(thread);
-        }
-        // No receive waits, so it has not been moved.
-        let Some(message) = message else { return Ok(None) };
+        let message = if self.receives.is_empty() {
+            message
+        } else {
+            match self.serve_receive(message) {
+                Ok(thread) => return Ok(thread),
+                Err(message) => message,
+            }
+        };
         if capacity.is_some_and(|capacity| self.messages.len() >= capacity) {
             return Err(TrySendError::Full(message));
         }
@@ -164,25 +164,52 @@ impl<T> State<T> {
     ///
     /// If there is no message.
     pub(super) fn receive(&mut self) -> Result<(T, Option<Thread>), TryRecvError> {
-        // SAFETY: who borrows the state mutably holds the lock.
-        let offered = unsafe { self.sends.serve_first(Option::take) };
-        let (offered, thread) = offered.map_or((None, None), |(offered, thread)| (offered, thread));
         if let Some(message) = self.messages.pop_front() {
+            let offered = if self.sends.is_empty() { None } else { self.take_offered() };
+            let Some((offered, thread)) = offered else { return Ok((message, None)) };
             // There is room now for what the first send offers.
-            self.messages.extend(offered);
+            self.messages.push_back(offered);
             return Ok((message, thread));
         }
-        // Nothing is held and a send waits: the capacity is 0.
-        if let Some(message) = offered.or_else(|| self.clock.as_mut()?.take()) {
-            return Ok((message, thread));
+        // Nothing is held. If a send waits all the same, the capacity is 0.
+        if let Some(received) = self.take_offered() {
+            return Ok(received);
+        }
+        if let Some(moment) = self.clock.as_mut().and_then(Clock::take) {
+            return Ok((moment, None));
         }
         Err(if self.is_open { TryRecvError::Empty } else { TryRecvError::Disconnected })
+    }
+
+    /// Gives a message to the first receive that waits. Returns the thread to call.
+    ///
+    /// # Errors
+    ///
+    /// The message, if no receive waits any more.
+    #[cold]
+    fn serve_receive(&mut self, message: T) -> Result<Option<Thread>, T> {
+        let mut message = Some(message);
+        // SAFETY: the caller borrows the state mutably, so it holds the lock.
+        let served = unsafe { self.receives.serve_first(|place| *place = message.take()) };
+        match message {
+            None => Ok(served.and_then(|((), thread)| thread)),
+            Some(message) => Err(message),
+        }
+    }
+
+    /// Takes the message of the first send that waits. Returns it, and the thread to call.
+    #[cold]
+    fn take_offered(&mut self) -> Option<(T, Option<Thread>)> {
+        // SAFETY: the caller borrows the state mutably, so it holds the lock.
+        let (offered, thread) = unsafe { self.sends.serve_first(Option::take) }?;
+        // A send that waits has a message.
+        offered.map(|message| (message, thread))
     }
 
     /// Serves the first operation that waits, of a channel that is closed.
     fn close_first(&mut self) -> Option<Thread> {
         for entries in [&mut self.sends, &mut self.receives] {
-            // SAFETY: who borrows the state mutably holds the lock.
+            // SAFETY: the caller borrows the state mutably, so it holds the lock.
             if let Some(((), thread)) = unsafe { entries.serve_first(|_| ()) } {
                 return thread;
             }

@@ -148,6 +148,12 @@ impl<T> Entries<T> {
         Self(List::new())
     }
 
+    /// Returns whether no entry waits. If one does, its waiter may have been served elsewhere.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().next().is_none()
+    }
+
     /// Puts an entry at the end.
     ///
     /// # Safety
