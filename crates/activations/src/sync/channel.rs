@@ -9,7 +9,7 @@
 //! | [`bounded(n)`](bounded) | `n` messages | those held | with `n` |
 //! | [`bounded(0)`](bounded) | none: a send and a receive wait for each other | 0 | always |
 //! | [`after`], [`at`], [`tick`] | a moment, once it has come | 0 or 1 | with 1 |
-//! | [`never`] | none | 0 | always |
+//! | [`never`](never()) | none | 0 | always |
 //!
 //! Order: first come, first served, strictly. A receive takes the message that was sent first, and
 //! the receive that came first takes it. Of the sends that wait, the first one goes on. A thread
@@ -17,7 +17,8 @@
 //!
 //! A user-level thread that tries without waiting, and finds nothing to do, yields: `try_send`,
 //! `try_recv`, `try_iter` at its end, [`try_select`], and `select!` with `default`. So a thread
-//! that polls in a loop lets the thread that it polls for run.
+//! that polls in a loop lets the thread that it polls for run. An operation that is done at once
+//! does not yield: a thread that sends without end on an unbounded channel keeps its processor.
 //!
 //! [`select!`](crate::select) does one of several operations, [`select`](select()) one of a slice
 //! of them.
