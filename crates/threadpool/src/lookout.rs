@@ -11,6 +11,10 @@
 //!
 //! Why both: a worker in a long task looks at nothing, and a lookout is woken some 40 µs late.
 //!
+//! The lookout does not preempt workers where the system lets it (`wake_politely`): if a worker has
+//! blocked, its processor is idle, and if all processors are busy, nothing need be made good. What
+//! wakes it in vain all the same is bounded ([`Quota`]).
+//!
 //! # The lookout's duty
 //!
 //! While nothing is ready there is nothing to make good. The lookout is *off* then: no thread is armed, and it sleeps until who makes a task ready, and
@@ -45,7 +49,7 @@ use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
 use machine::clock::{self, Deadline, Ticks};
 use machine::presence::{self, Presence};
 use machine::thread::JoinHandle;
-use machine::watch::Watch;
+use machine::watch::{Watch, Woken};
 use stanchion_competitive::Mutex;
 
 use crate::common::{Common, LENT, Seat, UNSEEN};
@@ -324,6 +328,7 @@ impl<S: Strategy> Registry<S> {
         let affinity = machine::topology::affinity();
         let thread = builder.spawn(move || {
             affinity.adopt();
+            machine::thread::wake_politely();
             me.keep_watch();
         })?;
         *lookout.thread.lock() = Some(thread);
@@ -335,6 +340,7 @@ impl<S: Strategy> Registry<S> {
         let common = self.common();
         let Some(lookout) = &common.lookout else { return };
         let mut armed = Vec::new();
+        let mut quota = Quota::new();
         while !lookout.has_ended() {
             if self.strategy().len() == 0 {
                 for index in armed.drain(..) {
@@ -371,8 +377,44 @@ impl<S: Strategy> Registry<S> {
                 (false, true) => Deadline::after(Duration::from_micros(BLOCKED_US as u64)),
                 (false, false) => Deadline::NEVER,
             };
-            lookout.watch.wait(deadline);
+            let woken = lookout.watch.wait(deadline);
+            // A worker was switched, and none is blocked: it was preempted, or is back.
+            if woken == Woken::Switched
+                && !self.look_out(lookout, blind)
+                && let Some(rest) = quota.take()
+            {
+                for index in armed.drain(..) {
+                    lookout.watch.disarm(index);
+                }
+                lookout.watch.wait(rest);
+            }
         }
+    }
+}
+
+/// How often the lookout may be woken in vain.
+///
+/// A lookout that wakes on the processor of a worker preempts it. That is a switch of the worker,
+/// which wakes the lookout again: without a bound, workers that never block are preempted thousands
+/// of times a second.
+struct Quota(Ticks);
+
+impl Quota {
+    /// So many times in a row, and once in [`HEARTBEAT`] on average.
+    const BURST: u64 = 8;
+
+    fn new() -> Self {
+        Self(clock::now())
+    }
+
+    /// Takes one. Returns until when the lookout is to rest, if there is none left.
+    fn take(&mut self) -> Option<Deadline> {
+        let price = HEARTBEAT.as_nanos() as u64;
+        let now = clock::now();
+        self.0 = self.0.max(now).plus_nanos(price);
+        let ahead = self.0.nanos_since(now);
+        let rest = ahead.checked_sub(Self::BURST * price).filter(|rest| *rest > 0)?;
+        Some(Deadline::after(Duration::from_nanos(rest)))
     }
 }
 
@@ -390,6 +432,18 @@ impl Lookout {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quota_allows_a_burst_and_then_one_in_a_while() {
+        let begin = clock::now();
+        let mut quota = Quota::new();
+        for _ in 0..Quota::BURST {
+            assert!(quota.take().is_none());
+        }
+        let free = (0..1_000).filter(|_| quota.take().is_none()).count() as u64;
+        let passed = clock::now().nanos_since(begin);
+        assert!(free <= passed / HEARTBEAT.as_nanos() as u64, "{free} in {passed} ns");
+    }
 
     #[test]
     fn a_suspicion_is_of_one_task_and_ends_when_the_thread_is_seen_to_run() {

@@ -236,3 +236,41 @@ fn without_being_asked_nobody_is_compensated() {
     assert_eq!((pool.metrics().compensations, pool.metrics().brief_compensations), (0, 0));
     pool.shutdown();
 }
+
+/// How often threads of this name have given up their processors to wait.
+fn waits_of(name: &str) -> u64 {
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0 };
+    let status = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("status"));
+    let all = threads.flatten().filter_map(|thread| status(thread).ok());
+    let named = all.filter(|status| status.lines().next() == Some(&format!("Name:\t{name}")));
+    let count = |status: String| -> Option<u64> {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:\t"))?
+            .parse()
+            .ok()
+    };
+    named.filter_map(count).sum()
+}
+
+/// A lookout that preempts a worker sees a switch of that worker, and is woken again.
+#[test]
+fn lookout_seldom_wakes_while_no_worker_blocks() {
+    in_both_tiers(|| {
+        let threads = std::thread::available_parallelism().unwrap().get();
+        let pool = builder(threads).thread_name(|index| format!("w-{index}")).build().unwrap();
+        let begin = Instant::now();
+        pool.scope(|s| {
+            for _ in 0..40_000 * threads {
+                s.spawn(|_| {
+                    std::hint::black_box((0..1_000_u32).map(std::hint::black_box).sum::<u32>());
+                });
+            }
+        });
+        let (woken, millis) = (waits_of("lookout"), begin.elapsed().as_millis() as u64);
+        // One in vain and one after a rest in 2 ms. A system may take a worker off its processor for
+        // reasons that look like a block.
+        assert!(woken < 4 * millis + 200, "{woken} times in {millis} ms");
+        pool.shutdown();
+    });
+}
