@@ -209,16 +209,26 @@ impl GangExecutor {
         self.shared().settings.quantum
     }
 
-    /// How members are taken off whose slot's turn is over.
+    /// Returns how members are taken off whose slot's turn is over: as the builder said, unless that
+    /// is [refused](Self::switching_refused).
     #[must_use]
     pub fn switching(&self) -> Switching {
-        self.shared().settings.switching
+        match self.switching_refused() {
+            None => self.shared().settings.switching,
+            Some(_) => Switching::Cooperative,
+        }
     }
 
-    /// Why that is not how the builder wanted it, if it is not: the system refuses that.
+    /// Returns why members are not taken off as the builder said, if they are not: the system refuses
+    /// it, or the program has taken the signal since. Costs a system call under
+    /// [`Switching::Signal`].
     #[must_use]
-    pub fn switching_refused(&self) -> Option<&Refused> {
-        self.shared().settings.refused.as_ref()
+    pub fn switching_refused(&self) -> Option<Refused> {
+        let settings = &self.shared().settings;
+        settings.refused.clone().or_else(|| match settings.switching {
+            Switching::Signal => control::still_interrupts().err(),
+            Switching::Cooperative | Switching::Priority => None,
+        })
     }
 
     /// Runs `body` on `members` threads at the same time, and hands back what will have their results.
@@ -523,6 +533,7 @@ impl Shared {
             rotations_by_idle: counts.by_idle.get(),
             switches: counts.switches.get(),
             overstays: counts.overstays.get(),
+            interruptions_refused: counts.refused.get(),
             culprits,
             slots_used: state.matrix.used(),
             threads: state.threads.len(),

@@ -144,6 +144,9 @@ impl Member {
 
     /// Does something that blocks, in the kernel or elsewhere: the seat is free for others meanwhile, and the gang does not take part in the rotation
     /// if all its members are blocked.
+    ///
+    /// Under [`Switching::Signal`](crate::Switching::Signal) no signal of the executor arrives in `body`,
+    /// so none of its system calls ends with `EINTR` for one. That costs two system calls.
     pub fn blocking<R>(&mut self, body: impl FnOnce() -> R) -> R {
         match &mut self.means {
             Means::Seated(member) => member.post().suspended(body),

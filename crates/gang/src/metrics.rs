@@ -21,6 +21,10 @@ pub struct Metrics {
     pub switches: u64,
     /// How often a member was put out of its seat because it had not left.
     pub overstays: u64,
+    /// How often a member could not be interrupted under [`Switching::Signal`](crate::Switching::Signal)
+    /// because the program has taken the signal:
+    /// [`switching_refused`](crate::GangExecutor::switching_refused) says which.
+    pub interruptions_refused: u64,
     /// Who that was, of the gangs that run and the worst of those that have ended.
     pub culprits: Vec<Overstay>,
     /// Slots that have gangs now.
@@ -55,7 +59,11 @@ impl fmt::Display for Metrics {
             self.switches,
             self.overstays,
             self.lost() * 100.0
-        )
+        )?;
+        match self.interruptions_refused {
+            0 => Ok(()),
+            times => write!(f, "; {times} interruptions refused: the program has taken the signal"),
+        }
     }
 }
 

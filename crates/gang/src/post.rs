@@ -9,7 +9,7 @@ use machine::topology::{self, Pinned};
 use machine::wait::WaitPolicy;
 
 use crate::executor::GangExecutor;
-use crate::gate::{Gate, Round};
+use crate::gate::{Force, Gate, Round};
 
 machine::thread_local! {
     /// Where the thread stands, if it runs a member.
@@ -125,6 +125,9 @@ impl Post {
         }
         self.retire();
         let _return = Return(self);
+        // No call of `body` ends early for a signal that was under way.
+        let _undisturbed =
+            (self.gate().force() == Force::Interrupt).then(machine::control::undisturbed);
         body()
     }
 

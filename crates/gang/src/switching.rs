@@ -29,8 +29,18 @@ pub enum Switching {
     /// Members that have not left when the slot's turn ends are interrupted by a signal, and sleep in its handler until the turn comes again.
     ///
     /// A member may be stopped anywhere, with any lock in its hands, the allocator's among them: who wants it, in whatever gang, waits for that
-    /// member's turn. System calls are begun again where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. A member
-    /// whose gang is moved to other seats goes to their processors when it looks.
+    /// member's turn. A member whose gang is moved to other seats goes to their processors when it looks.
+    ///
+    /// Most system calls are begun again after the signal. Those that have a timeout, and some others, end
+    /// with `EINTR`: the [first page](crate#calls-that-a-signal-ends) names them. They do not inside of
+    /// [`Member::blocking`](crate::Member::blocking).
+    ///
+    /// If the program takes the signal for itself later, it gets none of these signals. Members are then
+    /// switched cooperatively, and
+    /// [`switching_refused`](crate::GangExecutor::switching_refused) and
+    /// [`Metrics::interruptions_refused`](crate::Metrics::interruptions_refused) tell. Another
+    /// [`probe`](Self::probe), or another executor that is built with this mode, chooses another signal
+    /// for all executors. A member that blocks the signal in its own thread is switched cooperatively.
     Signal,
     /// As the paper did: the tasks of the slot that is on have a higher priority than all others. Here they are `SCHED_FIFO`.
     ///

@@ -30,8 +30,10 @@
 //! is empty, also if the thread that forked was in it. That thread may call [`allow`] again.
 //!
 //! An interrupted system call is begun again where the system does that (`SA_RESTART`). `poll`,
-//! `nanosleep` and the like end early. The signal is one that is neither handled nor ignored when
-//! it is chosen. Its handler stays for good, because a signal may be under way.
+//! `nanosleep` and the like end early, unless the thread makes them while [`undisturbed`]. The signal
+//! is one that is neither handled nor ignored when it is chosen. Its handler stays for good, because a
+//! signal may be under way. A program that takes the signal later ends the interruptions, and gets
+//! none of the signals: [`still_interrupts`] tells.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -114,6 +116,42 @@ pub fn allow<I: Interrupted>(interrupted: Arc<I>) -> Result<Allowed, Refused> {
 /// [`Refused`] and what would mend it.
 pub fn can_interrupt() -> Result<(), Refused> {
     backend::can_interrupt()
+}
+
+/// Returns whether threads can be interrupted still: the signal that [`can_interrupt`] has chosen has
+/// its handler. A program that installs a handler of its own for it later, ignores it, or resets it
+/// takes it away. Then no signal is sent any more, and [`Place::interrupt`] returns false. Another
+/// call of [`can_interrupt`] chooses another signal, for all threads.
+///
+/// Costs a system call. May be called by a handler of signals. Before a signal is chosen the answer is
+/// that nothing is wrong.
+///
+/// # Errors
+///
+/// [`Refused::Taken`]. [`Refused::Unsupported`] where threads cannot be interrupted.
+pub fn still_interrupts() -> Result<(), Refused> {
+    backend::still_interrupts()
+}
+
+/// Keeps the signal of [`Place::interrupt`] from the calling thread until the guard is dropped, so that
+/// no system call of the thread ends early with `EINTR` for it. An interruption that arrives meanwhile
+/// is carried out then. Guards nest.
+///
+/// [`defer`] is cheaper, and does not help system calls: its signals arrive, and are noted.
+///
+/// Costs two system calls, the second when the guard is dropped. A thread that is started meanwhile
+/// inherits the mask, which changes nothing for it unless it calls [`allow`], which lifts it.
+#[must_use = "the signal arrives again when this is dropped"]
+pub fn undisturbed() -> Undisturbed {
+    Undisturbed { _masked: backend::undisturbed(), not_send: PhantomData }
+}
+
+/// A section in which no signal of [`Place::interrupt`] arrives at the calling thread. Not `Send`: it
+/// is about this thread.
+#[derive(Debug)]
+pub struct Undisturbed {
+    _masked: backend::Undisturbed,
+    not_send: PhantomData<*const ()>,
 }
 
 /// Returns whether this process may prefer threads by `Preference::Before(level)`. Tries it on the
@@ -224,6 +262,14 @@ pub enum Refused {
         from: i32,
         /// The last.
         to: i32,
+    },
+    /// The program has taken the signal for itself since it was chosen.
+    #[error(
+        "the program has taken signal {signal}, which was free before: let it take another, or take it before"
+    )]
+    Taken {
+        /// The signal.
+        signal: i32,
     },
     /// There are the levels 1 to 99.
     #[error("level {level} of preference: there are the levels 1 to 99")]

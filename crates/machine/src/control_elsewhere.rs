@@ -37,6 +37,18 @@ pub(crate) fn can_interrupt() -> Result<(), Refused> {
     Err(Refused::Unsupported { os: OS })
 }
 
+pub(crate) fn still_interrupts() -> Result<(), Refused> {
+    Err(Refused::Unsupported { os: OS })
+}
+
+/// A thread that is never interrupted anyway.
+#[derive(Debug)]
+pub(crate) struct Undisturbed;
+
+pub(crate) fn undisturbed() -> Undisturbed {
+    Undisturbed
+}
+
 pub(crate) fn can_prefer(_level: u8) -> Result<(), Refused> {
     Err(Refused::Unsupported { os: OS })
 }

@@ -17,6 +17,7 @@ use stanchion_machine::park;
 static_assertions::assert_impl_all!(Place: Send, Sync);
 static_assertions::assert_not_impl_any!(Allowed: Send, Sync);
 static_assertions::assert_not_impl_any!(control::Deferred: Send, Sync);
+static_assertions::assert_not_impl_any!(control::Undisturbed: Send, Sync);
 
 /// Counts interruptions, and stays in them while told to.
 #[derive(Default)]
@@ -369,4 +370,36 @@ fn where_no_signal_is_free_it_is_refused_by_name() {
     let gate = Arc::new(Gate::default());
     let _allowed = allow(Arc::clone(&gate)).unwrap();
     assert!(!gate.place.interrupt());
+}
+
+/// A call that a signal would end lasts until it ends by itself, and the interruption comes afterwards.
+#[test]
+fn no_system_call_of_an_undisturbed_thread_ends_early() {
+    let waits = AtomicBool::new(false);
+    let sent = AtomicBool::new(false);
+    controlled(
+        |gate| {
+            {
+                let _outer = control::undisturbed();
+                drop(control::undisturbed());
+                waits.store(true, SeqCst);
+                let mut signals = 0;
+                while !sent.load(SeqCst) || signals < 50 {
+                    // SAFETY: no descriptors.
+                    let ended = unsafe { libc::poll(std::ptr::null_mut(), 0, 1) };
+                    assert_eq!(ended, 0, "it has reached its timeout");
+                    signals += 1;
+                }
+                assert_eq!(gate.arrived(), 0);
+            }
+            assert_eq!(gate.arrived(), 1, "the interruption was late, and is not lost");
+        },
+        |_, place| {
+            while !waits.load(SeqCst) {
+                spin_loop();
+            }
+            assert!(place.interrupt());
+            sent.store(true, SeqCst);
+        },
+    );
 }

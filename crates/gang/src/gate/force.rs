@@ -81,7 +81,11 @@ impl Gate {
         match self.force {
             Force::None => {}
             Force::Interrupt => {
-                self.berths[berth].place.interrupt();
+                let interrupted = self.berths[berth].place.interrupt();
+                // It cannot be if its thread has left the place, too. That is no failure.
+                if !interrupted && control::still_interrupts().is_err() {
+                    self.counts.refused.add(1);
+                }
             }
             Force::Prefer => self.clock.ring(),
         }

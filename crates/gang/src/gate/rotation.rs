@@ -38,6 +38,8 @@ pub(crate) struct Counts {
     pub(crate) by_idle: Count,
     pub(crate) switches: Count,
     pub(crate) overstays: Count,
+    /// Interruptions that could not be sent, because the program has taken the signal.
+    pub(crate) refused: Count,
     /// Seats by time, in nanoseconds, of turns that had an end, and the part of it in which nobody had the seat.
     pub(crate) seat_time: Count,
     pub(crate) lost: Count,
@@ -74,6 +76,7 @@ impl Counts {
             by_idle: Count::new(),
             switches: Count::new(),
             overstays: Count::new(),
+            refused: Count::new(),
             seat_time: Count::new(),
             lost: Count::new(),
         }

@@ -79,6 +79,16 @@ fn take(handler: Handler, signal: i32) -> Result<bool, Unclaimed> {
     Ok(true)
 }
 
+/// Returns whether `signal` has `handler` now. A program that installs its own handler later, or
+/// ignores the signal, or gives it back to the system, takes it away. Async-signal-safe.
+pub(super) fn has(handler: Handler, signal: i32) -> bool {
+    // SAFETY: all zeroes is a valid `sigaction`.
+    let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+    // SAFETY: only asks; `action` is writable.
+    let asked = unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) } == 0;
+    asked && action.sa_sigaction == handler as usize
+}
+
 /// Runs the body of a handler, and leaves `errno` to the code that was interrupted.
 /// Async-signal-safe if `body` is.
 pub(super) fn keeping_errno(body: impl FnOnce()) {
@@ -93,12 +103,26 @@ pub(super) fn keeping_errno(body: impl FnOnce()) {
 
 /// Lets the calling thread be interrupted by `signal`.
 pub(super) fn unblock(signal: i32) {
+    mask(libc::SIG_UNBLOCK, signal);
+}
+
+/// Keeps `signal` pending for the calling thread; returns whether it was not kept before.
+pub(super) fn block(signal: i32) -> bool {
+    let before = mask(libc::SIG_BLOCK, signal);
+    // SAFETY: `before` is whole, and the signal exists.
+    unsafe { libc::sigismember(&raw const before, signal) == 0 }
+}
+
+/// Changes the calling thread's mask for `signal`, and returns the mask from before.
+fn mask(how: libc::c_int, signal: i32) -> libc::sigset_t {
     // SAFETY: all zeroes is a valid set.
     let mut set: libc::sigset_t = unsafe { core::mem::zeroed() };
+    let mut before = set;
     // SAFETY: `set` is writable, and the signal exists.
     unsafe { libc::sigaddset(&raw mut set, signal) };
-    // SAFETY: `set` is whole; only the calling thread's mask changes.
-    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut()) };
+    // SAFETY: `set` is whole, `before` is writable; only the calling thread's mask changes.
+    unsafe { libc::pthread_sigmask(how, &raw const set, &raw mut before) };
+    before
 }
 
 /// Interrupts thread `tid` of this process; returns whether the signal was sent. If the thread has

@@ -13,7 +13,7 @@ mod stack;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 pub(crate) use self::{
     deferral::{defer, undefer},
-    place::{Allowed, Place, allow, can_interrupt},
+    place::{Allowed, Place, Undisturbed, allow, can_interrupt, still_interrupts, undisturbed},
     priority::{can_prefer, prefer},
 };
 
@@ -22,5 +22,6 @@ pub(crate) use self::{
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(miri))))]
 pub(crate) use elsewhere::{
-    Allowed, Place, allow, can_interrupt, can_prefer, defer, prefer, undefer,
+    Allowed, Place, Undisturbed, allow, can_interrupt, can_prefer, defer, prefer, still_interrupts,
+    undefer, undisturbed,
 };

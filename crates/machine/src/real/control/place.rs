@@ -140,6 +140,32 @@ pub(crate) fn can_interrupt() -> Result<(), Refused> {
     Ok(())
 }
 
+pub(crate) fn still_interrupts() -> Result<(), Refused> {
+    // Relaxed: see `can_interrupt`.
+    match SIGNAL.load(Ordering::Relaxed) {
+        signal if signal != 0 && !signal::has(handle, signal) => Err(Refused::Taken { signal }),
+        _ => Ok(()),
+    }
+}
+
+/// Holds the signal that the thread has blocked, if it has.
+#[derive(Debug)]
+pub(crate) struct Undisturbed(Option<i32>);
+
+pub(crate) fn undisturbed() -> Undisturbed {
+    // Relaxed: see `can_interrupt`.
+    let signal = SIGNAL.load(Ordering::Relaxed);
+    Undisturbed((signal != 0 && signal::block(signal)).then_some(signal))
+}
+
+impl Drop for Undisturbed {
+    fn drop(&mut self) {
+        if let Some(signal) = self.0 {
+            signal::unblock(signal);
+        }
+    }
+}
+
 extern "C" fn handle(_signal: libc::c_int) {
     signal::keeping_errno(arrived);
 }
@@ -270,6 +296,12 @@ impl Place {
             }
             if deferral::interrupt_if_here(place) {
                 return true;
+            }
+            if !signal::has(handle, signal) {
+                // The program has taken it: its handler must not run for this, and the default action
+                // would end the process. Relaxed: one that was under way has gone to that handler.
+                place.signalled.store(false, Ordering::Relaxed);
+                return false;
             }
             // AcqRel: pairs with the handler's exchange (header).
             if place.signalled.swap(true, Ordering::AcqRel) {
