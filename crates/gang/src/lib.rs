@@ -7,6 +7,7 @@ mod board;
 mod builder;
 mod clock;
 mod data;
+mod declare;
 mod desk;
 mod ending;
 mod error;
@@ -26,6 +27,8 @@ mod thread;
 pub use barrier::{Barrier, Broken, Crossing, Waiter, WrongSize};
 pub use builder::GangExecutorBuilder;
 pub use data::Data;
+#[doc(hidden)]
+pub use declare::size_of_data;
 pub use error::{BuildError, Ended, GangError, SpawnError};
 pub use executor::GangExecutor;
 pub use handle::{GangHandle, ScopedGangHandle};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use stanchion_gang::{Ended, GangError, GangExecutor, GangScope, Member, SpawnError};
+use stanchion_gang::{Ended, GangError, GangExecutor, GangScope, Member, SpawnError, data};
 
 static_assertions::assert_impl_all!(GangExecutor: Send, Sync, Clone);
 static_assertions::assert_impl_all!(stanchion_gang::GangHandle<u8>: Send);
@@ -485,5 +485,36 @@ fn a_scope_waits_for_no_gang_that_was_refused() {
             leaves.store(true, Ordering::Relaxed);
         });
     }
+    executor.shutdown();
+}
+
+/// Larger than what lies on the board as it is, and smaller.
+#[test]
+fn structs_of_the_program_are_handed_over() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Large {
+        numbers: [u64; 30],
+        small: Small,
+    }
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Small(u32, f32);
+    data!(struct Small(number, fraction));
+    data!(struct Large { small, numbers });
+
+    let large =
+        |member: usize| Large { numbers: [member as u64; 30], small: Small(member as u32, 0.5) };
+    let executor = executor(3);
+    let gang = executor
+        .spawn(3, move |member: &mut Member| {
+            let mine = large(member.index());
+            let all = member.all_gather(mine)?;
+            assert_eq!(all, [large(0), large(1), large(2)]);
+            let small = member.gather_lists(0, vec![mine.small; member.index()])?;
+            Ok((member.broadcast(2, mine)?, small.map(|lists| lists.concat())))
+        })
+        .expect("seats");
+    let outcomes = gang.join().expect("no panic");
+    assert!(outcomes.iter().all(|(last, _)| *last == large(2)));
+    assert_eq!(outcomes[0].1, Some(vec![Small(1, 0.5), Small(2, 0.5), Small(2, 0.5)]));
     executor.shutdown();
 }
