@@ -10,7 +10,8 @@ use stanchion_competitive::Mutex;
 use crate::census::Count;
 use crate::history::Kind;
 use crate::note::Note;
-use crate::priority::Bound;
+use crate::prioritized::Bound;
+use crate::priority::Priority;
 use crate::standing::Standing;
 use crate::thread::Thread;
 
@@ -116,6 +117,11 @@ impl Carrier {
     pub(crate) fn awaits_mail(&self) -> bool {
         let mail = self.mail.lock();
         mail.is_awaited && mail.threads.is_empty()
+    }
+
+    /// Returns the highest priority of the threads that it has been mailed.
+    pub(crate) fn mail_priority(&self) -> Option<Priority> {
+        self.mail.lock().threads.iter().map(|thread| thread.inner().priority()).max()
     }
 
     /// Moves what it has been mailed to its own threads.

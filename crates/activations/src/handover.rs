@@ -206,6 +206,7 @@ impl Shared {
         if !carrier.standing().take(seat) {
             return false;
         }
+        self.seat(seat).set_turns(self.seat(seat).turns().saturating_add(1));
         self.counters().handovers.raise();
         if self.has_work() {
             // Also one that has said beforehand that it will block.

@@ -27,6 +27,7 @@ mod packet;
 mod panics;
 mod park;
 mod patience;
+mod prioritized;
 mod priority;
 mod process;
 mod ready;

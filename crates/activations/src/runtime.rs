@@ -23,6 +23,39 @@ use crate::trace::{Trace, Tracer};
 /// drops it, and if the thread that drops it panics. A thread of another runtime that drops it, or [runs](Self::run) something in it, leaves its processor to
 /// others meanwhile.
 ///
+/// # Order
+///
+/// A *turn* is what one thread runs between two scheduling points: where it begins, yields, waits or ends. At each
+/// scheduling point a processor chooses among three kinds of ready threads:
+///
+/// - **begun** threads, which yielded or were woken, and whose kernel thread has this processor: first come, first served;
+/// - **new** threads, which have not begun, and such as may migrate: in the order of the
+///   [strategy](crate::RuntimeBuilder::strategy). By default those that were made on this processor come first, the newest
+///   first, while idle processors take the oldest of them; then others, first come, first served. Every 64th time the
+///   first that was made outside of the runtime comes before, and every 64th time the first that was taken from another
+///   processor or that may migrate and has yielded;
+/// - **returned** threads, whose kernel thread has no processor, because it was blocked in the kernel: first come, first
+///   served.
+///
+/// Threads of a higher [`Priority`](crate::Priority) come first. Among threads of one priority no kind keeps another one
+/// waiting. What a ready thread waits for at most, in turns of other threads on its processor:
+///
+/// | a ready thread | waits for at most |
+/// | --- | --- |
+/// | new | one turn of a begun thread, after a thread has called [`yield_now`](crate::yield_now); 8 turns of begun threads that do not yield; once more for each new thread that the strategy puts before it |
+/// | yielded or woken | one turn of each begun thread that was ready before it, as many turns of new ones, and one more of these |
+/// | returned | the turns that begin within 50 µs, 61 at most; so one if turns are longer. Once more for each kernel thread that waited before it |
+/// | returned, [`High`](crate::Priority::High) beside `Normal` ones | the turn that runs |
+/// | any, beside ones of a higher priority | all of theirs: there is no bound |
+///
+/// A kernel thread keeps its processor for as long as none waits for one. If one does, it gives the processor up after
+/// 50 µs or 61 turns. If a new thread may not run beside the threads that began on the kernel thread, it takes the
+/// processor along to another kernel thread. Either way, the threads that stay behind are *returned* ones from then on. On
+/// several processors each counts for itself, and the soonest serves.
+///
+/// A turn itself has no bound: a user-level thread is not preempted. Nor has a new thread on the processor of a thread that
+/// computes, but another processor that yields, or is idle, takes it.
+///
 /// # Fork
 ///
 /// A forked child has only the kernel thread that forked: none of the runtime's threads, or one of them if that forked. There a spawn from outside, and a join of a

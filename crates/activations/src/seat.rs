@@ -18,6 +18,9 @@ pub(crate) struct Hold {
 /// A seat.
 pub(crate) struct Seat {
     holder: AtomicU32,
+    /// Turns of threads that have begun, since the last of a new one: as the carrier that gave the seat away counted them,
+    /// and one for each time that the seat was taken since (`trunk/order.rs`).
+    turns: AtomicU32,
     hold: UnsafeCell<Hold>,
 }
 
@@ -32,7 +35,11 @@ impl Seat {
         // SAFETY: one place of a number for the runtime's one strategy, used by one at a time (Invariant 1).
         let place = unsafe { Place::new(index) };
         let hold = Hold { place, spent: None };
-        Self { holder: AtomicU32::fresh(index as u32), hold: UnsafeCell::new(hold) }
+        Self {
+            holder: AtomicU32::fresh(index as u32),
+            turns: AtomicU32::fresh(0),
+            hold: UnsafeCell::new(hold),
+        }
     }
 
     /// The carrier that has it, as far as is known.
@@ -45,6 +52,18 @@ impl Seat {
     pub(crate) fn hand_to(&self, carrier: usize) {
         // Relaxed: a hint for who looks.
         self.holder.store(carrier as u32, Ordering::Relaxed);
+    }
+
+    /// Returns the turns of threads that have begun, since the last of a new one.
+    pub(crate) fn turns(&self) -> u32 {
+        // Relaxed: written by a carrier that had the seat, before it gave it on.
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    /// Sets the turns of threads that have begun. The caller has the seat.
+    pub(crate) fn set_turns(&self, turns: u32) {
+        // Relaxed: only one carrier has the seat, and giving it on is a Release.
+        self.turns.store(turns, Ordering::Relaxed);
     }
 
     /// # Safety

@@ -28,7 +28,8 @@ use crate::local;
 use crate::lookout::{self, Lookout};
 use crate::metrics::Metrics;
 use crate::patience::Patience;
-use crate::priority::{Priority, Unusual};
+use crate::prioritized::Unusual;
+use crate::priority::Priority;
 use crate::process::Process;
 use crate::ready::Ready;
 use crate::reserve::Reserve;
@@ -330,8 +331,9 @@ impl Shared {
     /// A thread that began on that carrier is ready again.
     pub(crate) fn mail(&self, index: usize, thread: Thread) {
         let carrier = self.carrier(index);
+        let priority = thread.inner().priority();
         carrier.mail(thread);
-        if self.reserve.call(index, carrier) {
+        if self.reserve.call(index, carrier, priority) {
             self.tell(Told::Anyone(1));
         } else if !self.surplus.has(carrier.seat()) {
             // On the others nobody sleeps.

@@ -117,6 +117,12 @@ impl Standing {
         self.0.load(Ordering::Relaxed) == SPARE
     }
 
+    /// Whether it sleeps without a seat and wants one, as far as is known.
+    pub(crate) fn is_wanting(&self) -> bool {
+        // Relaxed: as for `is_spare`.
+        self.0.load(Ordering::Relaxed) == WANTING
+    }
+
     /// Under the reserve's lock: it will sleep without a seat.
     pub(crate) fn rest(&self, wanting: bool) {
         // Relaxed: the lock orders it, and the fence of whoever looks without.

@@ -455,6 +455,10 @@ where
 
 /// Lets other ready threads run first. Outside a runtime, yields the processor to other kernel threads.
 ///
+/// Returns when all begun threads that were ready on this processor have had a turn, and a new thread after each turn that
+/// ends in a yield; at least one new thread, if no begun one is ready. The documentation of
+/// [`Runtime`](crate::Runtime#order) states the order of all ready threads.
+///
 /// ```
 /// let runtime = stanchion_activations::Runtime::new(1)?;
 /// runtime.run(stanchion_activations::yield_now);

@@ -1,12 +1,6 @@
 //! The trunk of a carrier: what runs on the kernel thread's own stack, chooses what goes on, and resumes the stack that it is on.
 //!
-//! # Where it looks for a thread
-//!
-//! 0. If threads have priorities: the most urgent ones, its own and the runtime's; and the least urgent ones after 2, once nothing of that is at any seat.
-//! 1. Its own: threads that began here and are ready again, in the order in which they became so.
-//! 2. The runtime's ready queue, and every [`SHARE`]th time that first.
-//! 3. Nothing of that: the seat goes to a carrier that wants one, every [`SHARE`]th time before 1.
-//! 4. It spins, then sleeps on its seat.
+//! The order in which it looks for a thread is in `order.rs`. If there is none, it spins, then sleeps on its seat.
 //!
 //! # Invariants
 //!
@@ -15,6 +9,7 @@
 //!    thread's last exchange (`ending.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
 
 mod guests;
+mod order;
 mod panicking;
 mod seats;
 mod taking;
@@ -34,7 +29,8 @@ use crate::carrier::Carrier;
 use crate::ending::News;
 use crate::fiber::{Exit, Fiber, Given, Left};
 use crate::handover::Looks;
-use crate::priority::{Bound, Priority};
+use crate::prioritized::Bound;
+use crate::priority::Priority;
 use crate::seat::Hold;
 use crate::shared::Shared;
 use crate::stack::{self, StackError};
@@ -44,8 +40,9 @@ use crate::thread::{Thread, ThreadId};
 use crate::thrift::Thrift;
 
 use guests::{Guests, Turn};
+use order::Turns;
 
-/// One in so many looks goes to the others first, so that nobody waits for ever.
+/// At one in so many looks the carrier asks what costs too much to be asked at each.
 const SHARE: u32 = 61;
 
 /// How far apart an idle carrier's looks are, in ns.
@@ -65,6 +62,7 @@ pub(crate) struct Local {
     bound: RefCell<Bound>,
     free: RefCell<Vec<Fiber>>,
     looks: Cell<u32>,
+    turns: Turns,
     /// The seat at which it looks next.
     looks_at: Cell<usize>,
     thrift: Thrift,
@@ -92,6 +90,7 @@ pub(crate) fn carry(shared: Arc<Shared>, index: usize) {
         bound: RefCell::default(),
         free: RefCell::default(),
         looks: Cell::new(0),
+        turns: Turns::new(),
         looks_at: Cell::new(0),
         thrift: Thrift::new(),
         guests: Guests::default(),
@@ -216,7 +215,10 @@ impl Local {
         };
         match left {
             Left::Free => self.keep_fiber(fiber),
-            Left::Yielded => self.lay_aside(ran(), fiber, None),
+            Left::Yielded => {
+                self.has_yielded();
+                self.lay_aside(ran(), fiber, None);
+            }
             Left::Paused(pause) => self.lay_aside(ran(), fiber, Some(pause)),
             Left::Settled => self.lay_aside_settled(ran(), fiber),
         }
@@ -303,6 +305,7 @@ impl Local {
             || self.carrier().has_mail()
             || self.has_urgent()
             || self.shared.is_time()
+            || self.owes_seat(Priority::Normal)
         {
             return None;
         }
@@ -393,25 +396,7 @@ impl Local {
         if self.carrier().has_mail() {
             self.read_mail();
         }
-        if let Some(thread) = self.take_unusual(Priority::High) {
-            if self.was_told.take() {
-                self.pass_on();
-            }
-            return Some(thread);
-        }
-        if looks.is_multiple_of(SHARE) {
-            if self.shared.reserve().waiting() > 0 && self.give_seat() {
-                return None;
-            }
-            if let Some(thread) = self.take_ready() {
-                if self.was_told.take() {
-                    self.pass_on();
-                }
-                return Some(thread);
-            }
-        }
-        let own = self.bound.borrow_mut().pop(Priority::Normal);
-        let thread = own.or_else(|| self.take_ready()).or_else(|| self.take_low());
+        let thread = self.choose();
         if self.was_told.take() && thread.is_some() {
             self.pass_on();
         }

@@ -75,6 +75,7 @@ impl Local {
         self.unwatch();
         let seat = self.carrier().seat();
         self.shared.is_not_short(seat);
+        self.leave_turns();
         let given = self.shared.reserve().give(false, |to| self.shared.seat_carrier(seat, to));
         if given {
             self.has_seat.set(false);
@@ -90,6 +91,7 @@ impl Local {
         self.unwatch();
         let seat = self.carrier().seat();
         shared.is_not_short(seat);
+        self.leave_turns();
         shared.carrier(to).mail(thread);
         self.has_seat.set(false);
         shared.seat_carrier(seat, to);
@@ -101,10 +103,11 @@ impl Local {
         if self.carrier().has_mail() {
             self.read_mail();
         }
-        let wants = !self.bound.borrow().is_empty();
+        let wants = self.bound.borrow().highest();
         let shared = &self.shared;
-        let goes_on =
-            self.count_return() && (wants || shared.has_work()) && shared.has_idle_processor();
+        let goes_on = self.count_return()
+            && (wants.is_some() || shared.has_work())
+            && shared.has_idle_processor();
         let rest = match goes_on.then(|| shared.surplus().open()).flatten() {
             Some(seat) => {
                 shared.counters().surplus.raise();
@@ -147,6 +150,7 @@ impl Local {
     /// It has been given a seat.
     pub(super) fn settle(&self) {
         self.has_seat.set(true);
+        self.begin_turns();
         self.shared.lookout().begin(self.carrier());
         let seat = self.carrier().seat();
         self.shared.is_seated(seat);

@@ -78,6 +78,12 @@ impl Local {
         thread
     }
 
+    /// Whether there is something ready that any carrier may run, wherever it lies.
+    pub(super) fn is_any_ready(&self) -> bool {
+        let ready = self.shared.ready_queue();
+        self.with_hold(|hold| hold.is_some_and(|Hold { place, .. }| ready.is_ready(place)))
+    }
+
     /// Whether there is something ready that it would take.
     pub(super) fn may_take_ready(&self) -> bool {
         let ready = self.shared.ready_queue();

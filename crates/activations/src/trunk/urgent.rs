@@ -6,33 +6,18 @@ use crate::thread::Thread;
 use super::Local;
 
 impl Local {
-    /// A thread of that priority that this carrier may run, if one is ready; not of the usual.
-    #[inline]
-    pub(super) fn take_unusual(&self, priority: Priority) -> Option<Thread> {
-        if !self.shared.unusual().is_used() {
-            return None;
-        }
-        let own = self.bound.borrow_mut().pop(priority);
-        own.or_else(|| self.shared.unusual().take(priority))
-    }
-
-    /// The least urgent, if one is ready; or one of the usual, which comes before it even if it lies where taking it does not pay (`thrift.rs`).
-    #[inline]
-    pub(super) fn take_low(&self) -> Option<Thread> {
-        let unusual = self.shared.unusual();
-        if !unusual.is_used()
-            || !(self.bound.borrow().has(Priority::Low) || unusual.has(Priority::Low))
-        {
-            return None;
-        }
-        self.take_ready_anywhere().or_else(|| self.take_unusual(Priority::Low))
+    /// Whether a carrier with a thread that is more urgent than that wants a seat.
+    fn wants_seat_above(&self, priority: Priority) -> bool {
+        let above = Priority::ALL.get(priority as usize + 1);
+        above.is_some_and(|&above| self.shared.reserve().waiting_from(above) > 0)
     }
 
     /// Whether one is ready that comes before the usual ones.
     #[inline]
     pub(super) fn has_urgent(&self) -> bool {
         let unusual = self.shared.unusual();
-        unusual.is_used() && unusual.any_above(Priority::Normal)
+        unusual.is_used()
+            && (unusual.any_above(Priority::Normal) || self.wants_seat_above(Priority::Normal))
     }
 
     /// Whether the thread that runs here should let a more urgent one run.
@@ -53,6 +38,7 @@ impl Local {
             self.read_mail();
         }
         self.bound.borrow().any_above(priority)
+            || self.wants_seat_above(priority)
             || self.shared.unusual().any_above(priority)
             || priority < Priority::Normal
                 && self.with_hold(|hold| {

@@ -7,6 +7,7 @@
 //! | `seats_taken_by_two_bounded` | a carrier in a thread, two that take its seat | both have it |
 //! | `seats_taken_too_late` | a carrier that has lost its seat and runs on another, one that still takes it for the first one's holder | the first has two users |
 //! | `seats_called_or_rested_bounded` | a carrier that rests, one that mails it a thread | it sleeps beside its mail, and nobody knows that it wants a seat |
+//! | `seats_raised_or_rested_bounded` | a carrier that rests with a thread of low priority, one that mails it an urgent one | it waits for a seat behind those that are less urgent |
 //! | `seats_vacant_or_rested_bounded` | a carrier that rests, one that has a seat for which there is nobody | one waits for the other |
 //! | `seats_end_or_rest_bounded` | a carrier that rests, one that ends all that rest | it sleeps for ever |
 //! | `seats_asleep_or_told`, `seats_asleep_or_told_by_number` | a carrier that goes to sleep on its seat, one that makes something ready | it sleeps beside it |
@@ -24,6 +25,9 @@
 #[path = "common/carrier.rs"]
 #[allow(dead_code)]
 mod carrier;
+#[path = "../../../../crates/activations/src/priority.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod priority;
 #[path = "../../../../crates/activations/src/reserve.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod reserve;
@@ -46,6 +50,7 @@ use machine::cell::UnsafeCell;
 use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::{Model, thread};
+use priority::Priority;
 use reserve::{Reserve, Rest};
 use sleeping::Sleeping;
 use standing::{Called, Standing};
@@ -70,9 +75,13 @@ unsafe impl Sync for Room {}
 
 impl Room {
     fn new() -> Arc<Self> {
-        let carriers = [Standing::seated(), Standing::spare(), Standing::spare()];
+        Self::with(Carrier::new(Standing::seated()))
+    }
+
+    fn with(seated: Carrier) -> Arc<Self> {
+        let spare = || Carrier::new(Standing::spare());
         let room = Self {
-            carriers: carriers.map(Carrier::new),
+            carriers: [seated, spare(), spare()],
             reserve: Reserve::new(),
             seats: [UnsafeCell::new(0), UnsafeCell::new(0)],
         };
@@ -187,11 +196,30 @@ fn seats_called_or_rested_bounded() {
         let caller = beside(&room, |room| {
             let carrier = &room.carriers[0];
             carrier.mail();
-            room.reserve.call(0, carrier);
+            room.reserve.call(0, carrier, Priority::Normal);
         });
-        room.reserve.rest(0, &room.carriers[0], false, true);
+        room.reserve.rest(0, &room.carriers[0], None, true);
         caller.join().expect("no panic");
         assert_eq!(room.reserve.waiting(), 1, "it has mail, and no seat");
+    });
+}
+
+/// A carrier that wants a seat for a thread of low priority is mailed an urgent one.
+#[test]
+fn seats_raised_or_rested_bounded() {
+    explore("seats_raised_or_rested_bounded", Model::new().preemptions(3).choices(0), || {
+        let carrier = Carrier::with_mail_priority(Standing::seated(), Priority::High);
+        let room = Room::with(carrier);
+        assert!(room.standing(0).take(0));
+        let caller = beside(&room, |room| {
+            let carrier = &room.carriers[0];
+            carrier.mail();
+            room.reserve.call(0, carrier, Priority::High);
+        });
+        room.reserve.rest(0, &room.carriers[0], Some(Priority::Low), true);
+        caller.join().expect("no panic");
+        assert_eq!(room.reserve.waiting(), 1, "it waits once");
+        assert_eq!(room.reserve.waiting_from(Priority::High), 1, "as the urgent thread does");
     });
 }
 
@@ -206,7 +234,7 @@ fn seats_vacant_or_rested_bounded() {
                 room.standing(carrier).give();
             }
         });
-        match room.reserve.rest(0, &room.carriers[0], true, true) {
+        match room.reserve.rest(0, &room.carriers[0], Some(Priority::Normal), true) {
             Rest::Seat(0) => {}
             Rest::Wanting => assert_eq!(room.standing(0).sleep(), Called::Seat),
             other => unreachable!("{other:?}"),
@@ -235,14 +263,14 @@ fn seats_end_or_rest_bounded() {
             beside(&room, move |room| {
                 // As on a carrier that rests: under the lock there is a fence.
                 ended[1].store(1, Ordering::Release);
-                let rest = room.reserve.rest(1, &room.carriers[1], false, true);
+                let rest = room.reserve.rest(1, &room.carriers[1], None, true);
                 assert_eq!(rest, Rest::Spare);
                 end(room, &ended);
                 assert_eq!(room.standing(1).sleep(), Called::End);
             })
         };
         ended[0].store(1, Ordering::Release);
-        assert_eq!(room.reserve.rest(0, &room.carriers[0], false, true), Rest::Spare);
+        assert_eq!(room.reserve.rest(0, &room.carriers[0], None, true), Rest::Spare);
         end(&room, &ended);
         assert_eq!(room.standing(0).sleep(), Called::End);
         last.join().expect("no panic");

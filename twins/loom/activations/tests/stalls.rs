@@ -15,6 +15,9 @@
 #[path = "common/carrier.rs"]
 #[allow(dead_code)]
 mod carrier;
+#[path = "../../../../crates/activations/src/priority.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod priority;
 #[path = "../../../../crates/activations/src/sleeping.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod sleeping;

@@ -2,16 +2,23 @@
 
 use machine::atomic::{AtomicBool, Fresh, Ordering};
 
+use crate::priority::Priority;
 use crate::standing::Standing;
 
 pub(crate) struct Carrier {
     standing: Standing,
     has_mail: AtomicBool,
+    /// The priority of the threads that it is mailed.
+    mail_priority: Priority,
 }
 
 impl Carrier {
     pub(crate) fn new(standing: Standing) -> Self {
-        Self { standing, has_mail: AtomicBool::fresh(false) }
+        Self::with_mail_priority(standing, Priority::Normal)
+    }
+
+    pub(crate) fn with_mail_priority(standing: Standing, mail_priority: Priority) -> Self {
+        Self { standing, has_mail: AtomicBool::fresh(false), mail_priority }
     }
 
     pub(crate) fn standing(&self) -> &Standing {
@@ -20,6 +27,10 @@ impl Carrier {
 
     pub(crate) fn has_mail(&self) -> bool {
         self.has_mail.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn mail_priority(&self) -> Option<Priority> {
+        self.has_mail().then_some(self.mail_priority)
     }
 
     /// No thread of the models panics.
