@@ -76,7 +76,7 @@ fn user(size: Size, root: &Path, activations: bool) -> Outcome {
         "{}; {} threads on {} kernel threads, {} hand-overs, {} of them false",
         runtime.capabilities(),
         metrics.spawned,
-        metrics.carriers,
+        metrics.kernel_threads,
         metrics.handovers,
         metrics.false_handovers,
     );

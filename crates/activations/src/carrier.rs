@@ -1,7 +1,7 @@
 //! A carrier, a kernel thread that runs user-level ones, as the others may touch it. What only it touches is in `trunk.rs`.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::clock::{Deadline, Ticks};
 use machine::park;
 use machine::presence::{self, Presence};
@@ -23,6 +23,8 @@ pub(crate) struct Carrier {
     /// Its number with [`machine::presence`], and one more; 0 while it is not registered.
     seen_as: AtomicU32,
     note: Note,
+    /// Its present block has been counted as one for which there was no spare carrier.
+    is_unreplaced: AtomicBool,
     /// When its seat was last taken, in ticks.
     lost: AtomicU64,
     mail: Mutex<Mail>,
@@ -65,6 +67,7 @@ impl Carrier {
             seat: AtomicU32::fresh(seat.unwrap_or(0) as u32),
             seen_as: AtomicU32::fresh(0),
             note: Note::new(),
+            is_unreplaced: AtomicBool::fresh(false),
             lost: AtomicU64::fresh(0),
             mail: Mutex::default(),
             has_mail: AtomicU32::fresh(NO_MAIL),
@@ -177,6 +180,18 @@ impl Carrier {
     /// What was last seen of it.
     pub(crate) fn note(&self) -> &Note {
         &self.note
+    }
+
+    /// No carrier can stand in for it while it is blocked. Returns whether that is the first look at this block to find so.
+    pub(crate) fn begins_unreplaced_block(&self) -> bool {
+        // Relaxed: a statistic.
+        !self.is_unreplaced.swap(true, Ordering::Relaxed)
+    }
+
+    /// A look has found it back from a block.
+    pub(crate) fn ends_unreplaced_block(&self) {
+        // Relaxed: a statistic.
+        self.is_unreplaced.store(false, Ordering::Relaxed);
     }
 
     /// Whether it is blocked in the middle of a thread, as far as is known.

@@ -109,6 +109,9 @@ impl Shared {
         if !carrier.note().see(noted, seen, clock::now()) {
             return;
         }
+        if noted.seen() == Seen::Blocked {
+            carrier.ends_unreplaced_block();
+        }
         for &upcall in noted.tells(seen) {
             // One that has been preempted since it was back was switched in before that.
             let known = upcall != Upcall::Unblocked || seen == Seen::Runs;
@@ -157,7 +160,9 @@ impl Shared {
         }
         // Asked again a while later, not at each look.
         if !self.can_replace() {
-            self.counters().vain.raise();
+            if carrier.begins_unreplaced_block() {
+                self.counters().unreplaced.raise();
+            }
             carrier.note().see(noted, Seen::Blocked, clock::now());
             return Found::Fine;
         }
@@ -226,7 +231,7 @@ impl Shared {
             Ok(Some(to)) => self.seat_carrier(seat, to),
             Ok(None) | Err(_) => match self.reserve().vacate(seat) {
                 Some(to) => self.seat_carrier(seat, to),
-                None => self.counters().vain.raise(),
+                None => self.counters().unreplaced.raise(),
             },
         }
     }

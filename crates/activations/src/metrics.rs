@@ -34,30 +34,37 @@ pub struct Metrics {
     pub upcalls: [u64; 4],
     /// How long after each upcall's cause the runtime knew of it, in the order of [`Upcall::ALL`]; see [`latency`](Self::latency).
     pub latencies: [Latencies; 4],
-    /// Seats taken from kernel threads that were stuck.
+    /// How often a processor was given to another kernel thread, because the first was blocked and something was ready.
     pub handovers: u64,
-    /// Those of them whose kernel thread was back within 15 µs, before another can have begun.
+    /// Hand-overs that did not pay, of [`handovers`](Self::handovers): the blocked kernel thread was back within 15 µs. If
+    /// they are many, blocks are too short to be worth a hand-over.
     pub false_handovers: u64,
-    /// How often a kernel thread that came back to find its seat gone went on at once, because a processor was idle. Each time there was one kernel
-    /// thread more for the kernel to choose from than processors, until one found nothing to do.
-    pub surplus: u64,
-    /// Hand-overs for which there was no kernel thread left: raise [`spare_threads`](crate::RuntimeBuilder::spare_threads).
-    pub vain_handovers: u64,
-    /// How long hand-overs took, from the look that found a kernel thread blocked while something was ready, until another ran on its seat: the runtime's
-    /// patience, and a wake-up.
+    /// How often a thread back from a block went on at once, because a processor was idle, though its kernel thread had
+    /// lost its own. The other times it waited for a processor.
+    pub returns_at_once: u64,
+    /// Blocks that kept ready threads waiting until their end, because the runtime had started all kernel threads that it
+    /// may have, or the system refused one. Each block counts once. If it is not 0, raise
+    /// [`spare_threads`](crate::RuntimeBuilder::spare_threads).
+    pub blocks_without_spare: u64,
+    /// How long hand-overs took, from the look that found a kernel thread blocked while something was ready, until another
+    /// one ran in its place: what a block costs the threads that are ready beside it.
     pub handover_latencies: Latencies,
-    /// Seat-time lost to blocked kernel threads while something was ready, of all seats together: what [`handover_latencies`](Self::handover_latencies) count,
-    /// and blocks that were over, or nothing ready any more, before a seat was taken. Without the time before a look finds the block
-    /// ([`latency`](Self::latency) of [`Upcall::Blocked`]), and without what preempted ones lose, whose processors others have.
-    pub seat_time_lost: Duration,
-    /// How many of its processors it uses: fewer than it has, if it is [limited](crate::Runtime::limit_processors) or [shares](crate::Arbiter) them.
+    /// Time for which processors were idle because of blocked kernel threads, while something was ready: at most the run
+    /// time times the processors. It has what [`handover_latencies`](Self::handover_latencies) count, and blocks that were over before a hand-over.
+    /// It has not the time before a look finds the block ([`latency`](Self::latency) of [`Upcall::Blocked`]), nor what
+    /// other programs took.
+    pub processor_time_lost: Duration,
+    /// How many of its processors it uses now: fewer than it has, if it is [limited](crate::Runtime::limit_processors) or [shares](crate::Arbiter) them.
     pub processors: usize,
-    /// Kernel threads that have been started to carry threads.
-    pub carriers: usize,
-    /// Threads that are ready and that any kernel thread could run.
+    /// Kernel threads that have been started to run threads, whether they are in use or not: one for each processor, and as
+    /// many more as were needed at a time.
+    pub kernel_threads: usize,
+    /// Threads that are ready now and that any kernel thread could run: new ones, and such as migrate. Many of them for
+    /// long means that there are too few processors, or that threads compute for long.
     pub ready: usize,
-    /// Kernel threads with ready threads of their own that wait for a seat.
-    pub waiting_carriers: usize,
+    /// Kernel threads that wait for a processor now, with ready threads that only they can run. Many of them for long means
+    /// the same.
+    pub waiting_kernel_threads: usize,
 }
 
 impl Metrics {
@@ -80,23 +87,25 @@ impl Metrics {
 
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { spawned, ended, processors, carriers, ready, waiting_carriers, .. } = self;
+        let Self {
+            spawned, ended, processors, kernel_threads, ready, waiting_kernel_threads, ..
+        } = self;
         writeln!(
             f,
-            "threads: {spawned} spawned, {ended} ended, {ready} ready; {carriers} kernel threads on {processors} processors, {waiting_carriers} of them waiting for a seat"
+            "threads: {spawned} spawned, {ended} ended, {ready} ready; {kernel_threads} kernel threads on {processors} processors, {waiting_kernel_threads} of them waiting for one"
         )?;
         for upcall in Upcall::ALL {
             writeln!(f, "{upcall:?}: {} ({})", self.upcalls(upcall), self.latency(upcall))?;
         }
         write!(
             f,
-            "hand-overs: {} ({}), {} false, {} in vain; {} went on beside others; {:.1?} of seat-time lost to blocks",
+            "hand-overs: {} ({}), {} for blocks of less than 15 µs; {} returns at once; {} blocks without a spare kernel thread; {:.1?} of processor time lost to blocks",
             self.handovers,
             self.handover_latencies,
             self.false_handovers,
-            self.vain_handovers,
-            self.surplus,
-            self.seat_time_lost
+            self.returns_at_once,
+            self.blocks_without_spare,
+            self.processor_time_lost
         )
     }
 }

@@ -240,14 +240,14 @@ impl Shared {
             latencies: Upcall::ALL.map(|upcall| self.counters.latencies(upcall)),
             handovers: self.counters.handovers.get(),
             false_handovers: self.counters.false_handovers.get(),
-            surplus: self.counters.surplus.get(),
-            vain_handovers: self.counters.vain.get(),
+            returns_at_once: self.counters.surplus.get(),
+            blocks_without_spare: self.counters.unreplaced.get(),
             handover_latencies: self.lost.handovers.read(),
-            seat_time_lost: Duration::from_nanos(self.lost.nanos()),
+            processor_time_lost: Duration::from_nanos(self.lost.nanos()),
             processors: self.demand.allowed(),
-            carriers: self.started(),
+            kernel_threads: self.started(),
             ready: self.ready.len(),
-            waiting_carriers: self.reserve.waiting(),
+            waiting_kernel_threads: self.reserve.waiting(),
         }
     }
 

@@ -12,6 +12,9 @@
 //!                                       │◄─ ProcessorAdded ─►│
 //! ```
 //!
+//! Why not on seats beyond the processors (`surplus.rs`): they have no processor that would be idle. So what is lost is at most
+//! the time that has passed, on each processor.
+//!
 //! Why not what a preempted holder loses: its processor is somebody else's then, and no carrier could have it.
 //!
 //! # Orderings
@@ -70,6 +73,10 @@ impl Lost {
 impl Shared {
     /// The holder of that seat is blocked, and something is ready.
     pub(crate) fn is_short(&self, seat: usize) {
+        // A seat beyond the processors has none that would be idle.
+        if self.surplus().has(seat) {
+            return;
+        }
         let since = &self.shortage(seat).0.since;
         if since.load(Ordering::Relaxed) == NOTHING {
             let now = clock::monotonic();

@@ -60,7 +60,8 @@ pub(crate) struct Counters {
     latencies: [Histogram; 4],
     pub(crate) handovers: Counter,
     pub(crate) false_handovers: Counter,
-    pub(crate) vain: Counter,
+    /// Blocks for which there was no spare carrier.
+    pub(crate) unreplaced: Counter,
     pub(crate) surplus: Counter,
 }
 

@@ -127,7 +127,7 @@ impl Ran {
             let stays = self.stays.iter().filter(|stay| stay.carrier == carrier);
             stays.filter(|stay| stay.from > off.from && stay.from < off.until).count()
         };
-        let others = (0..self.metrics.carriers).filter(|carrier| *carrier != off.carrier);
+        let others = (0..self.metrics.kernel_threads).filter(|carrier| *carrier != off.carrier);
         others.map(looks).max().unwrap_or(0)
     }
 
