@@ -18,8 +18,16 @@ use crate::surplus;
 /// The most processors of a runtime.
 pub(crate) const MOST_PROCESSORS: usize = 1_024;
 
-/// The size of a stack, unless the builder says otherwise. ThreadSanitizer writes its reports on the stack of whom it interrupts.
-const STACK_SIZE: usize = if cfg!(stanchion_tsan) { 1 << 20 } else { 64 * 1024 };
+/// The size of a stack, unless the builder says otherwise: twice what the hungriest of common crates
+/// takes in a debug build (`examples/stack_needs`). A model's stacks are memory, and where addresses
+/// have 32 bits they are scarce.
+const STACK_SIZE: usize = if cfg!(any(stanchion_loom, stanchion_simulated)) {
+    64 << 10
+} else if cfg!(target_pointer_width = "64") {
+    1 << 20
+} else {
+    128 << 10
+};
 
 /// The most spare kernel threads of a runtime: more have no number (`machine::thread::index`), and
 /// the kernel would not be asked where they are.
@@ -103,8 +111,11 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The size of a thread's stack in bytes, 64 KiB unless said; rounded up to pages, 16 KiB at least. What a thread has not touched of it costs address space
-    /// only.
+    /// The size of a thread's stack in bytes, rounded up to pages, 16 KiB at least. Unless said, 1 MiB; 128 KiB where addresses have 32 bits.
+    ///
+    /// What a thread has not touched of it costs address space, and 2 KiB of page tables for a thread that has begun on a stack of 1 MiB. In a debug build `regex`
+    /// takes up to 384 KiB, `serde_json` 192, `flate2` 384, `toml` 256; a quarter of that in a release build (`cargo run --manifest-path examples/stack_needs/Cargo.toml`).
+    /// Where address space is limited (`ulimit -v`), smaller stacks make room for more threads.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = bytes;
         self

@@ -57,7 +57,7 @@ fn stacks_leave_address_space_to_the_rest_of_the_program() {
     alone(test, || {
         const LIMIT: u64 = 1 << 30;
         limit_address_space(LIMIT);
-        let runtime = Runtime::new(2).unwrap();
+        let runtime = Runtime::builder().processors(2).stack_size(64 << 10).build().unwrap();
         let threads: Vec<_> = (0..30_000).map(|_| runtime.spawn(park)).collect();
         // Those that were refused have ended.
         while !threads.iter().any(JoinHandle::is_finished) {
