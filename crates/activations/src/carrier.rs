@@ -3,12 +3,11 @@
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
 use machine::clock::{Deadline, Ticks};
-use machine::park;
 use machine::presence::{self, Presence};
-use stanchion_competitive::Mutex;
 
 use crate::census::Count;
 use crate::history::Kind;
+use crate::mail::Mail;
 use crate::note::Note;
 use crate::prioritized::Bound;
 use crate::priority::Priority;
@@ -27,20 +26,7 @@ pub(crate) struct Carrier {
     is_unreplaced: AtomicBool,
     /// When its seat was last taken, in ticks.
     lost: AtomicU64,
-    mail: Mutex<Mail>,
-    /// `MAIL` if there is any, else `NO_MAIL`. Written under the lock of `mail`.
-    has_mail: AtomicU32,
-}
-
-const NO_MAIL: u32 = 0;
-const MAIL: u32 = 1;
-
-/// Threads that began on a carrier, and that others have made ready.
-#[derive(Default)]
-struct Mail {
-    threads: Vec<Thread>,
-    /// The carrier sleeps until there is mail, or is about to.
-    is_awaited: bool,
+    mail: Mail<Thread>,
 }
 
 /// What the carrier writes at each scheduling point, apart from what others read at each of theirs.
@@ -69,8 +55,7 @@ impl Carrier {
             note: Note::new(),
             is_unreplaced: AtomicBool::fresh(false),
             lost: AtomicU64::fresh(0),
-            mail: Mutex::default(),
-            has_mail: AtomicU32::fresh(NO_MAIL),
+            mail: Mail::new(),
         }
     }
 
@@ -92,34 +77,24 @@ impl Carrier {
     }
 
     pub(crate) fn has_mail(&self) -> bool {
-        // Relaxed: who must not miss it has a fence before.
-        self.has_mail.load(Ordering::Relaxed) == MAIL
+        // Who must not miss it has a fence before.
+        self.mail.is_there()
     }
 
     /// A thread that began here is ready again. The caller sees to it that it is looked at.
     pub(crate) fn mail(&self, thread: Thread) {
-        let mut mail = self.mail.lock();
-        mail.threads.push(thread);
-        // Relaxed: under the lock; a fence follows.
-        self.has_mail.store(MAIL, Ordering::Relaxed);
-        if mail.is_awaited {
-            park::wake_one(&self.has_mail);
-        }
+        self.mail.send(thread);
     }
 
     /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the
     /// carrier.
     pub(crate) fn await_mail(&self, deadline: Deadline) {
-        self.mail.lock().is_awaited = true;
-        // No mail is missed: it is noted in the word before the carrier is woken, under the lock.
-        park::wait(&self.has_mail, NO_MAIL, deadline);
-        self.mail.lock().is_awaited = false;
+        self.mail.wait(deadline);
     }
 
     /// Returns whether it sleeps until there is mail, and there is none, as far as is known.
     pub(crate) fn awaits_mail(&self) -> bool {
-        let mail = self.mail.lock();
-        mail.is_awaited && mail.threads.is_empty()
+        self.mail.is_awaited()
     }
 
     /// Returns the highest priority of the threads that it has been mailed.
@@ -129,10 +104,7 @@ impl Carrier {
 
     /// Moves what it has been mailed to its own threads.
     pub(crate) fn read_mail(&self, own: &mut Bound) {
-        let mut mail = self.mail.lock();
-        // Relaxed: under the lock.
-        self.has_mail.store(NO_MAIL, Ordering::Relaxed);
-        mail.threads.drain(..).for_each(|thread| own.push_back(thread));
+        self.mail.take(|thread| own.push_back(thread));
     }
 
     /// It has registered with [`machine::presence`], under that number, or is not registered any more.

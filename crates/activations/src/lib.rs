@@ -21,6 +21,7 @@ mod latency;
 mod local;
 mod locals;
 mod lookout;
+mod mail;
 mod metrics;
 mod note;
 mod packet;
