@@ -83,6 +83,28 @@ pub fn light() {
     backend::asymmetric::light();
 }
 
+/// [`light`] without the look whether it is free: for a caller that keeps that answer itself.
+///
+/// A barrier for the compiler on the real machine, and `light` on the others.
+///
+/// The caller has seen [`is_free`] say `true`. The answer can become `false` later, if a filter
+/// refuses the barrier or the program calls [`never_use_membarrier`]. So each thread that relies on
+/// [`heavy`] towards this function asks `is_free` after each `heavy`. If the answer is `false`, it
+/// makes the callers of this function use `light` instead, and waits for 20 ms: after that all that
+/// they wrote before is visible.
+///
+/// ```
+/// use stanchion_machine::asymmetric;
+/// asymmetric::heavy();
+/// if asymmetric::is_free() {
+///     asymmetric::light_while_free();
+/// }
+/// ```
+#[inline]
+pub fn light_while_free() {
+    backend::asymmetric::light_while_free();
+}
+
 /// Orders the caller's writes before its reads, towards [`light`] and `heavy` of all threads. For
 /// the side that runs seldom.
 ///

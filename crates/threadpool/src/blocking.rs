@@ -52,8 +52,8 @@ impl Drop for Blocks<'_> {
 /// spare thread to be had (see [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does with one less until
 /// another task comes back and leaves its spare. Inside of another call on the same thread it costs nothing, and lends no second one.
 ///
-/// The second halves of forks below are there for others meanwhile, but for those of a [`join`](crate::join) more than four deep in others
-/// that nobody has taken: such a one calls its halves one after the other, so `body` must not wait for its second half.
+/// The second halves of forks below are there for other workers meanwhile, the spare thread among
+/// them.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -73,10 +73,7 @@ pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
         let first = worker.filter(|worker| !worker.blocks.replace(true));
         let _blocks = first.map(Blocks);
         let _away = first.and_then(|worker| worker.common().away(worker));
-        let _lent = first.map(|worker| {
-            worker.publish_all();
-            Lent::to(worker.core())
-        });
+        let _lent = first.map(|worker| Lent::to(worker.core()));
         body()
     })
 }

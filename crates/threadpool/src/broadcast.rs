@@ -14,8 +14,8 @@ use machine::cell::UnsafeCell;
 
 use crate::common::{Common, Mail};
 use crate::countdown::Countdown;
-use crate::deferred::Outcome;
 use crate::job::Fate;
+use crate::join::Outcome;
 use crate::pool::{Owner, Sent};
 use crate::registry::Core;
 use crate::worker::{UNWOUND, Worker};

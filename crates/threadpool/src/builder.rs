@@ -296,8 +296,8 @@ impl<H> ThreadPoolBuilder<H> {
     /// Where the kernel's switch records are refused ([`presence::status`](machine::presence::status)) the lookout looks every 2 ms while tasks are ready,
     /// and a worker must have been blocked at two of those looks.
     ///
-    /// What it cannot give to others is what a worker has kept to itself: second halves of forks that it has not published when it blocks. `blocking`
-    /// publishes them.
+    /// The second halves of forks count as tasks that are ready. The lookout learns of them within
+    /// 2 ms.
     ///
     /// Costs a thread; some 10 ns a task; and while tasks wait for a processor, two wake-ups of the
     /// lookout for each time that a worker blocks, and one in 2 ms for workers that are preempted. The

@@ -32,12 +32,15 @@ use stanchion_competitive::Mutex;
 use crate::closing::Closing;
 use crate::ending::Ending;
 use crate::fifo::{Detached, Fifo};
+use crate::forks::Forks;
 use crate::future::Held;
 use crate::guest;
 use crate::job::Fate;
+use crate::join::{Fork, Stolen};
 use crate::listed::Listed;
 use crate::lookout::{Away, Lookout, Suspicion};
 use crate::metrics::Counters;
+use crate::registry::Core;
 use crate::roster::{self, Names, Roster};
 use crate::sleeping::Sleeping;
 use crate::worker::{Wait, Worker};
@@ -76,6 +79,7 @@ pub(crate) struct Behaviour {
 
 /// What belongs to one worker and is seen by others.
 pub(crate) struct Seat {
+    worker: CachePadded<Worker>,
     pub(crate) orders: AtomicU32,
     mail: Mutex<VecDeque<Mail>>,
     /// By what number the kernel's records of its thread are asked for, and one more; 0 for a seat without a thread, [`UNSEEN`] without records.
@@ -93,7 +97,39 @@ pub(crate) struct Seat {
 
 pub(crate) const UNSEEN: usize = usize::MAX;
 
+// SAFETY: `worker` is touched by the thread that has the seat alone, but for its forks, which
+// threads may share; all else is atomic, or has its lock.
+unsafe impl Sync for Seat {}
+// SAFETY: as above; a worker that no thread has begins anew on the next one.
+unsafe impl Send for Seat {}
+
 impl Seat {
+    /// The forks of the seat's worker.
+    #[inline]
+    pub(crate) fn forks(&self) -> &Forks<Fork> {
+        &self.worker.forks
+    }
+
+    /// The seat's worker, which has begun.
+    ///
+    /// # Safety
+    ///
+    /// The seat is the calling thread's.
+    pub(crate) unsafe fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    /// Begins the life of the seat's worker, in the pool of `core`.
+    ///
+    /// # Safety
+    ///
+    /// The seat is the caller's alone for as long as it uses the worker, and `core` lives longer.
+    pub(crate) unsafe fn begin_worker(&self, core: *const dyn Core) -> &Worker {
+        // SAFETY: the caller's promise.
+        unsafe { self.worker.begin(core) };
+        &self.worker
+    }
+
     /// Whether its thread runs, or would if it had a processor. Yes, if nobody can tell.
     fn can_run(&self) -> bool {
         // Relaxed: a hint.
@@ -109,6 +145,8 @@ impl Seat {
 pub(crate) struct Common {
     pub(crate) sleeping: Sleeping,
     seats: Box<[CachePadded<Seat>]>,
+    /// Seats below have had a thread.
+    used: AtomicUsize,
     pub(crate) behaviour: Behaviour,
     /// Processors that the process may use, asked for once.
     pub(crate) processors: usize,
@@ -131,8 +169,9 @@ pub(crate) struct Common {
 
 impl Common {
     pub(crate) fn new(seats: usize, behaviour: Behaviour, roster: Roster) -> Self {
-        let seat = || {
+        let seat = |index| {
             CachePadded::new(Seat {
+                worker: CachePadded::new(Worker::vacant(index)),
                 orders: AtomicU32::fresh(0),
                 mail: Mutex::new(VecDeque::new()),
                 presence: AtomicUsize::fresh(0),
@@ -145,7 +184,8 @@ impl Common {
         };
         Self {
             sleeping: Sleeping::new(),
-            seats: core::iter::repeat_with(seat).take(seats).collect(),
+            seats: (0..seats).map(seat).collect(),
+            used: AtomicUsize::fresh(0),
             lookout: behaviour.compensates.then(Lookout::new),
             behaviour,
             processors: topology::parallelism(),
@@ -347,10 +387,33 @@ impl Common {
         self.behaviour.guest && seat == guest::SEAT
     }
 
-    /// Whether there is anybody for whom forks should be published.
-    #[inline]
-    pub(crate) fn has_others(&self) -> bool {
-        self.active() > 1
+    /// The seat has a thread.
+    pub(crate) fn use_seat(&self, seat: usize) {
+        // Relaxed: the forks that the seat's worker makes, it makes after this (see `forks.rs`).
+        self.used.fetch_max(seat + 1, Ordering::Relaxed);
+    }
+
+    /// Seats that have had a thread.
+    fn used_seats(&self) -> &[CachePadded<Seat>] {
+        // Relaxed: as above.
+        &self.seats[..self.used.load(Ordering::Relaxed)]
+    }
+
+    /// Takes a fork for this worker: another one's, or, if there is none, its own oldest, whose first
+    /// half waits below on the worker's stack.
+    pub(crate) fn steal_fork(&self, worker: &Worker) -> Option<Stolen> {
+        let used = self.used_seats().len();
+        let start = worker.random() as usize % used.max(1);
+        let own = worker.index();
+        let others = (start..used).chain(0..start).filter(|&victim| victim != own);
+        others.chain([own]).find_map(|victim| worker.steal_fork_of(victim))
+    }
+
+    /// Whether [`steal_fork`](Self::steal_fork) may find something. Exact for a worker that has said
+    /// that it goes to sleep and has called `heavy` since; a fork to which a thief is on its way does
+    /// not count (see `forks.rs`).
+    pub(crate) fn has_forks(&self) -> bool {
+        self.used_seats().iter().any(|seat| seat.forks().ready_after_barrier() > 0)
     }
 
     /// Whether somebody asks where workers are: there may be more of them than processors, so that it matters which can run; or those that block are

@@ -145,12 +145,6 @@ impl Task {
         self.0.cast()
     }
 
-    /// The word that [`into_raw`](Self::into_raw) would return.
-    #[inline]
-    pub(crate) fn raw(&self) -> NonNull<()> {
-        self.0.cast()
-    }
-
     /// The task that became this word.
     ///
     /// # Safety

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use machine::atomic::Ordering;
 
 use crate::registry::Registry;
-use crate::strategy::{Place, Strategy};
+use crate::strategy::Strategy;
 use crate::worker::Worker;
 
 /// The seat of the thread that has built the pool.
@@ -33,18 +33,14 @@ machine::thread_local! {
 
 /// A thread's seat in a pool that it has built.
 struct Guest {
-    worker: Box<Worker>,
-    /// Frees the seat. Owns the registry (Invariant 2).
-    leave: Option<Leave>,
+    /// Frees the seat. Owns the registry (Invariant 2), in which the worker lies.
+    leave: Option<Box<dyn FnOnce()>>,
 }
-
-type Leave = Box<dyn FnOnce(&Worker)>;
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        self.worker.stay(false);
         if let Some(leave) = self.leave.take() {
-            leave(&self.worker);
+            leave();
         }
     }
 }
@@ -82,12 +78,15 @@ pub(crate) unsafe fn seat<S: Strategy>(registry: &Arc<Registry<S>>) -> Seated {
     // Relaxed: a hint.
     common.members.fetch_add(1, Ordering::Relaxed);
     let owned = registry.clone();
-    // SAFETY: the caller's promise.
-    let place = unsafe { Place::new(SEAT) };
-    // SAFETY: the guest owns the registry, and drops it after the worker (Invariant 2).
-    let worker = Box::new(unsafe { Worker::new(&raw const *owned, place) });
-    worker.stay(true);
-    let leave = move |worker: &Worker| owned.leave_seat(worker);
-    GUEST.with(|guest| guest.set(Some(Guest { worker, leave: Some(Box::new(leave)) })));
+    // SAFETY: the caller's promise. The guest owns the registry, and drops it after it has left the
+    // seat (Invariant 2).
+    unsafe { common.seat(SEAT).begin_worker(&raw const *owned) }.stay(true);
+    let leave = move || {
+        // SAFETY: the seat is this thread's until it leaves it below.
+        let worker = unsafe { owned.common().seat(SEAT).worker() };
+        worker.stay(false);
+        owned.leave_seat(worker);
+    };
+    GUEST.with(|guest| guest.set(Some(Guest { leave: Some(Box::new(leave)) })));
     Seated(())
 }

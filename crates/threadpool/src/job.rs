@@ -25,8 +25,8 @@ pub(crate) enum Fate {
     Dropped,
 }
 
-/// Runs a task that was filled by [`fill`] or [`fill_raw`]. Returns its block, unless somebody else is to release it.
-pub(crate) type Run = unsafe fn(Task, &Worker, Fate) -> Option<Task>;
+/// Runs a task that was filled by [`fill`]. Returns its block.
+pub(crate) type Run = unsafe fn(Task, &Worker, Fate) -> Task;
 
 const PAYLOAD: usize = WORDS - 1;
 
@@ -49,27 +49,6 @@ pub(crate) unsafe fn fill<F: FnOnce(&Worker, Fate)>(task: &Task, body: F) {
         // SAFETY: as above.
         unsafe { write(task, run_boxed::<F>, Box::new(body)) };
     }
-}
-
-/// Writes a function that gets the block itself and says who releases it, with two arguments.
-///
-/// # Safety
-///
-/// As for [`fill`].
-#[inline]
-pub(crate) unsafe fn fill_raw(task: &Task, run: Run, on: *const (), number: usize) {
-    // SAFETY: the words are the caller's; two words fit.
-    unsafe { write(task, run, (on, number)) };
-}
-
-/// The arguments of [`fill_raw`].
-///
-/// # Safety
-///
-/// The task was filled by that.
-pub(crate) unsafe fn argument(task: &Task) -> (*const (), usize) {
-    // SAFETY: the caller's promise.
-    unsafe { read(task) }
 }
 
 /// # Safety
@@ -97,26 +76,18 @@ unsafe fn read<P>(task: &Task) -> P {
     unsafe { place.cast::<P>().read() }
 }
 
-unsafe fn run_inline<F: FnOnce(&Worker, Fate)>(
-    task: Task,
-    worker: &Worker,
-    fate: Fate,
-) -> Option<Task> {
+unsafe fn run_inline<F: FnOnce(&Worker, Fate)>(task: Task, worker: &Worker, fate: Fate) -> Task {
     // SAFETY: filled with an `F`; runs once (Invariant 1).
     let body: F = unsafe { read(&task) };
     body(worker, fate);
-    Some(task)
+    task
 }
 
-unsafe fn run_boxed<F: FnOnce(&Worker, Fate)>(
-    task: Task,
-    worker: &Worker,
-    fate: Fate,
-) -> Option<Task> {
+unsafe fn run_boxed<F: FnOnce(&Worker, Fate)>(task: Task, worker: &Worker, fate: Fate) -> Task {
     // SAFETY: filled with a box; runs once.
     let body: Box<F> = unsafe { read(&task) };
     body(worker, fate);
-    Some(task)
+    task
 }
 
 /// Runs what is in the block.
@@ -125,7 +96,7 @@ unsafe fn run_boxed<F: FnOnce(&Worker, Fate)>(
 ///
 /// The task was filled, and has not run.
 #[inline]
-pub(crate) unsafe fn run(task: Task, worker: &Worker, fate: Fate) -> Option<Task> {
+pub(crate) unsafe fn run(task: Task, worker: &Worker, fate: Fate) -> Task {
     // SAFETY: the first word of a filled block.
     let run = unsafe { task.words().cast::<Run>().read() };
     // SAFETY: the caller's promise.

@@ -3,11 +3,12 @@
 //! A latch lies on the stack of who waits for it. The moment it is set that thread may go on and the latch be gone, so the setter's exchange is its
 //! last access; what the setter needs to wake the waiter, it must have before.
 //!
-//! | `state` | meaning | left by |
+//! | bits | meaning | written by |
 //! | --- | --- | --- |
-//! | open | not set, and nobody sleeps for it | either |
-//! | watched | not set; its owner sleeps, or is about to | the setter |
-//! | set | the owner may go on | nobody |
+//! | none | not set, and its owner does not sleep for it | |
+//! | watched | its owner sleeps, or is about to | the owner |
+//! | set | the owner may go on | the setter |
+//! | thief | the number of the worker that has stolen the fork, and one more | the thief, before it sets the latch |
 //!
 //! # Orderings
 //!
@@ -20,6 +21,8 @@ use machine::park;
 const OPEN: u32 = 0;
 const WATCHED: u32 = 1;
 const SET: u32 = 2;
+/// The bits above: a thief.
+const THIEF: u32 = 4;
 
 #[repr(transparent)]
 pub(crate) struct Latch(AtomicU32);
@@ -33,14 +36,26 @@ impl Latch {
     #[inline]
     pub(crate) fn is_set(&self) -> bool {
         // Acquire: pairs with the setter's exchange.
-        self.0.load(Ordering::Acquire) == SET
+        self.0.load(Ordering::Acquire) & SET != 0
     }
 
     /// The owner is about to sleep elsewhere, and must be told. Says whether it may: not if the latch is set.
     pub(crate) fn watch(&self) -> bool {
-        // Acquire on failure: pairs with the setter's exchange. Relaxed on success: nothing is published; the setter reads what it needs before.
-        let watched = self.0.compare_exchange(OPEN, WATCHED, Ordering::Relaxed, Ordering::Acquire);
-        watched != Err(SET)
+        // Acquire: pairs with the setter's exchange. Nothing is published; the setter reads what it
+        // needs before.
+        self.0.fetch_or(WATCHED, Ordering::Acquire) & SET == 0
+    }
+
+    /// Writes the number of the worker that will set the latch.
+    pub(crate) fn name_thief(&self, thief: usize) {
+        // Relaxed: a hint for the owner.
+        self.0.fetch_or((thief as u32 + 1) * THIEF, Ordering::Relaxed);
+    }
+
+    /// The number of the worker that will set the latch, if it has written it.
+    pub(crate) fn thief(&self) -> Option<usize> {
+        // Relaxed: a hint.
+        (self.0.load(Ordering::Relaxed) / THIEF).checked_sub(1).map(|thief| thief as usize)
     }
 
     /// Sets the latch at this address. Says whether its owner must be told, for he sleeps, or is about to.
@@ -53,7 +68,7 @@ impl Latch {
         let state = unsafe { &raw const (*latch).0 };
         // SAFETY: as above. Release: pairs with the Acquire of the owner, who sees what was done before.
         let before = unsafe { (*state).swap(SET, Ordering::Release) };
-        before == WATCHED
+        before & WATCHED != 0
     }
 
     /// Tells the owner of the latch at this address, who sleeps in [`wait`](Self::wait). The latch may be gone.

@@ -28,6 +28,10 @@
 //! (c) off? calls the lookout    (3) is anything ready? Then it is on duty again; else it sleeps until it is called
 //! ```
 //!
+//! A worker that makes a fork does likewise, but it looks at the word of idle workers
+//! (`Sleeping::call_for_forks`) for (c), which it looks at anyway. Forks come and go by the
+//! million, so the lookout has them call it once in a [`HEARTBEAT`] at most.
+//!
 //! Who takes a task does (b) and (c) as well, if others are ready: a strategy that moves several at once counts none of them on the way.
 //!
 //! If (c) does not see (1), (2) makes (3) see what (a) made ready. Else it is called, and a call that comes before the sleep is not lost.
@@ -281,7 +285,7 @@ impl<S: Strategy> Registry<S> {
             let tasks = seat.counters.tasks.get() as usize;
             let Some(since) = seat.suspicion.seen(blocked, now, tasks) else { continue };
             suspected = true;
-            if since >= BLOCKED_US && self.strategy().len() > 0 {
+            if since >= BLOCKED_US && self.has_ready() {
                 self.compensate(lookout, number);
             }
         }
@@ -342,7 +346,7 @@ impl<S: Strategy> Registry<S> {
         let mut armed = Vec::new();
         let mut quota = Quota::new();
         while !lookout.has_ended() {
-            if self.strategy().len() == 0 {
+            if !self.has_ready() {
                 for index in armed.drain(..) {
                     lookout.watch.disarm(index);
                 }
@@ -352,9 +356,22 @@ impl<S: Strategy> Registry<S> {
                 }
                 // Relaxed: see the head of the file.
                 lookout.off.store(1, Ordering::Relaxed);
+                common.sleeping.call_for_forks(true);
                 asymmetric::heavy();
-                if self.strategy().len() == 0 && !lookout.has_ended() {
+                let waits = !self.has_ready() && !lookout.has_ended();
+                if waits {
                     lookout.watch.wait(Deadline::NEVER);
+                }
+                common.sleeping.call_for_forks(false);
+                if waits {
+                    // Forks may come and go all the time: they call it each `HEARTBEAT` at most.
+                    if !self.has_ready() && !lookout.has_ended() {
+                        lookout.off.store(1, Ordering::Relaxed);
+                        asymmetric::heavy();
+                        if self.strategy().len() == 0 {
+                            lookout.watch.wait(Deadline::after(HEARTBEAT));
+                        }
+                    }
                 }
                 lookout.off.store(0, Ordering::Relaxed);
                 continue;

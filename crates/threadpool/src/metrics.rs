@@ -36,7 +36,7 @@ impl Count {
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) tasks: Count,
-    pub(crate) published: Count,
+    pub(crate) stolen_forks: Count,
     pub(crate) parks: Count,
     pub(crate) wakeups: Count,
 }
@@ -45,7 +45,7 @@ impl Counters {
     pub(crate) fn new() -> Self {
         Self {
             tasks: Count::new(),
-            published: Count::new(),
+            stolen_forks: Count::new(),
             parks: Count::new(),
             wakeups: Count::new(),
         }
@@ -54,7 +54,7 @@ impl Counters {
     pub(crate) fn read(&self) -> WorkerMetrics {
         WorkerMetrics {
             tasks: self.tasks.get(),
-            published: self.published.get(),
+            stolen_forks: self.stolen_forks.get(),
             parks: self.parks.get(),
             wakeups: self.wakeups.get(),
             ..WorkerMetrics::default()
@@ -66,10 +66,11 @@ impl Counters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerMetrics {
-    /// Tasks run: what was spawned, and forks that another worker published. Forks that nobody took are calls, and not counted.
+    /// Tasks run: what was spawned, and forks of other workers. Forks that no other worker took are
+    /// calls, and not counted.
     pub tasks: u64,
-    /// Forks offered to others.
-    pub published: u64,
+    /// Forks of other workers that it has run.
+    pub stolen_forks: u64,
     /// How often it went to sleep.
     pub parks: u64,
     /// How many sleepers it woke.
@@ -83,7 +84,7 @@ pub struct WorkerMetrics {
 impl AddAssign for WorkerMetrics {
     fn add_assign(&mut self, other: Self) {
         self.tasks = self.tasks.wrapping_add(other.tasks);
-        self.published = self.published.wrapping_add(other.published);
+        self.stolen_forks = self.stolen_forks.wrapping_add(other.stolen_forks);
         self.parks = self.parks.wrapping_add(other.parks);
         self.wakeups = self.wakeups.wrapping_add(other.wakeups);
         self.steals = self.steals.wrapping_add(other.steals);
@@ -135,11 +136,11 @@ impl Metrics {
 
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WorkerMetrics { tasks, published, parks, wakeups, steals, failed_steals } =
+        let WorkerMetrics { tasks, stolen_forks, parks, wakeups, steals, failed_steals } =
             self.total();
         write!(
             f,
-            "{tasks} tasks, {published} forks published, {steals} steals ({failed_steals} in vain), {parks} parks, {wakeups} wake-ups"
+            "{tasks} tasks, {stolen_forks} forks stolen, {steals} steals ({failed_steals} in vain), {parks} parks, {wakeups} wake-ups"
         )
     }
 }

@@ -93,7 +93,7 @@ impl<S: Strategy> ThreadPool<S> {
     ///
     /// # Panics
     ///
-    /// If `a` or `b` does, after both have ended. If `a` panics, `b` may not run.
+    /// If `a` or `b` does, after both have ended; both run in any case.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,

@@ -37,7 +37,7 @@ use crate::lookout::Lookout;
 use crate::metrics::{Metrics, WorkerMetrics};
 use crate::sleeping::{Looks, MOST_WORKERS};
 use crate::strategy::{Place, Strategy, Told};
-use crate::worker::Worker;
+use crate::worker::{Work, Worker};
 
 /// Where among the ready tasks of its place a new one goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,6 @@ pub(crate) enum Order {
     Usual,
     /// Behind what is ready.
     Last,
-    /// Wherever the strategy puts it; it is for others to run.
-    Offer,
 }
 
 /// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some
@@ -63,12 +61,14 @@ pub(crate) trait Core: Send + Sync {
     /// Creates a task, and tells whoever should know.
     fn create(&self, place: Option<&Place>, order: Order, fill: &mut dyn FnMut(&Task));
 
-    fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task>;
+    /// Takes what is ready: a task, else a fork.
+    fn next(&self, worker: &Worker) -> Option<Work>;
 
-    /// Takes a task that the place need not take from another place.
-    fn next_here(&self, place: &Place) -> Option<Task>;
+    /// Takes what is ready and need not be taken from another worker: a task, else a fork.
+    fn next_here(&self, worker: &Worker) -> Option<Work>;
 
-    fn next_of(&self, place: &Place, victim: usize) -> Option<Task>;
+    /// Takes what another worker has ready: a fork, else a task.
+    fn next_of(&self, worker: &Worker, victim: usize) -> Option<Work>;
 
     fn release(&self, place: &Place, finished: Task);
 
@@ -79,7 +79,7 @@ pub(crate) trait Core: Send + Sync {
         worker: &Worker,
         stop: &dyn Fn() -> bool,
         watch: &dyn Fn() -> bool,
-    ) -> Option<Task>;
+    ) -> Option<Work>;
 
     /// Has a spare thread take part until [`take_back`](Self::take_back), as soon as there is one to be had. Says whether there was at once.
     fn lend(&self) -> bool;
@@ -117,6 +117,11 @@ impl<S: Strategy> Registry<S> {
     /// Another owner of the same; none while it is being dropped.
     pub(crate) fn itself(&self) -> Option<Arc<Self>> {
         self.me.upgrade()
+    }
+
+    /// Whether a task or a fork is ready.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.strategy.len() > 0 || self.common.has_forks()
     }
 
     fn tell(&self, told: Told) -> usize {
@@ -167,10 +172,8 @@ impl<S: Strategy> Registry<S> {
                 .then(|| topology::pin(processors[seat % processors.len()]).ok())
         });
         let core: &dyn Core = &**self;
-        // SAFETY: the caller's promise.
-        let place = unsafe { Place::new(seat) };
-        // SAFETY: this thread has an `Arc` of the registry.
-        let worker = unsafe { Worker::new(core, place) };
+        // SAFETY: the seat is this thread's, which has an `Arc` of the registry.
+        let worker = unsafe { common.seat(seat).begin_worker(core) };
         let registration = common.are_seen().then(presence::register).and_then(Result::ok);
         let number = registration.as_ref().map_or(UNSEEN, |registration| registration.index() + 1);
         let presence = &common.seat(seat).presence;
@@ -185,7 +188,7 @@ impl<S: Strategy> Registry<S> {
                 if let Some(handler) = &common.behaviour.start_handler {
                     common.contain(|| handler(seat));
                 }
-                while self.serve(&worker) == Served::Surplus && self.rest(&worker) {}
+                while self.serve(worker) == Served::Surplus && self.rest(worker) {}
                 if let Some(handler) = &common.behaviour.exit_handler {
                     common.contain(|| handler(seat));
                     // Nobody else may be left who would run what it created (Invariant 2).
@@ -195,7 +198,7 @@ impl<S: Strategy> Registry<S> {
             // Relaxed: hints.
             common.members.fetch_sub(1, Ordering::Relaxed);
             presence.store(0, Ordering::Relaxed);
-            if !self.begins_again(&worker) {
+            if !self.begins_again(worker) {
                 break;
             }
         }
@@ -248,20 +251,17 @@ impl<S: Strategy> Registry<S> {
     #[cold]
     fn take_out(&self) {
         let core: &dyn Core = self;
-        // SAFETY: all threads have left their places, and `Ending` lets one in at a time.
-        let place = unsafe { Place::new(0) };
-        // SAFETY: `self` is borrowed for longer.
-        let worker = unsafe { Worker::new(core, place) };
+        // SAFETY: all threads have left their seats, and `Ending` lets one in at a time. `self` is
+        // borrowed for longer.
+        let worker = unsafe { self.common.seat(0).begin_worker(core) };
         let place = worker.place();
         let mut in_vain = 0;
         while in_vain < LAST_LOOKS {
             match self.strategy.next(place, None, &mut None) {
                 Some(task) => {
                     // SAFETY: out of the strategy, so filled and not run yet.
-                    let block = unsafe { job::run(task, &worker, Fate::Dropped) };
-                    if let Some(block) = block {
-                        self.strategy.release(Some(place), block);
-                    }
+                    let block = unsafe { job::run(task, worker, Fate::Dropped) };
+                    self.strategy.release(Some(place), block);
                     in_vain = 0;
                 }
                 None if self.strategy.is_ready(place) => in_vain += 1,
@@ -287,8 +287,9 @@ impl<S: Strategy> Registry<S> {
             if common.is_surplus(worker) && self.retires(worker) {
                 break Served::Surplus;
             }
-            let task = match self.take_next(place, finished.take()) {
-                Some(task) => task,
+            let task = self.take_next(place, finished.take()).map(Work::Task);
+            let work = match task.or_else(|| common.steal_fork(worker).map(Work::Fork)) {
+                Some(work) => work,
                 None if common.is_closed() => {
                     if self.is_over(worker) {
                         break Served::ToTheEnd;
@@ -298,17 +299,22 @@ impl<S: Strategy> Registry<S> {
                 None => {
                     let stop = || common.orders(worker) & !SERVE != 0 || common.is_surplus(worker);
                     match self.search(worker, &stop, &|| !stop()) {
-                        Some(task) => task,
+                        Some(work) => work,
                         None => continue,
                     }
                 }
             };
-            worker.counters().tasks.add(1);
-            // SAFETY: out of the strategy, so filled and not run yet.
-            finished = unsafe { job::run(task, worker, common.fate()) };
+            match work {
+                Work::Task(task) => {
+                    worker.counters().tasks.add(1);
+                    // SAFETY: out of the strategy, so filled and not run yet.
+                    finished = Some(unsafe { job::run(task, worker, common.fate()) });
+                }
+                Work::Fork(stolen) => worker.run_stolen(stolen),
+            }
             if let Some(lookout) = &common.lookout
                 && worker.may_look_out()
-                && self.strategy.len() > 0
+                && self.has_ready()
             {
                 self.look_out(lookout, false);
             }
@@ -334,7 +340,8 @@ impl<S: Strategy> Registry<S> {
         let _away = common.away(worker);
         common.closing.rest();
         common.sleeping.begin();
-        let more = || self.strategy.is_ready(place) || common.has_mail(worker);
+        let more =
+            || self.strategy.is_ready(place) || common.has_mail(worker) || common.has_forks();
         let changed = || more() || common.closing.all_rest().is_some();
         let over = loop {
             // Both, in this order: what was made ready before all rested is seen.
@@ -357,7 +364,7 @@ impl<S: Strategy> Registry<S> {
                 }
             }
         };
-        common.sleeping.found(|| self.strategy.len() > 0);
+        common.sleeping.found(|| self.has_ready());
         over
     }
 
@@ -442,8 +449,6 @@ impl<S: Strategy> Core for Registry<S> {
             }
             Order::Usual => self.strategy.create(place, fill),
             Order::Last => self.strategy.create_last(place, fill),
-            // Its creator does something else first, unlike that of a task that it has spawned.
-            Order::Offer => self.create_for_others(place, fill),
         };
         let woken = self.tell(told);
         if woken > 0
@@ -459,16 +464,22 @@ impl<S: Strategy> Core for Registry<S> {
         }
     }
 
-    fn next(&self, place: &Place, finished: Option<Task>) -> Option<Task> {
-        self.take_next(place, finished)
+    fn next(&self, worker: &Worker) -> Option<Work> {
+        let task = self.take_next(worker.place(), None).map(Work::Task);
+        task.or_else(|| self.common.steal_fork(worker).map(Work::Fork))
     }
 
-    fn next_here(&self, place: &Place) -> Option<Task> {
-        self.strategy.is_ready_here(place).then(|| self.take_next(place, None)).flatten()
+    fn next_here(&self, worker: &Worker) -> Option<Work> {
+        let place = worker.place();
+        let task =
+            self.strategy.is_ready_here(place).then(|| self.take_next(place, None)).flatten();
+        let own = || worker.steal_fork_of(worker.index()).map(Work::Fork);
+        task.map(Work::Task).or_else(own)
     }
 
-    fn next_of(&self, place: &Place, victim: usize) -> Option<Task> {
-        self.strategy.next_of(place, victim)
+    fn next_of(&self, worker: &Worker, victim: usize) -> Option<Work> {
+        let fork = worker.steal_fork_of(victim).map(Work::Fork);
+        fork.or_else(|| self.strategy.next_of(worker.place(), victim).map(Work::Task))
     }
 
     fn release(&self, place: &Place, finished: Task) {
@@ -480,28 +491,27 @@ impl<S: Strategy> Core for Registry<S> {
         worker: &Worker,
         stop: &dyn Fn() -> bool,
         watch: &dyn Fn() -> bool,
-    ) -> Option<Task> {
+    ) -> Option<Work> {
         let common = &self.common;
         let place = worker.place();
         let _away = common.away(worker);
         common.sleeping.begin();
-        let task = loop {
+        let work = loop {
             self.strategy.idle(place);
             let found = common.spin(|| {
                 if stop() || common.has_mail(worker) {
                     return Some(None);
                 }
-                if !self.strategy.is_ready(place) {
-                    return None;
-                }
-                let task = self.take_next(place, None);
-                if task.is_none() {
+                if self.strategy.is_ready(place) {
+                    if let Some(task) = self.take_next(place, None) {
+                        return Some(Some(Work::Task(task)));
+                    }
                     self.strategy.idle(place);
                 }
-                task.map(Some)
+                common.steal_fork(worker).map(|stolen| Some(Work::Fork(stolen)))
             });
-            if let Some(task) = found {
-                break task;
+            if let Some(work) = found {
+                break work;
             }
             // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
             if let Some(told) = self.strategy.leave(place) {
@@ -513,20 +523,21 @@ impl<S: Strategy> Core for Registry<S> {
                     Looks::AtAll => self.strategy.is_ready(place),
                     Looks::PastLone => self.strategy.has_backlog(place),
                 };
-                ready || !watch() || common.has_mail(worker)
+                ready || common.has_forks() || !watch() || common.has_mail(worker)
             });
             worker.counters().parks.add(usize::from(slept));
         };
-        match task {
-            Some(_) => worker.wake(),
-            None => {
-                if let Some(told) = self.strategy.leave(place) {
-                    self.tell(told);
-                }
-            }
+        if work.is_some() {
+            worker.wake();
         }
-        worker.counters().wakeups.add(common.sleeping.found(|| self.strategy.len() > 0));
-        task
+        // It does not wait for a task any more.
+        if !matches!(work, Some(Work::Task(_)))
+            && let Some(told) = self.strategy.leave(place)
+        {
+            self.tell(told);
+        }
+        worker.counters().wakeups.add(common.sleeping.found(|| self.has_ready()));
+        work
     }
 
     fn lend(&self) -> bool {

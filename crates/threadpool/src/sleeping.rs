@@ -5,7 +5,8 @@
 //! that.
 //!
 //! ```text
-//! state    | dozing | waking | asleep | searching |      16 bits each where words have 64, else 8
+//! state    | call | dozing | waking | asleep | searching |      16 bits each where words have 64, else 8
+//!                                                               (call, the lookout's, is 1 of dozing's)
 //!
 //!   busy --begin--> searching --sleep--> asleep --(wait returns)--> searching --found--> busy
 //!                                          ^ waking: a producer has claimed one of them, who has not come yet
@@ -76,8 +77,11 @@ fn waking(state: usize) -> usize {
 }
 
 fn dozing(state: usize) -> usize {
-    (state >> (3 * BITS)) & FIELD
+    (state >> (3 * BITS)) & (FIELD >> 1)
 }
+
+/// The lookout wants to be called when a fork is made. The highest bit: one worker dozes at most.
+const CALL: usize = 1 << (usize::BITS - 1);
 
 /// Where idle workers are counted, and sleep.
 pub(crate) struct Sleeping {
@@ -97,7 +101,17 @@ impl Sleeping {
         }
     }
 
-    /// Whether some worker has nothing to do. A hint, one load of a word that changes only when a worker goes idle or comes back.
+    /// The lookout wants to be called when a fork is made, or does not any more.
+    pub(crate) fn call_for_forks(&self, wanted: bool) {
+        // Relaxed, both: `heavy` follows, if it is wanted; else a hint.
+        if wanted {
+            self.state.fetch_or(CALL, Ordering::Relaxed);
+        } else {
+            self.state.fetch_and(!CALL, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether some worker has nothing to do, or the lookout wants to be called. A hint, one load of a word that changes only when a worker goes idle or comes back.
     #[inline]
     pub(crate) fn wanted(&self) -> bool {
         // Relaxed: a hint.

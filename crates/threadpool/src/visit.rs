@@ -5,8 +5,8 @@ use std::panic::{self, AssertUnwindSafe};
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
-use crate::deferred::Outcome;
 use crate::job::{self, Fate};
+use crate::join::Outcome;
 use crate::latch::Latch;
 use crate::pool::{Owner, Sent, set};
 use crate::registry::{Core, Order};

@@ -32,8 +32,9 @@
 //!
 //! # Invariants
 //!
-//! 1. A worker lies on its thread's stack, and [`CURRENT`] points to it while it does.
-//! 2. Its registry lives longer than the worker.
+//! 1. A worker lies in its seat. Between [`begin`](Worker::begin) and the end of its thread only that
+//!    thread uses it, but for `forks`. [`CURRENT`] points to it meanwhile.
+//! 2. Its registry lives longer than its thread.
 
 use core::cell::Cell;
 use core::fmt;
@@ -45,8 +46,9 @@ use machine::clock::{self, Ticks};
 use crate::blocking::Lent;
 use crate::common::Common;
 use crate::control_block::Task;
-use crate::deferred::Pending;
+use crate::forks::Forks;
 use crate::job::{self, Fate};
+use crate::join::{Fork, Stolen};
 use crate::latch::Latch;
 use crate::listed::Listed;
 use crate::lookout::BLOCKED_US;
@@ -91,11 +93,20 @@ pub enum Wait {
     Park,
 }
 
+/// What a worker finds to run.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A task that was ready.
+    Task(Task),
+    /// A fork of another worker.
+    Fork(Stolen),
+}
+
 /// What a worker waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// A fork, which the worker of this number has begun.
-    Fork(usize),
+    /// A fork, which the worker runs that the latch names.
+    Fork,
     /// The tasks of a scope, which lie in the list of this worker's seat, at this level.
     Scope(usize),
     /// What may not have begun, or have been begun by whoever.
@@ -132,11 +143,18 @@ pub(crate) enum Awaited {
 ///     });
 /// });
 /// ```
+#[repr(C)]
 pub struct Worker {
-    pub(crate) pending: Pending,
-    common: *const Common,
-    core: *const dyn Core,
+    /// First: what each fork touches.
+    pub(crate) forks: Forks<Fork>,
+    /// Of the worker's pool; null before [`begin`](Self::begin).
+    common: Cell<*const Common>,
+    /// The same pool, with its strategy.
+    core: Cell<Option<*const dyn Core>>,
     place: Place,
+    /// The state of its random numbers.
+    random: Cell<u32>,
+    /// Waits that run any task, one inside the other.
     nested: Cell<usize>,
     /// It is inside of `blocking`, and has lent a spare for that.
     pub(crate) blocks: Cell<bool>,
@@ -149,23 +167,44 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// # Safety
-    ///
-    /// `core` lives longer than what is returned (Invariant 2), and the place is the caller's.
-    pub(crate) unsafe fn new(core: *const dyn Core, place: Place) -> Self {
-        // SAFETY: alive.
-        let common = unsafe { &*core }.common();
+    /// A worker without a thread, for the seat of this number.
+    pub(crate) fn vacant(index: usize) -> Self {
         Self {
-            pending: Pending::new(),
-            common,
-            core,
-            place,
+            forks: Forks::new(),
+            common: Cell::new(core::ptr::null()),
+            core: Cell::new(None),
+            // SAFETY: there is one worker for each seat, and its thread alone uses the place.
+            place: unsafe { Place::new(index) },
+            random: Cell::new((index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1),
             nested: Cell::new(0),
             blocks: Cell::new(false),
             in_vain: Cell::new(0),
             looked_out: Cell::new(None),
             one_thread: PhantomData,
         }
+    }
+
+    /// The calling thread is the worker's from now on.
+    ///
+    /// # Safety
+    ///
+    /// No other thread uses the worker, apart from its forks, before the caller has ended with it.
+    /// `core`, in which the worker lies, lives longer than that (Invariant 2).
+    pub(crate) unsafe fn begin(&self, core: *const dyn Core) {
+        // SAFETY: alive.
+        self.common.set(unsafe { &*core }.common());
+        self.core.set(Some(core));
+        self.common().use_seat(self.index());
+    }
+
+    /// The next of a row of pseudo-random numbers (Marsaglia's xorshift).
+    pub(crate) fn random(&self) -> u32 {
+        let mut word = self.random.get();
+        word ^= word << 13;
+        word ^= word >> 17;
+        word ^= word << 5;
+        self.random.set(word);
+        word
     }
 
     /// Runs `body` with the thread known to be this worker.
@@ -207,20 +246,21 @@ impl Worker {
 
     #[inline]
     pub(crate) fn common(&self) -> &Common {
-        // SAFETY: Invariant 2.
-        unsafe { &*self.common }
+        // SAFETY: a worker that runs has begun; Invariant 2.
+        unsafe { &*self.common.get() }
     }
 
     #[inline]
     pub(crate) fn core(&self) -> &(dyn Core + 'static) {
+        let core = self.core.get().expect("a worker that runs has begun");
         // SAFETY: Invariant 2.
-        unsafe { &*self.core }
+        unsafe { &*core }
     }
 
     /// Whether it is a worker of this pool.
     #[inline]
     pub(crate) fn belongs_to(&self, common: &Common) -> bool {
-        core::ptr::eq(self.common, common)
+        core::ptr::eq(self.common.get(), common)
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -254,7 +294,7 @@ impl Worker {
     /// ```
     pub fn yield_now(&self) -> bool {
         self.common().run_mail(self);
-        self.run_if_some(self.core().next(&self.place, None))
+        self.run_if_some(self.core().next(self))
     }
 
     /// Does what [`yield_now`](Self::yield_now) does with a task that the worker need not take from
@@ -274,24 +314,31 @@ impl Worker {
     /// ```
     pub fn yield_local(&self) -> bool {
         self.common().run_mail(self);
-        self.run_if_some(self.core().next_here(&self.place))
+        self.run_if_some(self.core().next_here(self))
     }
 
-    fn run_if_some(&self, task: Option<Task>) -> bool {
-        let found = task.is_some();
-        if let Some(task) = task {
-            self.run(task);
+    fn run_if_some(&self, work: Option<Work>) -> bool {
+        let found = work.is_some();
+        if let Some(work) = work {
+            self.run_work(work);
         }
         found
+    }
+
+    /// Runs a task or a fork.
+    pub(crate) fn run_work(&self, work: Work) {
+        match work {
+            Work::Task(task) => self.run(task),
+            Work::Fork(stolen) => self.run_stolen(stolen),
+        }
     }
 
     /// Runs a task and gives its block back.
     pub(crate) fn run(&self, task: Task) {
         self.counters().tasks.add(1);
         // SAFETY: out of the strategy, so filled and not run yet.
-        if let Some(block) = unsafe { job::run(task, self, self.common().fate()) } {
-            self.core().release(&self.place, block);
-        }
+        let block = unsafe { job::run(task, self, self.common().fate()) };
+        self.core().release(&self.place, block);
     }
 
     /// It has searched in vain, and others work: for how many nanoseconds it dozes. Not the first time.
@@ -336,11 +383,12 @@ impl Worker {
             (Wait::Any, _) if self.helps() => self.help_until(latch),
             // Somebody must run what is ready: what is waited for may be one of those tasks, or wait for one.
             (Wait::Any, Awaited::Anywhere) => self.help_until(latch),
-            (Wait::Leapfrog, Awaited::Fork(thief)) => self.sleep_until(latch, None, |worker| {
-                let task = worker.core().next_of(&worker.place, thief);
-                let found = task.is_some();
-                if let Some(task) = task {
-                    worker.run(task);
+            (Wait::Leapfrog, Awaited::Fork) => self.sleep_until(latch, None, |worker| {
+                let thief = latch.thief();
+                let work = thief.and_then(|thief| worker.core().next_of(worker, thief));
+                let found = work.is_some();
+                if let Some(work) = work {
+                    worker.run_work(work);
                 }
                 found
             }),
@@ -383,9 +431,9 @@ impl Worker {
         self.nested.set(nested + 1);
         while !latch.is_set() {
             self.common().run_mail(self);
-            let task = self.core().next(&self.place, None);
-            match task.or_else(|| self.core().search(self, &|| latch.is_set(), &|| latch.watch())) {
-                Some(task) => self.run(task),
+            let work = self.core().next(self);
+            match work.or_else(|| self.core().search(self, &|| latch.is_set(), &|| latch.watch())) {
+                Some(work) => self.run_work(work),
                 None => continue,
             }
         }
@@ -411,7 +459,7 @@ impl Awaited {
     fn level(self) -> Option<usize> {
         match self {
             Self::Scope(level) => Some(level),
-            Self::Fork(_) | Self::Anywhere => None,
+            Self::Fork | Self::Anywhere => None,
         }
     }
 }
@@ -419,37 +467,5 @@ impl Awaited {
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker").field("index", &self.index()).finish_non_exhaustive()
-    }
-}
-
-/// When a worker may publish the next deferred task: at once after a quiet time, then every few microseconds.
-pub(crate) struct Bucket(Cell<Option<Ticks>>);
-
-/// What publishing one costs both sides, some times over.
-const PUBLICATION_NS: u64 = 5_000;
-
-/// How many may follow each other at once.
-const BURST: u64 = 8;
-
-impl Bucket {
-    pub(crate) const fn new() -> Self {
-        Self(Cell::new(None))
-    }
-
-    /// Takes one out, if there is one: at most [`BURST`] at once, and one each [`PUBLICATION_NS`] on average.
-    pub(crate) fn take(&self) -> bool {
-        let now = clock::now();
-        let from = self.0.get().map_or(now, |from| from.max(now));
-        if from.nanos_since(now) > (BURST - 1) * PUBLICATION_NS {
-            return false;
-        }
-        self.0.set(Some(from.plus_nanos(PUBLICATION_NS)));
-        true
-    }
-}
-
-impl fmt::Debug for Bucket {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bucket").finish_non_exhaustive()
     }
 }

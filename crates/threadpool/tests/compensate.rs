@@ -4,7 +4,7 @@
 
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use machine::presence::{self, Declined};
@@ -207,6 +207,18 @@ fn sleeps_of_lookouts() -> usize {
         }
     }
     sleeps
+}
+
+/// The only worker blocks in the first half of a fork, and does not say so. The second half wakes it.
+#[test]
+fn a_first_half_that_blocks_waits_for_the_second() {
+    let pool = pool(1);
+    for _ in 0..20 {
+        let (send, receive) = mpsc::channel();
+        let first = move || receive.recv().unwrap();
+        assert_eq!(pool.join(first, move || send.send(7).unwrap()).0, 7);
+    }
+    pool.shutdown();
 }
 
 #[test]

@@ -124,6 +124,11 @@ pub(crate) fn heavy() {
     fence(Ordering::SeqCst);
 }
 
+#[inline]
+pub(crate) fn light_while_free() {
+    compiler_fence(Ordering::SeqCst);
+}
+
 pub(crate) fn is_free() -> bool {
     // Relaxed: a hint.
     MODE.load(Ordering::Relaxed) == REGISTERED

@@ -15,6 +15,10 @@ pub(crate) fn heavy() {
     fence(Ordering::SeqCst);
 }
 
+pub(crate) fn light_while_free() {
+    light();
+}
+
 pub(crate) fn is_free() -> bool {
     true
 }
