@@ -99,7 +99,7 @@ impl Carrier {
 
     /// Returns the highest priority of the threads that it has been mailed.
     pub(crate) fn mail_priority(&self) -> Option<Priority> {
-        self.mail.lock().threads.iter().map(|thread| thread.inner().priority()).max()
+        self.mail.greatest(|thread| thread.inner().priority())
     }
 
     /// Moves what it has been mailed to its own threads.

@@ -69,6 +69,11 @@ impl<T> Mail<T> {
         list.items.drain(..).for_each(each);
     }
 
+    /// Returns the greatest of what `of` says of each item; `None` if there is no mail.
+    pub(crate) fn greatest<K: Ord>(&self, of: impl FnMut(&T) -> K) -> Option<K> {
+        self.list.lock().items.iter().map(of).max()
+    }
+
     /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the carrier.
     pub(crate) fn wait(&self, deadline: Deadline) {
         self.list.lock().is_awaited = true;
