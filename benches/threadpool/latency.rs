@@ -14,7 +14,7 @@ use crate::contest::{Figures, Workload};
 use crate::pools::{ours, processor_time, rayon, tokio};
 
 /// Runs so many items, one after the other, each of which says how long it took; with `idle` between them.
-fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) -> Figures {
+pub(crate) fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) -> Figures {
     let items = items.max(3);
     for _ in 0..3 {
         item();

@@ -18,6 +18,7 @@
 //! does a tenth of the items.
 
 mod contest;
+mod halves;
 mod joins;
 mod latency;
 mod load;
@@ -27,7 +28,7 @@ mod tasks;
 use contest::{Options, run};
 
 fn main() {
-    let workloads = [
+    let mut workloads = vec![
         joins::tree(),
         joins::fib(),
         tasks::null(),
@@ -37,7 +38,11 @@ fn main() {
         latency::burst(),
         load::crowded(),
         load::idle(),
+        halves::first(),
+        halves::many(),
+        halves::outside(),
     ];
+    workloads.extend(halves::after());
     if contest::is_child(&workloads) {
         return;
     }

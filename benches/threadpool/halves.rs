@@ -1,0 +1,186 @@
+//! Forks of two coarse halves, after other work of the same pool; forks by more threads than there are processors; and forks asked for by a thread
+//! outside of the pool. `cargo bench -p benches --bench threadpool -- halves many outside`.
+//!
+//! `ns/item` is the median, `p99` the longest of fewer than 100 items.
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use stanchion_threadpool::strategy::WorkStealing;
+
+use crate::contest::{Figures, Workload};
+use crate::latency::latencies;
+use crate::pools::{ours, rayon};
+
+/// For how long a half computes.
+const HALF: Duration = Duration::from_millis(8);
+
+fn fib_ours(n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (a, b) = stanchion_threadpool::join(|| fib_ours(n - 1), || fib_ours(n - 2));
+    a + b
+}
+
+fn fib_rayon(n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (a, b) = rayon::join(|| fib_rayon(n - 1), || fib_rayon(n - 2));
+    a + b
+}
+
+fn half() {
+    let begin = Instant::now();
+    while begin.elapsed() < HALF {
+        black_box(0);
+    }
+}
+
+/// What two halves return.
+fn drop_units(_: ((), ())) {}
+
+fn nanos(body: impl FnOnce()) -> u64 {
+    let begin = Instant::now();
+    body();
+    begin.elapsed().as_nanos() as u64
+}
+
+/// What a pool has done before the two halves, in the same `install`.
+#[derive(Clone, Copy)]
+enum Before {
+    Fib(u32),
+    Pause,
+    /// A number of forks and a pause that differ from item to item.
+    Random,
+}
+
+thread_local! {
+    static RANDOM: Cell<u32> = const { Cell::new(0x9E37_79B9) };
+}
+
+fn random(below: u32) -> u32 {
+    let mut word = RANDOM.get();
+    word ^= word << 13;
+    word ^= word >> 17;
+    word ^= word << 5;
+    RANDOM.set(word);
+    word % below
+}
+
+impl Before {
+    fn run(self, fib: fn(u32) -> u64) {
+        match self {
+            Self::Fib(n) => {
+                black_box(fib(n));
+            }
+            Self::Pause => thread::sleep(Duration::from_millis(10)),
+            Self::Random => {
+                black_box(fib(random(24)));
+                thread::sleep(Duration::from_micros(random(500).into()));
+                black_box(fib(random(12)));
+            }
+        }
+    }
+}
+
+macro_rules! after {
+    ($name:expr, $before:expr, $items:expr) => {
+        Workload { name: $name, items: $items, threads: &[2], contestants: Vec::new() }
+            .ours("join", |threads, items| {
+                let pool = ours::<WorkStealing>(threads);
+                latencies(items, Duration::ZERO, || {
+                    pool.install(|| {
+                        $before.run(fib_ours);
+                        nanos(|| drop_units(stanchion_threadpool::join(half, half)))
+                    })
+                })
+            })
+            .peer("rayon", |threads, items| {
+                let pool = rayon(threads);
+                latencies(items, Duration::ZERO, || {
+                    pool.install(|| {
+                        $before.run(fib_rayon);
+                        nanos(|| drop_units(rayon::join(half, half)))
+                    })
+                })
+            })
+    };
+}
+
+pub(crate) fn after() -> [Workload; 7] {
+    [
+        after!("halves after nothing", Before::Fib(0), 40),
+        after!("halves after fib(5)", Before::Fib(5), 40),
+        after!("halves after fib(15)", Before::Fib(15), 40),
+        after!("halves after fib(18)", Before::Fib(18), 40),
+        after!("halves after fib(25)", Before::Fib(25), 40),
+        after!("halves after a pause", Before::Pause, 40),
+        after!("halves after anything", Before::Random, 99),
+    ]
+}
+
+/// The first fork of a pool, with its start.
+pub(crate) fn first() -> Workload {
+    Workload { name: "halves first", items: 40, threads: &[2], contestants: Vec::new() }
+        .ours("join", |threads, items| {
+            latencies(items, Duration::ZERO, || {
+                let pool = ours::<WorkStealing>(threads);
+                nanos(|| drop_units(pool.join(half, half)))
+            })
+        })
+        .peer("rayon", |threads, items| {
+            latencies(items, Duration::ZERO, || {
+                let pool = rayon(threads);
+                nanos(|| drop_units(pool.join(half, half)))
+            })
+        })
+}
+
+/// fib(30) by many threads: each item is one computation.
+pub(crate) fn many() -> Workload {
+    const PAUSE: Duration = Duration::from_millis(2);
+    Workload { name: "many, fib(30)", items: 60, threads: &[8, 16, 64], contestants: Vec::new() }
+        .ours("join", |threads, items| {
+            let pool = ours::<WorkStealing>(threads);
+            latencies(items, PAUSE, || {
+                nanos(|| {
+                    black_box(pool.install(|| fib_ours(30)));
+                })
+            })
+        })
+        .peer("rayon", |threads, items| {
+            let pool = rayon(threads);
+            latencies(items, PAUSE, || {
+                nanos(|| {
+                    black_box(pool.install(|| fib_rayon(30)));
+                })
+            })
+        })
+}
+
+/// Forks that a thread outside of the pool asks for, one after the other: each item is a hundred.
+pub(crate) fn outside() -> Workload {
+    const FORKS: u64 = 100;
+    fn figures(items: usize, join: impl Fn()) -> Figures {
+        latencies(items, Duration::from_millis(2), || {
+            nanos(|| (0..FORKS).for_each(|_| join())) / FORKS
+        })
+    }
+    Workload { name: "outside, join", items: 90, threads: &[2, 8], contestants: Vec::new() }
+        .ours("join", |threads, items| {
+            let pool = ours::<WorkStealing>(threads);
+            figures(items, || {
+                pool.join(|| black_box(1), || black_box(2));
+            })
+        })
+        .peer("rayon", |threads, items| {
+            let pool = rayon(threads);
+            figures(items, || {
+                pool.join(|| black_box(1), || black_box(2));
+            })
+        })
+}
