@@ -361,8 +361,19 @@ impl Common {
     }
 
     /// Repeats `attempt` for as long as an idle worker should spin before it sleeps: not at all, if more workers are awake than there are processors.
-    pub(crate) fn spin<R>(&self, attempt: impl FnMut() -> Option<R>) -> Option<R> {
+    ///
+    /// Yields between two attempts if the pool has a worker for each processor: the thread that the
+    /// worker waits for may need this one.
+    pub(crate) fn spin<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> Option<R> {
         let begin = clock::now();
+        let mut yields = false;
+        let attempt = || {
+            // Not before the first attempt.
+            if core::mem::replace(&mut yields, self.first_spare >= self.processors) {
+                machine::thread::yield_now();
+            }
+            attempt()
+        };
         wait::retry_for(attempt, 50..1_000, || {
             !self.crowded() && clock::now().nanos_since(begin) < self.behaviour.idle_spin_ns
         })

@@ -20,7 +20,7 @@
 //! Proof. A fork is in its owner's stack from before the first half begins until the owner pops it
 //! or a thief has it: `push` refuses nothing. An idle worker *I* searches or sleeps.
 //!
-//! 1. *I searches.* It looks at all stacks at least once a microsecond, and takes the oldest fork of
+//! 1. *I searches.* It looks at all stacks each two microseconds at least, and takes the oldest fork of
 //!    one that it finds. A theft takes one system call ([`heavy`]) and no step of the owner. It
 //!    fails if the owner has popped that fork, or if another thief is at this stack. In the second
 //!    case that thief gets the fork, and *I* looks again.
