@@ -197,8 +197,10 @@ impl<T> Forks<T> {
     unsafe fn put(&self, at: usize, fork: *const T) {
         // Relaxed: the owner's own.
         let slots = self.slots.load(Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        let slot = unsafe { &*slots.add(at) };
+        // SAFETY: the caller's promise: inside the buffer.
+        let slot = unsafe { slots.add(at) };
+        // SAFETY: as above, and a buffer lives as long as the stack (Invariant 3).
+        let slot = unsafe { &*slot };
         // Relaxed: `bottom` publishes it.
         slot.store(fork.cast_mut(), Ordering::Relaxed);
         // Release: pairs with the Acquire of a thief.
@@ -368,9 +370,10 @@ impl<T> Forks<T> {
         }
         // Acquire: pairs with the Release of `grow_beyond`.
         let slots = self.slots.load(Ordering::Acquire);
-        // SAFETY: the slot was there when `bottom` was raised above it, and a buffer lives as long
-        // as the stack (Invariant 3).
-        let slot = unsafe { &*slots.add(at) };
+        // SAFETY: the slot was there when `bottom` was raised above it.
+        let slot = unsafe { slots.add(at) };
+        // SAFETY: as above, and a buffer lives as long as the stack (Invariant 3).
+        let slot = unsafe { &*slot };
         // Relaxed: `bottom` has published it. It is this fork's if the claim still stands.
         let fork = slot.load(Ordering::Relaxed);
         self.end(claim, at + 1).then_some(fork.cast_const())

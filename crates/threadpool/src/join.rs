@@ -219,8 +219,10 @@ impl<B, R> Half<B, R> {
     #[inline]
     unsafe fn take_body(&self) -> B {
         self.content.with(|content| {
-            // SAFETY: the caller's promise: it holds the body, which nobody else touches.
-            let body = unsafe { core::ptr::read(&raw const (*content).body) };
+            // SAFETY: alive, as `self` is.
+            let body = unsafe { &raw const (*content).body };
+            // SAFETY: the caller's promise: it holds the body, which no other thread touches.
+            let body = unsafe { body.read() };
             ManuallyDrop::into_inner(body)
         })
     }
@@ -230,8 +232,10 @@ impl<B, R> Half<B, R> {
     /// The latch is set, and this is called once.
     unsafe fn take_outcome(&self) -> Outcome<R> {
         self.content.with(|content| {
+            // SAFETY: alive, as `self` is.
+            let outcome = unsafe { &raw const (*content).outcome };
             // SAFETY: the thief has written it, and its last access was to set the latch.
-            let outcome = unsafe { core::ptr::read(&raw const (*content).outcome) };
+            let outcome = unsafe { outcome.read() };
             ManuallyDrop::into_inner(outcome)
         })
     }

@@ -13,8 +13,8 @@
 //! | `forks_a_sleeper_sees_a_fork` | an owner that pushes and tells, a worker that goes to sleep | it sleeps beside the fork |
 //! | `forks_a_sleeper_beside_a_thief_bounded` | an owner of two forks, a thief, a worker that goes to sleep | it sleeps beside the second fork, as the thief was at the stack |
 //!
-//! Those that end in `_fenced` are of a stack that does not rely on the kernel's barrier. Every model
-//! prints `model NAME: N executions`.
+//! All but the last run a second time, with `_fenced` behind the name, for a stack that does not rely
+//! on the kernel's barrier. Every model prints `model NAME: N executions`.
 
 #[path = "../../../../crates/threadpool/src/forks.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -146,76 +146,97 @@ fn forks_a_thief_and_the_last_fork() {
 
 #[test]
 fn forks_pushed_again() {
-    both("forks_pushed_again", || Model::new().preemptions(3), |relies| {
-        let pool = Pool::new(relies);
-        let thief = spawn(&pool, |pool| steal(&pool.forks, 0));
-        pool.fork(0, || ());
-        pool.fork(1, || ());
-        thief.join().unwrap();
-    });
+    both(
+        "forks_pushed_again",
+        || Model::new().preemptions(3),
+        |relies| {
+            let pool = Pool::new(relies);
+            let thief = spawn(&pool, |pool| steal(&pool.forks, 0));
+            pool.fork(0, || ());
+            pool.fork(1, || ());
+            thief.join().unwrap();
+        },
+    );
 }
 
 #[test]
 fn forks_two_and_a_thief_bounded() {
-    both("forks_two_and_a_thief_bounded", || Model::new().preemptions(2), |relies| {
-        let pool = Pool::new(relies);
-        let thief = spawn(&pool, |pool| {
-            for _ in 0..2 {
-                steal(&pool.forks, 0);
-            }
-        });
-        pool.fork(0, || pool.fork(1, || ()));
-        thief.join().unwrap();
-    });
+    both(
+        "forks_two_and_a_thief_bounded",
+        || Model::new().preemptions(2),
+        |relies| {
+            let pool = Pool::new(relies);
+            let thief = spawn(&pool, |pool| {
+                for _ in 0..2 {
+                    steal(&pool.forks, 0);
+                }
+            });
+            pool.fork(0, || pool.fork(1, || ()));
+            thief.join().unwrap();
+        },
+    );
 }
 
 #[test]
 fn forks_two_thieves_bounded() {
-    both("forks_two_thieves_bounded", || Model::new().preemptions(1), |relies| {
-        let pool = Pool::new(relies);
-        let thieves = [0, 1].map(|number| spawn(&pool, move |pool| steal(&pool.forks, number)));
-        pool.fork(0, || pool.fork(1, || ()));
-        for thief in thieves {
-            thief.join().unwrap();
-        }
-    });
+    both(
+        "forks_two_thieves_bounded",
+        || Model::new().preemptions(1),
+        |relies| {
+            let pool = Pool::new(relies);
+            let thieves = [0, 1].map(|number| spawn(&pool, move |pool| steal(&pool.forks, number)));
+            pool.fork(0, || pool.fork(1, || ()));
+            for thief in thieves {
+                thief.join().unwrap();
+            }
+        },
+    );
 }
 
 #[test]
 fn forks_grow_bounded() {
-    both("forks_grow_bounded", || Model::new().preemptions(2), |relies| {
-        let pool = Pool::new(relies);
-        let thief = spawn(&pool, |pool| {
-            steal(&pool.forks, 0);
-            steal(&pool.forks, 0);
-        });
-        // The first buffer has two slots under loom.
-        pool.fork(0, || pool.fork(1, || pool.fork(2, || ())));
-        thief.join().unwrap();
-    });
+    both(
+        "forks_grow_bounded",
+        || Model::new().preemptions(2),
+        |relies| {
+            let pool = Pool::new(relies);
+            let thief = spawn(&pool, |pool| {
+                steal(&pool.forks, 0);
+                steal(&pool.forks, 0);
+            });
+            // The first buffer has two slots under loom.
+            pool.fork(0, || pool.fork(1, || pool.fork(2, || ())));
+            thief.join().unwrap();
+        },
+    );
 }
 
 /// The first half waits until another worker has run the second: if that sleeps on, all are stuck.
 #[test]
 fn forks_a_sleeper_sees_a_fork() {
-    both("forks_a_sleeper_sees_a_fork", || Model::new().preemptions(3), |relies| {
-        let pool = Pool::new(relies);
-        let worker = spawn(&pool, |pool| pool.search(0));
-        pool.fork(0, || {
-            pool.tell();
-            while pool.parts[0].done.load(Acquire) == 0 {
-                thread::yield_now();
-            }
-        });
-        worker.join().unwrap();
-    });
+    both(
+        "forks_a_sleeper_sees_a_fork",
+        || Model::new().preemptions(3),
+        |relies| {
+            let pool = Pool::new(relies);
+            let worker = spawn(&pool, |pool| pool.search(0));
+            pool.fork(0, || {
+                pool.tell();
+                while pool.parts[0].done.load(Acquire) == 0 {
+                    thread::yield_now();
+                }
+            });
+            worker.join().unwrap();
+        },
+    );
 }
 
 /// The thief runs the first fork for ever, as far as the worker that goes to sleep is concerned.
 #[test]
 fn forks_a_sleeper_beside_a_thief_bounded() {
-    both("forks_a_sleeper_beside_a_thief_bounded", || Model::new().preemptions(1).choices(1), |relies| {
-        let pool = Pool::new(relies);
+    let model = Model::new().preemptions(1).choices(1);
+    explore("forks_a_sleeper_beside_a_thief_bounded", model, || {
+        let pool = Pool::new(true);
         let workers = [0, 1].map(|number| spawn(&pool, move |pool| pool.search(number)));
         pool.fork(0, || {
             pool.tell();
