@@ -77,7 +77,7 @@ impl Carrier {
     }
 
     pub(crate) fn has_mail(&self) -> bool {
-        // Who must not miss it has a fence before.
+        // A thread that must not miss it has a fence before.
         self.mail.is_there()
     }
 
@@ -133,7 +133,7 @@ impl Carrier {
     /// Its turn of that number begins, with a thread of that kind. By the carrier.
     #[inline]
     pub(crate) fn begins_turn(&self, number: u32, kind: Kind) {
-        // Relaxed: a hint for who looks.
+        // Relaxed: a hint for other carriers.
         let turn = u64::from(number) << KIND_BITS | kind.to_bits() as u64;
         self.own.turn.store(turn, Ordering::Relaxed);
     }

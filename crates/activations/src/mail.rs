@@ -3,7 +3,7 @@
 //! The carrier looks at a word, and takes the lock only if there is something. A carrier that waits in
 //! the middle of a thread (`trunk/panicking.rs`) sleeps on the word.
 //!
-//! | word | means | who changes it, under the lock |
+//! | word | means | what changes it, under the lock |
 //! | --- | --- | --- |
 //! | `NONE` | there is no mail | a sender, to `SOME` |
 //! | `SOME` | there is | the carrier, which takes all, to `NONE` |

@@ -171,7 +171,7 @@ impl Reserve {
         self.waiting_in_all.store(all, Ordering::Relaxed);
     }
 
-    /// A thread of that carrier has been mailed to it, of that priority. Whether it slept without a seat and now wants one, so that somebody must be told.
+    /// A thread of that carrier has been mailed to it, of that priority. Whether it slept without a seat and now wants one, so that a carrier must be told.
     pub(crate) fn call(&self, index: usize, carrier: &Carrier, priority: Priority) -> bool {
         fence(Ordering::SeqCst);
         if carrier.standing().is_wanting() {

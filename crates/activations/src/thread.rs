@@ -51,7 +51,7 @@ pub(crate) struct Inner {
     stays: AtomicBool,
     /// What its carrier knows of it as a guest (`history.rs`).
     guest: AtomicU8,
-    /// Quick turns that it has had and that were not counted yet. Written and read by who runs it.
+    /// Quick turns that it has had and that were not counted yet. Written and read by its carrier.
     turns: AtomicU32,
     manner: Manner,
     id: ThreadId,
@@ -160,7 +160,7 @@ impl Inner {
 
     /// Quick turns that it has had and that were not counted yet.
     pub(crate) fn turns(&self) -> u32 {
-        // Relaxed: written by who ran it last, who has laid it aside since.
+        // Relaxed: written by the carrier that ran it last, which has laid it aside since.
         self.turns.load(Ordering::Relaxed)
     }
 

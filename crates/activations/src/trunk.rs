@@ -241,7 +241,7 @@ impl Local {
         }
     }
 
-    /// Likewise, and whoever makes it ready has its own share.
+    /// Likewise, and the thread that makes it ready has its own share.
     fn lay_aside_settled(&self, thread: Thread, fiber: Fiber) {
         let thread = ManuallyDrop::new(thread);
         self.trace_leave();

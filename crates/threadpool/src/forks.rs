@@ -36,7 +36,7 @@
 //! The models in `twins/loom/threadpool/tests/forks.rs` check the stack, and those of `sleeping.rs`
 //! the words of idle workers.
 //!
-//! # Who has a fork
+//! # The owner of a fork
 //!
 //! | `top` | meaning | left by |
 //! | --- | --- | --- |
@@ -72,7 +72,7 @@
 //! # Invariants
 //!
 //! 1. The forks from `top` to `bottom` lie on the owner's thread's stack, older below newer, and
-//!    nobody runs them. A frame is left only after its fork is popped, or has been run by its thief.
+//!    no thread runs them. A frame is left only after its fork is popped, or has been run by its thief.
 //! 2. A stolen fork's older ones are stolen too.
 //! 3. Buffers that were replaced live as long as the stack: a thief may still read one.
 //!
@@ -325,7 +325,7 @@ impl<T> Forks<T> {
         loop {
             let next = position(top);
             if next <= at {
-                // Nobody claims it, or the stack is fenced.
+                // No thief claims it, or the stack is fenced.
                 return true;
             }
             // The claim of this fork is replaced; of a fork that is stolen the position is free.

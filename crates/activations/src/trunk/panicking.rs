@@ -26,8 +26,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A thread that has settled and is on its stack is bound to its carrier. So whoever makes it
-//!    ready hands it to this carrier, which alone looks for it there.
+//! 1. A thread that has settled and is on its stack is bound to its carrier. So the thread that makes
+//!    it ready hands it to this carrier, which alone looks for it there.
 
 use core::mem::ManuallyDrop;
 use core::time::Duration;

@@ -21,7 +21,7 @@
 //! # Sleepers
 //!
 //! Members that have watched in vain sleep at the door, a word beside this one. A futex has 32 bits,
-//! and each arrival would wake those who sleep on the word itself. Why a bit in the word and not a
+//! and each arrival would wake the members that sleep on the word itself. Why a bit in the word and not a
 //! count of sleepers beside it: the last arrival finds the bit in the value that it replaces. A count
 //! would cost each crossing a fence between its arrival and its look at the count.
 //!

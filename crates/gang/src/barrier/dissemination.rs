@@ -45,7 +45,7 @@
 //! 6. The reason that all are told is that of member n - 1's word, flags\[0\]\[0\], which each freezes before it says a reason.
 //!
 //! 7. Only words of arrivals get the bit of a sleeper. A member that replaces a value with it, by
-//!    arriving or freezing, wakes those who sleep.
+//!    arriving or freezing, wakes the members that sleep.
 //!
 //! # Orderings
 //!

@@ -14,7 +14,7 @@
 //! 1. A phase is crossed or broken: both are an exchange of the same value.
 //! 2. While a member waits in phase p, the phase is p or p + 1, since the next cannot be crossed
 //!    without it. So 29 bits of it are enough.
-//! 3. A member that replaces a value with the bit `asleep` wakes those who sleep.
+//! 3. A member that replaces a value with the bit `asleep` wakes the members that sleep.
 //!
 //! # Orderings
 //!

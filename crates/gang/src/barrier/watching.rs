@@ -9,7 +9,7 @@
 //!
 //! A crossing must not pay for sleepers that it has not got. So a sleeper sets the bit [`ASLEEP`] in
 //! the word that it waits for, and sleeps on that word. Each thread that writes the word does so by a
-//! read-modify-write. If the value that it replaced has the bit, the thread wakes those who sleep.
+//! read-modify-write. If the value that it replaced has the bit, the thread wakes the sleepers.
 //!
 //! ```text
 //! sleeper                                writer
@@ -115,7 +115,7 @@ pub(super) fn sleep_while(word: &AtomicU32, value: u32, deadline: Deadline) -> O
     }
 }
 
-/// Wakes those who sleep until `word` is written, after it was and had `before`.
+/// Wakes the members that sleep until `word` is written, after it was and had `before`.
 #[inline]
 pub(super) fn wake_if_asleep(word: &AtomicU32, before: u32) {
     if before & ASLEEP != 0 {

@@ -2,7 +2,7 @@
 //!
 //! A selection holds the locks of all of its channels while it tries its operations and queues
 //! them. So no operation of another thread comes between, and two operations of one selection never
-//! serve each other. From then on whoever serves the waiter first decides, see `wait.rs`.
+//! serve each other. From then on the thread that serves the waiter first decides, see `wait.rs`.
 //!
 //! Why not as `crossbeam-channel`, which queues at one channel after the other: it has to look
 //! again after that, and to take its own waiter back before it serves another one. With all locks

@@ -3,8 +3,8 @@
 //! | an entry | its ring | who changes it |
 //! | --- | --- | --- |
 //! | none | | armed for the first time, or after its thread has ended: a ring, listened to |
-//! | armed | takes records; each rings the bell | the sleeper, after the first, or who disarms: paused |
-//! | not armed | paused | who arms: takes records again; who arms another, for want of descriptors: closed |
+//! | armed | takes records; each rings the bell | the sleeper, after the first, or the thread that disarms: paused |
+//! | not armed | paused | the thread that arms: takes records again; one that arms another, for want of descriptors: closed |
 //!
 //! # Invariants
 //!
