@@ -244,10 +244,17 @@ impl Rounds {
             // Who makes something ready leaves the rest to this.
             shared.lookout().guard.look();
             for seat in shared.seats_in_use() {
-                if !shared.lacks_runners() {
-                    break;
-                }
-                taken |= shared.look_at(seat, Looks::Woken) == Found::Taken;
+                let holder = shared.carrier(shared.seat(seat).holder());
+                let unseen = holder.presence() == Presence::Unknown && holder.seen_as().is_some();
+                let found = if unseen {
+                    // Without switch records it counts as one that runs, also when it is blocked.
+                    shared.examine(seat)
+                } else if shared.lacks_runners() {
+                    shared.look_at(seat, Looks::Woken)
+                } else {
+                    Found::Fine
+                };
+                taken |= found == Found::Taken;
             }
         } else if running <= allowed {
             self.interval = ROUND;
