@@ -1,7 +1,7 @@
 //! A carrier, a kernel thread that runs user-level ones, as the others may touch it. What only it touches is in `trunk.rs`.
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, Fresh, Ordering};
+use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Fresh, Ordering};
 use machine::clock::{Deadline, Ticks};
 use machine::presence::{self, Presence};
 
@@ -36,6 +36,10 @@ struct Own {
     count: Count,
     /// The kind of the thread that has its turn, and above [`KIND_BITS`] the number of the turn.
     turn: AtomicU64,
+    /// Where the stack begins that it is on.
+    stack: AtomicUsize,
+    /// Its own threads that were ready when its turn began.
+    ready: AtomicUsize,
 }
 
 /// Bits of a [`Kind`], which is an address.
@@ -47,6 +51,8 @@ impl Carrier {
             standing: if seat.is_some() { Standing::seated() } else { Standing::spare() },
             count: Count::new(),
             turn: AtomicU64::fresh(0),
+            stack: AtomicUsize::fresh(0),
+            ready: AtomicUsize::fresh(0),
         };
         Self {
             own: CachePadded::new(own),
@@ -142,6 +148,47 @@ impl Carrier {
     pub(crate) fn turn(&self) -> u64 {
         // Relaxed: a hint.
         self.own.turn.load(Ordering::Relaxed)
+    }
+
+    /// It goes to the stack that begins there. By the carrier.
+    #[inline]
+    pub(crate) fn goes_to(&self, stack: usize) {
+        // Relaxed: a hint for who looks.
+        self.own.stack.store(stack, Ordering::Relaxed);
+    }
+
+    /// Where the stack begins that it is on, or was last.
+    pub(crate) fn stack(&self) -> usize {
+        // Relaxed: a hint.
+        self.own.stack.load(Ordering::Relaxed)
+    }
+
+    /// So many of its own threads are ready beside the one that it runs. By the carrier.
+    #[inline]
+    pub(crate) fn leaves_ready(&self, count: usize) {
+        // Relaxed: hints. A look first, as mostly nothing changes.
+        if self.own.ready.load(Ordering::Relaxed) != count {
+            self.own.ready.store(count, Ordering::Relaxed);
+        }
+    }
+
+    /// How many threads are ready that only this carrier can run, beside the one that it runs.
+    pub(crate) fn ready(&self) -> usize {
+        // Relaxed: a hint.
+        self.own.ready.load(Ordering::Relaxed) + if self.has_mail() { self.mail.len() } else { 0 }
+    }
+
+    /// The names of those of them that others have made ready since its turn began.
+    pub(crate) fn names_in_mail(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.mail.look(|thread| names.extend(thread.name().map(String::from)));
+        names
+    }
+
+    /// Whether it is in a thread and blocked in the kernel. Some 10 µs where the kernel does not record switches.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let seen = self.seen_as().map(presence::examine);
+        self.standing().has_thread() && seen == Some(Presence::Blocked)
     }
 
     /// The kind of the thread that it runs, or has run last.

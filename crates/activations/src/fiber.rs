@@ -55,6 +55,8 @@ pub(crate) type Exit = Yielder<Given, Left>;
 pub(crate) struct Fiber {
     stack: Coroutine<Given, Left, (), FiberStack>,
     context: sanitizer::Context,
+    /// Where its stack begins.
+    base: usize,
 }
 
 // SAFETY: a free one may go anywhere (Invariant 1); one with a thread on it goes to another carrier only if whoever spawned that has promised that it may.
@@ -63,10 +65,16 @@ unsafe impl Send for Fiber {}
 impl Fiber {
     /// A free one.
     pub(crate) fn new(stack: FiberStack) -> Self {
-        let label = stack.label();
+        let (label, base) = (stack.label(), stack.address());
         let stack =
             Coroutine::with_stack(stack, move |exit, given| run_threads(&label, exit, given));
-        Self { stack, context: sanitizer::Context::new() }
+        Self { stack, context: sanitizer::Context::new(), base }
+    }
+
+    /// Where its stack begins.
+    #[inline]
+    pub(crate) fn base(&self) -> usize {
+        self.base
     }
 
     /// Goes on with it until it leaves.

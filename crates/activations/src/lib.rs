@@ -14,6 +14,7 @@ mod fiber;
 mod guard;
 mod handle;
 mod handover;
+mod held;
 mod history;
 mod home;
 mod join;

@@ -74,6 +74,16 @@ impl<T> Mail<T> {
         self.list.lock().items.iter().map(of).max()
     }
 
+    /// Returns how many items there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list.lock().items.len()
+    }
+
+    /// Calls `each` with each item, which stays.
+    pub(crate) fn look(&self, each: impl FnMut(&T)) {
+        self.list.lock().items.iter().for_each(each);
+    }
+
     /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the carrier.
     pub(crate) fn wait(&self, deadline: Deadline) {
         self.list.lock().is_awaited = true;

@@ -65,6 +65,9 @@ pub struct Metrics {
     /// Kernel threads that wait for a processor now, with ready threads that only they can run. Many of them for long means
     /// the same.
     pub waiting_kernel_threads: usize,
+    /// Threads that are ready, and wait for a kernel thread that is blocked in the kernel: only it can run
+    /// them. Which threads [share a kernel thread](crate#which-threads-share-a-kernel-thread).
+    pub held_up: usize,
 }
 
 impl Metrics {

@@ -26,35 +26,50 @@ use crate::thread::{Thread, ThreadId};
 
 /// The ready threads of one carrier that have begun there.
 #[derive(Default)]
-pub(crate) struct Bound([VecDeque<Thread>; Priority::ALL.len()]);
+pub(crate) struct Bound {
+    queues: [VecDeque<Thread>; Priority::ALL.len()],
+    /// Of all queues together.
+    len: usize,
+}
 
 impl Bound {
     pub(crate) fn push_back(&mut self, thread: Thread) {
-        self.0[thread.inner().priority() as usize].push_back(thread);
+        self.len += 1;
+        self.queues[thread.inner().priority() as usize].push_back(thread);
     }
 
     pub(crate) fn push_front(&mut self, thread: Thread) {
-        self.0[thread.inner().priority() as usize].push_front(thread);
+        self.len += 1;
+        self.queues[thread.inner().priority() as usize].push_front(thread);
     }
 
     pub(crate) fn pop(&mut self, priority: Priority) -> Option<Thread> {
-        self.0[priority as usize].pop_front()
+        let thread = self.queues[priority as usize].pop_front();
+        self.len -= usize::from(thread.is_some());
+        thread
     }
 
     /// Takes this thread out, if it is there; returns it.
     pub(crate) fn take(&mut self, thread: &Thread) -> Option<Thread> {
-        let queue = &mut self.0[thread.inner().priority() as usize];
+        let queue = &mut self.queues[thread.inner().priority() as usize];
         let place = queue.iter().position(|ready| ready.pointer() == thread.pointer())?;
+        self.len -= 1;
         queue.remove(place)
     }
 
     /// Whether no other thread than that one is there.
     pub(crate) fn has_only(&self, thread: ThreadId) -> bool {
-        self.0.iter().flatten().all(|ready| ready.id() == thread)
+        self.queues.iter().flatten().all(|ready| ready.id() == thread)
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(VecDeque::is_empty)
+        self.len == 0
     }
 
     /// Returns the highest priority of a thread that is here.
@@ -64,12 +79,12 @@ impl Bound {
 
     /// Whether there is one of that priority.
     pub(crate) fn has(&self, priority: Priority) -> bool {
-        !self.0[priority as usize].is_empty()
+        !self.queues[priority as usize].is_empty()
     }
 
     /// Whether there is one more urgent than that.
     pub(crate) fn any_above(&self, priority: Priority) -> bool {
-        self.0[priority as usize + 1..].iter().any(|queue| !queue.is_empty())
+        self.queues[priority as usize + 1..].iter().any(|queue| !queue.is_empty())
     }
 }
 
@@ -129,6 +144,11 @@ impl Unusual {
     /// Whether there is one more urgent than that.
     pub(crate) fn any_above(&self, priority: Priority) -> bool {
         self.counts[priority as usize + 1..].iter().any(|count| count.load(Ordering::Relaxed) != 0)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
 
     /// Whether there is one.

@@ -157,7 +157,12 @@ impl Runtime {
     /// That is a deadlock, unless something outside wakes one of them: a kernel thread or a thread of another runtime that unparks it, releases a lock, sends a
     /// message, or spawns. So a runtime that waits for its users looks the same, and nothing is done about it by itself: [`run`](Self::run),
     /// [`JoinHandle::join`] and the end of a [`scope`](Self::scope()) go on waiting, and whoever else has the runtime may ask, a watchdog for example. A thread that another
-    /// thread of this runtime holds up by *computing* for ever does not count: that one could go on.
+    /// thread of this runtime holds up by *computing* for ever does not count: that one could go on. See
+    /// [`keeps_processors`](Self::keeps_processors).
+    ///
+    /// Threads that are ready, but [share a kernel thread](crate#which-threads-share-a-kernel-thread) with one that blocks it in
+    /// the kernel, are reported as well, if nothing else in the runtime can go on ([`Stalled::blocked_by`]). They go on when
+    /// that block ends.
     ///
     /// The answer is of a moment. Who asks while something outside is just about to wake a thread, or to spawn one, may be told of it as well; a
     /// deadlock stays one. Costs a look at each carrier, and if they all sleep one at the base of each stack, for names.
@@ -182,7 +187,29 @@ impl Runtime {
     /// ```
     #[must_use]
     pub fn stalled(&self) -> Option<Stalled> {
-        self.shared.stalled()
+        self.shared.stalled().or_else(|| self.shared.stalled_behind_blocks())
+    }
+
+    /// Returns the names of the threads that keep their processors: each has come to no scheduling point for 100 ms or
+    /// longer, while other threads are ready. `None` stands for one without a name.
+    ///
+    /// Such a thread computes, or spins for what a thread without a processor is to do, for example around
+    /// `std::thread::yield_now`. Nothing tells the two apart. The cure is to call [`yield_now`](crate::yield_now), or to wait in
+    /// [`sync`](crate::sync).
+    ///
+    /// A call compares with the calls before it. So the first returns nothing: ask every so often, as a watchdog does. Costs a
+    /// look at each kernel thread.
+    ///
+    /// ```
+    /// let runtime = stanchion_activations::Runtime::new(2)?;
+    /// for thread in runtime.keeps_processors() {
+    ///     println!("{} keeps its processor", thread.as_deref().unwrap_or("a thread without a name"));
+    /// }
+    /// # Ok::<(), stanchion_activations::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn keeps_processors(&self) -> Vec<Option<String>> {
+        self.shared.keeps_processors()
     }
 
     /// What it has done so far.

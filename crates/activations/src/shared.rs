@@ -23,6 +23,7 @@ use crate::carrier::Carrier;
 use crate::census::{Census, Count};
 use crate::demand::Demand;
 use crate::fiber::Fiber;
+use crate::held::Turns;
 use crate::home::Home;
 use crate::local;
 use crate::lookout::{self, Lookout};
@@ -91,6 +92,7 @@ pub(crate) struct Shared {
     counters: Counters,
     patience: Patience,
     census: Census,
+    turns: Turns,
     process: Process,
 }
 
@@ -130,6 +132,7 @@ impl Shared {
             counters: Counters::default(),
             patience: Patience::new(),
             census: Census::new(),
+            turns: Turns::default(),
             process: Process::here(),
         }
     }
@@ -248,6 +251,7 @@ impl Shared {
             kernel_threads: self.started(),
             ready: self.ready.len(),
             waiting_kernel_threads: self.reserve.waiting(),
+            held_up: self.held_up(),
         }
     }
 
@@ -448,6 +452,11 @@ impl Shared {
     /// Whether any thread waits for a time.
     pub(crate) fn awaits_time(&self) -> bool {
         self.timers.any()
+    }
+
+    /// The turns that were last seen.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     pub(crate) fn stacks(&self) -> &Stacks {

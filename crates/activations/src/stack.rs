@@ -106,6 +106,12 @@ impl Stacks {
         free.cut.iter().chain([&free.slab]).flat_map(Slab::names).collect()
     }
 
+    /// Returns the name of the thread on the stack that begins there, if it has one.
+    pub(crate) fn name_at(&self, base: usize) -> Option<String> {
+        let free = self.0.free.lock();
+        free.cut.iter().chain([&free.slab]).find_map(|slab| slab.name_at(base))
+    }
+
     /// The size of each.
     #[cfg(test)]
     pub(crate) fn size(&self) -> Size {
@@ -185,6 +191,13 @@ impl FiberStack {
     /// Where the code on the stack says which thread it is; the name is for who reports an overflow.
     pub(crate) fn label(&self) -> Label {
         self.stack.label()
+    }
+}
+
+impl FiberStack {
+    /// Where it begins.
+    pub(crate) fn address(&self) -> usize {
+        self.stack.base().get()
     }
 }
 

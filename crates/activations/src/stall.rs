@@ -44,9 +44,29 @@ const NAMES: usize = 16;
 pub struct Stalled {
     waiting: usize,
     names: Vec<String>,
+    /// The names of those whose kernel threads they wait for, if they are ready.
+    blocked: Option<Vec<String>>,
 }
 
 impl Stalled {
+    /// So many threads are ready, and wait for kernel threads that others block.
+    pub(crate) fn behind_blocks(
+        waiting: usize,
+        mut names: Vec<String>,
+        mut blocked: Vec<String>,
+    ) -> Self {
+        names.truncate(NAMES);
+        blocked.truncate(NAMES);
+        Self { waiting, names, blocked: Some(blocked) }
+    }
+
+    /// Returns the names of the threads that block the kernel threads for which the others wait, of those that have a
+    /// name; `None` if the threads wait for each other instead.
+    #[must_use]
+    pub fn blocked_by(&self) -> Option<&[String]> {
+        self.blocked.as_deref()
+    }
+
     /// How many threads wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -67,7 +87,15 @@ impl fmt::Display for Stalled {
         } else {
             &format!("{} threads wait", self.waiting)
         };
-        write!(f, "{threads}, and only something outside of the runtime can wake them")?;
+        match &self.blocked {
+            None => {
+                write!(f, "{threads}, and only something outside of the runtime can wake them")?;
+            }
+            Some(blocked) => {
+                let what = "for a kernel thread that is blocked in the kernel";
+                write!(f, "{threads} {what} (by {})", blocked.join(", "))?;
+            }
+        }
         let mut before = ": ";
         for name in &self.names {
             write!(f, "{before}{name}")?;
@@ -101,7 +129,7 @@ impl Shared {
         let waiting = usize::try_from(first.created - first.ended).unwrap_or(usize::MAX);
         let mut names = self.stacks().names();
         names.truncate(NAMES);
-        Some(Stalled { waiting, names })
+        Some(Stalled { waiting, names, blocked: None })
     }
 
     /// What was counted, if all waited for others while that was looked at.

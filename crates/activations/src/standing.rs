@@ -99,6 +99,12 @@ impl Standing {
         self.0.load(Ordering::Relaxed) & STATE == USER
     }
 
+    /// Whether it runs a thread, on a seat or without, as far as is known.
+    pub(crate) fn has_thread(&self) -> bool {
+        // Relaxed: a hint.
+        matches!(self.0.load(Ordering::Relaxed) & STATE, USER | LOST)
+    }
+
     /// Whether its seat was taken. By the carrier, before it rests.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: `enter` has failed because of it, or it has given its seat away itself.

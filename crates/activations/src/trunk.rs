@@ -178,12 +178,14 @@ impl Local {
                 self.trace_run(&thread);
                 self.take_leave(&thread);
                 self.turn_begins(&thread);
+                self.carrier().goes_to(fiber.base());
                 self.leave();
                 let left = fiber.resume(Given::Go);
                 self.put_away(left, fiber);
             }
             None => match self.take_fiber() {
                 Ok(mut fiber) => {
+                    self.carrier().goes_to(fiber.base());
                     let left = fiber.resume(Given::Run(thread));
                     self.put_away(left, fiber);
                 }
@@ -334,6 +336,7 @@ impl Local {
     /// Out of the scheduler, with its seat.
     fn leave(&self) {
         self.has_seat.set(false);
+        self.carrier().leaves_ready(self.bound.borrow().len());
         self.carrier().standing().leave(self.carrier().seat());
     }
 
@@ -355,7 +358,11 @@ impl Local {
     /// A thread of this runtime is ready, and this is a carrier of it.
     pub(crate) fn make_ready(&self, thread: Thread, last: bool) {
         match thread.inner().bound_to() {
-            Some(index) if index == self.index => self.bound.borrow_mut().push_back(thread),
+            Some(index) if index == self.index => {
+                let mut bound = self.bound.borrow_mut();
+                bound.push_back(thread);
+                self.carrier().leaves_ready(bound.len());
+            }
             Some(index) => self.shared.mail(index, thread),
             None if thread.inner().priority() != Priority::Normal => {
                 self.shared.put_unusual(thread);

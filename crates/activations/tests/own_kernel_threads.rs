@@ -177,3 +177,30 @@ fn a_receiver_may_block_for_a_sender_that_has_waited_in_user_space() {
         }
     });
 }
+
+#[test]
+fn five_hundred_that_block_are_all_served() {
+    ends(|runtime| {
+        let (answers, answered) = mpsc::channel();
+        let connections: Vec<_> = (0..500)
+            .map(|number| {
+                let (asks, asked) = mpsc::channel::<()>();
+                let answers = answers.clone();
+                let serves = runtime.spawn(move || {
+                    asked.iter().for_each(|()| answers.send(number).unwrap());
+                });
+                (asks, serves)
+            })
+            .collect();
+        for _ in 0..3 {
+            connections.iter().for_each(|(asks, _)| asks.send(()).unwrap());
+            let mut served: Vec<u32> = answered.iter().take(500).collect();
+            served.sort_unstable();
+            assert_eq!(served, (0..500).collect::<Vec<_>>());
+        }
+        for (asks, serves) in connections {
+            drop(asks);
+            serves.join().unwrap();
+        }
+    });
+}

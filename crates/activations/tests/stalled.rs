@@ -147,3 +147,62 @@ fn threads_that_wake_each_other_are_never_reported() {
         assert!(!park_timeout(Duration::ZERO));
     }
 }
+
+/// As many kernel threads as there may be: the two share the only one.
+#[test]
+fn a_ready_thread_behind_one_that_blocks_its_kernel_thread_is_reported() {
+    let runtime = Runtime::builder().processors(1).spare_threads(0).build().unwrap();
+    let named = |name: &str| Builder::new().name(name).on(&runtime);
+    let waits = named("waits").spawn(park);
+    assert_eq!(stalls(&runtime).blocked_by(), None);
+    let (mut here, mut there) = UnixStream::pair().unwrap();
+    let has_begun = Arc::new(AtomicBool::new(false));
+    let begins = has_begun.clone();
+    let blocks = named("blocks").spawn(move || {
+        begins.store(true, Ordering::Release);
+        there.read_exact(&mut [0]).unwrap();
+    });
+    while !has_begun.load(Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    assert_eq!(runtime.stalled(), None, "nothing is ready, and the read may end");
+    waits.thread().unpark();
+    let stalled = stalls(&runtime);
+    assert_eq!((stalled.waiting(), stalled.names()), (1, &["waits".into()][..]));
+    assert_eq!(stalled.blocked_by(), Some(&["blocks".into()][..]));
+    assert!(stalled.to_string().contains("(by blocks): waits"), "{stalled}");
+    assert_eq!(runtime.metrics().held_up, 1);
+    here.write_all(&[1]).unwrap();
+    blocks.join().unwrap();
+    waits.join().unwrap();
+    assert_eq!((runtime.stalled(), runtime.metrics().held_up), (None, 0));
+}
+
+#[test]
+fn a_thread_that_spins_while_others_are_ready_keeps_its_processor() {
+    let runtime = Runtime::new(1).unwrap();
+    let flag = Arc::new(AtomicBool::new(false));
+    let (seen, sets) = (flag.clone(), flag.clone());
+    let spins = Builder::new().name("spins").on(&runtime).spawn(move || {
+        while !seen.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    });
+    let sets = runtime.spawn(move || sets.store(true, Ordering::Release));
+    let started = Instant::now();
+    loop {
+        let keeps = runtime.keeps_processors();
+        if !keeps.is_empty() {
+            assert_eq!(keeps, [Some("spins".into())]);
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_secs(120), "{}", runtime.metrics());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!sets.is_finished(), "it waits for the only processor");
+    // From outside.
+    flag.store(true, Ordering::Release);
+    spins.join().unwrap();
+    sets.join().unwrap();
+    assert!(runtime.keeps_processors().is_empty());
+}

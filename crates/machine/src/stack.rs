@@ -175,6 +175,21 @@ impl Slab {
         })
     }
 
+    /// Returns the name that is said of the stack whose [`base`](Stack::base) that is, if it is one of
+    /// those that have been given out.
+    #[must_use]
+    pub fn name_at(&self, base: usize) -> Option<std::string::String> {
+        let offset = base.checked_sub(self.shared.memory.low().addr().get())?;
+        let number = offset / self.shared.size.stride();
+        if number >= self.next || self.shared.size.head_of(number) != offset {
+            return None;
+        }
+        // SAFETY: as in `next_stack`; Invariant 3, as the slab has the memory.
+        let head = unsafe { self.shared.memory.low().add(offset) };
+        // SAFETY: likewise; zeros are a head.
+        unsafe { head.cast::<Head>().as_ref() }.name()
+    }
+
     /// A stack that nobody had before; none, if all have been given out. A system call, about 1 µs.
     ///
     /// # Errors
