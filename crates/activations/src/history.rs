@@ -48,7 +48,7 @@ const NEEDED: u32 = 256;
 pub(crate) const QUICK_NS: u64 = 100_000;
 
 /// After so many turns a thread that has not ended counts them.
-pub(crate) const REPORT: u32 = 64;
+pub(crate) const REPORT: u8 = 64;
 
 /// A quick kind is timed every so many turns of a kernel thread.
 pub(crate) const SAMPLE: u32 = 64;
@@ -111,8 +111,8 @@ impl Kind {
     }
 
     /// A thread of it has had so many quick turns in a row.
-    pub(crate) fn has_been_quick(self, turns: u32) {
-        self.update(|missing| missing.saturating_sub(turns));
+    pub(crate) fn has_been_quick(self, turns: u8) {
+        self.update(|missing| missing.saturating_sub(turns.into()));
     }
 
     /// A turn of it was slow.

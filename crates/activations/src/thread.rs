@@ -52,7 +52,7 @@ pub(crate) struct Inner {
     /// What its carrier knows of it as a guest (`history.rs`).
     guest: AtomicU8,
     /// Quick turns that it has had and that were not counted yet. Written and read by its carrier.
-    turns: AtomicU32,
+    turns: AtomicU8,
     manner: Manner,
     id: ThreadId,
     home: Home,
@@ -80,7 +80,7 @@ impl Inner {
             carrier: AtomicU32::fresh(NOWHERE),
             stays: AtomicBool::fresh(false),
             guest: AtomicU8::fresh(0),
-            turns: AtomicU32::fresh(0),
+            turns: AtomicU8::fresh(0),
             manner,
             id: ThreadId::next(),
             home,
@@ -159,13 +159,13 @@ impl Inner {
     }
 
     /// Quick turns that it has had and that were not counted yet.
-    pub(crate) fn turns(&self) -> u32 {
+    pub(crate) fn turns(&self) -> u8 {
         // Relaxed: written by the carrier that ran it last, which has laid it aside since.
         self.turns.load(Ordering::Relaxed)
     }
 
     /// Keeps that number.
-    pub(crate) fn keep_turns(&self, turns: u32) {
+    pub(crate) fn keep_turns(&self, turns: u8) {
         // Relaxed: as above.
         self.turns.store(turns, Ordering::Relaxed);
     }

@@ -176,8 +176,7 @@ impl Local {
                 let thread = ManuallyDrop::new(thread);
                 self.current.set(&raw const *thread);
                 self.trace_run(&thread);
-                self.take_leave(&thread);
-                self.turn_begins(&thread);
+                self.turn_goes_on(&thread);
                 self.carrier().goes_to(fiber.base());
                 self.leave();
                 let left = fiber.resume(Given::Go);

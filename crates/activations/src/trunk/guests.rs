@@ -14,42 +14,44 @@ const NONE: u8 = 0;
 const QUICK: u8 = 1;
 const SLOW: u8 = 2;
 
-/// How many guests a carrier has.
+/// How many guests a carrier has: all in the lower half of the word, and in the upper half those whose
+/// kind was not quick when they became guests.
 #[derive(Default)]
-pub(super) struct Guests {
-    all: Cell<usize>,
-    /// Those of them whose kind was not quick when they became guests.
-    slow: Cell<usize>,
-}
+pub(super) struct Guests(Cell<u64>);
 
 impl Guests {
-    /// Whether there is any.
-    pub(super) fn has_any(&self) -> bool {
-        self.all.get() > 0
+    /// What a guest counts.
+    #[inline]
+    fn weight(guest: u8) -> u64 {
+        1 | u64::from(guest == SLOW) << 32
     }
 
-    /// Whether a thread may run here that may run elsewhere.
-    #[inline]
-    fn bear(&self, thread: &Thread) -> bool {
-        !self.has_any() || self.slow.get() == 0 && Kind::of(thread).is_quick()
+    /// Whether there is any.
+    pub(super) fn has_any(&self) -> bool {
+        self.0.get() != 0
+    }
+
+    /// Whether all are of quick kinds.
+    fn are_quick(&self) -> bool {
+        self.0.get() >> 32 == 0
     }
 
     #[inline]
     fn add(&self, thread: &Thread, is_quick: bool) {
-        thread.inner().be_guest(if is_quick { QUICK } else { SLOW });
-        self.all.set(self.all.get() + 1);
-        self.slow.set(self.slow.get() + usize::from(!is_quick));
+        let guest = if is_quick { QUICK } else { SLOW };
+        thread.inner().be_guest(guest);
+        self.0.set(self.0.get() + Self::weight(guest));
     }
 
-    /// It goes on, and is no guest until it waits again.
+    /// It goes on, and is no guest until it waits again. Returns what it was.
     #[inline]
-    fn remove(&self, thread: &Thread) {
+    fn remove(&self, thread: &Thread) -> u8 {
         let guest = thread.inner().guest();
         if guest != NONE {
             thread.inner().be_guest(NONE);
-            self.all.set(self.all.get() - 1);
-            self.slow.set(self.slow.get() - usize::from(guest == SLOW));
+            self.0.set(self.0.get() - Self::weight(guest));
         }
+        guest
     }
 }
 
@@ -62,7 +64,9 @@ pub(super) struct Turn {
     /// When it began, if it is timed.
     began: Cell<Option<Ticks>>,
     /// The quick turns that the thread had before and that were not counted yet, if it is timed.
-    before: Cell<u32>,
+    before: Cell<u8>,
+    /// The kind that was last found to be quick.
+    known: Cell<Kind>,
 }
 
 impl Turn {
@@ -73,21 +77,47 @@ impl Turn {
             is_quick: Cell::new(false),
             began: Cell::new(None),
             before: Cell::new(0),
+            known: Cell::new(Kind::from_bits(0)),
         }
     }
 }
 
 impl Local {
-    /// A thread goes on here, or begins.
+    /// A thread begins here.
     #[inline]
     pub(super) fn turn_begins(&self, thread: &Thread) {
-        let (turn, of) = (&self.turn, Kind::of(thread));
-        turn.kind.set(of);
+        let kind = Kind::of(thread);
+        self.next_turn(thread, kind, self.turn.known.get() == kind);
+    }
+
+    /// A thread that has begun goes on here.
+    #[inline]
+    pub(super) fn turn_goes_on(&self, thread: &Thread) {
+        let guest = self.guests.remove(thread);
+        self.next_turn(thread, Kind::of(thread), guest == QUICK);
+    }
+
+    /// If its kind was quick lately, that is looked at again only when the turn is timed.
+    #[inline]
+    fn next_turn(&self, thread: &Thread, kind: Kind, was_quick: bool) {
+        let turn = &self.turn;
         let number = turn.number.get().wrapping_add(1);
         turn.number.set(number);
-        self.carrier().begins_turn(number, of);
-        let is_quick = of.is_quick();
+        turn.kind.set(kind);
+        self.carrier().begins_turn(number, kind);
+        if was_quick && !number.is_multiple_of(SAMPLE) {
+            turn.is_quick.set(true);
+        } else {
+            self.look_at_kind(thread, kind, number);
+        }
+    }
+
+    #[inline(never)]
+    fn look_at_kind(&self, thread: &Thread, kind: Kind, number: u32) {
+        let turn = &self.turn;
+        let is_quick = kind.is_quick();
         turn.is_quick.set(is_quick);
+        turn.known.set(if is_quick { kind } else { Kind::from_bits(0) });
         if !is_quick || number.is_multiple_of(SAMPLE) {
             turn.before.set(thread.inner().turns());
             turn.began.set(Some(clock::now()));
@@ -133,17 +163,20 @@ impl Local {
         }
     }
 
-    /// A thread that has begun goes on here.
-    #[inline]
-    pub(super) fn take_leave(&self, thread: &Thread) {
-        self.guests.remove(thread);
-    }
-
     /// Whether this carrier may run that thread: a guest, or one that its guests bear.
     #[inline]
     pub(super) fn may_run(&self, thread: &Thread) -> bool {
-        self.guests.bear(thread)
+        !self.guests.has_any()
+            || thread.inner().guest() != NONE
+            || self.guests.are_quick() && self.is_of_quick_kind(thread)
             || !self.shared.activations()
-            || thread.inner().bound_to() == Some(self.index)
+    }
+
+    #[inline]
+    fn is_of_quick_kind(&self, thread: &Thread) -> bool {
+        let kind = Kind::of(thread);
+        let is_quick = kind.is_quick();
+        self.turn.known.set(if is_quick { kind } else { Kind::from_bits(0) });
+        is_quick
     }
 }
