@@ -6,6 +6,7 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use machine::thread::JoinHandle;
@@ -195,12 +196,21 @@ impl Borrowing {
     pub(crate) fn join(&mut self) -> Result<(), Box<dyn Any + Send>> {
         let mut result = Ok(());
         for handle in self.handles.drain(..) {
-            let ended = handle.join();
-            if result.is_ok() {
-                result = ended;
+            match handle.join() {
+                Err(payload) if result.is_ok() => result = Err(payload),
+                Err(payload) => drop_payload(payload),
+                Ok(()) => {}
             }
         }
         result
+    }
+}
+
+/// Drops what a thread panicked with. If that panics, the threads after it are joined all the same.
+fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(second) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // Its drop may panic as well.
+        core::mem::forget(second);
     }
 }
 

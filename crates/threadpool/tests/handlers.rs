@@ -329,3 +329,51 @@ fn workers_beside_a_current_thread_sleep_until_they_are_woken() {
         pool.shutdown();
     });
 }
+
+#[test]
+fn pool_works_without_its_first_thread() {
+    let mut handles = Vec::new();
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(2)
+        .spawn_handler(|thread| {
+            if thread.index() > 0 {
+                handles.push(thread::Builder::new().spawn(move || thread.run())?);
+            }
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    let (send, receive) = mpsc::channel();
+    pool.spawn(move || send.send(current_thread_index()).unwrap());
+    assert_eq!(receive.recv(), Ok(Some(1)), "the second thread runs tasks");
+    assert_eq!(pool.install(current_thread_index), Some(1));
+    pool.shutdown();
+    handles.into_iter().for_each(|handle| handle.join().unwrap());
+}
+
+#[test]
+fn scoped_threads_have_ended_also_if_a_panic_s_payload_panics() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a payload that panics when it is dropped");
+        }
+    }
+    let ended = AtomicUsize::new(0);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let wrapper = |thread: ThreadBuilder| {
+            let index = thread.index();
+            thread.run();
+            match index {
+                0 => panic!("the first panic"),
+                1 => std::panic::panic_any(Bomb),
+                _ => thread::sleep(Duration::from_millis(200)),
+            }
+            ended.fetch_add(1, SeqCst);
+        };
+        ThreadPoolBuilder::new().num_threads(3).build_scoped(wrapper, |_| ())
+    }));
+    assert_eq!(ended.load(SeqCst), 1, "the third thread has ended");
+    let payload = result.unwrap_err();
+    assert_eq!(payload.downcast_ref(), Some(&"the first panic"));
+}
