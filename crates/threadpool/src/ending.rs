@@ -33,7 +33,8 @@
 //! # Invariants
 //!
 //! 1. `threads` counts those that were hired and have not left. It reaches 0 once: the first seat of an open pool has a thread, and a closed one
-//!    hires none.
+//!    hires none. If the program starts the threads, the first one may never run. So `threads` counts the thread that hires them as well, until all
+//!    are hired.
 //! 2. `rounds > 0`: one thread is taking out, and looks after the last that has asked.
 //!
 //! # Orderings

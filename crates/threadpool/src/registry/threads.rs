@@ -86,6 +86,9 @@ impl<S: Strategy> Registry<S> {
         members: usize,
         start: &mut dyn FnMut(ThreadBuilder) -> io::Result<()>,
     ) -> (usize, io::Result<()>) {
+        // A thread may leave before the next one is hired. It must not end the pool.
+        self.common.ending.hire();
+        let _building = Building(self);
         loop {
             let (seat, stack_size) = {
                 let roster = self.common.roster.lock();
@@ -293,6 +296,15 @@ impl<S: Strategy> Registry<S> {
         }
         common.note_surplus(&roster);
         roster.serving >= roster.leases
+    }
+}
+
+/// Threads of a pool are still to be hired. Counted among the threads that `ending.rs` waits for.
+struct Building<'r, S: Strategy>(&'r Registry<S>);
+
+impl<S: Strategy> Drop for Building<'_, S> {
+    fn drop(&mut self) {
+        self.0.left();
     }
 }
 
