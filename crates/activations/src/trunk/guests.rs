@@ -163,12 +163,15 @@ impl Local {
         }
     }
 
-    /// Whether this carrier may run that thread: a guest, or one that its guests bear.
+    /// Returns whether this carrier may run that thread: a guest, or one that its guests bear.
+    ///
+    /// A carrier without guests may have been sent another thread. That one waits here, so no other
+    /// thread begins before it.
     #[inline]
     pub(super) fn may_run(&self, thread: &Thread) -> bool {
-        !self.guests.has_any()
+        !self.guests.has_any() && self.bound.borrow().is_empty()
             || thread.inner().guest() != NONE
-            || self.guests.are_quick() && self.is_of_quick_kind(thread)
+            || self.guests.has_any() && self.guests.are_quick() && self.is_of_quick_kind(thread)
             || !self.shared.activations()
     }
 
