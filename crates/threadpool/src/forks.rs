@@ -29,9 +29,8 @@
 //!    beyond the workers that search already.
 //! 3. *I goes to sleep after the push.* Its last look comes after it has said so and after `heavy`.
 //!    Either that look sees the fork, or the owner's look after the push sees *I*: case 2.
-//!    The last look passes over a stack at which another thief is. That thief searches: then it
-//!    wakes a worker if it was the last one that searched and forks are left. Or it does not
-//!    search, because it helps while it waits: then it tells of the forks that are left.
+//!    Both looks count a fork that a thief claims. So while another thief is at this stack, *I* does
+//!    not sleep.
 //!
 //! The models in `twins/loom/threadpool/tests/forks.rs` check the stack, and those of `sleeping.rs`
 //! the words of idle workers.
@@ -388,14 +387,13 @@ impl<T> Forks<T> {
         ended.is_ok()
     }
 
-    /// How many forks a thief would find, if no other thief is here.
+    /// Returns how many forks there are. A fork that a thief claims counts: the thief may come too
+    /// late for it, and for the fork that the owner then pushed at the same position.
     pub(crate) fn ready(&self) -> usize {
         // Relaxed, both: hints. For the last look of a worker that goes to sleep they are exact.
         let top = self.thieves.top.load(Ordering::Relaxed);
-        if is_claimed(top) {
-            return 0;
-        }
-        self.bottom.load(Ordering::Relaxed).saturating_sub(position(top))
+        let oldest = position(top) - usize::from(is_claimed(top));
+        self.bottom.load(Ordering::Relaxed).saturating_sub(oldest)
     }
 
     /// [`ready`](Self::ready), for a caller that has called [`heavy`](asymmetric::heavy) since it

@@ -7,6 +7,7 @@
 //! | --- | --- | --- |
 //! | `forks_a_thief_and_the_last_fork` | the owner of one fork, a thief | both run it, or neither |
 //! | `forks_pushed_again` | an owner that pops and pushes another fork, a thief | the claim of the first fork takes the second, which the owner runs |
+//! | `forks_told_beside_a_late_thief_bounded` | an owner that pops, pushes and counts, a thief | the owner counts none, the thief gets none: no idle worker is told |
 //! | `forks_two_and_a_thief_bounded` | the owner of two forks inside each other, a thief | the newer one is stolen before the older one; as above |
 //! | `forks_two_thieves_bounded` | the owner of two forks, two thieves | both thieves run one |
 //! | `forks_grow_bounded` | an owner that gets new slots, a thief | the thief reads a slot that was not copied |
@@ -124,6 +125,8 @@ impl Pool {
         self.sleeping.begin();
         while !steal(&self.forks, thief) {
             self.sleeping.sleep(thief, None, |_| self.forks.ready_after_barrier() > 0);
+            // Another thief may be at the stack: until it is gone this one does not sleep.
+            thread::yield_now();
         }
         self.sleeping.found(|| self.forks.ready_after_barrier() > 0);
     }
@@ -155,6 +158,25 @@ fn forks_pushed_again() {
             pool.fork(0, || ());
             pool.fork(1, || ());
             thief.join().unwrap();
+        },
+    );
+}
+
+#[test]
+fn forks_told_beside_a_late_thief_bounded() {
+    both(
+        "forks_told_beside_a_late_thief_bounded",
+        || Model::new().preemptions(3),
+        |relies| {
+            let pool = Pool::new(relies);
+            let thief = spawn(&pool, |pool| steal(&pool.forks, 0));
+            pool.fork(0, || ());
+            let mut counted = 0;
+            pool.fork(1, || {
+                counted = pool.forks.ready();
+            });
+            let has_stolen = thief.join().unwrap();
+            assert!(counted > 0 || has_stolen, "a fork that no thread minds");
         },
     );
 }
