@@ -214,6 +214,13 @@ impl Common {
         creator.map_or(&self.outside_fifo, |seat| &self.seat(seat).fifo)
     }
 
+    /// Whether a spare thread has ever been started.
+    pub(crate) fn has_started_spares(&self) -> bool {
+        // Relaxed: a worker that waits for the fork of a spare has been told of the theft, and so
+        // of the thread; for others it is a hint.
+        self.used.load(Ordering::Relaxed) > self.first_spare
+    }
+
     pub(crate) fn seats(&self) -> usize {
         self.seats.len()
     }

@@ -24,6 +24,10 @@
 //! runs nothing might then wait for what it alone would run. So under `Any` it runs tasks meanwhile, also beyond [`MOST_NESTED`]. Why not sleep and
 //! lend its seat to a spare there: the spares are counted, not whom they serve, so the one that is left may itself wait for this worker's fork.
 //!
+//! A spare whose turn is over may still have a fork of the worker that took its seat back. If it
+//! blocks there, it stands in for itself. So a worker that sleeps for a fork lends its seat if the
+//! pool has started spares.
+//!
 //! **The bound that remains:** under `Any` forks and scopes add at most `MOST_NESTED` tasks to a stack; waits for futures, broadcasts and other
 //! pools as many as wait so above each other. Under the others a worker lends its seat while it waits for another pool, and sleeps if there is no
 //! spare: pools that call each other to and fro need as many spares as there are calls inside each other. While it waits for a future it sleeps
@@ -85,9 +89,13 @@ pub enum Wait {
     /// Runs only the tasks of the scope it waits for, or what the thief has ready, one at a time from the oldest (Wagner and Calder 1993). Those
     /// are parts of what is waited for, unless the thief had other tasks before, or has moved some to itself: so do not hold a lock. Strategies
     /// with a central queue do not know whose task is whose, and run nothing.
+    ///
+    /// In a pool that has started spare threads, a worker that waits for a fork lends its seat too.
     Leapfrog,
     /// Runs nothing but the tasks of the scope it waits for, and broadcasts. Locks may be held across a `join`, but not one that a
     /// [`broadcast`](crate::ThreadPool::broadcast) takes; the processor is idle meanwhile.
+    ///
+    /// In a pool that has started spare threads, a worker that waits for a fork lends its seat too.
     Isolated,
     /// As `Isolated`, and lends its seat to a spare thread as [`blocking`](crate::blocking) does.
     Park,
@@ -383,15 +391,22 @@ impl Worker {
             (Wait::Any, _) if self.helps() => self.help_until(latch),
             // Somebody must run what is ready: what is waited for may be one of those tasks, or wait for one.
             (Wait::Any, Awaited::Anywhere) => self.help_until(latch),
-            (Wait::Leapfrog, Awaited::Fork) => self.sleep_until(latch, None, |worker| {
-                let thief = latch.thief();
-                let work = thief.and_then(|thief| worker.core().next_of(worker, thief));
-                let found = work.is_some();
-                if let Some(work) = work {
-                    worker.run_work(work);
-                }
-                found
-            }),
+            (Wait::Leapfrog, Awaited::Fork) => {
+                let _lent = self.lent_beside_spares();
+                self.sleep_until(latch, None, |worker| {
+                    let thief = latch.thief();
+                    let work = thief.and_then(|thief| worker.core().next_of(worker, thief));
+                    let found = work.is_some();
+                    if let Some(work) = work {
+                        worker.run_work(work);
+                    }
+                    found
+                });
+            }
+            (Wait::Isolated, Awaited::Fork) => {
+                let _lent = self.lent_beside_spares();
+                self.sleep_until(latch, None, |_| false);
+            }
             (Wait::Any | Wait::Leapfrog | Wait::Isolated, _) => {
                 self.sleep_until(latch, awaited.level(), |_| false);
             }
@@ -404,6 +419,13 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Lends its seat while it waits for a fork, if the pool has started spare threads. The thief may
+    /// be a spare that is one too many by now. When that one blocks, it stands in for itself, and no
+    /// worker is left that runs anything.
+    fn lent_beside_spares(&self) -> Option<Lent<'_>> {
+        self.common().has_started_spares().then(|| Lent::to(self.core()))
     }
 
     /// Whether it runs any task while it waits here and now.
