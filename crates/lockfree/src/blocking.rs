@@ -25,13 +25,19 @@
 //! 2. A popper that says the queue is closed has seen nobody inside the closed gate, and after that no value.
 //! 3. Of each notification, somebody looks into the queue after it, or nobody was waiting.
 
+mod error;
 mod gate;
 
 use core::fmt;
+use core::time::Duration;
+use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+use std::time::Instant;
 
 use machine::clock::Deadline;
 use machine::wait::retry_for;
 use stanchion_competitive::{EventCount, cost};
+
+pub use error::SendTimeoutError;
 
 use crate::{ConcurrentQueue, Full};
 use gate::{Gate, Pass};
@@ -41,30 +47,39 @@ const PAUSES: core::ops::Range<u64> = 50..1_000;
 
 /// A queue `Q` in which threads wait for values, and for room if it is bounded.
 ///
+/// | | fails or waits if there is no value | no room |
+/// | --- | --- | --- |
+/// | at once | [`try_pop`](Self::try_pop) | [`try_push`](Self::try_push) |
+/// | never | [`pop`](Self::pop) | [`push`](Self::push) |
+/// | after a while | [`pop_timeout`](Self::pop_timeout), [`pop_deadline`](Self::pop_deadline) | [`push_timeout`](Self::push_timeout), [`push_deadline`](Self::push_deadline) |
+///
+/// The errors are those of [`std::sync::mpsc`]. `Disconnected` means that the queue is closed.
+///
 /// | | |
 /// | --- | --- |
-/// | progress | [`Blocking`](crate::Progress::Blocking) for who waits and after [`close`](Self::close); [`try_push`](Self::try_push) and [`pop`](Self::pop) of an open queue are `Q`'s as long as nobody sleeps |
+/// | progress | [`Blocking`](crate::Progress::Blocking) for a thread that waits and after [`close`](Self::close); [`try_push`](Self::try_push) and [`try_pop`](Self::try_pop) of an open queue are `Q`'s as long as no thread sleeps |
 /// | cost | the queue's; a push besides two counts on a line that few other threads use |
 /// | waiting | searches for C ([`cost::current`], 500 to 50,000 ns), then sleeps: an idle queue uses no processor |
 /// | order of waking | first asleep, first woken; a thread that comes at the right moment may be first |
 ///
 /// ```
-/// use stanchion_lockfree::{Blocking, Closed, queue::LockedQueue};
+/// use std::sync::mpsc::SendError;
+/// use stanchion_lockfree::{Blocking, queue::LockedQueue};
 ///
 /// static JOBS: Blocking<LockedQueue<u32>> = Blocking::new(LockedQueue::new());
 ///
 /// let worker = std::thread::spawn(|| {
 ///     let mut sum = 0;
-///     while let Ok(job) = JOBS.pop_wait() {
+///     while let Ok(job) = JOBS.pop() {
 ///         sum += job;
 ///     }
 ///     sum
 /// });
 /// for job in 1..=4 {
-///     JOBS.try_push(job).unwrap();
+///     JOBS.push(job).unwrap();
 /// }
 /// JOBS.close();
-/// assert_eq!(JOBS.push_wait(5), Err(Closed(5)));
+/// assert_eq!(JOBS.push(5), Err(SendError(5)));
 /// assert_eq!(worker.join().unwrap(), 10);
 /// ```
 ///
@@ -84,36 +99,6 @@ pub struct Blocking<Q> {
     room: EventCount,
 }
 
-/// The queue is closed; the value that was to be pushed comes back.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the queue is closed")]
-pub struct Closed<T = ()>(
-    /// What was to be pushed.
-    pub T,
-);
-
-/// Why a value could not be pushed; it comes back.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PushError<T> {
-    /// There was no room, until the deadline if there was one.
-    #[error("the queue is full")]
-    Full(T),
-    /// The queue is closed.
-    #[error("the queue is closed")]
-    Closed(T),
-}
-
-/// Why there is no value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PopError {
-    /// There was none, until the deadline if there was one.
-    #[error("the queue is empty")]
-    Empty,
-    /// The queue is closed and empty: none will come.
-    #[error("the queue is closed")]
-    Closed,
-}
-
 impl<Q> Blocking<Q> {
     /// Returns a queue over `queue`, which may have values already.
     #[must_use]
@@ -121,19 +106,19 @@ impl<Q> Blocking<Q> {
         Self { queue, gate: Gate::new(), values: EventCount::new(), room: EventCount::new() }
     }
 
-    /// The queue, with what is in it.
+    /// Returns the queue, with what is in it.
     #[must_use]
     pub fn into_inner(self) -> Q {
         self.queue
     }
 
-    /// Whether [`close`](Self::close) has been called.
+    /// Returns whether [`close`](Self::close) has been called.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         !self.gate.is_open()
     }
 
-    /// How many threads sleep until there is a value, or are about to. A hint.
+    /// Returns how many threads sleep until there is a value, or are about to. A hint.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.values.registered()
@@ -151,129 +136,182 @@ impl<Q> Blocking<Q> {
 }
 
 impl<Q: ConcurrentQueue> Blocking<Q> {
-    /// Puts `value` at the end.
+    /// Puts `value` at the end, if there is room now.
     ///
     /// # Errors
     ///
-    /// With the value, if the queue is closed, or bounded and full.
-    pub fn try_push(&self, value: Q::Item) -> Result<(), PushError<Q::Item>> {
+    /// With the value: [`Full`](TrySendError::Full), or [`Disconnected`](TrySendError::Disconnected) if the queue is closed.
+    ///
+    /// ```
+    /// use std::sync::mpsc::TrySendError;
+    /// use stanchion_lockfree::{Blocking, queue::LockedRing};
+    ///
+    /// let queue = Blocking::new(LockedRing::with_capacity(1));
+    /// assert_eq!(queue.try_push("first"), Ok(()));
+    /// assert_eq!(queue.try_push("second"), Err(TrySendError::Full("second")));
+    /// ```
+    pub fn try_push(&self, value: Q::Item) -> Result<(), TrySendError<Q::Item>> {
         let mut inside = Inside { queue: self, pass: Some(self.gate.enter()), pushed: false };
         if !self.gate.is_open() {
-            return Err(PushError::Closed(value));
+            return Err(TrySendError::Disconnected(value));
         }
-        // If it panics, the value may be in it or not: then somebody had better look; and another must look for room in our place.
+        // If it panics, the value may be in it or not: then a popper had better look; and another pusher must look for room in our place.
         inside.pushed = true;
         let in_our_place = NotifyOne(&self.room);
         let outcome = self.queue.try_push(value);
         core::mem::forget(in_our_place);
         inside.pushed = outcome.is_ok();
-        outcome.map_err(|Full(value)| PushError::Full(value))
+        outcome.map_err(|Full(value)| TrySendError::Full(value))
     }
 
-    /// Puts `value` at the end; waits for room if the queue is bounded and full.
+    /// Puts `value` at the end. Waits for room if the queue is bounded and full.
     ///
     /// # Errors
     ///
     /// With the value, if the queue is closed, now or while this waits.
-    pub fn push_wait(&self, mut value: Q::Item) -> Result<(), Closed<Q::Item>> {
+    pub fn push(&self, mut value: Q::Item) -> Result<(), SendError<Q::Item>> {
         loop {
             match self.push_until(value, Deadline::NEVER) {
                 Ok(()) => return Ok(()),
-                Err(PushError::Closed(value)) => return Err(Closed(value)),
+                Err(SendTimeoutError::Disconnected(value)) => return Err(SendError(value)),
                 // A deadline that never comes has not passed.
-                Err(PushError::Full(back)) => value = back,
+                Err(SendTimeoutError::Timeout(back)) => value = back,
             }
         }
     }
 
-    /// [`push_wait`](Self::push_wait), but gives up when the deadline has passed.
+    /// [`push`](Self::push), but gives up after `timeout`.
     ///
     /// # Errors
     ///
-    /// With the value, if the queue is closed or there was no room until then.
+    /// With the value: [`Timeout`](SendTimeoutError::Timeout) if there was no room until then,
+    /// [`Disconnected`](SendTimeoutError::Disconnected) if the queue is closed.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use machine::clock::Deadline;
-    /// use stanchion_lockfree::{Blocking, queue::LockedQueue};
+    /// use stanchion_lockfree::{Blocking, SendTimeoutError, queue::LockedRing};
     ///
-    /// let queue = Blocking::new(LockedQueue::<_>::new());
-    /// let soon = Deadline::after(Duration::from_millis(1));
-    /// assert!(queue.push_until("there is always room", soon).is_ok());
+    /// let queue = Blocking::new(LockedRing::with_capacity(1));
+    /// queue.push("first").unwrap();
+    /// let late = queue.push_timeout("second", Duration::from_millis(1));
+    /// assert_eq!(late, Err(SendTimeoutError::Timeout("second")));
     /// ```
-    pub fn push_until(&self, value: Q::Item, deadline: Deadline) -> Result<(), PushError<Q::Item>> {
-        let mut outcome = Err(PushError::Full(value));
-        let _ = wait(&self.room, deadline, || {
-            if let Err(PushError::Full(value)) = core::mem::replace(&mut outcome, Ok(())) {
-                outcome = self.try_push(value);
-            }
-            (!matches!(outcome, Err(PushError::Full(_)))).then_some(())
-        });
-        outcome
+    pub fn push_timeout(
+        &self,
+        value: Q::Item,
+        timeout: Duration,
+    ) -> Result<(), SendTimeoutError<Q::Item>> {
+        self.push_until(value, Deadline::after(timeout))
     }
 
-    /// Takes the oldest value, if there is one.
+    /// [`push`](Self::push), but gives up at `deadline`.
     ///
     /// # Errors
     ///
-    /// If there was none at some moment during the call, or none will come.
-    pub fn pop(&self) -> Result<Q::Item, PopError> {
+    /// As [`push_timeout`](Self::push_timeout).
+    pub fn push_deadline(
+        &self,
+        value: Q::Item,
+        deadline: Instant,
+    ) -> Result<(), SendTimeoutError<Q::Item>> {
+        self.push_until(value, Deadline::at(deadline))
+    }
+
+    fn push_until(
+        &self,
+        value: Q::Item,
+        deadline: Deadline,
+    ) -> Result<(), SendTimeoutError<Q::Item>> {
+        let mut outcome = Err(TrySendError::Full(value));
+        let _ = wait(&self.room, deadline, || {
+            if let Err(TrySendError::Full(value)) = core::mem::replace(&mut outcome, Ok(())) {
+                outcome = self.try_push(value);
+            }
+            (!matches!(outcome, Err(TrySendError::Full(_)))).then_some(())
+        });
+        outcome.map_err(|refused| match refused {
+            TrySendError::Full(value) => SendTimeoutError::Timeout(value),
+            TrySendError::Disconnected(value) => SendTimeoutError::Disconnected(value),
+        })
+    }
+
+    /// Takes the oldest value, if there is one now.
+    ///
+    /// # Errors
+    ///
+    /// [`Empty`](TryRecvError::Empty) if there was none at some moment during the call,
+    /// [`Disconnected`](TryRecvError::Disconnected) if the queue is closed and empty, so that none will come.
+    pub fn try_pop(&self) -> Result<Q::Item, TryRecvError> {
         if let Some(value) = self.take() {
             return Ok(value);
         }
         if !self.gate.is_drained() {
-            return Err(PopError::Empty);
+            return Err(TryRecvError::Empty);
         }
-        // What was pushed before the last one left the gate is found now (Invariant 2).
-        self.take().ok_or(PopError::Closed)
+        // What was pushed before the last push left the gate is found now (Invariant 2).
+        self.take().ok_or(TryRecvError::Disconnected)
     }
 
-    /// Takes the oldest value; waits for one.
+    /// Takes the oldest value. Waits for one.
     ///
     /// # Errors
     ///
     /// If the queue is closed and empty.
-    pub fn pop_wait(&self) -> Result<Q::Item, Closed> {
+    pub fn pop(&self) -> Result<Q::Item, RecvError> {
         loop {
             match self.pop_until(Deadline::NEVER) {
                 Ok(value) => return Ok(value),
-                Err(PopError::Closed) => return Err(Closed(())),
+                Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
                 // A deadline that never comes has not passed.
-                Err(PopError::Empty) => {}
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
 
-    /// [`pop_wait`](Self::pop_wait), but gives up when the deadline has passed.
+    /// [`pop`](Self::pop), but gives up after `timeout`.
     ///
     /// # Errors
     ///
-    /// If there was no value until then, or the queue is closed and empty.
+    /// [`Timeout`](RecvTimeoutError::Timeout) if there was no value until then,
+    /// [`Disconnected`](RecvTimeoutError::Disconnected) if the queue is closed and empty.
     ///
     /// ```
+    /// use std::sync::mpsc::RecvTimeoutError;
     /// use std::time::Duration;
-    /// use machine::clock::Deadline;
-    /// use stanchion_lockfree::{Blocking, PopError, queue::LockedQueue};
+    /// use stanchion_lockfree::{Blocking, queue::LockedQueue};
     ///
     /// let queue = Blocking::new(LockedQueue::<u32>::new());
-    /// let soon = Deadline::after(Duration::from_millis(1));
-    /// assert_eq!(queue.pop_until(soon), Err(PopError::Empty));
+    /// assert_eq!(queue.pop_timeout(Duration::from_millis(1)), Err(RecvTimeoutError::Timeout));
     /// ```
-    pub fn pop_until(&self, deadline: Deadline) -> Result<Q::Item, PopError> {
-        let outcome = wait(&self.values, deadline, || match self.pop() {
-            Err(PopError::Empty) => None,
-            outcome => Some(outcome),
-        });
-        outcome.unwrap_or(Err(PopError::Empty))
+    pub fn pop_timeout(&self, timeout: Duration) -> Result<Q::Item, RecvTimeoutError> {
+        self.pop_until(Deadline::after(timeout))
     }
 
-    /// Whether there was nothing in it at some moment during the call.
+    /// [`pop`](Self::pop), but gives up at `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// As [`pop_timeout`](Self::pop_timeout).
+    pub fn pop_deadline(&self, deadline: Instant) -> Result<Q::Item, RecvTimeoutError> {
+        self.pop_until(Deadline::at(deadline))
+    }
+
+    fn pop_until(&self, deadline: Deadline) -> Result<Q::Item, RecvTimeoutError> {
+        let outcome = wait(&self.values, deadline, || match self.try_pop() {
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
+            Ok(value) => Some(Ok(value)),
+        });
+        outcome.unwrap_or(Err(RecvTimeoutError::Timeout))
+    }
+
+    /// Returns whether there was nothing in it at some moment during the call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// The most that it can hold; `None` if only memory limits it.
+    /// Returns the most that it can hold, and `None` if only memory limits it.
     #[must_use]
     pub fn capacity(&self) -> Option<usize> {
         self.queue.capacity()
@@ -366,21 +404,5 @@ impl<Q: fmt::Debug> fmt::Debug for Blocking<Q> {
             .field("closed", &self.is_closed())
             .field("waiting", &self.waiting())
             .finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Closed<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Closed").finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for PushError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Self::Full(_) => "Full",
-            Self::Closed(_) => "Closed",
-        };
-        f.debug_tuple(name).finish_non_exhaustive()
     }
 }

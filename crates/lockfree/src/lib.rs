@@ -18,7 +18,7 @@ pub mod stack;
 
 pub use lock_api;
 
-pub use blocking::{Blocking, Closed, PopError, PushError};
+pub use blocking::{Blocking, SendTimeoutError};
 pub use counter::{
     CompareExchangeCounter, Counter, FetchAdd, FetchAddCounter, LinkedCounter, LockedCounter,
     ShardedCounter,

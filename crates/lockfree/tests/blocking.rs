@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::mpsc::{self, RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use machine::clock::Deadline;
 use stanchion_lockfree::queue::{
     FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, TwoLockQueue,
 };
-use stanchion_lockfree::{Blocking, Closed, ConcurrentQueue, Full, PopError, Progress, PushError};
+use stanchion_lockfree::{Blocking, ConcurrentQueue, Full, Progress, SendTimeoutError};
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 assert_impl_all!(Blocking<LockedQueue<u32>>: Send, Sync, Default);
@@ -91,20 +91,24 @@ impl<T> ConcurrentQueue for Bounded<T> {
 #[test]
 fn what_was_pushed_comes_out_before_the_end() {
     let queue = Blocking::new(LockedQueue::<u32>::new());
-    assert_eq!(queue.pop(), Err(PopError::Empty));
+    assert_eq!(queue.try_pop(), Err(TryRecvError::Empty));
     queue.try_push(1).unwrap();
-    queue.push_wait(2).unwrap();
+    queue.push(2).unwrap();
     assert!(!queue.is_closed());
     assert!(queue.close());
     assert!(!queue.close());
     assert!(queue.is_closed());
-    assert_eq!(queue.try_push(3), Err(PushError::Closed(3)));
-    assert_eq!(queue.push_wait(4), Err(Closed(4)));
-    assert_eq!(queue.pop(), Ok(1));
-    assert_eq!(queue.pop_wait(), Ok(2));
-    assert_eq!(queue.pop(), Err(PopError::Closed));
-    assert_eq!(queue.pop_wait(), Err(Closed(())));
-    assert_eq!(queue.pop_until(Deadline::PAST), Err(PopError::Closed));
+    assert_eq!(queue.try_push(3), Err(TrySendError::Disconnected(3)));
+    assert_eq!(queue.push(4), Err(SendError(4)));
+    assert_eq!(queue.try_pop(), Ok(1));
+    assert_eq!(queue.pop(), Ok(2));
+    assert_eq!(queue.try_pop(), Err(TryRecvError::Disconnected));
+    assert_eq!(queue.pop(), Err(RecvError));
+    assert_eq!(queue.pop_timeout(Duration::ZERO), Err(RecvTimeoutError::Disconnected));
+    assert_eq!(queue.pop_deadline(Instant::now()), Err(RecvTimeoutError::Disconnected));
+    let (soon, never) = (Instant::now(), Duration::MAX);
+    assert_eq!(queue.push_timeout(5, never), Err(SendTimeoutError::Disconnected(5)));
+    assert_eq!(queue.push_deadline(6, soon), Err(SendTimeoutError::Disconnected(6)));
     assert!(queue.is_empty());
 }
 
@@ -120,11 +124,16 @@ fn full_gives_the_value_back() {
     let queue = Blocking::new(Bounded::new(1));
     queue.try_push("one").unwrap();
     assert_eq!(queue.capacity(), Some(1));
-    assert_eq!(queue.try_push("two"), Err(PushError::Full("two")));
-    let soon = Deadline::after(Duration::from_millis(2));
-    assert_eq!(queue.push_until("two", soon), Err(PushError::Full("two")));
-    assert_eq!(format!("{:?} {:?}", PushError::Full(1), Closed(1)), "Full(..) Closed(..)");
-    assert_eq!(PushError::Full(1).to_string(), "the queue is full");
+    assert_eq!(queue.try_push("two"), Err(TrySendError::Full("two")));
+    let soon = Duration::from_millis(2);
+    let late = queue.push_timeout("two", soon).unwrap_err();
+    assert_eq!(late, SendTimeoutError::Timeout("two"));
+    assert_eq!(
+        format!("{late:?}: {late}"),
+        "Timeout(..): timed out waiting for room in a full channel"
+    );
+    let late = queue.push_deadline("two", Instant::now() + soon).unwrap_err();
+    assert_eq!(late.into_inner(), "two");
 }
 
 #[test]
@@ -162,18 +171,17 @@ where
                 scope.spawn(|| {
                     loop {
                         // Now and then impatient: giving up must not swallow a notification.
-                        let soon = Deadline::after(Duration::from_micros(30));
-                        let value = match queue.pop_until(soon) {
-                            Err(PopError::Empty) => queue.pop_wait().map_err(|_| PopError::Closed),
-                            outcome => outcome,
+                        let value = match queue.pop_timeout(Duration::from_micros(30)) {
+                            Err(RecvTimeoutError::Timeout) => queue.pop().ok(),
+                            outcome => outcome.ok(),
                         };
-                        let Ok(value) = value else { return };
+                        let Some(value) = value else { return };
                         sum.fetch_add(value, Relaxed);
                         count.fetch_add(1, Relaxed);
                     }
                 });
             }
-            let push_all = || (1..=EACH).for_each(|value| queue.push_wait(value).unwrap());
+            let push_all = || (1..=EACH).for_each(|value| queue.push(value).unwrap());
             let running: Vec<_> = (0..pushers).map(|_| scope.spawn(push_all)).collect();
             running.into_iter().for_each(|pusher| pusher.join().unwrap());
             queue.close();
@@ -189,7 +197,7 @@ fn as_many_pushes_wake_as_many_sleepers() {
         for _ in 0..20 {
             let queue = Blocking::new(LockedQueue::<u32>::new());
             thread::scope(|scope| {
-                let poppers: Vec<_> = (0..4).map(|_| scope.spawn(|| queue.pop_wait())).collect();
+                let poppers: Vec<_> = (0..4).map(|_| scope.spawn(|| queue.pop())).collect();
                 until(|| queue.waiting() == 4);
                 (0..4).for_each(|value| queue.try_push(value).unwrap());
                 let values = poppers.into_iter().map(|popper| popper.join().unwrap().unwrap());
@@ -207,11 +215,11 @@ fn room_wakes_a_pusher() {
         let queue = Blocking::new(Bounded::new(1));
         queue.try_push(0).unwrap();
         thread::scope(|scope| {
-            let pusher = scope.spawn(|| queue.push_wait(1));
+            let pusher = scope.spawn(|| queue.push(1));
             thread::sleep(Duration::from_millis(5));
-            assert_eq!(queue.pop(), Ok(0));
+            assert_eq!(queue.try_pop(), Ok(0));
             assert_eq!(pusher.join().unwrap(), Ok(()));
-            assert_eq!(queue.pop(), Ok(1));
+            assert_eq!(queue.try_pop(), Ok(1));
         });
     });
 }
@@ -224,16 +232,16 @@ fn closing_wakes_everybody() {
         thread::scope(|scope| {
             let push = |value| {
                 let full = &full;
-                scope.spawn(move || assert_eq!(full.push_wait(value), Err(Closed(value))))
+                scope.spawn(move || assert_eq!(full.push(value), Err(SendError(value))))
             };
-            let pop = |_| scope.spawn(|| assert_eq!(empty.pop_wait(), Err(Closed(()))));
+            let pop = |_| scope.spawn(|| assert_eq!(empty.pop(), Err(RecvError)));
             let threads: Vec<_> = (1..4).map(push).chain((0..3).map(pop)).collect();
             until(|| empty.waiting() == 3);
             full.close();
             empty.close();
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
-        assert_eq!(full.pop(), Ok(0));
+        assert_eq!(full.try_pop(), Ok(0));
     });
 }
 
@@ -252,7 +260,7 @@ fn a_push_beside_a_close_is_not_lost() {
                         }
                     });
                     scope.spawn(|| {
-                        while queue.pop_wait().is_ok() {
+                        while queue.pop().is_ok() {
                             popped.fetch_add(1, Relaxed);
                         }
                     });
@@ -275,7 +283,7 @@ fn a_popper_that_panics_wakes_another() {
             let breaks = Arc::clone(&bounded.breaks);
             let queue = Blocking::new(bounded);
             thread::scope(|scope| {
-                let pop = || catch_unwind(AssertUnwindSafe(|| queue.pop_wait()));
+                let pop = || catch_unwind(AssertUnwindSafe(|| queue.pop()));
                 let poppers = [scope.spawn(pop), scope.spawn(pop)];
                 until(|| queue.waiting() == 2);
                 breaks.store(true, Relaxed);

@@ -15,14 +15,14 @@
 
 mod common;
 
+use std::sync::mpsc::{RecvError, SendError, TryRecvError};
 use std::time::Duration;
 
 use common::explore;
 use machine::atomic::{AtomicU32, Ordering};
-use machine::clock::Deadline;
 use machine::sync::Arc;
 use machine::{Model, thread};
-use stanchion_lockfree_loom::{Blocking, Closed, ConcurrentQueue, Full, PopError, Progress};
+use stanchion_lockfree_loom::{Blocking, ConcurrentQueue, Full, Progress};
 
 use Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -83,7 +83,7 @@ fn a_push_wakes_bounded() {
     explore("blocking::a_push_wakes_bounded", model(), || {
         let queue = queue(0, None);
         let pusher = beside(&queue, |queue| queue.try_push(()));
-        assert_eq!(queue.pop_wait(), Ok(()));
+        assert_eq!(queue.pop(), Ok(()));
         pusher.join().unwrap().unwrap();
         assert_eq!(queue.waiting(), 0);
     });
@@ -94,7 +94,7 @@ fn a_close_wakes_bounded() {
     explore("blocking::a_close_wakes_bounded", model(), || {
         let queue = queue(0, None);
         let closer = beside(&queue, Blocking::close);
-        assert_eq!(queue.pop_wait(), Err(Closed(())));
+        assert_eq!(queue.pop(), Err(RecvError));
         assert!(closer.join().unwrap());
     });
 }
@@ -106,12 +106,12 @@ fn a_push_meets_a_close_bounded() {
         let queue = queue(0, None);
         let pusher = beside(&queue, |queue| queue.try_push(()).is_ok());
         queue.close();
-        let popped = queue.pop_wait().is_ok();
+        let popped = queue.pop().is_ok();
         if popped {
-            assert_eq!(queue.pop_wait(), Err(Closed(())));
+            assert_eq!(queue.pop(), Err(RecvError));
         }
         assert_eq!(pusher.join().unwrap(), popped);
-        assert_eq!(queue.pop(), Err(PopError::Closed));
+        assert_eq!(queue.try_pop(), Err(TryRecvError::Disconnected));
     });
 }
 
@@ -119,7 +119,7 @@ fn a_push_meets_a_close_bounded() {
 fn two_pushes_wake_two_bounded() {
     explore("blocking::two_pushes_wake_two_bounded", model().preemptions(1).choices(1), || {
         let queue = queue(0, None);
-        let poppers = [(); 2].map(|()| beside(&queue, Blocking::pop_wait));
+        let poppers = [(); 2].map(|()| beside(&queue, Blocking::pop));
         (0..2).for_each(|_| queue.try_push(()).unwrap());
         poppers.into_iter().for_each(|popper| assert_eq!(popper.join().unwrap(), Ok(())));
     });
@@ -129,10 +129,10 @@ fn two_pushes_wake_two_bounded() {
 fn room_wakes_bounded() {
     explore("blocking::room_wakes_bounded", model(), || {
         let queue = queue(1, Some(1));
-        let popper = beside(&queue, Blocking::pop);
-        assert_eq!(queue.push_wait(()), Ok(()));
+        let popper = beside(&queue, Blocking::try_pop);
+        assert_eq!(queue.push(()), Ok(()));
         assert_eq!(popper.join().unwrap(), Ok(()));
-        assert_eq!(queue.pop(), Ok(()));
+        assert_eq!(queue.try_pop(), Ok(()));
     });
 }
 
@@ -141,7 +141,7 @@ fn a_close_wakes_a_pusher_bounded() {
     explore("blocking::a_close_wakes_a_pusher_bounded", model(), || {
         let queue = queue(1, Some(1));
         let closer = beside(&queue, Blocking::close);
-        assert_eq!(queue.push_wait(()), Err(Closed(())));
+        assert_eq!(queue.push(()), Err(SendError(())));
         closer.join().unwrap();
     });
 }
@@ -152,13 +152,13 @@ fn giving_up_swallows_nothing_bounded() {
     explore("blocking::giving_up_swallows_nothing_bounded", model, || {
         let queue = queue(0, None);
         let impatient = beside(&queue, |queue| {
-            if queue.pop_until(Deadline::after(Duration::from_millis(1))).is_ok() {
+            if queue.pop_timeout(Duration::from_millis(1)).is_ok() {
                 // It got the other's value: here is another.
                 queue.try_push(()).unwrap();
             }
         });
         let patient = beside(&queue, |queue| {
-            assert_eq!(queue.pop_wait(), Ok(()));
+            assert_eq!(queue.pop(), Ok(()));
             // A deadline that does not pass in this execution never does.
             queue.try_push(()).unwrap();
         });

@@ -26,7 +26,7 @@ fn scene<Q: ConcurrentQueue<Item = u32> + Default + Send + Sync + 'static>() {
         .map(|_| {
             let (queue, sum) = (queue.clone(), sum.clone());
             thread::spawn(move || {
-                while let Ok(value) = queue.pop_wait() {
+                while let Ok(value) = queue.pop() {
                     sum.fetch_add(value, Relaxed);
                     machine::work(machine::hint::entropy() % 3_000);
                 }
@@ -38,7 +38,7 @@ fn scene<Q: ConcurrentQueue<Item = u32> + Default + Send + Sync + 'static>() {
             let queue = queue.clone();
             thread::spawn(move || {
                 for value in 1..=EACH {
-                    queue.push_wait(value).expect("it is not closed yet");
+                    queue.push(value).expect("it is not closed yet");
                     machine::work(machine::hint::entropy() % 20_000);
                 }
             })
