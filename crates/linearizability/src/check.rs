@@ -1,39 +1,69 @@
-//! The search for an order.
+//! Whether a history is linearizable, and the smallest part of it that shows it if it is not.
 //!
-//! A history is linearizable if each call can be given a moment between its beginning and its end so that, one call after another at these moments,
-//! the specification allows every outcome. The search builds the order from the front: of the calls that are not in it yet, those may come next that
-//! began before any of the others ended. It goes back when none of them fits.
+//! A history is linearizable if each call can be given a moment between its beginning and its end
+//! so that, one call after another at these moments, the specification allows every outcome.
 //!
-//! What makes it quick (Lowe): it remembers which pairs of *set of calls in the order* and *state after them* it has been at. Two orders of the same
-//! calls that lead to the same state have the same future, and one of them is enough.
+//! | history | way | cost |
+//! | --- | --- | --- |
+//! | of a [container](crate::specification::Container) with distinct values | `monitor` | polynomial |
+//! | of anything else | `search` | exponential, within a [`Budget`] |
 //!
-//! A call that was never seen to return may have taken effect or not: it may come next, with any outcome, or never.
-//!
-//! The cost is exponential in the number of calls that overlap, at worst: the problem is NP-complete (Gibbons and Korach 1997). Histories of three
-//! threads and a dozen calls take microseconds.
-//!
-//! ```text
-//! frame  0            1                2
-//!        {}           {a}              {a, c}           set of calls in the order
-//!        state        state            state
-//!        next: b      next: d          next: b          which call to try next here, when all that follows has failed
-//! ```
-//!
-//! Source: Wing and Gong, "Testing and Verifying Concurrent Objects", JPDC 1993; Lowe, "Testing for Linearizability", Concurrency and Computation
-//! 2017.
+//! An order that the monitor finds counts only after the specification has allowed it call by call.
+//! So a specification may allow less than the container that it describes itself as. If it does not
+//! allow the order, then the search decides.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use crate::history::Call;
+use crate::budget::{Budget, Purse, Undecided};
+use crate::minimize::minimize;
+use crate::monitor::{self, Answer};
+use crate::search::{Found, search};
+use crate::specification::container::{Container, Kind};
 use crate::violation::Violation;
 use crate::{HistoryOf, Specification};
 
-/// Looks for an order of the calls of `history` that `initial` allows: the places of the calls in [`History::calls`](crate::History::calls), first to
-/// last. Unfinished calls that had no effect are not in it.
+/// No order of the calls was found.
+#[derive(thiserror::Error)]
+pub enum CheckError<S: Specification> {
+    /// There is none.
+    #[error(transparent)]
+    Violation(Violation<S>),
+    /// The budget was spent.
+    #[error(transparent)]
+    Undecided(#[from] Undecided),
+}
+
+impl<S: Specification> core::fmt::Debug for CheckError<S> {
+    /// As displayed, so that `unwrap` shows the drawing.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
+}
+
+impl<S: Specification> CheckError<S> {
+    /// Returns the violation, if there is one.
+    #[must_use]
+    pub fn violation(self) -> Option<Violation<S>> {
+        match self {
+            Self::Violation(violation) => Some(violation),
+            Self::Undecided(_) => None,
+        }
+    }
+}
+
+/// Looks for an order of the calls of `history` that `initial` allows, within the default
+/// [`Budget`]. Returns the positions of the calls in [`History::calls`](crate::History::calls),
+/// first to last. Unfinished calls that had no effect may be left out.
+///
+/// A history of a [container](crate::specification::Container) takes polynomial time if each value
+/// is pushed once: 2,000 calls of 4 threads some milliseconds. Other histories may take time and
+/// memory exponential in the number of calls that overlap, up to the budget.
 ///
 /// # Errors
 ///
-/// [`Violation`], if there is no such order. It holds the shortest beginning of the history that already has none, and displays it as a drawing.
+/// [`CheckError::Violation`], if there is no such order. It holds a small part of the history that
+/// has none either, and displays it as a drawing. [`CheckError::Undecided`], if the budget was spent
+/// before there was an answer.
 ///
 /// ```
 /// use stanchion_linearizability::specification::{Operation::{Pop, Push}, Outcome::{Popped, Pushed}, Stack};
@@ -54,172 +84,180 @@ use crate::{HistoryOf, Specification};
 pub fn check<S: Specification>(
     initial: &S,
     history: &HistoryOf<S>,
-) -> Result<Vec<usize>, Violation<S>> {
-    search(initial, history).map_err(|_| shortest(initial, history))
+) -> Result<Vec<usize>, CheckError<S>> {
+    check_within(Budget::new(), initial, history)
 }
 
-/// As far as a search came.
-pub(crate) struct Furthest<S> {
-    /// The longest order that was possible.
-    pub(crate) order: Vec<usize>,
-    /// The state after it.
-    pub(crate) state: S,
-}
-
-/// The shortest beginning of a history without an order that has none either.
+/// As [`check()`], within another budget. If there is a violation, up to three times the budget is
+/// spent on making it small and on explaining it.
 ///
-/// A beginning of a linearizable history is linearizable, so the beginnings that fail are those from some end on.
-fn shortest<S: Specification>(initial: &S, history: &HistoryOf<S>) -> Violation<S> {
+/// # Errors
+///
+/// As [`check()`].
+pub fn check_within<S: Specification>(
+    budget: Budget,
+    initial: &S,
+    history: &HistoryOf<S>,
+) -> Result<Vec<usize>, CheckError<S>> {
+    match decide(initial, history, &mut Purse::new(budget)) {
+        Decision::Order(order) => Ok(order),
+        Decision::Impossible => Err(CheckError::Violation(small(budget, initial, history))),
+        Decision::Undecided => Err(Undecided { calls: history.calls().len(), budget }.into()),
+    }
+}
+
+/// The three answers.
+enum Decision {
+    Order(Vec<usize>),
+    Impossible,
+    Undecided,
+}
+
+fn decide<S: Specification>(initial: &S, history: &HistoryOf<S>, purse: &mut Purse) -> Decision {
+    if let Some(container) = initial.container(history) {
+        match monitor::explain(&container, purse) {
+            Answer::Impossible => return Decision::Impossible,
+            Answer::Order(order) if allows(initial, history, &order) => {
+                return Decision::Order(order);
+            }
+            Answer::Order(_) | Answer::Unknown => {}
+        }
+    }
+    match search(initial, history, purse) {
+        Found::Order(order) => Decision::Order(order),
+        Found::Nothing(_) => Decision::Impossible,
+        Found::Undecided(_) => Decision::Undecided,
+    }
+}
+
+/// Whether the specification allows this order, which has all calls that returned.
+fn allows<S: Specification>(initial: &S, history: &HistoryOf<S>, order: &[usize]) -> bool {
+    /// So many states are followed where calls may lead to several.
+    const STATES: usize = 16;
+    let returned = history.calls().iter().filter(|call| call.outcome.is_some()).count();
+    let in_order = order.iter().filter(|call| history.calls()[**call].outcome.is_some()).count();
+    let mut states = vec![initial.clone()];
+    for position in order {
+        let call = &history.calls()[*position];
+        let mut after = Vec::new();
+        for state in &states {
+            state.step(&call.operation, call.outcome.as_ref(), &mut after);
+        }
+        after.truncate(STATES);
+        states = after;
+    }
+    in_order == returned && !states.is_empty()
+}
+
+/// A small part of a history that has no order, and has none either.
+fn small<S: Specification>(budget: Budget, initial: &S, history: &HistoryOf<S>) -> Violation<S> {
+    let mut purse = Purse::new(budget);
+    let values = without_values(initial, history, &mut purse);
+    let cut = shortest(initial, &values, &mut Purse::new(budget));
+    // Calls that needed values may have been cut off.
+    let cut = without_values(initial, &cut, &mut purse);
+    let furthest = match search(initial, &cut, &mut Purse::new(budget)) {
+        Found::Nothing(furthest) | Found::Undecided(furthest) => furthest,
+        Found::Order(_) => {
+            unreachable!("the monitor and the search contradict each other: {cut:?}")
+        }
+    };
+    Violation::new(cut, history.calls().len(), furthest)
+}
+
+/// The history without the calls of the values that are not needed to show that there is no order.
+///
+/// If a container has an order of a history, then it has one of the history without all calls of a
+/// value. That does not hold for calls to which it matters that the value is there: those that find
+/// the container not empty, and refused pushes. So as long as such a call stays, the values stay
+/// that may be there meanwhile.
+fn without_values<S: Specification>(
+    initial: &S,
+    history: &HistoryOf<S>,
+    purse: &mut Purse,
+) -> HistoryOf<S> {
+    let Some(container) = initial.container(history) else { return history.clone() };
+    // What can go together: all calls of a value, or one other call.
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    let mut of_value: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (position, call) in container.calls.iter().enumerate() {
+        match call.kind.value() {
+            Some(value) => of_value.entry(value).or_default().push(position),
+            None => parts.push(vec![position]),
+        }
+    }
+    parts.sort_by_key(|part| !container.calls[part[0]].kind.needs_values());
+    // Values that are there at first cannot go.
+    let fixed = |value: &usize| container.initial.contains(value);
+    let (kept, values): (Vec<_>, Vec<_>) =
+        of_value.into_iter().partition(|(value, _)| fixed(value));
+    let mut values: Vec<_> = values.into_iter().map(|(_, positions)| positions).collect();
+    values.sort_unstable();
+    parts.extend(values);
+    let parts = minimize(parts, |parts| {
+        let mut keeps = vec![false; container.calls.len()];
+        let kept = kept.iter().flat_map(|(_, positions)| positions);
+        kept.chain(parts.iter().flatten()).for_each(|position| keeps[*position] = true);
+        container.can_lose(&keeps)
+            && matches!(decide(initial, &history.only(&keeps), purse), Decision::Impossible)
+    });
+    let mut keeps = vec![false; container.calls.len()];
+    let kept = kept.iter().flat_map(|(_, positions)| positions);
+    kept.chain(parts.iter().flatten()).for_each(|position| keeps[*position] = true);
+    history.only(&keeps)
+}
+
+impl Kind {
+    /// Whether it matters to such a call that values are there.
+    const fn needs_values(self) -> bool {
+        matches!(self, Self::NotEmpty | Self::Refused)
+    }
+}
+
+impl Container {
+    /// Whether the calls that `keeps` does not have can go: no call that stays needs their values.
+    fn can_lose(&self, keeps: &[bool]) -> bool {
+        let calls = || self.calls.iter().zip(keeps);
+        let mut needing = calls().filter(|(call, keep)| **keep && call.kind.needs_values());
+        needing.all(|(needing, _)| {
+            // For each value that goes, the pushes that may come before the end of the call, and
+            // the pops that have come before its beginning: if these are as many, it is not there.
+            let mut there: HashMap<usize, i64> = HashMap::new();
+            for (call, _) in calls().filter(|(_, keep)| !**keep) {
+                match call.kind {
+                    Kind::Push(value) if call.begin <= needing.end => {
+                        *there.entry(value).or_default() += 1;
+                    }
+                    Kind::Pop(value) if call.end < needing.begin => {
+                        *there.entry(value).or_default() -= 1;
+                    }
+                    _ => {}
+                }
+            }
+            there.values().all(|values| *values <= 0)
+        })
+    }
+}
+
+/// The shortest beginning of a history without an order that is known to have none either.
+///
+/// A beginning of a linearizable history is linearizable, so the beginnings that fail are those
+/// from some end on.
+fn shortest<S: Specification>(
+    initial: &S,
+    history: &HistoryOf<S>,
+    purse: &mut Purse,
+) -> HistoryOf<S> {
     let mut ends: Vec<_> = history.calls().iter().map(|call| call.end).collect();
     ends.retain(|end| *end != u64::MAX);
     ends.sort_unstable();
-    let first = ends.partition_point(|end| search(initial, &history.until(*end)).is_ok());
-    // Some end fails: a history without ends is that of calls which may all have had no effect.
-    let cut = history.until(ends.get(first).copied().unwrap_or(u64::MAX));
-    let furthest = match search(initial, &cut) {
-        Err(furthest) => furthest,
-        Ok(order) => Furthest { order, state: initial.clone() },
-    };
-    Violation::new(cut, furthest)
-}
-
-/// A set of calls, by place.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Set(Box<[u64]>);
-
-impl Set {
-    fn empty(calls: usize) -> Self {
-        Self(vec![0; calls.div_ceil(64)].into())
-    }
-
-    fn has(&self, call: usize) -> bool {
-        self.0[call / 64] & (1 << (call % 64)) != 0
-    }
-
-    fn toggle(&mut self, call: usize) {
-        self.0[call / 64] ^= 1 << (call % 64);
-    }
-}
-
-/// A state on the way, and what has been tried from there.
-struct Frame<S> {
-    state: S,
-    /// The call that led here; none for the first.
-    by: Option<usize>,
-    /// All calls before this one are in the order.
-    first: usize,
-    /// The next call to try.
-    next: usize,
-    /// The earliest end among the calls before `next` that are not in the order: a call that begins later cannot come first.
-    horizon: u64,
-    /// Further states that the call tried last may lead to.
-    others: Vec<(S, usize)>,
-}
-
-impl<S> Frame<S> {
-    fn new(state: S, by: Option<usize>, first: usize) -> Self {
-        Self { state, by, first, next: first, horizon: u64::MAX, others: Vec::new() }
-    }
-}
-
-pub(crate) fn search<S: Specification>(
-    initial: &S,
-    history: &HistoryOf<S>,
-) -> Result<Vec<usize>, Furthest<S>> {
-    Search::new(history.calls(), initial).run()
-}
-
-struct Search<'h, S: Specification> {
-    calls: &'h [Call<S::Operation, S::Outcome>],
-    frames: Vec<Frame<S>>,
-    /// The calls in the order.
-    taken: Set,
-    /// How many calls that returned are not in the order.
-    missing: usize,
-    been: HashSet<(Set, S)>,
-    furthest: Furthest<S>,
-}
-
-impl<'h, S: Specification> Search<'h, S> {
-    fn new(calls: &'h [Call<S::Operation, S::Outcome>], initial: &S) -> Self {
-        Self {
-            calls,
-            frames: vec![Frame::new(initial.clone(), None, 0)],
-            taken: Set::empty(calls.len()),
-            missing: calls.iter().filter(|call| call.outcome.is_some()).count(),
-            been: HashSet::new(),
-            furthest: Furthest { order: Vec::new(), state: initial.clone() },
+    let (mut passes, mut fails) = (0, ends.len().saturating_sub(1));
+    while passes < fails {
+        let middle = passes.midpoint(fails);
+        match decide(initial, &history.until(ends[middle]), purse) {
+            Decision::Impossible => fails = middle,
+            Decision::Order(_) | Decision::Undecided => passes = middle + 1,
         }
     }
-
-    fn run(mut self) -> Result<Vec<usize>, Furthest<S>> {
-        while self.missing > 0 {
-            let Some(frame) = self.frames.last_mut() else {
-                return Err(self.furthest);
-            };
-            if let Some((state, call)) = frame.others.pop() {
-                self.enter(state, call);
-            } else if let Some(call) = self.candidate() {
-                self.try_call(call);
-            } else {
-                self.leave();
-            }
-        }
-        Ok(self.order())
-    }
-
-    fn order(&self) -> Vec<usize> {
-        self.frames.iter().filter_map(|frame| frame.by).collect()
-    }
-
-    /// The next call that may come first of those that are not in the order.
-    fn candidate(&mut self) -> Option<usize> {
-        let frame = self.frames.last_mut()?;
-        while let Some(call) = self.calls.get(frame.next) {
-            if call.begin > frame.horizon {
-                return None;
-            }
-            let place = frame.next;
-            frame.next += 1;
-            if !self.taken.has(place) {
-                frame.horizon = frame.horizon.min(call.end);
-                return Some(place);
-            }
-        }
-        None
-    }
-
-    /// Finds where `place` leads from the last frame.
-    fn try_call(&mut self, place: usize) {
-        let call = &self.calls[place];
-        let Some(frame) = self.frames.last_mut() else { return };
-        let mut after = Vec::new();
-        frame.state.step(&call.operation, call.outcome.as_ref(), &mut after);
-        frame.others.extend(after.into_iter().map(|state| (state, place)));
-    }
-
-    /// Puts `place` into the order, unless its calls have led to this state before.
-    fn enter(&mut self, state: S, place: usize) {
-        self.taken.toggle(place);
-        if !self.been.insert((self.taken.clone(), state.clone())) {
-            self.taken.toggle(place);
-            return;
-        }
-        self.missing -= usize::from(self.calls[place].outcome.is_some());
-        let first = self.frames.last().map_or(0, |frame| frame.first);
-        let mut calls = first..self.calls.len();
-        let first = calls.find(|call| !self.taken.has(*call)).unwrap_or(self.calls.len());
-        self.frames.push(Frame::new(state.clone(), Some(place), first));
-        if self.frames.len() - 1 > self.furthest.order.len() {
-            self.furthest = Furthest { order: self.order(), state };
-        }
-    }
-
-    /// Goes back by one call.
-    fn leave(&mut self) {
-        if let Some(place) = self.frames.pop().and_then(|frame| frame.by) {
-            self.taken.toggle(place);
-            self.missing += usize::from(self.calls[place].outcome.is_some());
-        }
-    }
+    ends.get(fails).map_or_else(|| history.clone(), |end| history.until(*end))
 }

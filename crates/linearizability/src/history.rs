@@ -217,4 +217,10 @@ impl<O: Clone, R: Clone> History<O, R> {
         };
         Self { calls: seen.map(cut).collect() }
     }
+
+    /// The calls for which `keeps` is true, by position.
+    pub(crate) fn only(&self, keeps: &[bool]) -> Self {
+        let kept = self.calls.iter().zip(keeps).filter(|(_, keep)| **keep);
+        Self { calls: kept.map(|(call, _)| call.clone()).collect() }
+    }
 }

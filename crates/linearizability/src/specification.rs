@@ -13,11 +13,16 @@
 use core::fmt::Debug;
 use core::hash::Hash;
 
+use crate::HistoryOf;
+use crate::history::History;
+
+pub(crate) mod container;
 mod counter;
 mod heap;
 mod queue;
 mod stack;
 
+pub use container::Container;
 pub use counter::{Count, Counter};
 pub use heap::PriorityQueue;
 pub use queue::Queue;
@@ -44,6 +49,12 @@ pub trait Specification: Clone + Eq + Hash + Debug {
     /// How a call is shown in a drawing, in as few characters as say it.
     fn describe(operation: &Self::Operation, outcome: Option<&Self::Outcome>) -> String {
         described(operation, outcome)
+    }
+
+    /// Returns the history as that of a container that starts in this state, if it is one. Then the
+    /// check takes polynomial time where each value is pushed once.
+    fn container(&self, _history: &HistoryOf<Self>) -> Option<Container> {
+        None
     }
 }
 
@@ -92,6 +103,11 @@ pub trait Sequential: Clone + Eq + Hash + Debug {
     fn describe(operation: &Self::Operation, outcome: Option<&Self::Outcome>) -> String {
         described(operation, outcome)
     }
+
+    /// Returns the history as that of a container: see [`Specification::container`].
+    fn container(&self, _history: &History<Self::Operation, Self::Outcome>) -> Option<Container> {
+        None
+    }
 }
 
 impl<S: Sequential> Specification for S {
@@ -113,6 +129,10 @@ impl<S: Sequential> Specification for S {
 
     fn describe(operation: &Self::Operation, outcome: Option<&Self::Outcome>) -> String {
         <S as Sequential>::describe(operation, outcome)
+    }
+
+    fn container(&self, history: &HistoryOf<Self>) -> Option<Container> {
+        <S as Sequential>::container(self, history)
     }
 }
 

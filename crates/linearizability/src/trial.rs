@@ -20,12 +20,13 @@ use std::thread;
 
 use crossbeam_utils::CachePadded;
 
-use crate::check::check;
+use crate::Specification;
+use crate::budget::Budget;
+use crate::check::{CheckError, check_within};
 use crate::gate::{Comer, Gate};
 use crate::history::{Call, History};
 use crate::random::Random;
 use crate::recorder::{Log, Recorder};
-use crate::{Specification, Violation};
 
 /// Histories for which threads are started once.
 const BATCH: u64 = 256;
@@ -75,6 +76,7 @@ pub struct Trial<O> {
     seed: u64,
     before: u64,
     last: Vec<O>,
+    budget: Budget,
 }
 
 /// What was tried.
@@ -105,7 +107,15 @@ impl<O> Trial<O> {
     /// 1000 histories of 3 threads that make 4 calls each on a structure as it is made.
     #[must_use]
     pub const fn new() -> Self {
-        Self { threads: 3, calls: 4, histories: 1000, seed: 1, before: 0, last: Vec::new() }
+        Self {
+            threads: 3,
+            calls: 4,
+            histories: 1000,
+            seed: 1,
+            before: 0,
+            last: Vec::new(),
+            budget: Budget::new(),
+        }
     }
 
     /// So many threads.
@@ -150,11 +160,22 @@ impl<O> Trial<O> {
         self
     }
 
-    /// Records and checks. `make` makes a structure that is in the state `initial`, `choose` an operation, and `call` performs it.
+    /// Bounds the check of each history.
+    #[must_use]
+    pub const fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Records and checks. `make` makes a structure that is in the state `initial`, `choose` an
+    /// operation, and `call` performs it.
+    ///
+    /// Histories with distinct values take the checker least time: let `choose` count.
     ///
     /// # Errors
     ///
-    /// The shortest violation among the first histories that have one.
+    /// The shortest violation among the first histories that have one; if there is none, the first
+    /// history that the checker could not decide. A test fails in either case.
     ///
     /// # Panics
     ///
@@ -165,12 +186,61 @@ impl<O> Trial<O> {
         make: impl Fn() -> C,
         choose: impl Fn(&mut Random) -> O,
         call: impl Fn(&C, &O) -> S::Outcome + Sync,
-    ) -> Result<Tally, Violation<S>>
+    ) -> Result<Tally, CheckError<S>>
     where
         S: Specification<Operation = O>,
         C: Sync,
         O: Clone + Sync + Send,
         S::Outcome: Send + Sync,
+    {
+        // Violations are the more important the shorter they are, and undecided histories less.
+        let importance = |error: &CheckError<S>| match error {
+            CheckError::Violation(violation) => violation.history().calls().len(),
+            CheckError::Undecided(_) => usize::MAX,
+        };
+        self.in_batches(make, choose, call, |histories| {
+            let check = |history| check_within(self.budget, initial, history).err();
+            histories.iter().filter_map(check).min_by_key(importance).map_or(Ok(()), Err)
+        })
+    }
+
+    /// Records, and lets `judge` check each history: for specifications that need more than the
+    /// calls as they are. `make`, `choose` and `call` are those of [`Trial::run`].
+    ///
+    /// # Errors
+    ///
+    /// The first that `judge` returns.
+    ///
+    /// # Panics
+    ///
+    /// When one of the functions panics.
+    pub fn run_with<C, R, E>(
+        &self,
+        make: impl Fn() -> C,
+        choose: impl Fn(&mut Random) -> O,
+        call: impl Fn(&C, &O) -> R + Sync,
+        mut judge: impl FnMut(&History<O, R>) -> Result<(), E>,
+    ) -> Result<Tally, E>
+    where
+        C: Sync,
+        O: Clone + Sync + Send,
+        R: Clone + Send + Sync,
+    {
+        self.in_batches(make, choose, call, |histories| histories.iter().try_for_each(&mut judge))
+    }
+
+    /// Records, and hands the histories to `judge` in batches until all are made or one is wrong.
+    fn in_batches<C, R, E>(
+        &self,
+        make: impl Fn() -> C,
+        choose: impl Fn(&mut Random) -> O,
+        call: impl Fn(&C, &O) -> R + Sync,
+        mut judge: impl FnMut(&[History<O, R>]) -> Result<(), E>,
+    ) -> Result<Tally, E>
+    where
+        C: Sync,
+        O: Clone + Sync + Send,
+        R: Clone + Send + Sync,
     {
         let mut random = Random::new(self.seed);
         let mut tally = Tally::default();
@@ -178,20 +248,13 @@ impl<O> Trial<O> {
             let slots: Vec<_> = (0..BATCH.min(self.histories - tally.histories))
                 .map(|_| self.slot(make(), &choose, &call, &mut random))
                 .collect();
-            let mut shortest: Option<Violation<S>> = None;
-            for history in self.record(slots, &call) {
+            let histories = self.record(slots, &call);
+            for history in &histories {
                 tally.histories += 1;
                 tally.overlapped += u64::from(history.overlaps());
                 tally.calls += history.calls().len() as u64;
-                let Err(violation) = check(initial, &history) else { continue };
-                let length = |violation: &Violation<S>| violation.history().calls().len();
-                if shortest.as_ref().is_none_or(|other| length(&violation) < length(other)) {
-                    shortest = Some(violation);
-                }
             }
-            if let Some(violation) = shortest {
-                return Err(violation);
-            }
+            judge(&histories)?;
         }
         Ok(tally)
     }

@@ -2,53 +2,60 @@
 
 use core::fmt;
 
-use crate::check::Furthest;
 use crate::history::Call;
+use crate::search::Furthest;
 use crate::{HistoryOf, Specification, timeline};
 
-/// Threads have seen something that no order of their calls explains.
+/// A part of a history of which no order of the calls is allowed.
 ///
-/// It displays itself as a drawing of the calls up to the first outcome that cannot be explained, the longest order that is possible, and what
+/// If the specification is one of a [container](crate::specification::Container), then the part has
+/// only those values that are needed: without all calls of any one of them there is an order. Values
+/// also stay that could be there when a call finds the container not empty, or is refused. Of any
+/// history only the beginning is shown up to the first outcome that cannot be explained.
+///
+/// It displays itself as a drawing of these calls, the longest order that is possible, and what
 /// then cannot follow:
 ///
 /// ```text
-/// not linearizable: no order of these 4 calls is allowed
+/// not linearizable: no order of these 3 of 16 calls is allowed
 ///
 /// thread 0  ├push(329)┤├pop: 329┤
 /// thread 1              ├pop: 329┤
-/// thread 2               ├pop┄┄┄┄┄┄
 ///
-/// possible: push(329) (thread 0), pop: 329 (thread 0), pop (thread 2); then the state is [], and this cannot come next: pop: 329 (thread 1)
+/// possible: push(329) (thread 0), pop: 329 (thread 0); then the state is [], and this cannot come next: pop: 329 (thread 1)
 /// ```
 pub struct Violation<S: Specification> {
+    /// The part.
     history: HistoryOf<S>,
+    /// The number of calls of the whole history.
+    of: usize,
     furthest: Furthest<S>,
 }
 
 impl<S: Specification> Violation<S> {
-    pub(crate) fn new(history: HistoryOf<S>, furthest: Furthest<S>) -> Self {
-        Self { history, furthest }
+    pub(crate) fn new(history: HistoryOf<S>, of: usize, furthest: Furthest<S>) -> Self {
+        Self { history, of, furthest }
     }
 
-    /// The calls until the first outcome that cannot be explained; those that went on then are unfinished.
+    /// Returns the calls that show the violation. Those that went on when it showed are unfinished.
     #[must_use]
     pub const fn history(&self) -> &HistoryOf<S> {
         &self.history
     }
 
-    /// The longest order that was possible, as places in [`calls`](crate::History::calls).
+    /// Returns the longest order that is possible, as positions in the calls of [`history`](Self::history).
     #[must_use]
     pub fn order(&self) -> &[usize] {
         &self.furthest.order
     }
 
-    /// The state after it.
+    /// Returns the state after that order.
     #[must_use]
     pub const fn state(&self) -> &S {
         &self.furthest.state
     }
 
-    /// The calls that would have to come next, of which none can.
+    /// The calls of which one would have to come next, and none can.
     fn stuck(&self) -> impl Iterator<Item = &CallOf<S>> {
         let left = |place: &usize| !self.furthest.order.contains(place);
         let calls = self.history.calls();
@@ -71,7 +78,11 @@ fn named<'c, S: Specification + 'c>(calls: impl Iterator<Item = &'c CallOf<S>>) 
 impl<S: Specification> fmt::Display for Violation<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let calls = self.history.calls();
-        writeln!(f, "not linearizable: no order of these {} calls is allowed\n", calls.len())?;
+        write!(f, "not linearizable: no order of these {} ", calls.len())?;
+        if calls.len() < self.of {
+            write!(f, "of {} ", self.of)?;
+        }
+        writeln!(f, "calls is allowed\n")?;
         writeln!(f, "{}", timeline::draw::<S>(&self.history))?;
         let order = &self.furthest.order;
         if order.is_empty() {

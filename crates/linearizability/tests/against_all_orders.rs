@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use stanchion_linearizability::specification::{Operation, Outcome, PriorityQueue, Queue, Stack};
-use stanchion_linearizability::{Call, History, HistoryOf, Specification, check};
+use stanchion_linearizability::{Call, CheckError, History, HistoryOf, Specification, check};
 
 type Calls = Vec<Call<Operation<u8>, Outcome<u8>>>;
 
@@ -82,7 +82,8 @@ fn agree<S: Specification<Operation = Operation<u8>, Outcome = Outcome<u8>>>(
     let all: Vec<_> = (0..history.calls().len()).collect();
     match check(initial, &history) {
         Ok(order) => prop_assert!(explains(initial, &history, &order), "{history:?} {order:?}"),
-        Err(violation) => {
+        Err(CheckError::Undecided(undecided)) => prop_assert!(false, "{undecided}"),
+        Err(CheckError::Violation(violation)) => {
             prop_assert!(!possible(initial, &history, &all), "{violation}");
             // Its own history is impossible as well, and not longer.
             let cut = violation.history();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::yield_now;
 
 use stanchion_linearizability::specification::{Count, Counter, Operation, Outcome, Queue, Stack};
-use stanchion_linearizability::{Random, Specification, Tally, Trial, Violation};
+use stanchion_linearizability::{CheckError, Random, Specification, Tally, Trial};
 
 /// More than enough: each of these is found within some hundred.
 const HISTORIES: u64 = 200_000;
@@ -16,7 +16,7 @@ fn choose(random: &mut Random) -> Operation<u64> {
     if random.once_in(2) { Operation::Pop } else { Operation::Push(random.below(1_000)) }
 }
 
-type Verdict<S> = Result<Tally, Violation<S>>;
+type Verdict<S> = Result<Tally, CheckError<S>>;
 
 /// A queue by what it does with the list of its values.
 trait Broken: Default + Sync {
@@ -260,6 +260,7 @@ fn the_shortest_of_a_batch_is_shown() {
         }
     }
     let violation = trial::<Wrong, _>(&Queue::new()).expect_err("a stack is no queue");
+    let violation = violation.violation().expect("it is decided");
     let calls = violation.history().calls().len();
     assert!((3..=5).contains(&calls), "two pushes and a pop, and what overlapped: {violation}");
 }

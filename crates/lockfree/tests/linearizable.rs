@@ -19,11 +19,14 @@
 
 use stanchion_lockfree as lockfree;
 
+#[path = "common/places.rs"]
+mod places;
 #[path = "common/structures.rs"]
 mod structures;
 
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::env;
+use std::fmt::Display;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lockfree::counter::{
@@ -31,11 +34,11 @@ use lockfree::counter::{
 };
 use lockfree::heap::{CopiedHeap, MultiQueue};
 use lockfree::queue::{LockedRing, NikolaevQueue};
-use lockfree::{ConcurrentQueue, Counter, FetchAdd};
+use lockfree::{ConcurrentQueue, Counter, FetchAdd, Full};
 use stanchion_linearizability::specification::{
     self, Count, Operation, Outcome, PriorityQueue, Queue, Stack,
 };
-use stanchion_linearizability::{Random, Specification, Trial, Violation};
+use stanchion_linearizability::{Random, Specification, Tally, Trial};
 use structures::{Family, Order, Shared, all_structures, each};
 
 /// How many of each structure, unless more are asked for: some ten seconds in all on a busy computer, without optimization.
@@ -63,10 +66,16 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn choose(random: &mut Random) -> Operation<u64> {
-    match random.below(16) {
+/// Chooses operations. Each value of a history is pushed once, so that long ones are checked too.
+fn choices() -> impl Fn(&mut Random) -> Operation<u64> {
+    let pushed = Cell::new(0_u64);
+    move |random| match random.below(16) {
         0 => Operation::IsEmpty,
-        1..=8 => Operation::Push(random.below(1_000)),
+        1..=8 => {
+            let number = pushed.replace(pushed.get() + 1);
+            // In no order, so that a priority queue has something to do.
+            Operation::Push(number.wrapping_mul(40_503) % (1 << 16))
+        }
         _ => Operation::Pop,
     }
 }
@@ -86,12 +95,8 @@ fn perform<S: Shared<u64>>(structure: &S, operation: &Operation<u64>) -> Outcome
     }
 }
 
-/// Histories of `make()`, which is in the state `initial`: short ones and some long ones.
-fn series<P, S>(name: &str, initial: &P, make: impl Fn() -> S)
-where
-    P: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>,
-    S: Shared<u64>,
-{
+/// Histories of one structure: short ones and some long ones. `check` checks those of a trial.
+fn series<E: Display>(name: &str, check: impl Fn(Trial<Operation<u64>>) -> Result<Tally, E>) {
     if !asked_for(name) {
         return;
     }
@@ -101,28 +106,34 @@ where
         ("long", few.calls(64).histories(histories().div_ceil(100)).seed(2)),
     ];
     for (length, trial) in series {
-        match trial.run(initial, &make, choose, perform::<S>) {
+        match check(trial) {
             Ok(tally) => println!("{name}, {length}: {tally}"),
-            Err(violation) => fail(name, &violation),
+            Err(error) => fail(name, error),
         }
     }
 }
 
-fn fail<S: Specification>(name: &str, violation: &Violation<S>) -> ! {
-    panic!("{name}: {violation}")
+fn fail(name: &str, error: impl Display) -> ! {
+    panic!("{name}: {error}")
 }
 
 fn of_family<F: Family>() {
+    fn with<F: Family, P>(initial: P)
+    where
+        P: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>,
+    {
+        let make = F::make::<u64>;
+        series(F::NAME, |trial| trial.run(&initial, make, choices(), perform));
+    }
     let make = F::make::<u64>;
-    match F::ORDER {
-        Order::LastIn => series(F::NAME, &Stack::new(), make),
-        Order::FirstIn => match make().room() {
-            Some(room) if F::PROGRESS.is_non_blocking() => {
-                series(F::NAME, &Places::new(room), make);
-            }
-            room => series(F::NAME, &Queue::bounded(room.unwrap_or(usize::MAX)), make),
-        },
-        Order::SmallestKey => series(F::NAME, &PriorityQueue::new(), make),
+    match (F::ORDER, make().room()) {
+        (Order::LastIn, _) => with::<F, _>(Stack::new()),
+        (Order::FirstIn, Some(room)) if F::PROGRESS.is_non_blocking() => {
+            let judge = |history: &_| places::judge(room, history);
+            series(F::NAME, |trial| trial.run_with(make, choices(), perform, judge));
+        }
+        (Order::FirstIn, room) => with::<F, _>(Queue::bounded(room.unwrap_or(usize::MAX))),
+        (Order::SmallestKey, _) => with::<F, _>(PriorityQueue::new()),
     }
 }
 
@@ -132,83 +143,32 @@ fn structures_are_linearizable() {
     all_structures!(each of_family);
 }
 
-/// A queue as `NikolaevQueue` promises it: linearizable but for one thing. A place is taken before its value can be popped, and is free only some
-/// time after, so a push may be refused because of what other threads have in hands: each of them one place. That it is not refused when nobody has
-/// one is `like_a_sequential_one` of `bounded.rs`.
-///
-/// These tests found it: a push was refused, then a pop of the same thread found nothing, while another thread was pushing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Places {
-    values: VecDeque<u64>,
-    room: usize,
-}
-
-/// The threads but the one that is refused.
-const OTHERS: usize = THREADS - 1;
-
-impl Places {
-    fn new(room: usize) -> Self {
-        Self { values: VecDeque::new(), room }
-    }
-}
-
-impl Specification for Places {
-    type Operation = Operation<u64>;
-    type Outcome = Outcome<u64>;
-
-    fn step(
-        &self,
-        operation: &Operation<u64>,
-        outcome: Option<&Outcome<u64>>,
-        after: &mut Vec<Self>,
-    ) {
-        let mut next = self.clone();
-        let returned = match operation {
-            Operation::Push(_) if outcome == Some(&Outcome::Full) => {
-                if self.values.len() + OTHERS >= self.room {
-                    after.push(next);
-                }
-                return;
-            }
-            Operation::Push(_) if self.values.len() == self.room => Outcome::Full,
-            Operation::Push(value) => {
-                next.values.push_back(*value);
-                Outcome::Pushed
-            }
-            Operation::Pop => Outcome::Popped(next.values.pop_front()),
-            Operation::IsEmpty => Outcome::Empty(self.values.is_empty()),
-        };
-        if outcome.is_none_or(|outcome| *outcome == returned) {
-            after.push(next);
-        }
-    }
-}
-
-/// Queues that are full after the first few pushes; in which state they begin, `initial` says.
-fn bounded<Q: ConcurrentQueue<Item = u64> + Sync, P>(
+/// Queues that are full after the first few pushes. `check` is told how many places there are.
+fn bounded<Q: ConcurrentQueue<Item = u64> + Sync, E: Display>(
     name: &str,
     make: fn(usize) -> Q,
-    initial: fn(usize) -> P,
-) where
-    P: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>,
-{
+    check: impl Fn(usize, Trial<Operation<u64>>, &dyn Fn() -> Q) -> Result<Tally, E>,
+) {
     if !asked_for(name) {
         return;
     }
     for room in 1..=3 {
         let trial = Trial::new().threads(THREADS).calls(4).before(3).last([Operation::Pop; 4]);
-        let initial = initial(make(room).capacity().expect("it is bounded"));
-        let verdict = trial.histories(histories()).seed(room as u64).run(
-            &initial,
-            || make(room),
-            choose,
-            ask,
-        );
-        match verdict {
+        let trial = trial.histories(histories()).seed(room as u64);
+        match check(room, trial, &|| make(room)) {
             Ok(tally) => println!("{name}, room for {room}: {tally}"),
-            Err(violation) => fail(name, &violation),
+            Err(error) => fail(name, error),
         }
     }
+}
+
+/// Checks histories of a queue whose places are held by threads while they push and pop.
+fn by_places<Q: ConcurrentQueue<Item = u64> + Sync>(
+    room: usize,
+    trial: Trial<Operation<u64>>,
+    make: &dyn Fn() -> Q,
+) -> Result<Tally, String> {
+    trial.run_with(make, choices(), ask, |history| places::judge(room, history))
 }
 
 fn ask<Q: ConcurrentQueue<Item = u64>>(queue: &Q, operation: &Operation<u64>) -> Outcome<u64> {
@@ -225,8 +185,56 @@ fn ask<Q: ConcurrentQueue<Item = u64>>(queue: &Q, operation: &Operation<u64>) ->
 #[test]
 fn bounded_queues_are_linearizable() {
     let _alone = alone();
-    bounded("NikolaevQueue", NikolaevQueue::with_capacity, Places::new);
-    bounded("LockedRing", LockedRing::<u64>::with_capacity, Queue::bounded);
+    bounded("NikolaevQueue", NikolaevQueue::with_capacity, by_places);
+    bounded("LockedRing", LockedRing::<u64>::with_capacity, |room, trial, make| {
+        trial.run(&Queue::bounded(room), make, choices(), ask)
+    });
+}
+
+/// Refuses pushes although a place is free that no thread holds.
+struct Refusing {
+    queue: LockedRing<u64>,
+    /// Places that it does not use.
+    unused: usize,
+}
+
+impl ConcurrentQueue for Refusing {
+    type Item = u64;
+
+    const PROGRESS: lockfree::Progress = lockfree::Progress::Blocking;
+
+    fn try_push(&self, value: u64) -> Result<(), Full<u64>> {
+        if self.unused == self.queue.capacity() {
+            Err(Full(value))
+        } else {
+            self.queue.try_push(value)
+        }
+    }
+
+    fn pop(&self) -> Option<u64> {
+        self.queue.pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+}
+
+/// The specification of `NikolaevQueue` refuses a queue that always says that it is full, and one
+/// that has a place less than it should, however few places there are.
+#[test]
+fn queues_that_are_full_too_early_are_found() {
+    let _alone = alone();
+    for (room, unused) in [(1, 1), (2, 2), (2, 1), (3, 3), (3, 1)] {
+        let make = move || Refusing {
+            queue: LockedRing::with_capacity(if unused == room { room } else { room - unused }),
+            unused: if unused == room { room } else { 0 },
+        };
+        let trial = Trial::new().threads(THREADS).calls(4).before(3).last([Operation::Pop; 4]);
+        let error =
+            by_places(room, trial.histories(1_000), &make).expect_err("it is full too early");
+        assert!(error.contains("not linearizable"), "{room}, {unused}: {error}");
+    }
 }
 
 /// A heap that is not among all structures, because it asks more of its values or promises less of their order.
@@ -246,9 +254,9 @@ where
         Operation::Pop => Outcome::Popped(heap.pop_min().map(|(_, value)| value)),
         Operation::IsEmpty => Outcome::Empty(heap.is_empty()),
     };
-    match trial.histories(histories()).run(initial, make, choose, perform) {
+    match trial.histories(histories()).run(initial, make, choices(), perform) {
         Ok(tally) => println!("{name}: {tally}"),
-        Err(violation) => fail(name, &violation),
+        Err(error) => fail(name, error),
     }
 }
 
@@ -276,7 +284,7 @@ fn count<C: FetchAdd + Default + Sync>(name: &str) {
     let verdict = trial.run(&specification::Counter::new(0), C::default, choose, call::<C>);
     match verdict {
         Ok(tally) => println!("{name}: {tally}"),
-        Err(violation) => fail(name, &violation),
+        Err(error) => fail(name, error),
     }
 }
 
@@ -349,6 +357,6 @@ fn a_sharded_counter_is_right_in_the_end() {
     let initial = Sums { added: 0, last: false };
     match trial.run(&initial, ShardedCounter::default, choose, perform) {
         Ok(tally) => println!("ShardedCounter, in the end: {tally}"),
-        Err(violation) => fail("ShardedCounter", &violation),
+        Err(error) => fail("ShardedCounter", error),
     }
 }

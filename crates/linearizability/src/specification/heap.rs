@@ -3,7 +3,9 @@
 use core::fmt::{self, Debug};
 use core::hash::Hash;
 
-use super::{Operation, Outcome, Specification, brief};
+use crate::history::History;
+
+use super::{Container, Operation, Outcome, Specification, brief};
 
 /// A priority queue, empty at first: [`Operation::Pop`] takes the least value, or one of the least.
 ///
@@ -101,6 +103,14 @@ impl<T: Clone + Ord + Hash + Debug> Specification for PriorityQueue<T> {
 
     fn describe(operation: &Operation<T>, outcome: Option<&Outcome<T>>) -> String {
         brief(operation, outcome)
+    }
+
+    fn container(&self, history: &History<Operation<T>, Outcome<T>>) -> Option<Container> {
+        let container = match self.passed {
+            0 => Container::priority_queue(&self.values, history),
+            _ => Container::bag(&self.values, history),
+        };
+        Some(container.never_full())
     }
 }
 

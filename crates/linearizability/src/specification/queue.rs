@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use core::fmt::{self, Debug};
 use core::hash::Hash;
 
-use super::{Operation, Outcome, Sequential, brief};
+use crate::history::History;
+
+use super::{Container, Operation, Outcome, Sequential, brief};
 
 /// A queue, empty at first.
 ///
@@ -61,6 +63,11 @@ impl<T: Clone + Eq + Hash + Debug> Sequential for Queue<T> {
 
     fn describe(operation: &Operation<T>, outcome: Option<&Outcome<T>>) -> String {
         brief(operation, outcome)
+    }
+
+    fn container(&self, history: &History<Operation<T>, Outcome<T>>) -> Option<Container> {
+        let container = Container::queue(&self.values, history);
+        Some(if self.capacity == usize::MAX { container.never_full() } else { container })
     }
 }
 

@@ -3,7 +3,9 @@
 use core::fmt::{self, Debug};
 use core::hash::Hash;
 
-use super::{Operation, Outcome, Sequential, brief};
+use crate::history::History;
+
+use super::{Container, Operation, Outcome, Sequential, brief};
 
 /// A stack, empty at first.
 ///
@@ -49,6 +51,10 @@ impl<T: Clone + Eq + Hash + Debug> Sequential for Stack<T> {
 
     fn describe(operation: &Operation<T>, outcome: Option<&Outcome<T>>) -> String {
         brief(operation, outcome)
+    }
+
+    fn container(&self, history: &History<Operation<T>, Outcome<T>>) -> Option<Container> {
+        Some(Container::stack(&self.0, history).never_full())
     }
 }
 
