@@ -25,19 +25,23 @@
 //! 2. A popper that says the queue is closed has seen nobody inside the closed gate, and after that no value.
 //! 3. Of each notification, somebody looks into the queue after it, or nobody was waiting.
 
+mod channel;
 mod error;
 mod gate;
+mod iter;
 
 use core::fmt;
 use core::time::Duration;
-use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 use std::time::Instant;
 
 use machine::clock::Deadline;
 use machine::wait::retry_for;
 use stanchion_competitive::{EventCount, cost};
 
+pub use channel::{IntoIter, Receiver, Sender, channel, channel_with_queue, sync_channel};
 pub use error::SendTimeoutError;
+pub use iter::{Iter, TryIter};
+pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 
 use crate::{ConcurrentQueue, Full};
 use gate::{Gate, Pass};
@@ -110,6 +114,26 @@ impl<Q> Blocking<Q> {
     #[must_use]
     pub fn into_inner(self) -> Q {
         self.queue
+    }
+
+    /// Returns the queue. What is pushed or popped through it wakes no thread.
+    ///
+    /// ```
+    /// use stanchion_lockfree::{Blocking, queue::LockedQueue};
+    ///
+    /// let numbers: LockedQueue<_> = [1, 2].into_iter().collect();
+    /// let queue = Blocking::new(numbers);
+    /// assert_eq!(queue.get_ref().len(), 2);
+    /// ```
+    #[must_use]
+    pub const fn get_ref(&self) -> &Q {
+        &self.queue
+    }
+
+    /// Returns the queue, in which no thread waits now. A push through it succeeds also if the queue is closed.
+    #[must_use]
+    pub const fn get_mut(&mut self) -> &mut Q {
+        &mut self.queue
     }
 
     /// Returns whether [`close`](Self::close) has been called.
@@ -305,6 +329,33 @@ impl<Q: ConcurrentQueue> Blocking<Q> {
         outcome.unwrap_or(Err(RecvTimeoutError::Timeout))
     }
 
+    /// Returns an iterator that waits for each value, and ends when the queue is closed and empty.
+    ///
+    /// ```
+    /// use stanchion_lockfree::{Blocking, queue::LockedQueue};
+    ///
+    /// let numbers: LockedQueue<_> = [1, 2].into_iter().collect();
+    /// let queue = Blocking::new(numbers);
+    /// queue.close();
+    /// assert!(queue.iter().eq([1, 2]));
+    /// ```
+    pub const fn iter(&self) -> Iter<'_, Q> {
+        Iter { queue: self }
+    }
+
+    /// Returns an iterator that takes the values that are there, and never waits.
+    ///
+    /// ```
+    /// use stanchion_lockfree::{Blocking, queue::LockedQueue};
+    ///
+    /// let numbers: LockedQueue<_> = [1, 2].into_iter().collect();
+    /// let queue = Blocking::new(numbers);
+    /// assert!(queue.try_iter().eq([1, 2]));
+    /// ```
+    pub const fn try_iter(&self) -> TryIter<'_, Q> {
+        TryIter { queue: self }
+    }
+
     /// Returns whether there was nothing in it at some moment during the call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -382,6 +433,15 @@ struct NotifyOne<'e>(&'e EventCount);
 impl Drop for NotifyOne<'_> {
     fn drop(&mut self) {
         self.0.notify_one();
+    }
+}
+
+impl<'q, Q: ConcurrentQueue> IntoIterator for &'q Blocking<Q> {
+    type Item = Q::Item;
+    type IntoIter = Iter<'q, Q>;
+
+    fn into_iter(self) -> Iter<'q, Q> {
+        self.iter()
     }
 }
 

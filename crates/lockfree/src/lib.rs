@@ -18,7 +18,10 @@ pub mod stack;
 
 pub use lock_api;
 
-pub use blocking::{Blocking, SendTimeoutError};
+pub use blocking::{
+    Blocking, Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError, Sender,
+    TryRecvError, TrySendError, channel, channel_with_queue, sync_channel,
+};
 pub use counter::{
     CompareExchangeCounter, Counter, FetchAdd, FetchAddCounter, LinkedCounter, LockedCounter,
     ShardedCounter,

@@ -1,6 +1,6 @@
 //! What every structure can do because it can put one item in and take one out.
 
-/// Gives a structure `drain`, `into_iter`, `Extend`, `FromIterator`, `Default` and `Debug`.
+/// Gives a structure `drain`, `into_iter`, `Extend`, `FromIterator`, `Default`, `Debug` and `UnwindSafe`.
 ///
 /// ```text
 /// conveniences! {
@@ -41,6 +41,11 @@ macro_rules! conveniences {
                 $crate::iter::Drain::of(self)
             }
         }
+
+        // An operation that panics, in a comparison or a closure of the caller's, leaves every item in its place or takes it out
+        // whole. Items need not be `RefUnwindSafe`: the structure gives out no reference that outlives a call.
+        impl<$($generics)*> ::core::panic::UnwindSafe for $structure<$($parameter),+> {}
+        impl<$($generics)*> ::core::panic::RefUnwindSafe for $structure<$($parameter),+> {}
 
         impl<$($generics)*> IntoIterator for $structure<$($parameter),+> {
             type Item = $item;

@@ -9,6 +9,8 @@
 //! | `room_wakes_bounded` | a pusher sleeps beside room |
 //! | `a_close_wakes_a_pusher_bounded` | a pusher sleeps beside a closed queue |
 //! | `giving_up_swallows_nothing_bounded` | one that gives up takes the other's notification along |
+//! | `the_last_of_two_senders_closes_bounded` | two senders are dropped at once, and each leaves the closing to the other |
+//! | `a_send_beside_the_last_receiver_leaves_nothing_bounded` | a message stays in a channel without receivers |
 //!
 //! The queue is the smallest there is: how many values are in it. That a popper which panics wakes another is tested with real threads: loom's table of
 //! parked threads does not bear a panic.
@@ -22,7 +24,7 @@ use common::explore;
 use machine::atomic::{AtomicU32, Ordering};
 use machine::sync::Arc;
 use machine::{Model, thread};
-use stanchion_lockfree_loom::{Blocking, ConcurrentQueue, Full, Progress};
+use stanchion_lockfree_loom::{Blocking, ConcurrentQueue, Full, Progress, channel_with_queue};
 
 use Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -165,5 +167,33 @@ fn giving_up_swallows_nothing_bounded() {
         queue.try_push(()).unwrap();
         impatient.join().unwrap();
         patient.join().unwrap();
+    });
+}
+
+#[test]
+fn the_last_of_two_senders_closes_bounded() {
+    let model = model().preemptions(2);
+    explore("blocking::the_last_of_two_senders_closes_bounded", model, || {
+        let (sender, receiver) = channel_with_queue(Count::of(0, None));
+        let other = sender.clone();
+        let other = thread::spawn(move || {
+            other.try_send(()).unwrap();
+            drop(other);
+        });
+        drop(sender);
+        assert_eq!(receiver.recv(), Ok(()));
+        assert_eq!(receiver.recv(), Err(RecvError));
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_send_beside_the_last_receiver_leaves_nothing_bounded() {
+    explore("blocking::a_send_beside_the_last_receiver_leaves_nothing_bounded", model(), || {
+        let (sender, receiver) = channel_with_queue(Count::of(0, None));
+        let receiver = thread::spawn(move || drop(receiver));
+        let _ = sender.try_send(());
+        receiver.join().unwrap();
+        assert!(sender.is_empty());
     });
 }
