@@ -177,14 +177,19 @@ impl<T> Herlihy<T> {
 }
 
 impl<T: Clone> Herlihy<T> {
-    /// Applies `update` to a copy of the object and makes that the object; applies it again, to a newer copy, if another update was faster.
+    /// Applies `update` to a copy of the object and makes that the object. If another update was
+    /// faster, applies `update` again to a newer copy.
     ///
-    /// The copy to which it was applied last becomes the object, and what it returned then is returned. If it, or cloning, panics, the object is
-    /// as it was. It may use the object itself, whose updates are then made before its own and make it begin again: so not each time.
+    /// The copy to which it was applied last becomes the object, and what it returned then is
+    /// returned. If it, or cloning, panics, the object is as it was.
+    ///
+    /// It may update the object itself. Such an update is made before its own and makes it begin
+    /// again, so it must not update each time. A thread nests at most 64 updates of an object.
     ///
     /// # Panics
     ///
-    /// If `update` or cloning does; if there are 2^32 - 3 versions.
+    /// If `update` or cloning does; if 64 updates of the thread are nested already; if there are
+    /// 2^32 - 3 versions.
     pub fn update<R>(&self, mut update: impl FnMut(&mut T) -> R) -> R {
         let mut spare = Spare::of(self);
         let mut backoff = Backoff::new();
@@ -379,6 +384,30 @@ mod tests {
         assert_eq!(object.get(), [1]);
         object.update(|numbers| numbers.push(3));
         assert_eq!(object.into_inner(), [1, 3]);
+    }
+
+    /// The panic comes before the stack overflows, and leaves the object as it was.
+    #[test]
+    fn updates_nest_64_deep_and_no_deeper() {
+        fn nest(object: &Herlihy<usize>, depth: usize) {
+            let mut first = true;
+            object.update(|number| {
+                if std::mem::take(&mut first) && depth > 1 {
+                    nest(object, depth - 1);
+                }
+                *number += 1;
+            });
+        }
+        let object = Herlihy::new(0);
+        for _ in 0..3 {
+            let before = object.get();
+            nest(&object, 64);
+            assert_eq!(object.get(), before + 64);
+            let panic = catch_unwind(AssertUnwindSafe(|| nest(&object, 33_000))).unwrap_err();
+            let message = panic.downcast_ref::<String>().expect("a message");
+            assert!(message.contains("more than 64 operations"), "{message}");
+            assert_eq!(object.get(), before + 64);
+        }
     }
 
     #[test]

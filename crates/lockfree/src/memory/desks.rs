@@ -5,25 +5,30 @@
 //! that of its own number for the length of an operation, so its lines stay with its processor. The next thread with that number finds the desk as the
 //! last one left it.
 //!
-//! Who finds its own desk taken, because the operation is one within another, or has no number, because it is ending, takes any guests' desk that is
-//! free. Why not the next thread's: then nobody's desk would be his alone, and taking it an exchange.
+//! A thread can find its own desk taken, because the operation is one within another. Or it has no
+//! number, because it is ending. Then it takes any guests' desk that is free. Why not the next
+//! thread's: then no desk would be used by one thread alone, and taking it would cost an exchange.
+//!
+//! A closure that calls the operation that calls it could nest operations until the stack
+//! overflows. So a thread nests at most [`NESTED`], and panics before the next one.
 //!
 //! # Invariants
 //!
-//! 1. Only the thread that has its number takes one of `own`, and only when it finds `taken` false.
-//! 2. Only the thread that takes a desk touches what is on it, until it stores false.
+//! 1. Only the thread that has its number takes one of `own`, and only when it finds `users` 0.
+//! 2. Only the thread that takes a desk touches what is on it, until it gives the desk back.
+//! 3. `users` of one of `own` is the number of operations that its thread is in.
 //!
 //! # Orderings
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | take a desk of one's own: load, store | Relaxed | nobody: what the last holder of a number wrote happened before what the next one does ([`machine::thread::index`]) |
+//! | count an operation of the thread: load, store | Relaxed | nobody: what the last holder of a number wrote happened before what the next one does ([`machine::thread::index`]) |
 //! | take a guests' desk: swap | Acquire | the Release store of its last user |
 
 use core::ops::{Deref, DerefMut};
 
 use crossbeam_utils::CachePadded;
-use machine::atomic::{AtomicBool, Fresh, Ordering, signal_fence};
+use machine::atomic::{AtomicU32, Fresh, Ordering, signal_fence};
 use machine::cell::UnsafeCell;
 
 use super::segments::Segments;
@@ -40,8 +45,13 @@ pub(crate) struct Desks<S> {
     guests: Row<S>,
 }
 
+/// The most operations that a thread nests: far fewer than fill a stack, and far more than a program
+/// needs that nests them on purpose.
+pub(crate) const NESTED: u32 = 64;
+
 struct Desk<S> {
-    taken: AtomicBool,
+    /// Of a guests' desk: 1 if it is taken. Of a thread's own desk: Invariant 3.
+    users: AtomicU32,
     top: UnsafeCell<S>,
 }
 
@@ -54,32 +64,39 @@ impl<S: Default> Desks<S> {
         Self { own: Segments::new(), guests: Segments::new() }
     }
 
-    /// A desk for one operation.
+    /// Returns a desk for one operation.
+    ///
+    /// # Panics
+    ///
+    /// If the thread is in [`NESTED`] operations already.
     #[inline]
     pub(crate) fn sit_down(&self) -> Seat<'_, S> {
-        self.own().unwrap_or_else(|| self.guest())
-    }
-
-    /// The desk of the calling thread, if it has one and does not sit there.
-    #[inline]
-    fn own(&self) -> Option<Seat<'_, S>> {
-        let desk = self.own.get_or_make(machine::thread::index()?, Desk::fresh);
-        // Relaxed, both: only this thread sets and clears it, and what interrupts it is over before it goes on (Invariant 1).
-        if desk.taken.load(Ordering::Relaxed) {
-            return None;
+        let Some(index) = machine::thread::index() else { return Seat::at(self.guest(), None) };
+        let own = self.own.get_or_make(index, Desk::fresh);
+        // Relaxed, both: only this thread writes it, and what interrupts it leaves it as it was
+        // (Invariant 1).
+        let users = own.users.load(Ordering::Relaxed);
+        if users == 0 {
+            own.users.store(1, Ordering::Relaxed);
+            signal_fence();
+            return Seat::at(own, None);
         }
-        desk.taken.store(true, Ordering::Relaxed);
+        assert!(
+            users < NESTED,
+            "more than {NESTED} operations of one thread on one object are nested"
+        );
+        own.users.store(users + 1, Ordering::Relaxed);
         signal_fence();
-        Some(Seat::at(desk))
+        Seat::at(self.guest(), Some(own))
     }
 
     /// The first guests' desk that is free.
     #[cold]
-    fn guest(&self) -> Seat<'_, S> {
+    fn guest(&self) -> &Desk<S> {
         let free = (0..Row::<S>::CAPACITY).find_map(|number| {
             let desk = self.guests.get_or_make(number, Desk::fresh);
-            // Acquire: pairs with the Release of the one that had it before.
-            (!desk.taken.swap(true, Ordering::Acquire)).then(|| Seat::at(desk))
+            // Acquire: pairs with the Release of the operation that had it before.
+            (desk.users.swap(1, Ordering::Acquire) == 0).then_some(&**desk)
         });
         free.expect("there are more desks than operations at a time")
     }
@@ -88,21 +105,23 @@ impl<S: Default> Desks<S> {
 impl<S: Default> Desk<S> {
     fn fresh() -> CachePadded<Self> {
         let top = UnsafeCell::new(S::default());
-        CachePadded::new(Self { taken: AtomicBool::fresh(false), top })
+        CachePadded::new(Self { users: AtomicU32::fresh(0), top })
     }
 }
 
 /// A desk that is taken, and what is on it in hand; put back by `Drop`.
 pub(crate) struct Seat<'d, S> {
     desk: &'d Desk<S>,
+    /// The thread's own desk, if this one is a guests' desk for a nested operation.
+    own: Option<&'d Desk<S>>,
     top: S,
 }
 
 impl<'d, S: Default> Seat<'d, S> {
     /// At a desk that the calling thread has taken.
     #[inline]
-    fn at(desk: &'d Desk<S>) -> Self {
-        let mut seat = Seat { desk, top: S::default() };
+    fn at(desk: &'d Desk<S>, own: Option<&'d Desk<S>>) -> Self {
+        let mut seat = Seat { desk, own, top: S::default() };
         seat.swap();
         seat
     }
@@ -141,7 +160,11 @@ impl<S> Drop for Seat<'_, S> {
     fn drop(&mut self) {
         self.swap();
         // Release: pairs with the Acquire of the next guest.
-        self.desk.taken.store(false, Ordering::Release);
+        self.desk.users.store(0, Ordering::Release);
+        if let Some(own) = self.own {
+            // Relaxed, both: as in `sit_down`. The operations within this one are over.
+            own.users.store(own.users.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        }
     }
 }
 
