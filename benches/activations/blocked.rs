@@ -1,7 +1,10 @@
-//! Threads that each block in the kernel for 1 ms, then compute for 1 ms, over and over: how much of the processors' time they use.
+//! Threads that each block in the kernel for 1 ms, then compute for 1 ms, over and over: how much
+//! of the processors' time they use.
 //!
-//! Nobody but the kernel knows that they block. The ideal is that every processor computes all the time; threads that take their processor along when
-//! they block come to half of it, whatever their number. Tasks of the pools, which have no stacks of their own, end after each turn and leave another.
+//! Nobody but the kernel knows that they block. The ideal is that every processor computes all the
+//! time; threads that take their processor along when they block come to half of it, whatever their
+//! number. Tasks of the pools, which have no stacks of their own, end after each turn and leave
+//! another.
 
 use std::fs::File;
 use std::io::Read;
@@ -175,7 +178,8 @@ fn ours(count: usize, means: Means, lasting: Duration, activations: bool, tells:
     })
 }
 
-/// Tasks in a scope of that pool, each of which makes the next when it has had its turn: ours and rayon's have the same verbs.
+/// Tasks in a scope of that pool, each of which makes the next when it has had its turn: ours and
+/// rayon's have the same verbs.
 macro_rules! in_scope {
     ($pool:expr, $($scope:ident)::+, $count:expr, $means:expr, $lasting:expr) => {{
         fn task<'scope>(scope: &$($scope)::+<'scope>, run: &'scope Run, mut block: Block) {
@@ -193,7 +197,8 @@ macro_rules! in_scope {
     }};
 }
 
-/// Tasks of `stanchion-threadpool`, which block their worker; with `compensate_blocking` another thread takes part meanwhile.
+/// Tasks of `stanchion-threadpool`, which block their worker; with `compensate_blocking` another
+/// thread takes part meanwhile.
 fn pool(count: usize, means: Means, lasting: Duration, compensates: bool) -> Figures {
     let builder = ThreadPoolBuilder::new().num_threads(processors()).spare_threads(count);
     let pool = builder.compensate_blocking(compensates).build();

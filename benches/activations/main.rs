@@ -10,8 +10,9 @@
 //! | `waits` | programs whose threads wait in user space while others block: permits, times, channels, a crawler |
 //! | `hogs` | phases of short threads, beside others that want the processors all the time |
 //!
-//! In each round every contestant runs once in every cell; the next round goes in the other order. Figures are medians of the rounds. `CPU` is processor
-//! time of the whole process, by the operations.
+//! In each round every contestant runs once in every cell; the next round goes in the other order.
+//! Figures are medians of the rounds. `CPU` is processor time of the whole process, by the
+//! operations.
 
 mod blocked;
 #[path = "../../examples/hasher/cold.rs"]

@@ -1,7 +1,8 @@
-//! Threads that wait in user space, and threads that block, in one program: a thread that waits must not wait for one that
-//! blocks. An operation is a whole program.
+//! Threads that wait in user space, and threads that block, in one program: a thread that waits
+//! must not wait for one that blocks. An operation is a whole program.
 //!
-//! On kernel threads and in tokio's `spawn_blocking` the same functions of `sync` sleep in the kernel.
+//! On kernel threads and in tokio's `spawn_blocking` the same functions of `sync` sleep in the
+//! kernel.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -98,7 +99,8 @@ fn sleepers<C: Crew>(crew: &C) {
     all::<C>((0..20).map(spawn).collect());
 }
 
-/// 40 threads that wait at a channel are sent something, while 20 others read from pipes that are silent until then.
+/// 40 threads that wait at a channel are sent something, while 20 others read from pipes that are
+/// silent until then.
 fn sessions<C: Crew>(crew: &C) {
     let (asks, asked) = channel::bounded(0);
     let (answers, answered) = mpsc::channel();
@@ -122,7 +124,8 @@ fn sessions<C: Crew>(crew: &C) {
     all::<C>(sessions);
 }
 
-/// A page of a crawler blocks for 2 ms with one of 8 permits, then its four links are visited; 341 pages.
+/// A page of a crawler blocks for 2 ms with one of 8 permits, then its four links are visited; 341
+/// pages.
 fn visit<C: Crew>(crew: &C, permits: &Arc<Semaphore>, depth: usize) {
     let permit = permits.acquire();
     thread::sleep(Duration::from_millis(2));

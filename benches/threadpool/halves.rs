@@ -1,5 +1,6 @@
-//! Forks of two coarse halves, after other work of the same pool; forks by more threads than there are processors; and forks asked for by a thread
-//! outside of the pool. `cargo bench -p benches --bench threadpool -- halves many outside`.
+//! Forks of two coarse halves, after other work of the same pool; forks by more threads than there
+//! are processors; and forks asked for by a thread outside of the pool. `cargo bench -p benches
+//! --bench threadpool -- halves many outside`.
 //!
 //! `ns/item` is the median, `p99` the longest of fewer than 100 items.
 

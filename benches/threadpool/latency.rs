@@ -13,7 +13,8 @@ use stanchion_threadpool::strategy::{IdleQueue, SingleLock, WorkStealing};
 use crate::contest::{Figures, Workload};
 use crate::pools::{ours, processor_time, rayon, tokio};
 
-/// Runs so many items, one after the other, each of which says how long it took; with `idle` between them.
+/// Runs so many items, one after the other, each of which says how long it took; with `idle`
+/// between them.
 pub(crate) fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) -> Figures {
     let items = items.max(3);
     for _ in 0..3 {
@@ -37,7 +38,8 @@ pub(crate) fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) ->
     }
 }
 
-/// From the call that creates a task to its first instruction. The caller sleeps meanwhile, as somebody would who waits for it.
+/// From the call that creates a task to its first instruction. The caller sleeps meanwhile, as
+/// somebody would who waits for it.
 fn first(items: usize, idle: Duration, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Figures {
     static STARTED: AtomicU64 = AtomicU64::new(0);
     latencies(items, idle, || {
@@ -94,8 +96,8 @@ pub(crate) fn first_after(micros: u64) -> Workload {
     }
 }
 
-/// So many tasks at once on a pool of as many threads: from the first call until all have started, each on a thread of its own, as each waits for the
-/// others.
+/// So many tasks at once on a pool of as many threads: from the first call until all have started,
+/// each on a thread of its own, as each waits for the others.
 fn all_started(threads: usize, items: usize, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Figures {
     latencies(items, Duration::from_millis(1), || {
         // Leaked: the last task may still look at it.

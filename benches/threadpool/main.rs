@@ -1,7 +1,8 @@
 //! `stanchion-threadpool` and its peers: `cargo bench -p benches --bench threadpool`.
 //!
-//! A *workload* is a number of items, done by a pool of so many threads: a fork, a task. In each round every contestant does it once, in a process of its
-//! own, on a pool that has done it once before; the next round goes in the other order. Figures are medians of the rounds.
+//! A *workload* is a number of items, done by a pool of so many threads: a fork, a task. In each
+//! round every contestant does it once, in a process of its own, on a pool that has done it once
+//! before; the next round goes in the other order. Figures are medians of the rounds.
 //!
 //! | column | meaning |
 //! | --- | --- |
@@ -14,8 +15,8 @@
 //! cargo bench -p benches --bench threadpool -- [FILTER]... [--rounds N] [--scale PERCENT]
 //! ```
 //!
-//! `--help` lists workloads and contestants. A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or `2 threads`. `--scale 10`
-//! does a tenth of the items.
+//! `--help` lists workloads and contestants. A filter is a part of `workload/contestant/cell`, such
+//! as `join`, `/rayon` or `2 threads`. `--scale 10` does a tenth of the items.
 
 mod contest;
 mod halves;

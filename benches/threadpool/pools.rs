@@ -25,8 +25,8 @@ pub(crate) fn tokio(threads: usize) -> tokio::runtime::Runtime {
         .expect("a runtime of tokio's")
 }
 
-/// Chili's calling thread takes part: it has one thread less of its own, but at least one. Where there should be none, the caller is pinned, and
-/// with it that one.
+/// Chili's calling thread takes part: it has one thread less of its own, but at least one. Where
+/// there should be none, the caller is pinned, and with it that one.
 pub(crate) fn chili(threads: usize) -> (chili::ThreadPool, Option<Pinned>) {
     let pinned = (threads == 1).then(|| pin(processors()[0]).expect("the first processor"));
     let more = NonZeroUsize::new(threads - 1).unwrap_or(NonZeroUsize::MIN);
@@ -34,7 +34,8 @@ pub(crate) fn chili(threads: usize) -> (chili::ThreadPool, Option<Pinned>) {
     (chili::ThreadPool::with_config(config), pinned)
 }
 
-/// A pool of forte's with so many threads of its own. They are static, and this process needs one; to shrink one has been seen to hang.
+/// A pool of forte's with so many threads of its own. They are static, and this process needs one;
+/// to shrink one has been seen to hang.
 pub(crate) fn forte(threads: usize) -> &'static forte::ThreadPool {
     static POOL: forte::ThreadPool = forte::ThreadPool::new();
     static BEGUN: Once = Once::new();

@@ -23,11 +23,13 @@ where
     JoinHandle::new(unsafe { spawn_borrowing(shared, manner, None, body) })
 }
 
-/// Makes a new thread that borrows. Always inlined: how the thread is to be is most often known, and to hand that on through memory costs 6 ns.
+/// Makes a new thread that borrows. Always inlined: how the thread is to be is most often known,
+/// and to hand that on through memory costs 6 ns.
 ///
 /// # Safety
 ///
-/// What `body` and its result borrow is alive until `scope` is told of the thread's end, and until the claim is dropped, if it is.
+/// What `body` and its result borrow is alive until `scope` is told of the thread's end, and until
+/// the claim is dropped, if it is.
 #[inline(always)]
 pub(crate) unsafe fn spawn_borrowing<'a, F, T>(
     shared: &Arc<Shared>,
@@ -60,7 +62,8 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: null, or the share of the carrier that calls, which is looked at only until the calling thread leaves it.
+    // SAFETY: null, or the share of the carrier that calls, which is looked at only until the
+    // calling thread leaves it.
     match unsafe { local::home_pointer().as_ref() } {
         Some(shared) => spawn(shared, manner, body),
         // Not from a thread: from a carrier that drops what a thread was to run.
@@ -121,13 +124,18 @@ impl<'runtime> Builder<'runtime> {
 
     /// How urgent it is; [`Priority::Normal`] unless said.
     ///
-    /// No ready thread waits while a less urgent one of the same runtime runs, on a processor that may run both, past its next scheduling point: a spawn,
-    /// an unpark, the release of a lock or whatever else in [`sync`](crate::sync) wakes somebody, a park, a yield, its end. A thread that has begun, and does
-    /// not [migrate](Self::spawn_migratable), can be run only by the kernel thread on which it did. So urgent threads that never wait starve all others: that is what priorities are for.
+    /// No ready thread waits while a less urgent one of the same runtime runs, on a processor that
+    /// may run both, past its next scheduling point: a spawn, an unpark, the release of a lock or
+    /// whatever else in [`sync`](crate::sync) wakes somebody, a park, a yield, its end. A thread
+    /// that has begun, and does not [migrate](Self::spawn_migratable), can be run only by the
+    /// kernel thread on which it did. So urgent threads that never wait starve all others: that is
+    /// what priorities are for.
     ///
-    /// Once a runtime has had a thread of another priority than normal, a spawn or an unpark may let more urgent threads run before it returns: hold no lock of
-    /// the kernel's over it that those need. A runtime that never has pays a load for it at each scheduling point. Threads that are not of normal
-    /// priority, and have not begun, are managed by a queue with a lock instead of the runtime's strategy.
+    /// Once a runtime has had a thread of another priority than normal, a spawn or an unpark may
+    /// let more urgent threads run before it returns: hold no lock of the kernel's over it that
+    /// those need. A runtime that never has pays a load for it at each scheduling point. Threads
+    /// that are not of normal priority, and have not begun, are managed by a queue with a lock
+    /// instead of the runtime's strategy.
     pub fn priority(mut self, priority: Priority) -> Self {
         self.manner.priority = priority;
         self
@@ -142,7 +150,8 @@ impl<'runtime> Builder<'runtime> {
     ///
     /// # Panics
     ///
-    /// Outside of a runtime's threads, if no runtime has been said [here](Self::on). In a forked child.
+    /// Outside of a runtime's threads, if no runtime has been said [here](Self::on). In a forked
+    /// child.
     #[track_caller]
     pub fn spawn<F, T>(self, body: F) -> JoinHandle<T>
     where
@@ -178,7 +187,8 @@ impl<'runtime> Builder<'runtime> {
         scope.spawn_as(self.manner, body)
     }
 
-    /// [`spawn_migratable`](Self::spawn_migratable) in a scope: of the scope's runtime, whichever was said otherwise.
+    /// [`spawn_migratable`](Self::spawn_migratable) in a scope: of the scope's runtime, whichever
+    /// was said otherwise.
     ///
     /// # Safety
     ///
@@ -212,20 +222,26 @@ impl<'runtime> Builder<'runtime> {
         scope.spawn_as(Manner { migrates: true, ..self.manner }, body)
     }
 
-    /// [`spawn`](Self::spawn) for a thread that may go on on another kernel thread whenever it has parked, waited or yielded. So it never waits for its kernel thread while a processor is
+    /// [`spawn`](Self::spawn) for a thread that may go on on another kernel thread whenever it has
+    /// parked, waited or yielded. So it never waits for its kernel thread while a processor is
     /// idle.
     ///
-    /// A thread that waits while it panics stays on its kernel thread until it has gone on: the standard library counts panics by kernel thread.
+    /// A thread that waits while it panics stays on its kernel thread until it has gone on: the
+    /// standard library counts panics by kernel thread.
     ///
     /// # Safety
     ///
-    /// All that `body` does across a park, wait, yield, spawn, unpark or lock of this crate must be right also if the kernel thread is another one afterwards:
+    /// All that `body` does across a park, wait, yield, spawn, unpark or lock of this crate must be
+    /// right also if the kernel thread is another one afterwards:
     ///
-    /// - No reference to a thread-local of the kernel thread's (`std::thread_local!`, `errno`) is used across it, not by the compiler either: it may compute the address of a
-    ///   thread-local once and keep it, even where the program asks anew, if it sees both uses in one function
+    /// - No reference to a thread-local of the kernel thread's (`std::thread_local!`, `errno`) is
+    ///   used across it, not by the compiler either: it may compute the address of a thread-local
+    ///   once and keep it, even where the program asks anew, if it sees both uses in one function
     ///   ([unsafe-code-guidelines#602](https://github.com/rust-lang/unsafe-code-guidelines/issues/602)). Code of which this cannot be known must not run on both sides of it.
-    /// - Nothing is held across it that belongs to a kernel thread, though its type need not be [`Send`] as locals of a closure are not checked: a `std::sync::MutexGuard`, an [`Rc`](std::rc::Rc) that a thread-local
-    ///   shares, a registration of the thread with a library.
+    /// - Nothing is held across it that belongs to a kernel thread, though its type need not be
+    ///   [`Send`] as locals of a closure are not checked: a `std::sync::MutexGuard`, an
+    ///   [`Rc`](std::rc::Rc) that a thread-local shares, a registration of the thread with a
+    ///   library.
     /// - What is in [`local!`](crate::local) follows the thread, and is held to the same.
     ///
     /// ```

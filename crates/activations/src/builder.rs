@@ -18,9 +18,9 @@ use crate::surplus;
 /// The most processors of a runtime.
 pub(crate) const MOST_PROCESSORS: usize = 1_024;
 
-/// The size of a stack, unless the builder says otherwise: twice what the hungriest of common crates
-/// takes in a debug build (`examples/stack_needs`). A model's stacks are memory, and where addresses
-/// have 32 bits they are scarce.
+/// The size of a stack, unless the builder says otherwise: twice what the hungriest of common
+/// crates takes in a debug build (`examples/stack_needs`). A model's stacks are memory, and where
+/// addresses have 32 bits they are scarce.
 const STACK_SIZE: usize = if cfg!(any(stanchion_loom, stanchion_simulated)) {
     64 << 10
 } else if cfg!(target_pointer_width = "64") {
@@ -102,20 +102,23 @@ impl RuntimeBuilder {
     /// Sets how many kernel threads there may be beyond one for each processor; 1,024 unless said.
     /// None is started before it is needed. At most 16,384: [`build`](Self::build) refuses more.
     ///
-    /// One stands in for each kernel thread that blocks. A thread that has begun and waits needs one
-    /// as well, unless it is [of a quick kind](crate#which-threads-share-a-kernel-thread). If there
-    /// are no more, processors wait for blocked kernel threads, and threads that wait share kernel
-    /// threads.
+    /// One stands in for each kernel thread that blocks. A thread that has begun and waits needs
+    /// one as well, unless it is [of a quick kind](crate#which-threads-share-a-kernel-thread). If
+    /// there are no more, processors wait for blocked kernel threads, and threads that wait share
+    /// kernel threads.
     pub fn spare_threads(mut self, spares: usize) -> Self {
         self.spares = spares;
         self
     }
 
-    /// The size of a thread's stack in bytes, rounded up to pages, 16 KiB at least. Unless said, 1 MiB; 128 KiB where addresses have 32 bits.
+    /// The size of a thread's stack in bytes, rounded up to pages, 16 KiB at least. Unless said, 1
+    /// MiB; 128 KiB where addresses have 32 bits.
     ///
-    /// What a thread has not touched of it costs address space, and 2 KiB of page tables for a thread that has begun on a stack of 1 MiB. In a debug build `regex`
-    /// takes up to 384 KiB, `serde_json` 192, `flate2` 384, `toml` 256; a quarter of that in a release build (`cargo run --manifest-path examples/stack_needs/Cargo.toml`).
-    /// Where address space is limited (`ulimit -v`), smaller stacks make room for more threads.
+    /// What a thread has not touched of it costs address space, and 2 KiB of page tables for a
+    /// thread that has begun on a stack of 1 MiB. In a debug build `regex` takes up to 384 KiB,
+    /// `serde_json` 192, `flate2` 384, `toml` 256; a quarter of that in a release build (`cargo run
+    /// --manifest-path examples/stack_needs/Cargo.toml`). Where address space is limited (`ulimit
+    /// -v`), smaller stacks make room for more threads.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = bytes;
         self
@@ -127,23 +130,27 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Whether each processor of the runtime is one of the machine, on which its kernel threads stay; not unless said.
+    /// Whether each processor of the runtime is one of the machine, on which its kernel threads
+    /// stay; not unless said.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
 
-    /// Whether other threads go on when one blocks in the kernel without having said so; they do unless this is switched off, which leaves user-level
-    /// threads on plain kernel threads. Each kernel thread then takes 8 KiB of locked memory (16 KiB while it is watched), and some 1.3 µs more for
-    /// each time that it leaves and takes its processor; one more kernel thread sleeps for as long as nobody blocks. Takes two file descriptors, and
-    /// one for each kernel thread that is watched, up to an eighth of `RLIMIT_NOFILE` for all runtimes together.
+    /// Whether other threads go on when one blocks in the kernel without having said so; they do
+    /// unless this is switched off, which leaves user-level threads on plain kernel threads. Each
+    /// kernel thread then takes 8 KiB of locked memory (16 KiB while it is watched), and some 1.3
+    /// µs more for each time that it leaves and takes its processor; one more kernel thread sleeps
+    /// for as long as nobody blocks. Takes two file descriptors, and one for each kernel thread
+    /// that is watched, up to an eighth of `RLIMIT_NOFILE` for all runtimes together.
     pub fn activations(mut self, activations: bool) -> Self {
         self.activations = activations;
         self
     }
 
-    /// Notes what runs where and what the kernel tells, up to so many events for each kernel thread, for [`Runtime::trace`]. Some 50 ns for each time that a
-    /// thread begins, goes on or waits.
+    /// Notes what runs where and what the kernel tells, up to so many events for each kernel
+    /// thread, for [`Runtime::trace`]. Some 50 ns for each time that a thread begins, goes on or
+    /// waits.
     pub fn trace(mut self, events: usize) -> Self {
         self.trace = Some(events);
         self
@@ -155,17 +162,20 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How ready threads are managed, by any strategy of `stanchion_threadpool`; work stealing unless said.
+    /// How ready threads are managed, by any strategy of `stanchion_threadpool`; work stealing
+    /// unless said.
     pub fn strategy<S: Strategy>(mut self) -> Self {
         self.ready = queue::<S>;
         self
     }
 
-    /// Builds it, and starts one kernel thread for each processor, and one that looks out for those that block.
+    /// Builds it, and starts one kernel thread for each processor, and one that looks out for those
+    /// that block.
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: too many processors or spare kernel threads, no room for stacks of that size, [`pinned`](Self::pinned) together with an [`arbiter`](Self::arbiter), or the system
+    /// [`BuildError`]: too many processors or spare kernel threads, no room for stacks of that
+    /// size, [`pinned`](Self::pinned) together with an [`arbiter`](Self::arbiter), or the system
     /// refuses a thread.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let processors = match self.processors {

@@ -1,4 +1,5 @@
-//! A carrier, a kernel thread that runs user-level ones, as the others may touch it. What only it touches is in `trunk.rs`.
+//! A carrier, a kernel thread that runs user-level ones, as the others may touch it. What only it
+//! touches is in `trunk.rs`.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Fresh, Ordering};
@@ -113,7 +114,8 @@ impl Carrier {
         self.mail.take(|thread| own.push_back(thread));
     }
 
-    /// It has registered with [`machine::presence`], under that number, or is not registered any more.
+    /// It has registered with [`machine::presence`], under that number, or is not registered any
+    /// more.
     pub(crate) fn be_seen_as(&self, index: Option<usize>) {
         // Relaxed: a number.
         self.seen_as.store(index.map_or(0, |index| index as u32 + 1), Ordering::Relaxed);
@@ -185,7 +187,8 @@ impl Carrier {
         names
     }
 
-    /// Whether it is in a thread and blocked in the kernel. Some 10 µs where the kernel does not record switches.
+    /// Whether it is in a thread and blocked in the kernel. Some 10 µs where the kernel does not
+    /// record switches.
     pub(crate) fn is_stuck(&self) -> bool {
         let seen = self.seen_as().map(presence::examine);
         self.standing().has_thread() && seen == Some(Presence::Blocked)
@@ -201,7 +204,8 @@ impl Carrier {
         &self.note
     }
 
-    /// No carrier can stand in for it while it is blocked. Returns whether that is the first look at this block to find so.
+    /// No carrier can stand in for it while it is blocked. Returns whether that is the first look
+    /// at this block to find so.
     pub(crate) fn begins_unreplaced_block(&self) -> bool {
         // Relaxed: a statistic.
         !self.is_unreplaced.swap(true, Ordering::Relaxed)

@@ -1,8 +1,9 @@
 //! A stack, and the loop at its base that runs threads on it.
 //!
-//! The loop runs one thread after another on the same stack, without a switch, for as long as they end without having parked. A thread that parks
-//! takes the stack along: its carrier goes on with another one, and when the thread has ended the loop below it goes on where it is. So a thread that
-//! never blocks costs no switch, and a stack is in use only by a thread that has begun.
+//! The loop runs one thread after another on the same stack, without a switch, for as long as they
+//! end without having parked. A thread that parks takes the stack along: its carrier goes on with
+//! another one, and when the thread has ended the loop below it goes on where it is. So a thread
+//! that never blocks costs no switch, and a stack is in use only by a thread that has begun.
 //!
 //! ```text
 //! carrier's trunk ──Run(thread)──► loop ──calls──► thread ──Paused──► trunk ──Go──► thread ──returns──► loop ──Free──► trunk
@@ -10,10 +11,12 @@
 //!
 //! # Invariants
 //!
-//! 1. A fiber that left with `Free` has only this crate's frames on its stack, which hold no address of a thread-local: any carrier may resume it.
+//! 1. A fiber that left with `Free` has only this crate's frames on its stack, which hold no
+//!    address of a thread-local: any carrier may resume it.
 //! 2. A fiber that left otherwise is its thread's.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 2 (a stack is allocated at start, not at creation); Anderson, Bershad, Lazowska and Levy 1992.
+//! Source: Anderson, Lazowska and Levy 1989, section 2 (a stack is allocated at start, not at
+//! creation); Anderson, Bershad, Lazowska and Levy 1992.
 
 mod sanitizer;
 
@@ -59,7 +62,8 @@ pub(crate) struct Fiber {
     base: usize,
 }
 
-// SAFETY: a free one may go anywhere (Invariant 1); one with a thread on it goes to another carrier only if whoever spawned that has promised that it may.
+// SAFETY: a free one may go anywhere (Invariant 1); one with a thread on it goes to another carrier
+// only if whoever spawned that has promised that it may.
 unsafe impl Send for Fiber {}
 
 impl Fiber {

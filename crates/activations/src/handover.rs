@@ -1,12 +1,15 @@
 //! Taking the seat of a carrier that is stuck in the kernel, and giving it to one that can use it.
 //!
-//! Whoever looks at a seat sees with a few loads whether its holder is on a processor. If it is blocked, in the middle of a thread, and has been for
-//! as long as the runtime's [patience](crate::patience) lasts, and something is ready that it keeps from running, and fewer carriers can run than there are
-//! processors, then its seat goes to the carrier that has wanted one longest, else to a spare, else to a new one.
+//! Whoever looks at a seat sees with a few loads whether its holder is on a processor. If it is
+//! blocked, in the middle of a thread, and has been for as long as the runtime's
+//! [patience](crate::patience) lasts, and something is ready that it keeps from running, and fewer
+//! carriers can run than there are processors, then its seat goes to the carrier that has wanted
+//! one longest, else to a spare, else to a new one.
 //!
-//! Why not at once: a page fault that finds its page, or a short sleep, is over sooner than another kernel thread has woken up, and then two share the
-//! processor. Why only if something is ready: a seat is of no use to who has nothing to do. Why only if a processor would be idle: where carriers of the
-//! surplus run (`surplus.rs`), one that blocks leaves its processor to one of them.
+//! Why not at once: a page fault that finds its page, or a short sleep, is over sooner than another
+//! kernel thread has woken up, and then two share the processor. Why only if something is ready: a
+//! seat is of no use to who has nothing to do. Why only if a processor would be idle: where
+//! carriers of the surplus run (`surplus.rs`), one that blocks leaves its processor to one of them.
 //!
 //! ```text
 //!              Blocked, first seen          patience ends, something ready, confirmed
@@ -16,12 +19,14 @@
 //!                                                    its old holder comes back: LOST, so it rests or wants a seat
 //! ```
 //!
-//! A stop, by a debugger or SIGSTOP, reads as a block of every carrier; so what the records say is confirmed by the kernel's own state of the thread
-//! before a seat is taken ([`presence::examine`]).
+//! A stop, by a debugger or SIGSTOP, reads as a block of every carrier; so what the records say is
+//! confirmed by the kernel's own state of the thread before a seat is taken
+//! ([`presence::examine`]).
 //!
 //! # Invariants
 //!
-//! 1. Who has taken a seat gives it to a carrier, or leaves it vacant for the next that rests (`reserve.rs`). No seat is lost.
+//! 1. Who has taken a seat gives it to a carrier, or leaves it vacant for the next that rests
+//!    (`reserve.rs`). No seat is lost.
 //!
 //! Since when it has been blocked, and that this was told, is noted with the carrier (`note.rs`).
 
@@ -99,7 +104,8 @@ impl Shared {
         self.runs(self.carrier(carrier).seat(), carrier, self.carrier(carrier).note().read());
     }
 
-    /// The holder of that seat is not any more as was noted: whoever finds that first tells what it means.
+    /// The holder of that seat is not any more as was noted: whoever finds that first tells what it
+    /// means.
     #[cold]
     fn is_seen(&self, seat: usize, holder: usize, (noted, seen): (Noted, Seen)) {
         let carrier = self.carrier(holder);
@@ -184,7 +190,8 @@ impl Shared {
         its_own || self.lacks_runners()
     }
 
-    /// Whether a processor would be idle for want of a carrier that can run: those that have been given a seat are about to.
+    /// Whether a processor would be idle for want of a carrier that can run: those that have been
+    /// given a seat are about to.
     pub(crate) fn lacks_runners(&self) -> bool {
         let runs = |carrier: &Carrier| {
             carrier.presence() != Presence::Blocked || !carrier.standing().is_in_thread()
@@ -203,7 +210,8 @@ impl Shared {
         self.seats_in_use().filter(|&seat| which(self.carrier(self.seat(seat).holder()))).count()
     }
 
-    /// Takes this seat of a carrier that runs a thread there, and gives it to another; whether it was there to be taken.
+    /// Takes this seat of a carrier that runs a thread there, and gives it to another; whether it
+    /// was there to be taken.
     pub(crate) fn take_seat(self: &Arc<Self>, seat: usize, holder: usize) -> bool {
         let carrier = self.carrier(holder);
         // Before the exchange: one that is back at once asks when it was.
@@ -236,7 +244,8 @@ impl Shared {
         }
     }
 
-    /// A carrier without a seat and without guests, which is the caller's to seat; a new one, if all others have either.
+    /// A carrier without a seat and without guests, which is the caller's to seat; a new one, if
+    /// all others have either.
     pub(crate) fn free_carrier(self: &Arc<Self>) -> Option<usize> {
         self.reserve().take_free().or_else(|| {
             // Where address space is short it is for stacks, and for the program. If the system
@@ -262,7 +271,8 @@ impl Shared {
         }
     }
 
-    /// Whether something is ready that another carrier than the one that it is ready at could run, or a time has come for which somebody waits.
+    /// Whether something is ready that another carrier than the one that it is ready at could run,
+    /// or a time has come for which somebody waits.
     pub(crate) fn has_work(&self) -> bool {
         self.reserve().waiting() > 0
             || self.ready_queue().len() > 0

@@ -1,11 +1,13 @@
-//! Threads that are held up by another thread on the kernel thread that only they can use, and who holds them up.
+//! Threads that are held up by another thread on the kernel thread that only they can use, and who
+//! holds them up.
 //!
-//! `history.rs` says when threads share a kernel thread. If one of them then blocks it in the kernel, or computes without
-//! end, the others wait for that. Here they are found, for metrics and reports; nothing is done about it.
+//! `history.rs` says when threads share a kernel thread. If one of them then blocks it in the
+//! kernel, or computes without end, the others wait for that. Here they are found, for metrics and
+//! reports; nothing is done about it.
 //!
-//! A thread that spins cannot be told from one that computes. So what is reported is that it has not come to a scheduling point for
-//! [`LONG_NS`] while others were ready: the number of its carrier's turn has not changed. Two looks are compared, so that a turn need
-//! not read a clock.
+//! A thread that spins cannot be told from one that computes. So what is reported is that it has
+//! not come to a scheduling point for [`LONG_NS`] while others were ready: the number of its
+//! carrier's turn has not changed. Two looks are compared, so that a turn need not read a clock.
 
 use machine::clock;
 use stanchion_competitive::Mutex;
@@ -32,8 +34,8 @@ impl Shared {
         self.started_carriers().filter(holds).map(Carrier::ready).sum()
     }
 
-    /// The threads that are ready, if all of them wait for kernel threads that are blocked in the kernel, and no other thread of
-    /// the runtime can go on.
+    /// The threads that are ready, if all of them wait for kernel threads that are blocked in the
+    /// kernel, and no other thread of the runtime can go on.
     pub(crate) fn stalled_behind_blocks(&self) -> Option<Stalled> {
         let first = self.held_at_a_look()?;
         machine::thread::yield_now();
@@ -77,7 +79,8 @@ impl Shared {
         (held > 0 && nobody_runs).then(|| Stalled::behind_blocks(held, names, blocked))
     }
 
-    /// The names of the threads that have kept their processors since a look [`LONG_NS`] ago or longer, while others are ready.
+    /// The names of the threads that have kept their processors since a look [`LONG_NS`] ago or
+    /// longer, while others are ready.
     pub(crate) fn keeps_processors(&self) -> Vec<Option<String>> {
         let now = clock::monotonic();
         let has_work = self.has_work();

@@ -1,37 +1,45 @@
 //! Which threads may share a kernel thread.
 //!
-//! A thread that has begun stays on its kernel thread (`home.rs` says why). If two threads have begun on one
-//! kernel thread, and one of them blocks it or computes for long, the other waits for that, whatever else is idle. In
-//! the worst case the first waits for the second, and both wait for ever. So the rule is:
+//! A thread that has begun stays on its kernel thread (`home.rs` says why). If two threads have
+//! begun on one kernel thread, and one of them blocks it or computes for long, the other waits for
+//! that, whatever else is idle. In the worst case the first waits for the second, and both wait for
+//! ever. So the rule is:
 //!
-//! > **A kernel thread on which a thread waits or is ready, its *guest*, begins no other thread, unless the guests and
-//! > the new thread are all of quick kinds.** The new thread goes to a kernel thread without guests, and the processor
-//! > with it.
+//! > **A kernel thread on which a thread waits or is ready, its *guest*, begins no other thread,
+//! > unless the guests and the new thread are all of quick kinds.** The new thread goes to a kernel
+//! > thread without guests, and the processor with it.
 //!
-//! A *kind* is a type of closure. It is *quick* if its threads have had [`NEEDED`] turns in a row, each shorter than
-//! [`QUICK_NS`]. A turn is the time from when a thread goes on until it waits, yields or ends. What lasts longer is a
-//! block, or work beside which a switch between kernel threads costs little. So:
+//! A *kind* is a type of closure. It is *quick* if its threads have had [`NEEDED`] turns in a row,
+//! each shorter than [`QUICK_NS`]. A turn is the time from when a thread goes on until it waits,
+//! yields or ends. What lasts longer is a block, or work beside which a switch between kernel
+//! threads costs little. So:
 //!
-//! - Threads of a kind that is new to the process, that blocks, or that computes for long have a kernel thread of their own
-//!   from their first wait until their end: they go on as kernel threads would, at kernel threads' price.
+//! - Threads of a kind that is new to the process, that blocks, or that computes for long have a
+//!   kernel thread of their own from their first wait until their end: they go on as kernel threads
+//!   would, at kernel threads' price.
 //! - Threads of a quick kind share kernel threads, and a switch between them costs no system call.
 //!
-//! Turns count when their thread ends, and every [`REPORT`] turns before that: many threads that have all begun, and
-//! have not blocked yet, say nothing of what they do after their first wait. A kind that is quick is timed at one
-//! turn in [`SAMPLE`]. A block that another kernel thread sees counts at once ([`Kind::has_blocked`]).
+//! Turns count when their thread ends, and every [`REPORT`] turns before that: many threads that
+//! have all begun, and have not blocked yet, say nothing of what they do after their first wait. A
+//! kind that is quick is timed at one turn in [`SAMPLE`]. A block that another kernel thread sees
+//! counts at once ([`Kind::has_blocked`]).
 //!
 //! # What is left
 //!
-//! 1. A kind that has been quick, and blocks for the first time, may hold up the others on its kernel thread.
-//! 2. If the runtime has as many kernel threads as it may have, and all of them have guests, threads share them.
-//! 3. A thread that migrates has no kernel thread, and waits for none; but one that blocks the kernel thread of others
-//!    holds those up, and so is placed by the same rule.
+//! 1. A kind that has been quick, and blocks for the first time, may hold up the others on its
+//!    kernel thread.
+//! 2. If the runtime has as many kernel threads as it may have, and all of them have guests,
+//!    threads share them.
+//! 3. A thread that migrates has no kernel thread, and waits for none; but one that blocks the
+//!    kernel thread of others holds those up, and so is placed by the same rule.
 //!
-//! In 1 and 2 a thread can wait for ever for one behind it on its own kernel thread. `Runtime::stalled` names those.
+//! In 1 and 2 a thread can wait for ever for one behind it on its own kernel thread.
+//! `Runtime::stalled` names those.
 //!
-//! Why not a kernel thread for each: two threads that wake each other would take two switches of the kernel's for that,
-//! some microseconds, instead of 44 ns. Why by type, and not by the place of the spawn: the type of a closure is
-//! that place, and costs nothing to know. Closures in a box are all of one kind, by the slowest of them.
+//! Why not a kernel thread for each: two threads that wake each other would take two switches of
+//! the kernel's for that, some microseconds, instead of 44 ns. Why by type, and not by the place of
+//! the spawn: the type of a closure is that place, and costs nothing to know. Closures in a box are
+//! all of one kind, by the slowest of them.
 //!
 //! # Orderings
 //!
@@ -44,7 +52,8 @@ use crate::thread::Thread;
 /// How many quick turns in a row make a kind quick.
 const NEEDED: u32 = 256;
 
-/// A turn that is no longer than this is quick. A switch between kernel threads costs less than a tenth of it.
+/// A turn that is no longer than this is quick. A switch between kernel threads costs less than a
+/// tenth of it.
 pub(crate) const QUICK_NS: u64 = 100_000;
 
 /// After so many turns a thread that has not ended counts them.

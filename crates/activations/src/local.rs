@@ -1,7 +1,8 @@
 //! The calling kernel thread, if it is a carrier: what a thread's own operations find it by.
 //!
-//! Why functions that are not inlined: a thread that may migrate goes on on another kernel thread after it has parked, and the compiler keeps addresses
-//! of thread-locals across calls that it sees into.
+//! Why functions that are not inlined: a thread that may migrate goes on on another kernel thread
+//! after it has parked, and the compiler keeps addresses of thread-locals across calls that it sees
+//! into.
 //!
 //! # Invariants
 //!
@@ -53,7 +54,8 @@ pub(crate) fn current_pointer() -> *const Thread {
     with(|local| local.map_or(core::ptr::null(), Local::current))
 }
 
-/// The runtime of the user-level thread that calls, as its carrier has it; null if the caller is none.
+/// The runtime of the user-level thread that calls, as its carrier has it; null if the caller is
+/// none.
 pub(crate) fn home_pointer() -> *const Arc<Shared> {
     with(|local| {
         let local = local.filter(|local| !local.current().is_null());
@@ -119,7 +121,8 @@ pub(crate) fn park_thread() -> Option<()> {
     Some(())
 }
 
-/// Pauses the calling thread until it is unparked or called, or the deadline has passed; `false` if it is no user-level thread.
+/// Pauses the calling thread until it is unparked or called, or the deadline has passed; `false` if
+/// it is no user-level thread.
 pub(crate) fn pause_thread(deadline: Deadline) -> bool {
     if deadline == Deadline::NEVER {
         // Without a share of the handle, which would cost more than the rest.
@@ -138,7 +141,8 @@ pub(crate) fn pause_thread(deadline: Deadline) -> bool {
     true
 }
 
-/// Lets more urgent threads run first, if the caller is a user-level thread and any are ready; but not in the middle of unwinding.
+/// Lets more urgent threads run first, if the caller is a user-level thread and any are ready; but
+/// not in the middle of unwinding.
 #[inline]
 pub(crate) fn give_way() {
     if with(|local| local.is_some_and(Local::should_give_way)) && !machine::thread::panicking() {

@@ -1,24 +1,32 @@
 //! The lookout: a kernel thread that sleeps until a carrier blocks, when nobody else would see it.
 //!
-//! Running carriers look at each other at their scheduling points. If each of them is blocked, or computes without ever coming to one, nobody looks,
-//! and with one processor there is nobody else. The lookout sleeps on a [`Watch`] that the kernel wakes when a carrier is switched out. It carries no
-//! threads. Times that threads wait for are work as well (`timers.rs`), once they have come; until then, if nobody else watches the clock, it does for the
-//! carriers that are blocked.
+//! Running carriers look at each other at their scheduling points. If each of them is blocked, or
+//! computes without ever coming to one, nobody looks, and with one processor there is nobody else.
+//! The lookout sleeps on a [`Watch`] that the kernel wakes when a carrier is switched out. It
+//! carries no threads. Times that threads wait for are work as well (`timers.rs`), once they have
+//! come; until then, if nobody else watches the clock, it does for the carriers that are blocked.
 //!
-//! Why not a thread that looks every so often: it is late, or burns a processor. Why it is not woken whenever something is ready: that costs more than
-//! most threads run for. Instead whoever makes a thread ready for which no seat is free **arms** the watch on the carriers, a microsecond each, and
-//! again only after one of them has been switched: the runtime is *on guard* (`guard.rs`). A carrier that goes to sleep for want of work takes itself out.
+//! Why not a thread that looks every so often: it is late, or burns a processor. Why it is not
+//! woken whenever something is ready: that costs more than most threads run for. Instead whoever
+//! makes a thread ready for which no seat is free **arms** the watch on the carriers, a microsecond
+//! each, and again only after one of them has been switched: the runtime is *on guard*
+//! (`guard.rs`). A carrier that goes to sleep for want of work takes itself out.
 //!
-//! While seats of the surplus are open (`surplus.rs`), carriers block all the time, and to be told of each block would cost as much as the blocks themselves.
-//! Then the lookout looks every [`ROUND`] to [`LONGEST_ROUND`], the oftener the more there is for it to do: whether a carrier is wanted, and whether there
-//! are too many. When all of these have closed, or nothing is ready, that ends.
+//! While seats of the surplus are open (`surplus.rs`), carriers block all the time, and to be told
+//! of each block would cost as much as the blocks themselves. Then the lookout looks every
+//! [`ROUND`] to [`LONGEST_ROUND`], the oftener the more there is for it to do: whether a carrier is
+//! wanted, and whether there are too many. When all of these have closed, or nothing is ready, that
+//! ends.
 //!
-//! Where the kernel's records are refused there is nothing to be armed: the lookout is woken when something is ready that finds no seat free, and looks
-//! every [`HEARTBEAT`], further and further apart while it finds nothing, as long as threads are ready; see [`Capabilities`](crate::Capabilities).
+//! Where the kernel's records are refused there is nothing to be armed: the lookout is woken when
+//! something is ready that finds no seat free, and looks every [`HEARTBEAT`], further and further
+//! apart while it finds nothing, as long as threads are ready; see
+//! [`Capabilities`](crate::Capabilities).
 //!
 //! # Orderings
 //!
-//! Those of `guard.rs`. A carrier is armed first and looked at then, so that no switch falls in between.
+//! Those of `guard.rs`. A carrier is armed first and looked at then, so that no switch falls in
+//! between.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -74,8 +82,8 @@ impl Lookout {
         self.guard.is_nobody() && self.watch.is_some()
     }
 
-    /// A carrier has got a seat, or wakes up on it. If it cannot be armed, the lookout has to look at it
-    /// every so often, and may know only of others that can.
+    /// A carrier has got a seat, or wakes up on it. If it cannot be armed, the lookout has to look
+    /// at it every so often, and may know only of others that can.
     pub(crate) fn begin(&self, carrier: &Carrier) {
         if self.guard.has_begun() && !self.arm(carrier) && carrier.seen_as().is_some() {
             self.wake();
@@ -208,7 +216,8 @@ pub(crate) fn look_out(shared: &Arc<Shared>) {
     }
 }
 
-/// What the lookout does while seats of the surplus are open: it looks every so often, since blocks are too many to be told of each.
+/// What the lookout does while seats of the surplus are open: it looks every so often, since blocks
+/// are too many to be told of each.
 struct Rounds {
     interval: Duration,
     count: u32,

@@ -1,7 +1,7 @@
 //! The mail of a carrier: threads that began there, and that others have made ready.
 //!
-//! The carrier looks at a word, and takes the lock only if there is something. A carrier that waits in
-//! the middle of a thread (`trunk/panicking.rs`) sleeps on the word.
+//! The carrier looks at a word, and takes the lock only if there is something. A carrier that waits
+//! in the middle of a thread (`trunk/panicking.rs`) sleeps on the word.
 //!
 //! | word | means | what changes it, under the lock |
 //! | --- | --- | --- |
@@ -11,11 +11,11 @@
 //! # Invariants
 //!
 //! 1. The word changes under the lock of the list, together with the list.
-//! 2. A sender that finds the mail awaited wakes the carrier after it has changed the word. So a carrier
-//!    that has said that it awaits mail finds the word changed, or is woken.
+//! 2. A sender that finds the mail awaited wakes the carrier after it has changed the word. So a
+//!    carrier that has said that it awaits mail finds the word changed, or is woken.
 //!
-//! No orderings: the lock orders the list, and the word is a hint. A carrier that must not miss it has
-//! a fence before it looks (`reserve.rs`).
+//! No orderings: the lock orders the list, and the word is a hint. A carrier that must not miss it
+//! has a fence before it looks (`reserve.rs`).
 
 use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::clock::Deadline;
@@ -84,7 +84,8 @@ impl<T> Mail<T> {
         self.list.lock().items.iter().for_each(each);
     }
 
-    /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the carrier.
+    /// Sleeps until there is mail, or the deadline has passed; may return for nothing. By the
+    /// carrier.
     pub(crate) fn wait(&self, deadline: Deadline) {
         self.list.lock().is_awaited = true;
         // Invariant 2.

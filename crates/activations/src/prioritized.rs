@@ -1,11 +1,13 @@
-//! The queues of ready threads that know priorities: those of one carrier, and those of the runtime.
+//! The queues of ready threads that know priorities: those of one carrier, and those of the
+//! runtime.
 //!
-//! The strategies of `threadpool` know no priorities, and need not. Threads of the normal priority that any carrier may run
-//! are in the strategy's queues. The others are few or can wait: they are in a queue with a lock for each priority. Threads
-//! that have begun are in queues of their carrier, one for each priority.
+//! The strategies of `threadpool` know no priorities, and need not. Threads of the normal priority
+//! that any carrier may run are in the strategy's queues. The others are few or can wait: they are
+//! in a queue with a lock for each priority. Threads that have begun are in queues of their
+//! carrier, one for each priority.
 //!
-//! Why it costs next to nothing if no thread asks for it: `used` says whether a thread of another priority has ever been
-//! made. It is written once, and each scheduling point looks at it.
+//! Why it costs next to nothing if no thread asks for it: `used` says whether a thread of another
+//! priority has ever been made. It is written once, and each scheduling point looks at it.
 //!
 //! # Invariants
 //!
@@ -13,8 +15,8 @@
 //!
 //! # Orderings
 //!
-//! All are Relaxed. A thread that puts another one here wakes a sleeping carrier afterwards (`sleeping.rs`), whose fences
-//! order the counts; and `used` is looked at again and again.
+//! All are Relaxed. A thread that puts another one here wakes a sleeping carrier afterwards
+//! (`sleeping.rs`), whose fences order the counts; and `used` is looked at again and again.
 
 use std::collections::VecDeque;
 

@@ -2,8 +2,8 @@
 
 /// The urgency of a thread: see [`Builder::priority`](crate::Builder::priority).
 ///
-/// A priority decides at scheduling points only: a thread that computes keeps its processor. Among threads of one
-/// priority the order is that of [`Runtime`](crate::Runtime#order).
+/// A priority decides at scheduling points only: a thread that computes keeps its processor. Among
+/// threads of one priority the order is that of [`Runtime`](crate::Runtime#order).
 ///
 /// ```
 /// use stanchion_activations::{Builder, Priority, Runtime};
@@ -19,14 +19,14 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
-    /// Runs on a processor when no other thread is ready for it, also after it has blocked in the kernel. It has no bound:
-    /// threads of the other priorities can keep it waiting for ever.
+    /// Runs on a processor when no other thread is ready for it, also after it has blocked in the
+    /// kernel. It has no bound: threads of the other priorities can keep it waiting for ever.
     Low,
     /// The priority of a thread for which no other is chosen.
     #[default]
     Normal,
-    /// Runs at the next scheduling point of any processor that it can run on, before the threads of the other priorities,
-    /// also when it comes back from a block in the kernel.
+    /// Runs at the next scheduling point of any processor that it can run on, before the threads of
+    /// the other priorities, also when it comes back from a block in the kernel.
     High,
 }
 

@@ -1,23 +1,30 @@
-//! The carriers without a seat: those that have nothing to do, and those with threads that only they can run.
+//! The carriers without a seat: those that have nothing to do, and those with threads that only
+//! they can run.
 //!
-//! Why they queue for seats instead of sharing them: a thread that has begun stays on its kernel thread, because the compiler may have kept the address
-//! of a thread-local. So a carrier that lost its seat while a thread of it was in the kernel still has that thread, and all others that began there.
+//! Why they queue for seats instead of sharing them: a thread that has begun stays on its kernel
+//! thread, because the compiler may have kept the address of a thread-local. So a carrier that lost
+//! its seat while a thread of it was in the kernel still has that thread, and all others that began
+//! there.
 //!
-//! A carrier queues at the highest priority of its ready threads. If one of a higher priority is mailed to it, it moves to the
-//! end of that one's queue. It does not move back: the thread stays ready until the carrier runs.
+//! A carrier queues at the highest priority of its ready threads. If one of a higher priority is
+//! mailed to it, it moves to the end of that one's queue. It does not move back: the thread stays
+//! ready until the carrier runs.
 //!
 //! # Invariants
 //!
-//! 1. A carrier in `wanting` stands `WANTING`, and one in `free` or `spares` stands `SPARE`, whenever the lock is free.
-//!    A carrier that was taken out of one of them belongs to the thread that took it out, which gives it a seat.
-//! 2. `waiting` are the lengths of the queues in `wanting` whenever the lock is free, and `waiting_in_all` is their sum.
-//! 3. A seat in `closed` is nobody's, and its number was not below `Demand::allowed` when it was put there.
+//! 1. A carrier in `wanting` stands `WANTING`, and one in `free` or `spares` stands `SPARE`,
+//!    whenever the lock is free. A carrier that was taken out of one of them belongs to the thread
+//!    that took it out, which gives it a seat.
+//! 2. `waiting` are the lengths of the queues in `wanting` whenever the lock is free, and
+//!    `waiting_in_all` is their sum.
+//! 3. A seat in `closed` is nobody's, and its number was not below `Demand::allowed` when it was
+//!    put there.
 //! 4. A seat in `vacant` is nobody's, and nobody is in the other lists when it is put there.
 //!
 //! # Orderings
 //!
-//! A carrier stands `SPARE` or `WANTING`, then a fence, then looks at its mail. A thread that mails it has a fence, then looks
-//! how it stands. One of the two sees the other.
+//! A carrier stands `SPARE` or `WANTING`, then a fence, then looks at its mail. A thread that mails
+//! it has a fence, then looks how it stands. One of the two sees the other.
 
 use std::collections::VecDeque;
 
@@ -74,7 +81,8 @@ impl Reserve {
         self.waiting_in_all.load(Ordering::Relaxed)
     }
 
-    /// Returns how many carriers with a ready thread of that priority or a higher one want a seat, as far as is known.
+    /// Returns how many carriers with a ready thread of that priority or a higher one want a seat,
+    /// as far as is known.
     #[inline]
     pub(crate) fn waiting_from(&self, priority: Priority) -> usize {
         let counts = &self.waiting[priority as usize..];
@@ -83,7 +91,8 @@ impl Reserve {
     }
 
     /// Lets the calling carrier, which has no seat, sleep, unless a seat is vacant. `wants` is the
-    /// highest priority of its ready threads. It has guests if threads have begun on it that have not ended.
+    /// highest priority of its ready threads. It has guests if threads have begun on it that have
+    /// not ended.
     pub(crate) fn rest(
         &self,
         index: usize,
@@ -108,7 +117,8 @@ impl Reserve {
         Rest::Spare
     }
 
-    /// Nobody could be given this seat, which the caller has: the next that rests has it, or who has begun to rest meanwhile, whom this returns.
+    /// Nobody could be given this seat, which the caller has: the next that rests has it, or who
+    /// has begun to rest meanwhile, whom this returns.
     pub(crate) fn vacate(&self, seat: usize) -> Option<usize> {
         let mut lists = self.lists.lock();
         let to = self.next(&mut lists, true).or_else(|| lists.spares.pop());
@@ -127,7 +137,8 @@ impl Reserve {
         first.or_else(|| if free { lists.free.pop() } else { None })
     }
 
-    /// Takes out a carrier that has neither a seat nor guests; it is the caller's, to be given a seat.
+    /// Takes out a carrier that has neither a seat nor guests; it is the caller's, to be given a
+    /// seat.
     pub(crate) fn take_free(&self) -> Option<usize> {
         self.lists.lock().free.pop()
     }
@@ -171,7 +182,8 @@ impl Reserve {
         self.waiting_in_all.store(all, Ordering::Relaxed);
     }
 
-    /// A thread of that carrier has been mailed to it, of that priority. Whether it slept without a seat and now wants one, so that a carrier must be told.
+    /// A thread of that carrier has been mailed to it, of that priority. Whether it slept without a
+    /// seat and now wants one, so that a carrier must be told.
     pub(crate) fn call(&self, index: usize, carrier: &Carrier, priority: Priority) -> bool {
         fence(Ordering::SeqCst);
         if carrier.standing().is_wanting() {
@@ -192,7 +204,8 @@ impl Reserve {
         true
     }
 
-    /// Moves a carrier that wants a seat to the queue of that priority, if it waits in that of a lower one.
+    /// Moves a carrier that wants a seat to the queue of that priority, if it waits in that of a
+    /// lower one.
     fn raise(&self, index: usize, priority: Priority) {
         let mut lists = self.lists.lock();
         for lower in Priority::ALL.into_iter().filter(|&lower| lower < priority) {
@@ -205,8 +218,8 @@ impl Reserve {
         }
     }
 
-    /// Gives the caller's seat to the carrier that has wanted one longest, or else, with `free`, to one that has neither
-    /// threads to run nor guests; `give` does it. Whether there was one.
+    /// Gives the caller's seat to the carrier that has wanted one longest, or else, with `free`, to
+    /// one that has neither threads to run nor guests; `give` does it. Whether there was one.
     pub(crate) fn give(&self, free: bool, give: impl FnOnce(usize)) -> bool {
         let to = self.next(&mut self.lists.lock(), free);
         to.map(give).is_some()

@@ -19,26 +19,30 @@ use crate::trace::{Trace, Tracer};
 
 /// A number of processors, and the user-level threads that share them.
 ///
-/// Dropping it waits until all its threads have ended. In two cases the drop returns at once, and the runtime ends when its threads have: if one of its own threads
-/// drops it, and if the thread that drops it panics. A thread of another runtime that drops it, or [runs](Self::run) something in it, leaves its processor to
-/// others meanwhile.
+/// Dropping it waits until all its threads have ended. In two cases the drop returns at once, and
+/// the runtime ends when its threads have: if one of its own threads drops it, and if the thread
+/// that drops it panics. A thread of another runtime that drops it, or [runs](Self::run) something
+/// in it, leaves its processor to others meanwhile.
 ///
 /// # Order
 ///
-/// A *turn* is what one thread runs between two scheduling points: where it begins, yields, waits or ends. At each
-/// scheduling point a processor chooses among three kinds of ready threads:
+/// A *turn* is what one thread runs between two scheduling points: where it begins, yields, waits
+/// or ends. At each scheduling point a processor chooses among three kinds of ready threads:
 ///
-/// - **begun** threads, which yielded or were woken, and whose kernel thread has this processor: first come, first served;
+/// - **begun** threads, which yielded or were woken, and whose kernel thread has this processor:
+///   first come, first served;
 /// - **new** threads, which have not begun, and such as may migrate: in the order of the
-///   [strategy](crate::RuntimeBuilder::strategy). By default those that were made on this processor come first, the newest
-///   first, while idle processors take the oldest of them; then others, first come, first served. Every 64th time the
-///   first that was made outside of the runtime comes before, and every 64th time the first that was taken from another
-///   processor or that may migrate and has yielded;
-/// - **returned** threads, whose kernel thread has no processor, because it was blocked in the kernel: first come, first
-///   served.
+///   [strategy](crate::RuntimeBuilder::strategy). By default those that were made on this processor
+///   come first, the newest first, while idle processors take the oldest of them; then others,
+///   first come, first served. Every 64th time the first that was made outside of the runtime comes
+///   before, and every 64th time the first that was taken from another processor or that may
+///   migrate and has yielded;
+/// - **returned** threads, whose kernel thread has no processor, because it was blocked in the
+///   kernel: first come, first served.
 ///
-/// Threads of a higher [`Priority`](crate::Priority) come first. Among threads of one priority no kind keeps another one
-/// waiting. What a ready thread waits for at most, in turns of other threads on its processor:
+/// Threads of a higher [`Priority`](crate::Priority) come first. Among threads of one priority no
+/// kind keeps another one waiting. What a ready thread waits for at most, in turns of other threads
+/// on its processor:
 ///
 /// | a ready thread | waits for at most |
 /// | --- | --- |
@@ -48,18 +52,21 @@ use crate::trace::{Trace, Tracer};
 /// | returned, [`High`](crate::Priority::High) beside `Normal` ones | the turn that runs |
 /// | any, beside ones of a higher priority | all of theirs: there is no bound |
 ///
-/// A kernel thread keeps its processor for as long as none waits for one. If one does, it gives the processor up after
-/// 50 µs or 61 turns. If a new thread may not run beside the threads that began on the kernel thread, it takes the
-/// processor along to another kernel thread. Either way, the threads that stay behind are *returned* ones from then on. On
-/// several processors each counts for itself, and the soonest serves.
+/// A kernel thread keeps its processor for as long as none waits for one. If one does, it gives the
+/// processor up after 50 µs or 61 turns. If a new thread may not run beside the threads that began
+/// on the kernel thread, it takes the processor along to another kernel thread. Either way, the
+/// threads that stay behind are *returned* ones from then on. On several processors each counts for
+/// itself, and the soonest serves.
 ///
-/// A turn itself has no bound: a user-level thread is not preempted. Nor has a new thread on the processor of a thread that
-/// computes, but another processor that yields, or is idle, takes it.
+/// A turn itself has no bound: a user-level thread is not preempted. Nor has a new thread on the
+/// processor of a thread that computes, but another processor that yields, or is idle, takes it.
 ///
 /// # Fork
 ///
-/// A forked child has only the kernel thread that forked: none of the runtime's threads, or one of them if that forked. There a spawn from outside, and a join of a
-/// thread that had not ended, panic; dropping the runtime does nothing. A thread of a runtime that forks should only `exec` in the child, or exit.
+/// A forked child has only the kernel thread that forked: none of the runtime's threads, or one of
+/// them if that forked. There a spawn from outside, and a join of a thread that had not ended,
+/// panic; dropping the runtime does nothing. A thread of a runtime that forks should only `exec` in
+/// the child, or exit.
 ///
 /// ```
 /// let runtime = stanchion_activations::Runtime::new(2)?;
@@ -73,7 +80,8 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// One of so many processors, 0 for as many as the process may use, and otherwise as [`RuntimeBuilder`] makes it.
+    /// One of so many processors, 0 for as many as the process may use, and otherwise as
+    /// [`RuntimeBuilder`] makes it.
     ///
     /// # Errors
     ///
@@ -108,8 +116,10 @@ impl Runtime {
         self.shared.seats()
     }
 
-    /// Uses no more than so many of its processors from now on, at least 1 and at most [`processors`](Self::processors): what runs on the others stops there
-    /// at its next scheduling point. Returns how many it uses, which is less if an [`Arbiter`](crate::Arbiter) gives it fewer.
+    /// Uses no more than so many of its processors from now on, at least 1 and at most
+    /// [`processors`](Self::processors): what runs on the others stops there at its next scheduling
+    /// point. Returns how many it uses, which is less if an [`Arbiter`](crate::Arbiter) gives it
+    /// fewer.
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(4)?;
@@ -152,20 +162,25 @@ impl Runtime {
         self.shared.tracer().map(Tracer::trace)
     }
 
-    /// The threads that wait, if nobody in the runtime could wake them at this moment: none is ready, runs, or blocks in the kernel, and none waits for a time.
+    /// The threads that wait, if nobody in the runtime could wake them at this moment: none is
+    /// ready, runs, or blocks in the kernel, and none waits for a time.
     ///
-    /// That is a deadlock, unless something outside wakes one of them: a kernel thread or a thread of another runtime that unparks it, releases a lock, sends a
-    /// message, or spawns. So a runtime that waits for its users looks the same, and nothing is done about it by itself: [`run`](Self::run),
-    /// [`JoinHandle::join`] and the end of a [`scope`](Self::scope()) go on waiting, and whoever else has the runtime may ask, a watchdog for example. A thread that another
-    /// thread of this runtime holds up by *computing* for ever does not count: that one could go on. See
-    /// [`keeps_processors`](Self::keeps_processors).
+    /// That is a deadlock, unless something outside wakes one of them: a kernel thread or a thread
+    /// of another runtime that unparks it, releases a lock, sends a message, or spawns. So a
+    /// runtime that waits for its users looks the same, and nothing is done about it by itself:
+    /// [`run`](Self::run), [`JoinHandle::join`] and the end of a [`scope`](Self::scope()) go on
+    /// waiting, and whoever else has the runtime may ask, a watchdog for example. A thread that
+    /// another thread of this runtime holds up by *computing* for ever does not count: that one
+    /// could go on. See [`keeps_processors`](Self::keeps_processors).
     ///
-    /// Threads that are ready, but [share a kernel thread](crate#which-threads-share-a-kernel-thread) with one that blocks it in
-    /// the kernel, are reported as well, if nothing else in the runtime can go on ([`Stalled::blocked_by`]). They go on when
-    /// that block ends.
+    /// Threads that are ready, but [share a kernel
+    /// thread](crate#which-threads-share-a-kernel-thread) with one that blocks it in the kernel,
+    /// are reported as well, if nothing else in the runtime can go on ([`Stalled::blocked_by`]).
+    /// They go on when that block ends.
     ///
-    /// The answer is of a moment. Who asks while something outside is just about to wake a thread, or to spawn one, may be told of it as well; a
-    /// deadlock stays one. Costs a look at each carrier, and if they all sleep one at the base of each stack, for names.
+    /// The answer is of a moment. Who asks while something outside is just about to wake a thread,
+    /// or to spawn one, may be told of it as well; a deadlock stays one. Costs a look at each
+    /// carrier, and if they all sleep one at the base of each stack, for names.
     ///
     /// ```
     /// use stanchion_activations::{Builder, Runtime, park};
@@ -190,15 +205,16 @@ impl Runtime {
         self.shared.stalled().or_else(|| self.shared.stalled_behind_blocks())
     }
 
-    /// Returns the names of the threads that keep their processors: each has come to no scheduling point for 100 ms or
-    /// longer, while other threads are ready. `None` stands for one without a name.
+    /// Returns the names of the threads that keep their processors: each has come to no scheduling
+    /// point for 100 ms or longer, while other threads are ready. `None` stands for one without a
+    /// name.
     ///
-    /// Such a thread computes, or spins for what a thread without a processor is to do, for example around
-    /// `std::thread::yield_now`. Nothing tells the two apart. The cure is to call [`yield_now`](crate::yield_now), or to wait in
-    /// [`sync`](crate::sync).
+    /// Such a thread computes, or spins for what a thread without a processor is to do, for example
+    /// around `std::thread::yield_now`. Nothing tells the two apart. The cure is to call
+    /// [`yield_now`](crate::yield_now), or to wait in [`sync`](crate::sync).
     ///
-    /// A call compares with the calls before it. So the first returns nothing: ask every so often, as a watchdog does. Costs a
-    /// look at each kernel thread.
+    /// A call compares with the calls before it. So the first returns nothing: ask every so often,
+    /// as a watchdog does. Costs a look at each kernel thread.
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(2)?;
@@ -218,7 +234,8 @@ impl Runtime {
         self.shared.metrics()
     }
 
-    /// Makes a new thread, which will run `body`. [`Builder::on`](crate::Builder::on) gives it a name or a priority.
+    /// Makes a new thread, which will run `body`. [`Builder::on`](crate::Builder::on) gives it a
+    /// name or a priority.
     ///
     /// # Panics
     ///
@@ -232,7 +249,8 @@ impl Runtime {
         birth::spawn(&self.shared_here(), Manner::default(), body)
     }
 
-    /// Runs `body` in a thread of the runtime, and waits for it; for ever, if the thread does ([`stalled`](Self::stalled)).
+    /// Runs `body` in a thread of the runtime, and waits for it; for ever, if the thread does
+    /// ([`stalled`](Self::stalled)).
     ///
     /// # Panics
     ///
@@ -248,12 +266,14 @@ impl Runtime {
 }
 
 impl Runtime {
-    /// Runs `body` on the calling thread with a scope, in which it can spawn threads that borrow from the calling one; then waits until all have ended.
-    /// [`scope`](crate::scope()) does so in a thread of the runtime.
+    /// Runs `body` on the calling thread with a scope, in which it can spawn threads that borrow
+    /// from the calling one; then waits until all have ended. [`scope`](crate::scope()) does so in
+    /// a thread of the runtime.
     ///
     /// # Panics
     ///
-    /// With what `body` panicked with; or if a thread did that nobody has joined; in both cases when all threads have ended. In a forked child.
+    /// With what `body` panicked with; or if a thread did that nobody has joined; in both cases
+    /// when all threads have ended. In a forked child.
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(2)?;

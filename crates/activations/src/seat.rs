@@ -1,4 +1,5 @@
-//! A seat: one of the processors that a runtime has, as it sees them, with what belongs to it and not to whoever sits there.
+//! A seat: one of the processors that a runtime has, as it sees them, with what belongs to it and
+//! not to whoever sits there.
 //!
 //! # Invariants
 //!
@@ -18,8 +19,9 @@ pub(crate) struct Hold {
 /// A seat.
 pub(crate) struct Seat {
     holder: AtomicU32,
-    /// Turns of threads that have begun, since the last of a new one: as the carrier that gave the seat away counted them,
-    /// and one for each time that the seat was taken since (`trunk/order.rs`).
+    /// Turns of threads that have begun, since the last of a new one: as the carrier that gave the
+    /// seat away counted them, and one for each time that the seat was taken since
+    /// (`trunk/order.rs`).
     turns: AtomicU32,
     hold: UnsafeCell<Hold>,
 }
@@ -32,7 +34,8 @@ unsafe impl Sync for Seat {}
 impl Seat {
     /// Seat number `index`, of which there is one, held by the carrier of the same number.
     pub(crate) fn new(index: usize) -> Self {
-        // SAFETY: one place of a number for the runtime's one strategy, used by one at a time (Invariant 1).
+        // SAFETY: one place of a number for the runtime's one strategy, used by one at a time
+        // (Invariant 1).
         let place = unsafe { Place::new(index) };
         let hold = Hold { place, spent: None };
         Self {

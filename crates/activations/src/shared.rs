@@ -97,7 +97,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// One whose carriers have not been started: with so many seats that are always there, and so many that are not.
+    /// One whose carriers have not been started: with so many seats that are always there, and so
+    /// many that are not.
     pub(crate) fn new(
         settings: Settings,
         stacks: Stacks,
@@ -137,7 +138,8 @@ impl Shared {
         }
     }
 
-    /// Starts the kernel thread of the next carrier, which begins as it stands; `None` if there are as many as there may be.
+    /// Starts the kernel thread of the next carrier, which begins as it stands; `None` if there are
+    /// as many as there may be.
     pub(crate) fn start_carrier(self: &Arc<Self>) -> io::Result<Option<usize>> {
         let mut threads = self.kernel_threads.lock();
         let index = threads.carriers;
@@ -194,7 +196,8 @@ impl Shared {
         &self.lost
     }
 
-    /// The kernel has told something of the carrier on that seat, so many nanoseconds after it happened, if that is known.
+    /// The kernel has told something of the carrier on that seat, so many nanoseconds after it
+    /// happened, if that is known.
     pub(crate) fn told(&self, upcall: Upcall, seat: usize, latency: Option<u64>) {
         // First the trace, whose clock says when.
         if let Some(tracer) = &self.tracer {
@@ -350,7 +353,8 @@ impl Shared {
         self.tell_of(told, false);
     }
 
-    /// Wakes those who should be told; not those who doze, if it is of what lies at the caller's `own` seat.
+    /// Wakes those who should be told; not those who doze, if it is of what lies at the caller's
+    /// `own` seat.
     pub(crate) fn tell_of(&self, told: Told, own: bool) {
         let woken = match told {
             Told::Anyone(count) => self.sleeping.tell(count, own),
@@ -487,7 +491,8 @@ impl Shared {
         self.process
     }
 
-    /// Waits for the carriers' end: as a thread while threads run, and for the rest, which is short, as a kernel thread.
+    /// Waits for the carriers' end: as a thread while threads run, and for the rest, which is
+    /// short, as a kernel thread.
     pub(crate) fn join(&self) {
         self.census.wait_for_end();
         loop {

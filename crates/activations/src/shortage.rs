@@ -1,9 +1,12 @@
-//! Time that a seat was of no use while something was ready: its holder was blocked, and nobody had its place yet.
+//! Time that a seat was of no use while something was ready: its holder was blocked, and nobody had
+//! its place yet.
 //!
-//! That is what activations are there to make short. It is counted from the first look that finds the holder blocked, something ready, and fewer carriers that
-//! can run than processors; so not the time before that look (which is the latency of `Blocked`). It ends when another carrier runs on the seat, the holder
-//! runs again, nothing is ready any more, or others use the processor (`surplus.rs`). So it is the runtime's patience and the wake-up of a spare, or the
-//! length of a block that nobody could stand in for.
+//! That is what activations are there to make short. It is counted from the first look that finds
+//! the holder blocked, something ready, and fewer carriers that can run than processors; so not the
+//! time before that look (which is the latency of `Blocked`). It ends when another carrier runs on
+//! the seat, the holder runs again, nothing is ready any more, or others use the processor
+//! (`surplus.rs`). So it is the runtime's patience and the wake-up of a spare, or the length of a
+//! block that nobody could stand in for.
 //!
 //! ```text
 //! holder blocks     first look      seat taken       another carrier runs
@@ -12,14 +15,16 @@
 //!                                       │◄─ ProcessorAdded ─►│
 //! ```
 //!
-//! Why not on seats beyond the processors (`surplus.rs`): they have no processor that would be idle. So what is lost is at most
-//! the time that has passed, on each processor.
+//! Why not on seats beyond the processors (`surplus.rs`): they have no processor that would be
+//! idle. So what is lost is at most the time that has passed, on each processor.
 //!
-//! Why not what a preempted holder loses: its processor is somebody else's then, and no carrier could have it.
+//! Why not what a preempted holder loses: its processor is somebody else's then, and no carrier
+//! could have it.
 //!
 //! # Orderings
 //!
-//! Relaxed: statistics. Who takes a beginning out of its word, by an exchange, counts it; so it is counted once.
+//! Relaxed: statistics. Who takes a beginning out of its word, by an exchange, counts it; so it is
+//! counted once.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, Fresh, Ordering};
@@ -90,7 +95,8 @@ impl Shared {
         self.seats_in_use().for_each(|seat| self.is_not_short(seat));
     }
 
-    /// That seat is not missed: its holder is back, nothing is ready that it keeps waiting, or no processor would be idle.
+    /// That seat is not missed: its holder is back, nothing is ready that it keeps waiting, or no
+    /// processor would be idle.
     pub(crate) fn is_not_short(&self, seat: usize) {
         if let Some(since) = Shortage::take(&self.shortage(seat).0.since) {
             let holder = self.carrier(self.seat(seat).holder());

@@ -1,28 +1,34 @@
 //! The stacks of a runtime: taken when a fiber is made, given back when it ends.
 //!
-//! This is the slow path. Processors keep free fibers, each with its stack, in lists of their own; here is what stands behind those, so a lock
-//! will do. Why not a mapping for each stack: see `machine::stack`, which has the slabs, the guards and the report of an overflow.
+//! This is the slow path. Processors keep free fibers, each with its stack, in lists of their own;
+//! here is what stands behind those, so a lock will do. Why not a mapping for each stack: see
+//! `machine::stack`, which has the slabs, the guards and the report of an overflow.
 //!
 //! ```text
 //! take:  warm ─► cold ─► the slab that is being cut ─► another slab, as large as all before together
 //! drop:  warm, while that has fewer than WARM; else its memory goes back to the system, and its address space to cold
 //! ```
 //!
-//! Slabs double what there is, from [`FIRST`] stacks on up to [`LARGEST`] at a time, so that a hundred thousand stacks are a hundred mappings; a slab that the
-//! system refuses is tried in halves before there is an error. Both lists are last in, first out: what was used last is still in the caches.
+//! Slabs double what there is, from [`FIRST`] stacks on up to [`LARGEST`] at a time, so that a
+//! hundred thousand stacks are a hundred mappings; a slab that the system refuses is tried in
+//! halves before there is an error. Both lists are last in, first out: what was used last is still
+//! in the caches.
 //!
 //! # Memory
 //!
-//! What threads have touched of the stacks in use, and of at most `WARM` that are free. Address space is never given back while the runtime lives.
+//! What threads have touched of the stacks in use, and of at most `WARM` that are free. Address
+//! space is never given back while the runtime lives.
 //!
 //! # Invariants
 //!
 //! 1. A stack is in one of the lists, or a [`FiberStack`] has it.
-//! 2. Nothing is on a stack in a list: who drops a `FiberStack` is not on it, and neither is a coroutine (`corosensei` takes a coroutine down before its stack).
+//! 2. Nothing is on a stack in a list: who drops a `FiberStack` is not on it, and neither is a
+//!    coroutine (`corosensei` takes a coroutine down before its stack).
 //!
 //! No atomics: the lock orders all.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 3.3, whose free lists of stacks were where most of the time went.
+//! Source: Anderson, Lazowska and Levy 1989, section 3.3, whose free lists of stacks were where
+//! most of the time went.
 
 #[cfg(all(test, unix))]
 mod tests;
@@ -42,7 +48,8 @@ const FIRST: usize = machine::sized(64, 2);
 /// Stacks of a slab, at most.
 const LARGEST: usize = 1024;
 
-/// Bytes of a slab, at most, if its stacks are not larger: systems that count what is promised count all of it.
+/// Bytes of a slab, at most, if its stacks are not larger: systems that count what is promised
+/// count all of it.
 const LARGEST_BYTES: usize = 1 << 30;
 
 /// Free stacks that keep their memory.
@@ -118,7 +125,8 @@ impl Stacks {
         self.0.size
     }
 
-    /// A stack: a lock for one that was used before, and a system call, about 1 µs, for a fresh one, whose first page costs as much again when it is touched.
+    /// A stack: a lock for one that was used before, and a system call, about 1 µs, for a fresh
+    /// one, whose first page costs as much again when it is touched.
     ///
     /// When there is none, all others stay as they are, and one that is given back can be taken.
     pub(crate) fn take(&self) -> Result<FiberStack, StackError> {
@@ -180,7 +188,8 @@ fn slab(size: Size, best: Guards, wanted: usize) -> Result<(Slab, usize), StackE
     }
 }
 
-/// A stack that somebody has; its address space goes back when it is dropped, and is there for as long.
+/// A stack that somebody has; its address space goes back when it is dropped, and is there for as
+/// long.
 #[derive(Debug)]
 pub(crate) struct FiberStack {
     stack: ManuallyDrop<Stack>,
@@ -188,7 +197,8 @@ pub(crate) struct FiberStack {
 }
 
 impl FiberStack {
-    /// Where the code on the stack says which thread it is; the name is for who reports an overflow.
+    /// Where the code on the stack says which thread it is; the name is for who reports an
+    /// overflow.
     pub(crate) fn label(&self) -> Label {
         self.stack.label()
     }

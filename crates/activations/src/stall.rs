@@ -1,24 +1,30 @@
 //! Whether anybody inside a runtime could still go on.
 //!
-//! If every carrier sleeps for want of work, nothing is ready and no time is awaited, then the threads that have not ended all wait for each other, or for
-//! something outside of the runtime: a kernel thread, or a thread of another runtime, that unparks one of them, releases a lock, sends a message, or spawns. Nobody in here
-//! can know whether there is such a one; its user may.
+//! If every carrier sleeps for want of work, nothing is ready and no time is awaited, then the
+//! threads that have not ended all wait for each other, or for something outside of the runtime: a
+//! kernel thread, or a thread of another runtime, that unparks one of them, releases a lock, sends
+//! a message, or spawns. Nobody in here can know whether there is such a one; its user may.
 //!
-//! Why it is asked for, and not told: that a program which waits for its users looks like this half of the time. Why no list of waiting threads: the price
-//! would be each park's, and names lie at the bases of stacks already, for the report of an overflow.
+//! Why it is asked for, and not told: that a program which waits for its users looks like this half
+//! of the time. Why no list of waiting threads: the price would be each park's, and names lie at
+//! the bases of stacks already, for the report of an overflow.
 //!
 //! # How it is seen
 //!
-//! Who sleeps has its seat's bit set, and takes nothing before it has taken that away: also who is about to sleep, and looks once more, only looks. So one collects
-//! who sleeps, looks at all else, and collects once more: if as many sleep as have seats, both times, and nobody has lain down anew in between (`sleeping.rs`,
-//! Invariant 3), then all have slept all the while, and nothing was taken. What they had made before they slept is seen in between, because
-//! the first collecting is an Acquire.
+//! Who sleeps has its seat's bit set, and takes nothing before it has taken that away: also who is
+//! about to sleep, and looks once more, only looks. So one collects who sleeps, looks at all else,
+//! and collects once more: if as many sleep as have seats, both times, and nobody has lain down
+//! anew in between (`sleeping.rs`, Invariant 3), then all have slept all the while, and nothing was
+//! taken. What they had made before they slept is seen in between, because the first collecting is
+//! an Acquire.
 //!
-//! Carriers without a seat are counted by how they stand; one that blocks in the kernel with a thread stands otherwise. The lookout does not sleep in those words,
-//! and may take a seat and give it to one that has none: each time that is told, so the number of what was told is the same before and after.
+//! Carriers without a seat are counted by how they stand; one that blocks in the kernel with a
+//! thread stands otherwise. The lookout does not sleep in those words, and may take a seat and give
+//! it to one that has none: each time that is told, so the number of what was told is the same
+//! before and after.
 //!
-//! Why not one look at the words, between two at the rest: what is made ready and taken between those two, by one that was about to sleep when the other
-//! slept already, is in neither.
+//! Why not one look at the words, between two at the rest: what is made ready and taken between
+//! those two, by one that was about to sleep when the other slept already, is in neither.
 
 use core::fmt;
 
@@ -28,7 +34,8 @@ use crate::shared::Shared;
 /// As many names as are told.
 const NAMES: usize = 16;
 
-/// Threads that wait while nothing in their runtime could wake them, from [`Runtime::stalled`](crate::Runtime::stalled). Its `Display` says it in a sentence.
+/// Threads that wait while nothing in their runtime could wake them, from
+/// [`Runtime::stalled`](crate::Runtime::stalled). Its `Display` says it in a sentence.
 ///
 /// ```
 /// let runtime = stanchion_activations::Runtime::new(2)?;
@@ -60,8 +67,8 @@ impl Stalled {
         Self { waiting, names, blocked: Some(blocked) }
     }
 
-    /// Returns the names of the threads that block the kernel threads for which the others wait, of those that have a
-    /// name; `None` if the threads wait for each other instead.
+    /// Returns the names of the threads that block the kernel threads for which the others wait, of
+    /// those that have a name; `None` if the threads wait for each other instead.
     #[must_use]
     pub fn blocked_by(&self) -> Option<&[String]> {
         self.blocked.as_deref()
@@ -73,7 +80,8 @@ impl Stalled {
         self.waiting
     }
 
-    /// The names of those that have one, up to 16 of them, each cut after 56 bytes. Threads of the same name are told as often.
+    /// The names of those that have one, up to 16 of them, each cut after 56 bytes. Threads of the
+    /// same name are told as often.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -149,9 +157,11 @@ impl Shared {
                 return None;
             }
         }
-        // After the carriers: what the lookout takes a seat for is ready until one is seated there, and that is told.
+        // After the carriers: what the lookout takes a seat for is ready until one is seated there,
+        // and that is told.
         let nothing = !self.has_any_work() && self.count() == before;
-        // In this order: who has lain down anew has counted that before it is counted as one that sleeps.
+        // In this order: who has lain down anew has counted that before it is counted as one that
+        // sleeps.
         let still = sleeping.count() == asleep && sleeping.naps() == naps;
         (asleep == seated && nothing && still).then_some(before)
     }

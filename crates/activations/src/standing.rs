@@ -1,13 +1,18 @@
-//! How a carrier stands to its seat: one word, which settles who may use the seat when the carrier may be stuck in the kernel.
+//! How a carrier stands to its seat: one word, which settles who may use the seat when the carrier
+//! may be stuck in the kernel.
 //!
-//! A carrier that runs a thread may block anywhere: in a system call, in a page fault. Another one then takes its seat away and goes on with the
-//! threads that are ready there. It must not do so while the carrier is in the middle of the seat's queues. So the carrier says which of the two it
-//! is in, and the taker asks by exchanging: either the carrier sees that the seat is gone before it touches it, or the taker sees that it is in use.
+//! A carrier that runs a thread may block anywhere: in a system call, in a page fault. Another one
+//! then takes its seat away and goes on with the threads that are ready there. It must not do so
+//! while the carrier is in the middle of the seat's queues. So the carrier says which of the two it
+//! is in, and the taker asks by exchanging: either the carrier sees that the seat is gone before it
+//! touches it, or the taker sees that it is in use.
 //!
-//! `USER` names the seat. A taker has found the carrier by its seat, and by the time of the exchange the carrier may have lost that one, and run on
-//! another; it would take this one, and believe that it has the first.
+//! `USER` names the seat. A taker has found the carrier by its seat, and by the time of the
+//! exchange the carrier may have lost that one, and run on another; it would take this one, and
+//! believe that it has the first.
 //!
-//! Why not a flag and a fence on each side: the exchange costs the carrier 6 ns where its line is its own, and says both at once.
+//! Why not a flag and a fence on each side: the exchange costs the carrier 6 ns where its line is
+//! its own, and says both at once.
 //!
 //! | word | the carrier | left by |
 //! | --- | --- | --- |
@@ -20,7 +25,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A seat is used by the carrier that stands `RUNTIME` on it, and by nobody else. Who moves a word to `LOST` has the seat until it gives it on.
+//! 1. A seat is used by the carrier that stands `RUNTIME` on it, and by nobody else. Who moves a
+//!    word to `LOST` has the seat until it gives it on.
 //! 2. Words move to and from `SPARE` and `WANTING` under the reserve's lock (`reserve.rs`).
 //!
 //! # Orderings
@@ -83,7 +89,8 @@ impl Standing {
     /// The carrier comes back from a thread; whether it still has this seat, its last.
     #[inline]
     pub(crate) fn enter(&self, seat: usize) -> bool {
-        // Relaxed both ways: on success nobody else has had the seat, on failure nothing is read that the taker wrote.
+        // Relaxed both ways: on success nobody else has had the seat, on failure nothing is read
+        // that the taker wrote.
         self.0.compare_exchange(user(seat), RUNTIME, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 

@@ -1,11 +1,12 @@
 //! A thread as others see it: its name, its number, and that it can be woken.
 //!
-//! The same type stands for a kernel thread that is none of a runtime's, so that whatever parks and wakes threads, all of `sync` first, serves both.
+//! The same type stands for a kernel thread that is none of a runtime's, so that whatever parks and
+//! wakes threads, all of `sync` first, serves both.
 //!
 //! # Invariants
 //!
-//! 1. `fiber` belongs to the carrier that runs the thread, and while it is parked or ready to whoever takes it out of a queue to run it: only its home,
-//!    unless it may migrate.
+//! 1. `fiber` belongs to the carrier that runs the thread, and while it is parked or ready to
+//!    whoever takes it out of a queue to run it: only its home, unless it may migrate.
 
 use core::cell::Cell;
 use core::fmt;
@@ -121,13 +122,15 @@ impl Inner {
 
     /// The carrier that it is bound to, if it is to one.
     pub(crate) fn bound_to(&self) -> Option<usize> {
-        // Relaxed: written by its carrier before it first parks, which is before anybody can make it ready again.
+        // Relaxed: written by its carrier before it first parks, which is before anybody can make
+        // it ready again.
         let carrier = self.carrier.load(Ordering::Relaxed);
         let free = self.manner.migrates && !self.stays.load(Ordering::Relaxed);
         (!free && carrier != NOWHERE).then_some(carrier as usize)
     }
 
-    /// It is about to leave its stack on that carrier: stays there, if it is one that migrates, while it `unwinds`.
+    /// It is about to leave its stack on that carrier: stays there, if it is one that migrates,
+    /// while it `unwinds`.
     pub(crate) fn leaves(&self, carrier: usize, unwinds: impl FnOnce() -> bool) {
         if self.manner.migrates {
             let unwinds = unwinds();
@@ -244,8 +247,8 @@ impl Thread {
         unsafe { (self.inner().verbs.refuse)(self.pointer(), error) }
     }
 
-    /// Its stack has been laid aside: from now on an unpark or a call readies it, by the own share, which is the caller's. The thread itself if there was
-    /// one already.
+    /// Its stack has been laid aside: from now on an unpark or a call readies it, by the own share,
+    /// which is the caller's. The thread itself if there was one already.
     pub(crate) fn settle(self, pause: Pause) -> Option<Self> {
         let thread = ManuallyDrop::new(self);
         (!thread.inner().state.settle(pause)).then(|| ManuallyDrop::into_inner(thread))
@@ -263,9 +266,11 @@ impl Thread {
         self.inner().manner.name.as_deref()
     }
 
-    /// Makes its next [`park`](crate::park) return, or the present one. Several before that are one.
+    /// Makes its next [`park`](crate::park) return, or the present one. Several before that are
+    /// one.
     ///
-    /// If the runtime has threads of different priorities, more urgent ones may run before it returns.
+    /// If the runtime has threads of different priorities, more urgent ones may run before it
+    /// returns.
     ///
     /// ```
     /// let runtime = stanchion_activations::Runtime::new(1)?;
@@ -320,7 +325,8 @@ machine::global! {
 machine::thread_local! {
     /// The numbers that this kernel thread has taken: the next, and the end.
     static NUMBERS_HERE: Cell<(u64, u64)> = Cell::new((0, 0));
-    /// The calling kernel thread, if it has been asked for outside of a runtime's threads. Without a destructor, so that it is there until the very end.
+    /// The calling kernel thread, if it has been asked for outside of a runtime's threads. Without
+    /// a destructor, so that it is there until the very end.
     static KERNEL: Cell<*const Thread> = Cell::new(core::ptr::null());
     /// Ends what `KERNEL` points to.
     static END: Cell<Option<KernelEnd>> = Cell::new(None);
@@ -386,7 +392,8 @@ pub fn current() -> Thread {
 pub(crate) fn with_current<R>(body: impl FnOnce(&Thread) -> R) -> R {
     let here = local::current_pointer();
     let here = if here.is_null() { kernel_thread() } else { here };
-    // SAFETY: a thread that calls is alive, and its handle stays where it is while it runs; that of a kernel thread does until its end.
+    // SAFETY: a thread that calls is alive, and its handle stays where it is while it runs; that of
+    // a kernel thread does until its end.
     body(unsafe { &*here })
 }
 
@@ -453,11 +460,12 @@ where
     birth::spawn_here(Manner::default(), body)
 }
 
-/// Lets other ready threads run first. Outside a runtime, yields the processor to other kernel threads.
+/// Lets other ready threads run first. Outside a runtime, yields the processor to other kernel
+/// threads.
 ///
-/// Returns when all begun threads that were ready on this processor have had a turn, and a new thread after each turn that
-/// ends in a yield; at least one new thread, if no begun one is ready. The documentation of
-/// [`Runtime`](crate::Runtime#order) states the order of all ready threads.
+/// Returns when all begun threads that were ready on this processor have had a turn, and a new
+/// thread after each turn that ends in a yield; at least one new thread, if no begun one is ready.
+/// The documentation of [`Runtime`](crate::Runtime#order) states the order of all ready threads.
 ///
 /// ```
 /// let runtime = stanchion_activations::Runtime::new(1)?;

@@ -1,12 +1,15 @@
-//! The trunk of a carrier: what runs on the kernel thread's own stack, chooses what goes on, and resumes the stack that it is on.
+//! The trunk of a carrier: what runs on the kernel thread's own stack, chooses what goes on, and
+//! resumes the stack that it is on.
 //!
-//! The order in which it looks for a thread is in `order.rs`. If there is none, it spins, then sleeps on its seat.
+//! The order in which it looks for a thread is in `order.rs`. If there is none, it spins, then
+//! sleeps on its seat.
 //!
 //! # Invariants
 //!
 //! 1. A [`Local`] lies on its kernel thread's stack, and `local.rs` points to it while it does.
-//! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left through, while a thread runs; both are null in the trunk. From a
-//!    thread's last exchange (`ending.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
+//! 2. `current` points to the running thread's handle, and `exit` to what its fiber is left
+//!    through, while a thread runs; both are null in the trunk. From a thread's last exchange
+//!    (`ending.rs`) to `thread_ended`, which follows at once, nobody looks at `current`.
 
 mod guests;
 mod order;
@@ -131,7 +134,8 @@ impl Local {
         unsafe { self.current.get().as_ref() }.map(body)
     }
 
-    /// What the current thread leaves its fiber through, which it is about to do; null in the trunk.
+    /// What the current thread leaves its fiber through, which it is about to do; null in the
+    /// trunk.
     pub(crate) fn exit_to_leave(&self) -> *const Exit {
         // The standard library counts panics by kernel thread.
         self.with_current(|thread| thread.inner().leaves(self.index, machine::thread::panicking));
@@ -168,7 +172,8 @@ impl Local {
 
     /// Runs `thread`, and what else its stack finds to run, until the stack is left.
     fn go_on(&self, thread: Thread) {
-        // SAFETY: the thread is out of its queue, so that nobody else runs it (Invariant 1 of `thread.rs`).
+        // SAFETY: the thread is out of its queue, so that nobody else runs it (Invariant 1 of
+        // `thread.rs`).
         let laid_aside = unsafe { thread.inner().take_up() };
         match laid_aside {
             Some(mut fiber) => {
@@ -211,7 +216,8 @@ impl Local {
         let ran = || {
             // SAFETY: Invariant 2: it has just left.
             let thread = unsafe { &*ran };
-            // SAFETY: its own share is whose it was to run it, and where this handle lies nobody drops it.
+            // SAFETY: its own share is whose it was to run it, and where this handle lies nobody
+            // drops it.
             unsafe { Thread::from_pointer(thread.pointer()) }
         };
         match left {
@@ -299,7 +305,8 @@ impl Local {
         self.carrier().count().creation();
     }
 
-    /// Another thread for the same stack: one that has not begun, and only if it is this carrier's turn to run one.
+    /// Another thread for the same stack: one that has not begun, and only if it is this carrier's
+    /// turn to run one.
     pub(crate) fn next_to_begin(&self) -> Option<Thread> {
         if !self.enter()
             || !self.bound.borrow().is_empty()
@@ -431,7 +438,8 @@ impl Local {
             || self.may_take_ready()
     }
 
-    /// It has found nothing: spins, then sleeps, until there may be something. `false` if the runtime has ended.
+    /// It has found nothing: spins, then sleeps, until there may be something. `false` if the
+    /// runtime has ended.
     fn rest(&self) -> bool {
         let shared = &self.shared;
         if !self.has_seat.get() {

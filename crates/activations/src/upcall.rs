@@ -1,7 +1,8 @@
 //! What the kernel tells, and how often it has.
 //!
-//! The kernel of the paper calls up: it starts a fresh context on the processor in question, which runs the user-level scheduler. Linux writes a
-//! record. So the upcall is made by whoever looks: a carrier at its next scheduling point, or the lookout, whom the record wakes.
+//! The kernel of the paper calls up: it starts a fresh context on the processor in question, which
+//! runs the user-level scheduler. Linux writes a record. So the upcall is made by whoever looks: a
+//! carrier at its next scheduling point, or the lookout, whom the record wakes.
 //!
 //! | upcall | the paper's | here |
 //! | --- | --- | --- |
@@ -10,12 +11,14 @@
 //! | [`Preempted`](Upcall::Preempted) | a processor was taken | the record says so: its thread goes on when the kernel lets it |
 //! | [`ProcessorAdded`](Upcall::ProcessorAdded) | a processor was given | a carrier was given a seat |
 //!
-//! Each is told once, by whoever finds it first (`note.rs`): `Unblocked` once for each `Blocked`, and so not of who has said by
-//! [`blocking`](crate::blocking()) that it will block, and has given its seat away. Two blocks between which nobody looked are told as one.
+//! Each is told once, by whoever finds it first (`note.rs`): `Unblocked` once for each `Blocked`,
+//! and so not of who has said by [`blocking`](crate::blocking()) that it will block, and has given
+//! its seat away. Two blocks between which nobody looked are told as one.
 //!
-//! On a simulated machine a record is the switch itself, so what is told is exact: it happened at that nanosecond, to that carrier. The paper's kernel also tells
-//! at once, on an activation of its own that takes the place of the one that has blocked (`os/activations.rs` of the simulator); here, as on Linux, a carrier that
-//! looks has to run first, or the lookout to be woken.
+//! On a simulated machine a record is the switch itself, so what is told is exact: it happened at
+//! that nanosecond, to that carrier. The paper's kernel also tells at once, on an activation of its
+//! own that takes the place of the one that has blocked (`os/activations.rs` of the simulator);
+//! here, as on Linux, a carrier that looks has to run first, or the lookout to be woken.
 //!
 //! Source: Anderson, Bershad, Lazowska and Levy 1992, table II.
 
@@ -94,10 +97,12 @@ impl Counters {
         }
     }
 
-    /// How often a carrier has been given a seat, and has not taken a thread there before it said so.
+    /// How often a carrier has been given a seat, and has not taken a thread there before it said
+    /// so.
     pub(crate) fn seatings(&self) -> u64 {
-        // An exchange, though it changes nothing, as in `Sleeping::count`. Acquire: pairs with the Release of `tell`: who it was, and that he has a seat. Release:
-        // pairs with the Acquire of the next `tell`: what the caller has read until now is not of what is taken after that.
+        // An exchange, though it changes nothing, as in `Sleeping::count`. Acquire: pairs with the
+        // Release of `tell`: who it was, and that he has a seat. Release: pairs with the Acquire of
+        // the next `tell`: what the caller has read until now is not of what is taken after that.
         self.upcalls[Upcall::ProcessorAdded as usize].fetch_add(0, Ordering::AcqRel)
     }
 

@@ -1,4 +1,5 @@
-//! Affinity does not leak: kernel threads run where their runtime may, whichever thread starts them.
+//! Affinity does not leak: kernel threads run where their runtime may, whichever thread starts
+//! them.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! Threads that block in the kernel without saying so: the others go on. Each test ends only if they do, because what blocks waits for what they do.
+//! Threads that block in the kernel without saying so: the others go on. Each test ends only if
+//! they do, because what blocks waits for what they do.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -138,7 +139,8 @@ fn a_trace_has_what_ran_and_what_the_kernel_told() {
     assert!(Runtime::new(1).unwrap().trace().is_none());
 }
 
-/// Carriers that come back while all others are blocked go on without waiting for a seat, and all is run once.
+/// Carriers that come back while all others are blocked go on without waiting for a seat, and all
+/// is run once.
 #[test]
 fn threads_that_block_often_and_briefly_all_end() {
     const THREADS: usize = 200;

@@ -143,7 +143,8 @@ fn a_channel_is_full_if_it_holds_what_it_may() {
     assert!(!sender.is_full() && !receiver.is_full());
 }
 
-/// Spawns a thread of the calling thread's runtime, and returns when it waits in `body`, or has ended.
+/// Spawns a thread of the calling thread's runtime, and returns when it waits in `body`, or has
+/// ended.
 ///
 /// The runtime has one processor: a thread that has come goes on until it waits.
 fn spawn_and_await<T: Send + 'static>(

@@ -61,7 +61,8 @@ fn a_block_that_keeps_nobody_waiting_loses_nothing() {
     assert_eq!(metrics.handovers, 0, "{metrics}");
 }
 
-/// No kernel thread can stand in for it while something is ready: it is looked at again and again, and stays one block.
+/// No kernel thread can stand in for it while something is ready: it is looked at again and again,
+/// and stays one block.
 #[test]
 fn a_block_counts_once_however_often_it_is_looked_at() {
     let runtime = Runtime::builder().processors(2).spare_threads(0).build().unwrap();
@@ -74,7 +75,8 @@ fn a_block_counts_once_however_often_it_is_looked_at() {
         // Beside other programs it may take longer until the block is found.
         let started = Instant::now();
         while started.elapsed() < Duration::from_millis(100) || !is_found() {
-            // The next that it looks for is this one; and before it takes that, it looks at the other processor.
+            // The next that it looks for is this one; and before it takes that, it looks at the
+            // other processor.
             drop(spawn(|| ()));
             yield_now();
         }
@@ -165,7 +167,8 @@ fn a_thread_back_from_a_block_goes_on_at_once_where_a_processor_is_idle() {
     if runtime.capabilities().tier != Tier::Records {
         return;
     }
-    // While both processors are lost to blocks, others run there; those that are back find them blocked as well.
+    // While both processors are lost to blocks, others run there; those that are back find them
+    // blocked as well.
     for _ in 0..200 {
         let threads: Vec<_> = (0..16)
             .map(|_| {

@@ -1,8 +1,9 @@
-//! The order in which ready threads run: for each kind of ready thread, how many turns of other threads come before
-//! it. A turn is what one thread runs between two scheduling points.
+//! The order in which ready threads run: for each kind of ready thread, how many turns of other
+//! threads come before it. A turn is what one thread runs between two scheduling points.
 //!
-//! The counts are of turns and not of time. On two processors, and where a thread comes back from the kernel, a kernel
-//! thread that the system does not run for a while lets the others take more turns; so those tests take the median.
+//! The counts are of turns and not of time. On two processors, and where a thread comes back from
+//! the kernel, a kernel thread that the system does not run for a while lets the others take more
+//! turns; so those tests take the median.
 
 use std::hint::spin_loop;
 use std::io::{Read, Write};
@@ -25,7 +26,8 @@ const ROUNDS: usize = 15;
 /// A new thread runs after at most so many turns of threads that have begun and do not yield.
 const BEGUN_IN_A_ROW: usize = 8;
 
-/// A kernel thread without a processor gets one after at most so many turns, however short they are.
+/// A kernel thread without a processor gets one after at most so many turns, however short they
+/// are.
 const SHORT_TURNS: usize = 61;
 
 /// The turns that the threads of a test have taken, and how many they are to take.
@@ -73,7 +75,8 @@ impl Turns {
         self.count() < self.0.1.load(SeqCst)
     }
 
-    /// Starts threads that take one turn after the other, and yield after each; all of them have begun.
+    /// Starts threads that take one turn after the other, and yield after each; all of them have
+    /// begun.
     fn yielders(&self, count: usize, time: Duration) -> Vec<JoinHandle<()>> {
         let begun = Arc::new(AtomicUsize::new(0));
         let start = || {
@@ -247,8 +250,9 @@ fn each_of_several_yielded_threads_runs_after_the_others_and_as_many_new_ones() 
     });
 }
 
-/// Starts a thread that blocks in the kernel until other threads have run for it, and then yields. They stop after `most`
-/// turns. Returns the median of what `figure` makes of the turns before the yield and after it.
+/// Starts a thread that blocks in the kernel until other threads have run for it, and then yields.
+/// They stop after `most` turns. Returns the median of what `figure` makes of the turns before the
+/// yield and after it.
 fn turns_after_a_block(
     processors: usize,
     time: Duration,
@@ -326,10 +330,12 @@ fn a_thread_of_low_priority_back_from_a_block_waits_until_no_other_is_ready() {
     }
 }
 
-/// Threads that come back from blocks again and again, and new threads beside them: neither keeps the other out.
+/// Threads that come back from blocks again and again, and new threads beside them: neither keeps
+/// the other out.
 #[test]
 fn new_threads_run_beside_many_that_come_back_from_blocks() {
-    // Each of them may take a turn without a processor of the runtime, between its block and its next scheduling point.
+    // Each of them may take a turn without a processor of the runtime, between its block and its
+    // next scheduling point.
     const RETURNING: usize = 40;
     for processors in [1, 2] {
         let runtime = runtime(processors);

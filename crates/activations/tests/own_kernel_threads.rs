@@ -1,6 +1,6 @@
-//! Threads that wait in user space and threads that block their kernel thread, together: plain code in which a
-//! thread must go on while another one blocks. No test measures time: where threads have to block at the same
-//! time, they meet at a barrier of the standard library.
+//! Threads that wait in user space and threads that block their kernel thread, together: plain code
+//! in which a thread must go on while another one blocks. No test measures time: where threads have
+//! to block at the same time, they meet at a barrier of the standard library.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,8 @@ use stanchion_activations::{Runtime, sleep, spawn, yield_now};
 /// Longer than any of these takes beside other programs.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Runs `body` on one and on two processors. Panics if it takes minutes, and leaves its threads behind.
+/// Runs `body` on one and on two processors. Panics if it takes minutes, and leaves its threads
+/// behind.
 fn ends(body: fn(&Runtime)) {
     for processors in 1..=2 {
         let (says, hears) = mpsc::channel();

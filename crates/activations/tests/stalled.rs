@@ -1,4 +1,5 @@
-//! Threads that wait for each other: that they are reported when nothing in their runtime can wake them, and not before.
+//! Threads that wait for each other: that they are reported when nothing in their runtime can wake
+//! them, and not before.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -112,7 +113,8 @@ fn who_waits_for_a_time_or_in_the_kernel_can_go_on() {
     parked.join().unwrap();
 }
 
-/// On every number of processors each wakes the other before it sleeps, so that at no moment all sleep.
+/// On every number of processors each wakes the other before it sleeps, so that at no moment all
+/// sleep.
 #[test]
 fn threads_that_wake_each_other_are_never_reported() {
     for processors in 1..=4 {

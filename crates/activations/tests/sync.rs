@@ -1,4 +1,5 @@
-//! What threads of runtimes and of none wait for each other with: that it excludes, wakes, gives up, and survives panics.
+//! What threads of runtimes and of none wait for each other with: that it excludes, wakes, gives
+//! up, and survives panics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

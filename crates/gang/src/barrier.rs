@@ -11,12 +11,15 @@
 //! | `two_phase.rs` | [`TwoPhase`] | watching one word for a time, then sleeping |
 //! | `yielding.rs` | [`Yielding`] | giving the processor away, and counting how often |
 //!
-//! What they share is here: the trait, who waits ([`Waiter`]), and how a barrier ends before its time ([`Broken`]).
+//! What they share is here: the trait, who waits ([`Waiter`]), and how a barrier ends before its
+//! time ([`Broken`]).
 //!
 //! # Invariants
 //!
-//! 1. A phase is crossed by all or broken for all. Which of the two is decided by one write to one word.
-//! 2. Who was in a phase that has been crossed gets [`Crossing`], whatever happens to the barrier afterwards.
+//! 1. A phase is crossed by all or broken for all. Which of the two is decided by one write to one
+//!    word.
+//! 2. Who was in a phase that has been crossed gets [`Crossing`], whatever happens to the barrier
+//!    afterwards.
 //! 3. Broken is for good.
 
 mod arrivals;
@@ -50,12 +53,14 @@ pub use two_phase::TwoPhase;
 pub use waiter::Waiter;
 pub use yielding::Yielding;
 
-/// The most members a barrier can have: as many as there can be threads with a [`machine::thread::index`].
+/// The most members a barrier can have: as many as there can be threads with a
+/// [`machine::thread::index`].
 pub const MOST_MEMBERS: usize = machine::thread::INDICES;
 
 /// A barrier for a number of members that is given when it is made.
 ///
-/// Users wait through a [`Waiter`], or through the `wait` of barriers whose members need no names. This is for what is generic over barriers.
+/// Users wait through a [`Waiter`], or through the `wait` of barriers whose members need no names.
+/// This is for what is generic over barriers.
 pub trait Barrier: Sized + Send + Sync + fmt::Debug {
     /// What a member keeps from one wait to the next.
     type Place: Send + fmt::Debug;
@@ -70,15 +75,16 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
     /// How many members there are.
     fn members(&self) -> usize;
 
-    /// The place of member `index` before its first wait. To be asked for once for each index: if two threads wait as the same member, phases may end
-    /// too early, or never.
+    /// The place of member `index` before its first wait. To be asked for once for each index: if
+    /// two threads wait as the same member, phases may end too early, or never.
     ///
     /// # Panics
     ///
     /// If there is no such member.
     fn place(&self, index: usize) -> Self::Place;
 
-    /// Arrives and waits for the others, as `policy` says, until `deadline`: then the barrier breaks for all.
+    /// Arrives and waits for the others, as `policy` says, until `deadline`: then the barrier
+    /// breaks for all.
     ///
     /// What a member did before this happens before what any member does after it.
     ///
@@ -92,7 +98,8 @@ pub trait Barrier: Sized + Send + Sync + fmt::Debug {
         deadline: Deadline,
     ) -> Result<Crossing, Broken>;
 
-    /// [`wait_at`](Self::wait_at) for a member that does not say how it waits: as [`Patient`], unless the barrier knows better.
+    /// [`wait_at`](Self::wait_at) for a member that does not say how it waits: as [`Patient`],
+    /// unless the barrier knows better.
     ///
     /// # Errors
     ///
@@ -200,7 +207,8 @@ impl WrongSize {
 
 #[cfg(test)]
 mod tests {
-    //! For phases whose numbers wrap around: barriers that begin just before can only be made in their own files.
+    //! For phases whose numbers wrap around: barriers that begin just before can only be made in
+    //! their own files.
 
     use super::{Barrier, Broken, Waiter};
 

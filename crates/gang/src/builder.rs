@@ -43,11 +43,12 @@ pub struct GangExecutorBuilder {
 /// Slots, unless the builder says otherwise.
 const SLOTS: usize = 64;
 
-/// The longest time for which a member may stay after its turn before it is put out of its seat, unless the builder says otherwise.
+/// The longest time for which a member may stay after its turn before it is put out of its seat,
+/// unless the builder says otherwise.
 const GRACE: Duration = Duration::from_millis(1);
 
-/// How long a member that waits spins before it yields, unless the builder says otherwise: while its gang is on, the others are too, unless the system
-/// runs something else in their place.
+/// How long a member that waits spins before it yields, unless the builder says otherwise: while
+/// its gang is on, the others are too, unless the system runs something else in their place.
 const SPIN: Duration = Duration::from_micros(100);
 
 /// The same if there are more seats than processors.
@@ -69,34 +70,38 @@ impl GangExecutorBuilder {
         }
     }
 
-    /// How many seats, each of which stands for a processor; 0, the default, for as many as the process may use. At most [`MOST_SEATS`].
+    /// How many seats, each of which stands for a processor; 0, the default, for as many as the
+    /// process may use. At most [`MOST_SEATS`].
     pub fn seats(mut self, seats: usize) -> Self {
         self.seats = seats;
         self
     }
 
-    /// How many slots there may be: when as many are full, nobody can spawn. 64 unless said; at most 256.
+    /// How many slots there may be: when as many are full, nobody can spawn. 64 unless said; at
+    /// most 256.
     pub fn slots(mut self, slots: usize) -> Self {
         self.slots = slots;
         self
     }
 
-    /// For how long a slot is on while others wait for their turn; 10 ms unless said. From 50 µs to an hour.
+    /// For how long a slot is on while others wait for their turn; 10 ms unless said. From 50 µs to
+    /// an hour.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
     }
 
-    /// How long a member may stay after its turn before it is put out of its seat, and whoever comes runs beside it: a tenth of the quantum, at most
-    /// 1 ms, unless said. Never longer than the quantum.
+    /// How long a member may stay after its turn before it is put out of its seat, and whoever
+    /// comes runs beside it: a tenth of the quantum, at most 1 ms, unless said. Never longer than
+    /// the quantum.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
     }
 
-    /// For how long a member that waits at a barrier spins, in its turn, before it yields the processor
-    /// between two looks, and soon sleeps. Unless said, 100 µs; or 4 µs, if there are more seats than
-    /// processors.
+    /// For how long a member that waits at a barrier spins, in its turn, before it yields the
+    /// processor between two looks, and soon sleeps. Unless said, 100 µs; or 4 µs, if there are
+    /// more seats than processors.
     pub fn spin(mut self, spin: Duration) -> Self {
         self.spin = Some(spin);
         self
@@ -120,9 +125,11 @@ impl GangExecutorBuilder {
         self
     }
 
-    /// Whether each member is kept on its seat's processor, the n-th that the process may use; not unless said. What cannot be pinned runs anywhere.
+    /// Whether each member is kept on its seat's processor, the n-th that the process may use; not
+    /// unless said. What cannot be pinned runs anywhere.
     ///
-    /// As always, a thread that a pinned one starts is kept there too, also one that another executor starts when a member spawns a gang in it.
+    /// As always, a thread that a pinned one starts is kept there too, also one that another
+    /// executor starts when a member spawns a gang in it.
     pub fn pin(mut self, pin: bool) -> Self {
         self.pin = pin;
         self

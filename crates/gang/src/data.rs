@@ -1,13 +1,15 @@
 //! What members hand each other.
 
-/// A value that can be handed from member to member as its bytes: also to another process, or another computer of the same kind.
+/// A value that can be handed from member to member as its bytes: also to another process, or
+/// another computer of the same kind.
 ///
 /// Numbers, `bool`, `char`, `()` and arrays of these are. [`data!`](crate::data!) makes structs and
 /// enums of a program so, without `unsafe`, if they can be.
 ///
 /// # Safety
 ///
-/// All bytes of the type are initialized: it has no padding. It holds no pointer and nothing else that means something only where it was made.
+/// All bytes of the type are initialized: it has no padding. It holds no pointer and nothing else
+/// that means something only where it was made.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be handed from member to member as its bytes",
     note = "numbers, `bool`, `char` and arrays of these can be; `stanchion_gang::data!` makes structs of these so"

@@ -1,19 +1,19 @@
 //! [`data!`](crate::data!), which makes structs and enums [`Data`].
 //!
-//! Why not a derive: it would be a crate of its own, and parse what the compiler knows already. Why not
-//! an implementation for every type that is `Copy`: a reference is `Copy`, a pointer is, and padding is
-//! not initialized. Why not the bound of another crate, as `bytemuck::NoUninit`: it allows pointers, and
-//! its version would be part of this crate's interface.
+//! Why not a derive: it would be a crate of its own, and parse what the compiler knows already. Why
+//! not an implementation for every type that is `Copy`: a reference is `Copy`, a pointer is, and
+//! padding is not initialized. Why not the bound of another crate, as `bytemuck::NoUninit`: it
+//! allows pointers, and its version would be part of this crate's interface.
 //!
 //! # Invariants
 //!
 //! 1. The fields that are named are all fields, each once: they are a pattern without `..`.
 //! 2. Each of them is [`Data`], by its own type, which the compiler infers.
 //! 3. Their sizes add up to that of the struct, so there is no padding between them.
-//! 4. The type is no union: a union's field is not bound by a pattern without `unsafe`. And it is of
-//!    the crate that calls the macro, for the trait is not.
-//! 5. An enum that can be cast to a number has no fields, so it is a number. If it has at most one byte,
-//!    it has no padding. A larger one may be aligned beyond its number, which nothing tells.
+//! 4. The type is no union: a union's field is not bound by a pattern without `unsafe`. And it is
+//!    of the crate that calls the macro, for the trait is not.
+//! 5. An enum that can be cast to a number has no fields, so it is a number. If it has at most one
+//!    byte, it has no padding. A larger one may be aligned beyond its number, which nothing tells.
 
 use crate::data::Data;
 
@@ -21,9 +21,9 @@ use crate::data::Data;
 /// `unsafe`.
 ///
 /// A struct names all its fields, in any order. Each field must be [`Data`] itself. An enum has no
-/// fields and one byte. What is wrong is refused by the compiler: padding, pointers and references, a
-/// field that is missing. Structs that are generic, or packed, cannot be had either. Costs nothing when
-/// the program runs.
+/// fields and one byte. What is wrong is refused by the compiler: padding, pointers and references,
+/// a field that is missing. Structs that are generic, or packed, cannot be had either. Costs
+/// nothing when the program runs.
 ///
 /// ```
 /// use stanchion_gang::{GangExecutor, Member, data};

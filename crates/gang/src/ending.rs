@@ -1,8 +1,9 @@
 //! How a gang ends: as its members mean to, or before.
 //!
-//! Why a word beside the barrier, which can be broken for a reason itself: members look at the word where they do not wait, and it says which member it
-//! was. Members that sleep at the barrier are woken when it is broken. Why those that sleep because their slot is off are not: they run only in their turn,
-//! and learn it then.
+//! Why a word beside the barrier, which can be broken for a reason itself: members look at the word
+//! where they do not wait, and it says which member it was. Members that sleep at the barrier are
+//! woken when it is broken. Why those that sleep because their slot is off are not: they run only
+//! in their turn, and learn it then.
 //!
 //! ```text
 //! ended   0, or why (2 bits) and by which member        left   0, or 1 + the first member that has returned        done   0, then 1
@@ -19,8 +20,9 @@
 //!
 //! # Orderings
 //!
-//! A barrier that is broken publishes nothing, so Invariant 2 takes fences: Release before breaking it, Acquire after finding it broken. `done` is
-//! stored with Release and loaded with Acquire: who sees it sees the results.
+//! A barrier that is broken publishes nothing, so Invariant 2 takes fences: Release before breaking
+//! it, Acquire after finding it broken. `done` is stored with Release and loaded with Acquire: who
+//! sees it sees the results.
 
 use machine::atomic::{AtomicU32, Fresh, Ordering, fence};
 use machine::clock::Deadline;
@@ -59,7 +61,8 @@ impl Ending {
             Ended::Panicked { member } => PANICKED | (member as u32) << CODE_BITS,
             Ended::Left { member } => LEFT | (member as u32) << CODE_BITS,
         };
-        // Relaxed: the fence orders it before the breaking (Invariant 2); a member that looks early looks again.
+        // Relaxed: the fence orders it before the breaking (Invariant 2); a member that looks early
+        // looks again.
         let _ = self.ended.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
         self.shatter(if matches!(why, Ended::Panicked { .. }) {
             Broken::Panicked

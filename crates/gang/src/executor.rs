@@ -6,14 +6,18 @@
 //!   members ────────┘         state    under a lock: the matrix, berths, threads
 //! ```
 //!
-//! Why the owner: threads must not keep an executor alive for which nobody has a handle and which runs no gang, and no thread must wait for another in a
-//! destructor. When the last handle goes, and no gang runs, the owner tells the threads to end and goes.
+//! Why the owner: threads must not keep an executor alive for which nobody has a handle and which
+//! runs no gang, and no thread must wait for another in a destructor. When the last handle goes,
+//! and no gang runs, the owner tells the threads to end and goes.
 //!
 //! # Invariants
 //!
-//! 1. A berth is free, or belongs to one member of one gang, from the gang's spawning until all of its members have ended.
-//! 2. The table of the gate is written under the lock of the state, and says what the matrix says, without the gangs that are not yet spawned.
-//! 3. A thread is idle, its desk in `idle`, or runs a member, or is between the two and will look at `leaving`.
+//! 1. A berth is free, or belongs to one member of one gang, from the gang's spawning until all of
+//!    its members have ended.
+//! 2. The table of the gate is written under the lock of the state, and says what the matrix says,
+//!    without the gangs that are not yet spawned.
+//! 3. A thread is idle, its desk in `idle`, or runs a member, or is between the two and will look
+//!    at `leaving`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,13 +100,15 @@ pub(crate) struct Shared {
 
 /// Runs gangs: threads that are on together, each on a seat of its own, and off together.
 ///
-/// A seat stands for a processor. When more members want to run than there are seats, gangs take turns: each gets a slot, in which all its members
-/// have their seats, for a quantum. Members of one gang can therefore wait for each other by spinning.
+/// A seat stands for a processor. When more members want to run than there are seats, gangs take
+/// turns: each gets a slot, in which all its members have their seats, for a quantum. Members of
+/// one gang can therefore wait for each other by spinning.
 ///
-/// Clones are handles to the same executor. When the last is gone, gangs that run go on to their end, and then its threads end; nobody waits for
-/// that. [`shutdown`](Self::shutdown) waits.
+/// Clones are handles to the same executor. When the last is gone, gangs that run go on to their
+/// end, and then its threads end; nobody waits for that. [`shutdown`](Self::shutdown) waits.
 ///
-/// It does not live on in a process that `fork` makes: its threads are not there, and a gang that is spawned there never runs.
+/// It does not live on in a process that `fork` makes: its threads are not there, and a gang that
+/// is spawned there never runs.
 ///
 /// ```
 /// use stanchion_gang::{GangExecutor, Member};
@@ -135,7 +141,8 @@ impl Drop for Owner {
 }
 
 impl GangExecutor {
-    /// An executor with so many seats, 0 for as many as the process may use processors, and the defaults of [`GangExecutorBuilder`].
+    /// An executor with so many seats, 0 for as many as the process may use processors, and the
+    /// defaults of [`GangExecutorBuilder`].
     ///
     /// # Errors
     ///
@@ -209,8 +216,8 @@ impl GangExecutor {
         self.shared().settings.quantum
     }
 
-    /// Returns how members are taken off whose slot's turn is over: as the builder said, unless that
-    /// is [refused](Self::switching_refused).
+    /// Returns how members are taken off whose slot's turn is over: as the builder said, unless
+    /// that is [refused](Self::switching_refused).
     #[must_use]
     pub fn switching(&self) -> Switching {
         match self.switching_refused() {
@@ -219,8 +226,8 @@ impl GangExecutor {
         }
     }
 
-    /// Returns why members are not taken off as the builder said, if they are not: the system refuses
-    /// it, or the program has taken the signal since. Costs a system call under
+    /// Returns why members are not taken off as the builder said, if they are not: the system
+    /// refuses it, or the program has taken the signal since. Costs a system call under
     /// [`Switching::Signal`].
     #[must_use]
     pub fn switching_refused(&self) -> Option<Refused> {
@@ -231,10 +238,12 @@ impl GangExecutor {
         })
     }
 
-    /// Runs `body` on `members` threads at the same time, and hands back what will have their results.
+    /// Runs `body` on `members` threads at the same time, and hands back what will have their
+    /// results.
     ///
-    /// It starts threads if the executor has fewer idle ones, some 50 µs each; they stay for later gangs, with what members have put into their
-    /// thread-locals, until the executor ends. One that keeps a handle of its executor there keeps it from ending; but for `shutdown`.
+    /// It starts threads if the executor has fewer idle ones, some 50 µs each; they stay for later
+    /// gangs, with what members have put into their thread-locals, until the executor ends. One
+    /// that keeps a handle of its executor there keeps it from ending; but for `shutdown`.
     ///
     /// # Errors
     ///
@@ -274,10 +283,12 @@ impl GangExecutor {
         scope::run(self, body)
     }
 
-    /// Ends the executor: nobody can spawn any more, gangs that run go on to their end, and this waits for them and for the threads.
+    /// Ends the executor: nobody can spawn any more, gangs that run go on to their end, and this
+    /// waits for them and for the threads.
     ///
-    /// Called by a member of a gang of this executor, which would have to wait for itself, it does not wait. If two threads call it at once, one of
-    /// them waits for the threads, and both for the gangs.
+    /// Called by a member of a gang of this executor, which would have to wait for itself, it does
+    /// not wait. If two threads call it at once, one of them waits for the threads, and both for
+    /// the gangs.
     pub fn shutdown(self) {
         let shared = self.shared().clone();
         let is_member = Post::with_current(|current| {
@@ -306,7 +317,8 @@ impl GangExecutor {
         self.shared().metrics()
     }
 
-    /// A gang that is not in the matrix yet. Refuses sizes for which there is none, so that no board is made for them.
+    /// A gang that is not in the matrix yet. Refuses sizes for which there is none, so that no
+    /// board is made for them.
     pub(crate) fn gang<F, R>(&self, members: usize, body: F) -> Result<Gang<F, R>, SpawnError> {
         let seats = self.seats();
         match members {
@@ -340,7 +352,8 @@ impl GangExecutor {
                     for desk in desks.drain(idle..) {
                         desk.give(Mail::Leave);
                     }
-                    // They have nothing to do: what they took of the system's memory is free when this returns.
+                    // They have nothing to do: what they took of the system's memory is free when
+                    // this returns.
                     started.into_iter().for_each(|thread| drop(thread.join()));
                     shared.give_up(name, desks);
                     return Err(SpawnError::NoThread { started: with, asked: members, source });
@@ -361,7 +374,8 @@ impl GangExecutor {
     }
 }
 
-/// The state, locked by a thread that is not interrupted meanwhile: a member that was stopped with it would stop everybody who wants it.
+/// The state, locked by a thread that is not interrupted meanwhile: a member that was stopped with
+/// it would stop everybody who wants it.
 pub(crate) struct Locked<'s> {
     state: MutexGuard<'s, State>,
     // Last: what is pending is carried out after the lock is free.
@@ -394,7 +408,8 @@ impl Shared {
         self.over.load(Ordering::Relaxed) != 0
     }
 
-    /// A place in the matrix, which the gate does not know of yet, and threads that are idle, at most so many.
+    /// A place in the matrix, which the gate does not know of yet, and threads that are idle, at
+    /// most so many.
     fn reserve(&self, id: u64, members: usize) -> Result<(Name, Vec<Arc<Desk>>), SpawnError> {
         let mut state = self.lock();
         if state.closed {
@@ -415,7 +430,8 @@ impl Shared {
         self.after_a_gang(&mut state);
     }
 
-    /// Gives the members of a gang their berths, and publishes it. Keeps the threads that were started for it.
+    /// Gives the members of a gang their berths, and publishes it. Keeps the threads that were
+    /// started for it.
     fn seat(&self, name: Name, started: Vec<JoinHandle<()>>) -> Arc<[usize]> {
         let mut state = self.lock();
         started.into_iter().for_each(|thread| state.threads.keep(thread));
@@ -456,7 +472,8 @@ impl Shared {
         last
     }
 
-    /// Gives up slots whose gangs fit into others. Those that are on lose their seats, and leave when they look.
+    /// Gives up slots whose gangs fit into others. Those that are on lose their seats, and leave
+    /// when they look.
     fn unite(&self, state: &mut State) {
         for moved in state.matrix.unite() {
             state.moved += 1;
@@ -495,10 +512,12 @@ impl Shared {
         }
     }
 
-    /// Nobody will spawn: idle threads end, and the others when they have nothing to do. The clock has to be told.
+    /// Nobody will spawn: idle threads end, and the others when they have nothing to do. The clock
+    /// has to be told.
     fn leave(&self, state: &mut State) {
         state.leaving = true;
-        // Relaxed: see `is_over`. No gang is left that would need the clock: each member has a handle, and who shuts down has waited for all.
+        // Relaxed: see `is_over`. No gang is left that would need the clock: each member has a
+        // handle, and who shuts down has waited for all.
         self.over.store(1, Ordering::Relaxed);
         for desk in state.idle.drain(..) {
             desk.give(Mail::Leave);

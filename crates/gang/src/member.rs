@@ -17,9 +17,11 @@ use seated::Seated;
 
 /// One of the threads that run together as a gang.
 ///
-/// All members of a gang run the same closure; their [`index`](Self::index) tells them apart. Barriers and collectives are to be called by all of
-/// them, in the same order. Each call returns [`Ended`] once the gang has been cancelled, or a member has panicked or returned an error; the barriers
-/// and collectives also if a member has returned that should have come. Hand it on with `?`.
+/// All members of a gang run the same closure; their [`index`](Self::index) tells them apart.
+/// Barriers and collectives are to be called by all of them, in the same order. Each call returns
+/// [`Ended`] once the gang has been cancelled, or a member has panicked or returned an error; the
+/// barriers and collectives also if a member has returned that should have come. Hand it on with
+/// `?`.
 pub struct Member {
     means: Means,
 }
@@ -67,8 +69,8 @@ impl Member {
         either!(&self.means, member => member.len())
     }
 
-    /// On which seat it sits: from 0, less than the executor has. It may be given another while its gang is off. A rank of an MPI job sits on the seat of
-    /// its own number.
+    /// On which seat it sits: from 0, less than the executor has. It may be given another while its
+    /// gang is off. A rank of an MPI job sits on the seat of its own number.
     #[must_use]
     pub fn seat(&self) -> usize {
         match &self.means {
@@ -78,7 +80,8 @@ impl Member {
         }
     }
 
-    /// The number of the gang: see [`GangHandle::id`](crate::GangHandle::id). 0 for the ranks of an MPI job.
+    /// The number of the gang: see [`GangHandle::id`](crate::GangHandle::id). 0 for the ranks of an
+    /// MPI job.
     #[must_use]
     pub fn gang(&self) -> u64 {
         match &self.means {
@@ -88,7 +91,8 @@ impl Member {
         }
     }
 
-    /// The executor, to spawn another gang. [Joining](crate::GangHandle::join) that gang gives this member's seat away meanwhile.
+    /// The executor, to spawn another gang. [Joining](crate::GangHandle::join) that gang gives this
+    /// member's seat away meanwhile.
     ///
     /// # Panics
     ///
@@ -127,8 +131,9 @@ impl Member {
         Ended::Left { member: self.index() }
     }
 
-    /// Leaves the seat if the gang's turn is over, and returns when it is on again. A load or two while it is on, and while gangs take turns a look
-    /// at the clock. A rank of an MPI job goes on at once: it learns at the next barrier or collective that the gang has ended.
+    /// Leaves the seat if the gang's turn is over, and returns when it is on again. A load or two
+    /// while it is on, and while gangs take turns a look at the clock. A rank of an MPI job goes on
+    /// at once: it learns at the next barrier or collective that the gang has ended.
     ///
     /// # Errors
     ///
@@ -142,11 +147,11 @@ impl Member {
         }
     }
 
-    /// Does something that blocks, in the kernel or elsewhere: the seat is free for others meanwhile, and the gang does not take part in the rotation
-    /// if all its members are blocked.
+    /// Does something that blocks, in the kernel or elsewhere: the seat is free for others
+    /// meanwhile, and the gang does not take part in the rotation if all its members are blocked.
     ///
-    /// Under [`Switching::Signal`](crate::Switching::Signal) no signal of the executor arrives in `body`,
-    /// so none of its system calls ends with `EINTR` for one. That costs two system calls.
+    /// Under [`Switching::Signal`](crate::Switching::Signal) no signal of the executor arrives in
+    /// `body`, so none of its system calls ends with `EINTR` for one. That costs two system calls.
     pub fn blocking<R>(&mut self, body: impl FnOnce() -> R) -> R {
         match &mut self.means {
             Means::Seated(member) => member.post().suspended(body),
@@ -155,12 +160,13 @@ impl Member {
         }
     }
 
-    /// Waits until all members have come here. What a member did before happens before what any does after.
+    /// Waits until all members have come here. What a member did before happens before what any
+    /// does after.
     ///
     /// A member that waits spins while its gang is on, for as long as
     /// [`GangExecutorBuilder::spin`](crate::GangExecutorBuilder::spin) says. Then it yields the
-    /// processor 64 times. Then it gives its seat away and sleeps until the others have come, whatever
-    /// keeps them. It does not wake up in between.
+    /// processor 64 times. Then it gives its seat away and sleeps until the others have come,
+    /// whatever keeps them. It does not wake up in between.
     ///
     /// # Errors
     ///
@@ -184,8 +190,8 @@ impl Member {
         either!(&mut self.means, member => member.broadcast(root, value))
     }
 
-    /// The values of all members, folded by `op` in the order of their indices, so that the result is the same in every run: for member `root`, and
-    /// `None` for the others.
+    /// The values of all members, folded by `op` in the order of their indices, so that the result
+    /// is the same in every run: for member `root`, and `None` for the others.
     ///
     /// # Errors
     ///
@@ -204,7 +210,8 @@ impl Member {
         either!(&mut self.means, member => member.reduce(Some(root), value, op))
     }
 
-    /// The values of all members, folded by `op` in the order of their indices, so that the result is the same in every run and for every member.
+    /// The values of all members, folded by `op` in the order of their indices, so that the result
+    /// is the same in every run and for every member.
     ///
     /// # Errors
     ///
@@ -246,7 +253,8 @@ impl Member {
         Ok(values.expect("they are for all"))
     }
 
-    /// The lists of all members, by index, which may be of different lengths: for member `root`, and `None` for the others.
+    /// The lists of all members, by index, which may be of different lengths: for member `root`,
+    /// and `None` for the others.
     ///
     /// ```
     /// use stanchion_gang::{GangExecutor, Member};
@@ -276,7 +284,8 @@ impl Member {
         either!(&mut self.means, member => member.gather_lists(root, list))
     }
 
-    /// Of the values that member `root` gives, one for each member, the one for this. The others give `None`.
+    /// Of the values that member `root` gives, one for each member, the one for this. The others
+    /// give `None`.
     ///
     /// # Errors
     ///
@@ -284,7 +293,8 @@ impl Member {
     ///
     /// # Panics
     ///
-    /// As [`broadcast`](Self::broadcast); and in `root`, if it does not give as many as there are members.
+    /// As [`broadcast`](Self::broadcast); and in `root`, if it does not give as many as there are
+    /// members.
     pub fn scatter<T: Data>(&mut self, root: usize, values: Option<Vec<T>>) -> Result<T, Ended> {
         self.check_root(root);
         let values = if self.index() == root { values.unwrap_or_default() } else { Vec::new() };
@@ -298,8 +308,9 @@ impl Member {
         either!(&mut self.means, member => member.scatter(root, values))
     }
 
-    /// Hands values to the members before and after this one, and gets what they hand to this one: `None` where there is no such member. It is what
-    /// each step of a stencil needs, and crosses one barrier.
+    /// Hands values to the members before and after this one, and gets what they hand to this one:
+    /// `None` where there is no such member. It is what each step of a stencil needs, and crosses
+    /// one barrier.
     ///
     /// ```
     /// use stanchion_gang::{GangExecutor, Member};
@@ -318,7 +329,8 @@ impl Member {
     ///
     /// # Panics
     ///
-    /// If the members do not all call this, or if not as many values go to one neighbour as to the other.
+    /// If the members do not all call this, or if not as many values go to one neighbour as to the
+    /// other.
     pub fn exchange_with_neighbours<T: Data>(
         &mut self,
         to_previous: &[T],

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What an executor has done since it was built. Read without stopping it, so that numbers may be a little apart.
+/// What an executor has done since it was built. Read without stopping it, so that numbers may be a
+/// little apart.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -21,8 +22,8 @@ pub struct Metrics {
     pub switches: u64,
     /// How often a member was put out of its seat because it had not left.
     pub overstays: u64,
-    /// How often a member could not be interrupted under [`Switching::Signal`](crate::Switching::Signal)
-    /// because the program has taken the signal:
+    /// How often a member could not be interrupted under
+    /// [`Switching::Signal`](crate::Switching::Signal) because the program has taken the signal:
     /// [`switching_refused`](crate::GangExecutor::switching_refused) says which.
     pub interruptions_refused: u64,
     /// Who that was, of the gangs that run and the worst of those that have ended.
@@ -38,7 +39,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The share of seat-time that was lost to slots that are not filled, from 0 to 1. The paper gives 25 % under reasonable conditions.
+    /// The share of seat-time that was lost to slots that are not filled, from 0 to 1. The paper
+    /// gives 25 % under reasonable conditions.
     #[must_use]
     pub fn lost(&self) -> f64 {
         let seconds = self.seat_time.as_secs_f64();

@@ -145,13 +145,14 @@ impl Post {
 
 /// The waiting of a member at its gang's barrier.
 ///
-/// The member spins while the gang is on, and leaves the seat when it is not. When that has lasted for
-/// the executor's `spin`, it yields between two looks. When that was in vain too, the member takes no
-/// part in gang scheduling any more, gives its seat away, and sleeps until the barrier wakes it.
+/// The member spins while the gang is on, and leaves the seat when it is not. When that has lasted
+/// for the executor's `spin`, it yields between two looks. When that was in vain too, the member
+/// takes no part in gang scheduling any more, gives its seat away, and sleeps until the barrier
+/// wakes it.
 ///
-/// Why it does not ask why another member has not come: one that is blocked, one that sleeps without
-/// having said so, and one that has more to do than the others all keep it waiting for longer than
-/// sleeping costs.
+/// Why it does not ask why another member has not come: one that is blocked, one that sleeps
+/// without having said so, and one that has more to do than the others all keep it waiting for
+/// longer than sleeping costs.
 pub(crate) struct AtBarrier<'p> {
     post: Option<&'p Post>,
     stage: Stage,

@@ -1,7 +1,7 @@
 //! The threads of an executor: a member is a thread of the system, taken from those that are idle.
 //!
-//! Why a thread a member and not a stack that any thread runs: members block, hold locks of others, and have thread-locals. What a switch costs is
-//! that of the system.
+//! Why a thread a member and not a stack that any thread runs: members block, hold locks of others,
+//! and have thread-locals. What a switch costs is that of the system.
 
 use std::io;
 use std::rc::Rc;
@@ -108,7 +108,8 @@ unsafe impl Interrupted for Reach {
     }
 }
 
-/// Lets the calling thread, which is about to be the member at that berth, be taken off as the executor does.
+/// Lets the calling thread, which is about to be the member at that berth, be taken off as the
+/// executor does.
 fn reach(shared: &Arc<Shared>, berth: usize) -> Option<control::Allowed> {
     if shared.gate.force() == Force::None {
         return None;

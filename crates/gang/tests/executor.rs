@@ -319,7 +319,8 @@ fn until(flag: &AtomicBool) {
     }
 }
 
-/// Where a gang is moved that never looks, it sits on another's seat until the clock takes that away: the turn is open, so nothing else would.
+/// Where a gang is moved that never looks, it sits on another's seat until the clock takes that
+/// away: the turn is open, so nothing else would.
 #[test]
 fn one_that_is_moved_and_never_looks_keeps_nobody_from_its_seat() {
     static RETURN: AtomicBool = AtomicBool::new(false);
@@ -445,7 +446,8 @@ fn a_closure_that_panics_when_it_is_dropped_stops_no_thread() {
     executor.shutdown();
 }
 
-/// All but the first of a gang's panics are dropped: where one panics then, the first is still handed out, and the process goes on.
+/// All but the first of a gang's panics are dropped: where one panics then, the first is still
+/// handed out, and the process goes on.
 #[test]
 fn of_several_panics_the_first_is_handed_out() {
     let executor = executor(3);

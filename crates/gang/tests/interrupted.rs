@@ -1,7 +1,8 @@
-//! `Switching::Signal` and system calls that a signal ends, and what becomes of the switching when the
-//! program takes the signal for itself.
+//! `Switching::Signal` and system calls that a signal ends, and what becomes of the switching when
+//! the program takes the signal for itself.
 //!
-//! Each test has a process of its own, which is this program again: signals are the whole process's.
+//! Each test has a process of its own, which is this program again: signals are the whole
+//! process's.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 
 use std::io::{ErrorKind, Read};
@@ -221,7 +222,8 @@ extern "C" fn theirs(_signal: libc::c_int) {
     THEIRS.fetch_add(1, SeqCst);
 }
 
-/// A gang gets on beside one that looks at nothing, until it has been counted that this was not interrupted.
+/// A gang gets on beside one that looks at nothing, until it has been counted that this was not
+/// interrupted.
 fn is_reported(handler: libc::sighandler_t) {
     let executor = executor();
     let signal = chosen();

@@ -1,8 +1,8 @@
 //! Members that wait for long sleep until they are woken: they use no processor, and do not wake up
 //! in between.
 //!
-//! The kernel's counts of each thread tell: how often it was switched off its processor, and for how
-//! long it has run. Nothing here depends on how long a member takes to go to sleep.
+//! The kernel's counts of each thread tell: how often it was switched off its processor, and for
+//! how long it has run. Nothing here depends on how long a member takes to go to sleep.
 #![cfg(target_os = "linux")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,8 @@ fn executor(seats: usize) -> GangExecutor {
     GangExecutor::builder().seats(seats).build().expect("threads for a few members")
 }
 
-/// Member 2 of a gang of three keeps the others waiting, by `keeps`, until this has seen them asleep.
+/// Member 2 of a gang of three keeps the others waiting, by `keeps`, until this has seen them
+/// asleep.
 fn the_others_sleep(what: &str, keeps: fn(&mut Member, &dyn Fn())) {
     let executor = executor(3);
     let (release, released) = channel::<()>();

@@ -30,10 +30,10 @@
 //! is empty, also if the thread that forked was in it. That thread may call [`allow`] again.
 //!
 //! An interrupted system call is begun again where the system does that (`SA_RESTART`). `poll`,
-//! `nanosleep` and the like end early, unless the thread makes them while [`undisturbed`]. The signal
-//! is one that is neither handled nor ignored when it is chosen. Its handler stays for good, because a
-//! signal may be under way. A program that takes the signal later ends the interruptions, and gets
-//! none of the signals: [`still_interrupts`] tells.
+//! `nanosleep` and the like end early, unless the thread makes them while [`undisturbed`]. The
+//! signal is one that is neither handled nor ignored when it is chosen. Its handler stays for good,
+//! because a signal may be under way. A program that takes the signal later ends the interruptions,
+//! and gets none of the signals: [`still_interrupts`] tells.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -118,13 +118,13 @@ pub fn can_interrupt() -> Result<(), Refused> {
     backend::can_interrupt()
 }
 
-/// Returns whether threads can be interrupted still: the signal that [`can_interrupt`] has chosen has
-/// its handler. A program that installs a handler of its own for it later, ignores it, or resets it
-/// takes it away. Then no signal is sent any more, and [`Place::interrupt`] returns false. Another
-/// call of [`can_interrupt`] chooses another signal, for all threads.
+/// Returns whether threads can be interrupted still: the signal that [`can_interrupt`] has chosen
+/// has its handler. A program that installs a handler of its own for it later, ignores it, or
+/// resets it takes it away. Then no signal is sent any more, and [`Place::interrupt`] returns
+/// false. Another call of [`can_interrupt`] chooses another signal, for all threads.
 ///
-/// Costs a system call. May be called by a handler of signals. Before a signal is chosen the answer is
-/// that nothing is wrong.
+/// Costs a system call. May be called by a handler of signals. Before a signal is chosen the answer
+/// is that nothing is wrong.
 ///
 /// # Errors
 ///
@@ -133,9 +133,9 @@ pub fn still_interrupts() -> Result<(), Refused> {
     backend::still_interrupts()
 }
 
-/// Keeps the signal of [`Place::interrupt`] from the calling thread until the guard is dropped, so that
-/// no system call of the thread ends early with `EINTR` for it. An interruption that arrives meanwhile
-/// is carried out then. Guards nest.
+/// Keeps the signal of [`Place::interrupt`] from the calling thread until the guard is dropped, so
+/// that no system call of the thread ends early with `EINTR` for it. An interruption that arrives
+/// meanwhile is carried out then. Guards nest.
 ///
 /// [`defer`] is cheaper, and does not help system calls: its signals arrive, and are noted.
 ///
@@ -146,8 +146,8 @@ pub fn undisturbed() -> Undisturbed {
     Undisturbed { _masked: backend::undisturbed(), not_send: PhantomData }
 }
 
-/// A section in which no signal of [`Place::interrupt`] arrives at the calling thread. Not `Send`: it
-/// is about this thread.
+/// A section in which no signal of [`Place::interrupt`] arrives at the calling thread. Not `Send`:
+/// it is about this thread.
 #[derive(Debug)]
 pub struct Undisturbed {
     _masked: backend::Undisturbed,

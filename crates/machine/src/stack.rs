@@ -1,7 +1,9 @@
-//! Stacks for user-level threads: where they lie, what stands below them, and what is said when one overflows.
+//! Stacks for user-level threads: where they lie, what stands below them, and what is said when one
+//! overflows.
 //!
-//! Why not a mapping for each stack: making and dropping one takes some 10 µs, and each is two of the 65,530 that Linux grants a process, so that 32,000 threads
-//! are the end. A [`Slab`] is one mapping for many stacks. Below each is a guard, on which who overflows stumbles:
+//! Why not a mapping for each stack: making and dropping one takes some 10 µs, and each is two of
+//! the 65,530 that Linux grants a process, so that 32,000 threads are the end. A [`Slab`] is one
+//! mapping for many stacks. Below each is a guard, on which who overflows stumbles:
 //!
 //! ```text
 //! low                                  one mapping                                          high
@@ -18,34 +20,44 @@
 //! | loom, simulated (Unix) | the heap, which for the simulated machine is the run's own memory | `Protected` | the signal that the guard raises |
 //! | else | [`StackError::Unsupported`] | | |
 //!
-//! Memory is what has been touched, a page at a time; a stack that is not used any more gives it back by [`Stack::discard`].
+//! Memory is what has been touched, a page at a time; a stack that is not used any more gives it
+//! back by [`Stack::discard`].
 //!
 //! # How wide a guard is
 //!
-//! Four pages, if nobody says otherwise. For Rust one would do, as its compiler probes each page of a large frame. Other compilers do so only when
-//! asked (`-fstack-clash-protection`), and a C function with a buffer of 8 KiB would step over one page into the stack below. Guards cost address space only.
+//! Four pages, if nobody says otherwise. For Rust one would do, as its compiler probes each page of
+//! a large frame. Other compilers do so only when asked (`-fstack-clash-protection`), and a C
+//! function with a buffer of 8 KiB would step over one page into the stack below. Guards cost
+//! address space only.
 //!
 //! # Where a stack begins
 //!
-//! Stacks that lie a power of two apart have their first frames, which every switch touches, in the same few sets of a cache. So each [`base`](Stack::base) is
-//! one of 16 multiples of a line below the end, in turn. Above it is the head: the name of the thread, for the handler. The example `costs` prints what a
-//! switch costs on such stacks, beside stacks that all begin at the end of a page.
+//! Stacks that lie a power of two apart have their first frames, which every switch touches, in the
+//! same few sets of a cache. So each [`base`](Stack::base) is one of 16 multiples of a line below
+//! the end, in turn. Above it is the head: the name of the thread, for the handler. The example
+//! `costs` prints what a switch costs on such stacks, beside stacks that all begin at the end of a
+//! page.
 //!
 //! # Overflow
 //!
-//! [`watch`] installs a handler of `SIGSEGV` and `SIGBUS`, once in a process. It looks whether the address is in a guard and the stack pointer near;
-//! then it says whose stack it was and aborts, as the standard library does for its own. Any other fault goes to whoever handled it before. An address in
-//! a guard far from the stack pointer is a wild pointer: it is reported as such, and goes the same way. A handler that the program installs later
-//! comes first, and should pass on what it does not know.
+//! [`watch`] installs a handler of `SIGSEGV` and `SIGBUS`, once in a process. It looks whether the
+//! address is in a guard and the stack pointer near; then it says whose stack it was and aborts, as
+//! the standard library does for its own. Any other fault goes to whoever handled it before. An
+//! address in a guard far from the stack pointer is a wild pointer: it is reported as such, and
+//! goes the same way. A handler that the program installs later comes first, and should pass on
+//! what it does not know.
 //!
 //! # Invariants
 //!
-//! 1. A stack of a slab is given out once: its number is less than `next`, and only `Slab::next_stack`, which has the slab alone, moves that.
+//! 1. A stack of a slab is given out once: its number is less than `next`, and only
+//!    `Slab::next_stack`, which has the slab alone, moves that.
 //! 2. The memory of a slab is there while the slab or any of its stacks is: they share it.
-//! 3. The head of a stack is in pages that are readable for that long. What it says is written by who has the stack, or runs on it.
+//! 3. The head of a stack is in pages that are readable for that long. What it says is written by
+//!    who has the stack, or runs on it.
 //! 4. A stack is given out when its guard stands.
 //!
-//! Source: the free list of stacks is that of Anderson, Lazowska and Levy 1989; `MADV_GUARD_INSTALL` is described in madvise(2).
+//! Source: the free list of stacks is that of Anderson, Lazowska and Levy 1989;
+//! `MADV_GUARD_INSTALL` is described in madvise(2).
 
 use core::num::NonZeroUsize;
 use core::ptr::NonNull;
@@ -64,13 +76,16 @@ pub use size::Size;
 /// What stands below the stacks of a slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Guards {
-    /// Marks in the page table (`MADV_GUARD_INSTALL`). The slab stays one mapping, so there may be as many stacks as memory holds.
+    /// Marks in the page table (`MADV_GUARD_INSTALL`). The slab stays one mapping, so there may be
+    /// as many stacks as memory holds.
     Installed,
-    /// Pages without access (`mprotect`). Each stack is two mappings, of which Linux grants a process 65,530 (`vm.max_map_count`).
+    /// Pages without access (`mprotect`). Each stack is two mappings, of which Linux grants a
+    /// process 65,530 (`vm.max_map_count`).
     Protected,
 }
 
-/// The best guards that are to be had here. The first call tries, in some 10 µs; later ones cost a load.
+/// The best guards that are to be had here. The first call tries, in some 10 µs; later ones cost a
+/// load.
 ///
 /// ```
 /// # if cfg!(all(unix, not(miri))) {
@@ -87,9 +102,10 @@ pub fn guards() -> Guards {
     backend::guards()
 }
 
-/// Returns whether the process's address space is limited (`RLIMIT_AS`), and more than half of it is
-/// used: for a library that would rather do with fewer kernel threads than leave its program without
-/// memory. One system call; where there is a limit some 10 µs. `false` where the system does not tell.
+/// Returns whether the process's address space is limited (`RLIMIT_AS`), and more than half of it
+/// is used: for a library that would rather do with fewer kernel threads than leave its program
+/// without memory. One system call; where there is a limit some 10 µs. `false` where the system
+/// does not tell.
 ///
 /// ```
 /// use stanchion_machine::stack::half_of_address_space_is_used;
@@ -133,10 +149,12 @@ struct Shared {
 }
 
 impl Slab {
-    /// Address space for so many stacks, at least one: some system calls, and no memory yet. `guards` is the best that is tried; what the system then refuses
-    /// is replaced by [`Guards::Protected`].
+    /// Address space for so many stacks, at least one: some system calls, and no memory yet.
+    /// `guards` is the best that is tried; what the system then refuses is replaced by
+    /// [`Guards::Protected`].
     ///
-    /// `advice` is said to who overflows one, after the name of the thread and the size of the stack.
+    /// `advice` is said to who overflows one, after the name of the thread and the size of the
+    /// stack.
     ///
     /// # Errors
     ///
@@ -164,8 +182,9 @@ impl Slab {
         self.shared.stacks - self.next
     }
 
-    /// The names that are said of its stacks now, of those that have been given out, by [`Stack::set_name`] or a [`Label`]. A load for each stack, and a page
-    /// fault for each that has not been touched. Beside a name that is being set, that one may be a mixture.
+    /// The names that are said of its stacks now, of those that have been given out, by
+    /// [`Stack::set_name`] or a [`Label`]. A load for each stack, and a page fault for each that
+    /// has not been touched. Beside a name that is being set, that one may be a mixture.
     pub fn names(&self) -> impl Iterator<Item = std::string::String> + '_ {
         (0..self.next).filter_map(|number| {
             // SAFETY: as in `next_stack`; Invariant 3, as the slab has the memory.
@@ -175,8 +194,8 @@ impl Slab {
         })
     }
 
-    /// Returns the name that is said of the stack whose [`base`](Stack::base) that is, if it is one of
-    /// those that have been given out.
+    /// Returns the name that is said of the stack whose [`base`](Stack::base) that is, if it is one
+    /// of those that have been given out.
     #[must_use]
     pub fn name_at(&self, base: usize) -> Option<std::string::String> {
         let offset = base.checked_sub(self.shared.memory.low().addr().get())?;
@@ -194,7 +213,8 @@ impl Slab {
     ///
     /// # Errors
     ///
-    /// [`StackError`], if the system refuses the guard. The stack stays in the slab, and the next call tries again.
+    /// [`StackError`], if the system refuses the guard. The stack stays in the slab, and the next
+    /// call tries again.
     pub fn next_stack(&mut self) -> Result<Option<Stack>, StackError> {
         if self.left() == 0 {
             return Ok(None);
@@ -203,7 +223,8 @@ impl Slab {
         // Invariant 4.
         shared.memory.open(self.next)?;
         let offset = shared.size.head_of(self.next);
-        // SAFETY: Invariant 2; the head of a stack with a number less than `stacks` lies in the memory.
+        // SAFETY: Invariant 2; the head of a stack with a number less than `stacks` lies in the
+        // memory.
         let head = unsafe { shared.memory.low().add(offset) };
         let stack = Stack { head: head.cast(), number: self.next, shared: Arc::clone(shared) };
         self.next += 1;
@@ -213,7 +234,8 @@ impl Slab {
 
 /// A stack, for who has it alone.
 ///
-/// Dropping it keeps its memory until the slab and all other stacks of it are dropped, and nobody gets it again: who may need it keeps it in a list.
+/// Dropping it keeps its memory until the slab and all other stacks of it are dropped, and nobody
+/// gets it again: who may need it keeps it in a list.
 #[derive(Debug)]
 pub struct Stack {
     head: NonNull<Head>,
@@ -223,7 +245,8 @@ pub struct Stack {
 
 // SAFETY: memory and a number; neither is bound to a thread.
 unsafe impl Send for Stack {}
-// SAFETY: through a shared reference there are reads of what does not change, and stores to the atomics of the head.
+// SAFETY: through a shared reference there are reads of what does not change, and stores to the
+// atomics of the head.
 unsafe impl Sync for Stack {}
 
 impl Stack {
@@ -255,8 +278,8 @@ impl Stack {
         self.shared.memory.guards()
     }
 
-    /// Which thread runs on it from now on, for who reports an overflow. One store for a thread without a name; names are copied, 10 to 20 ns, and cut
-    /// after [`NAME`] bytes.
+    /// Which thread runs on it from now on, for who reports an overflow. One store for a thread
+    /// without a name; names are copied, 10 to 20 ns, and cut after [`NAME`] bytes.
     #[inline]
     pub fn set_name(&self, name: Option<&str>) {
         self.head().set(name.unwrap_or_default());
@@ -274,7 +297,8 @@ impl Stack {
         self.head().name()
     }
 
-    /// Gives its memory back to the system; it reads as zeros when it is touched again, which costs a page fault for each page. A system call, some µs.
+    /// Gives its memory back to the system; it reads as zeros when it is touched again, which costs
+    /// a page fault for each page. A system call, some µs.
     ///
     /// # Safety
     ///
@@ -330,14 +354,16 @@ impl Label {
 /// So much of a thread's name is kept for the report of an overflow, in bytes.
 pub const NAME: usize = Head::MOST;
 
-/// Has overflows of stacks of slabs reported: the process's handler is installed, once, and the calling thread gets an alternate signal stack if it has none.
+/// Has overflows of stacks of slabs reported: the process's handler is installed, once, and the
+/// calling thread gets an alternate signal stack if it has none.
 ///
-/// Every thread that runs on such stacks holds one. Rust's own threads have a signal stack, if `main` is a Rust program's. The first call
-/// takes some µs, later ones one system call.
+/// Every thread that runs on such stacks holds one. Rust's own threads have a signal stack, if
+/// `main` is a Rust program's. The first call takes some µs, later ones one system call.
 ///
 /// # Errors
 ///
-/// [`StackError`], if the system refuses. An overflow then ends the process by the signal, without a word.
+/// [`StackError`], if the system refuses. An overflow then ends the process by the signal, without
+/// a word.
 ///
 /// ```
 /// let watched = stanchion_machine::stack::watch()?;

@@ -1,9 +1,11 @@
-//! Stacks on machines that are only thought: loom's and the simulated. Memory is the heap's, so that it belongs to the run; guards are protected by the
-//! system all the same, because an overflow there is as real as anywhere.
+//! Stacks on machines that are only thought: loom's and the simulated. Memory is the heap's, so
+//! that it belongs to the run; guards are protected by the system all the same, because an overflow
+//! there is as real as anywhere.
 //!
 //! # Invariants
 //!
-//! 1. Guards stand in whole pages that lie in this block alone, and are opened again before the block is freed.
+//! 1. Guards stand in whole pages that lie in this block alone, and are opened again before the
+//!    block is freed.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc, dealloc};
@@ -48,7 +50,8 @@ impl Memory {
     ) -> Result<Self, StackError> {
         os::supported()?;
         let bytes = size.stride().saturating_mul(stacks).saturating_add(page());
-        // Of a line, and rounded up here: an allocator may round what is aligned to pages up to a power of two.
+        // Of a line, and rounded up here: an allocator may round what is aligned to pages up to a
+        // power of two.
         let layout =
             Layout::from_size_align(bytes, 64).map_err(|_| StackError::Memory { bytes })?;
         // SAFETY: the layout is not empty.

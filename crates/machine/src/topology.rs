@@ -1,7 +1,8 @@
 //! What this process may use: processors, how much of their time, and the length of a cache line.
 //!
-//! Why not [`std::thread::available_parallelism`]: it rounds a quota of 1.5 processors down to 1, so a pool of that size leaves a
-//! third of what was granted unused; it does not say which processors; and it does not say why.
+//! Why not [`std::thread::available_parallelism`]: it rounds a quota of 1.5 processors down to 1,
+//! so a pool of that size leaves a third of what was granted unused; it does not say which
+//! processors; and it does not say why.
 
 use crate::backend;
 use core::fmt;
@@ -11,8 +12,8 @@ use std::vec::Vec;
 
 pub use crossbeam_utils::CachePadded;
 
-/// What two values must be apart so that writing one does not take the other's line away, in bytes. It is 128 on x86, where lines
-/// of 64 bytes are fetched in pairs.
+/// What two values must be apart so that writing one does not take the other's line away, in bytes.
+/// It is 128 on x86, where lines of 64 bytes are fetched in pairs.
 pub const CACHE_LINE: usize = align_of::<CachePadded<u8>>();
 
 /// Returns the processors that the calling thread may run on, by number, ascending. Never empty.
@@ -123,9 +124,9 @@ pub fn parallelism() -> usize {
 /// Returns where the calling thread may run. If it is [pinned](pin), returns where it might run
 /// before.
 ///
-/// A new thread inherits the mask of the thread that starts it, also if that is pinned. A pool whose
-/// threads are to run everywhere has each [adopt](Affinity::adopt) the affinity of its founder.
-/// Costs a system call; 3 ns for a thread that is pinned.
+/// A new thread inherits the mask of the thread that starts it, also if that is pinned. A pool
+/// whose threads are to run everywhere has each [adopt](Affinity::adopt) the affinity of its
+/// founder. Costs a system call; 3 ns for a thread that is pinned.
 ///
 /// ```
 /// use stanchion_machine::topology::{affinity, pin, processors};
@@ -158,8 +159,8 @@ impl Affinity {
         known.filter(|processors| !processors.is_empty()).unwrap_or_else(processors)
     }
 
-    /// Lets the calling thread run on these processors. If the system refuses, the thread stays as it
-    /// is. Costs a system call.
+    /// Lets the calling thread run on these processors. If the system refuses, the thread stays as
+    /// it is. Costs a system call.
     pub fn adopt(&self) {
         if let Some(mask) = &self.0 {
             backend::topology::restore(mask);
@@ -210,12 +211,14 @@ impl fmt::Display for Quota {
 
 /// Keeps the calling thread on processor `cpu` until the returned guard is dropped.
 ///
-/// Any processor that the system grants this process will do, also one outside the calling thread's present mask: a thread inherits
-/// the mask of the thread that started it, which may have been pinned.
+/// Any processor that the system grants this process will do, also one outside the calling thread's
+/// present mask: a thread inherits the mask of the thread that started it, which may have been
+/// pinned.
 ///
 /// # Errors
 ///
-/// [`PinError`] if there is no such processor, if this process may not use it, or if the system cannot pin.
+/// [`PinError`] if there is no such processor, if this process may not use it, or if the system
+/// cannot pin.
 ///
 /// ```
 /// use stanchion_machine::topology::{pin, processors};
@@ -232,8 +235,8 @@ pub fn pin(cpu: usize) -> Result<Pinned, PinError> {
 
 /// The calling thread stays on one processor; dropping it gives back the affinity it had before.
 ///
-/// Not `Send`: it is this thread's affinity that it restores. Guards are to be dropped in reverse order of their making. Forgetting one
-/// leaves the thread where it is.
+/// Not `Send`: it is this thread's affinity that it restores. Guards are to be dropped in reverse
+/// order of their making. Forgetting one leaves the thread where it is.
 #[derive(Debug)]
 #[must_use = "the thread is released when this is dropped"]
 pub struct Pinned {

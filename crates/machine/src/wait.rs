@@ -1,7 +1,7 @@
 //! Waiting: the one door through which every algorithm of this project waits.
 //!
-//! A waiter looks at a word, finds nothing, lets time pass, looks again. What "lets time pass" means depends on the machine,
-//! so it is said here and nowhere else:
+//! A waiter looks at a word, finds nothing, lets time pass, looks again. What "lets time pass"
+//! means depends on the machine, so it is said here and nowhere else:
 //!
 //! | machine | between two looks |
 //! | --- | --- |
@@ -20,9 +20,10 @@
 //! | [`retry_for`] | attempts further and further apart, for as long as the caller says | attempts once |
 //! | [`delay`] | lets time pass, looks at nothing | nothing |
 //!
-//! Why pruning is only for the unbounded: cutting a branch says that whatever follows happens anyway in another branch, where the
-//! look came later. For a wait that never gives up that is so. A bounded spin goes on after its last look, so its branch leads
-//! somewhere, and cutting it hides lost wake-ups.
+//! Why pruning is only for the unbounded: cutting a branch says that whatever follows happens
+//! anyway in another branch, where the look came later. For a wait that never gives up that is so.
+//! A bounded spin goes on after its last look, so its branch leads somewhere, and cutting it hides
+//! lost wake-ups.
 //!
 //! # Invariants
 //!
@@ -69,8 +70,8 @@ pub fn wait_until<W: Word>(
 
 /// Waits until `ahead` of the value of `word` is 0, telling the policy how many come first.
 ///
-/// For locks that hand out numbers: who is far from his turn can stay away for longer, and who has as many ahead as there are
-/// processors knows that one of them is not running.
+/// For locks that hand out numbers: who is far from his turn can stay away for longer, and who has
+/// as many ahead as there are processors knows that one of them is not running.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering}, wait::{Patient, wait_for_turn}};
@@ -166,9 +167,11 @@ pub fn wait_until_deadline<W: Word>(
     }
 }
 
-/// Repeats `attempt` until it yields something. A failed attempt must have no effect that another thread can see.
+/// Repeats `attempt` until it yields something. A failed attempt must have no effect that another
+/// thread can see.
 ///
-/// This is how a waiter spins on a read-modify-write; where a plain look will do, [`wait_until`] is kinder to the others.
+/// This is how a waiter spins on a read-modify-write; where a plain look will do, [`wait_until`] is
+/// kinder to the others.
 ///
 /// ```
 /// use machine::{atomic::{AtomicBool, Ordering}, wait::{Spin, WaitPolicy, retry_until}};
@@ -207,8 +210,8 @@ pub fn retry_until_deadline<R>(
     retry(Waiting::in_attempts(), attempt, policy, deadline)
 }
 
-/// [`retry_until_deadline`] for an attempt that can only succeed once `word` has been written since it failed, which a simulated machine makes use
-/// of.
+/// [`retry_until_deadline`] for an attempt that can only succeed once `word` has been written since
+/// it failed, which a simulated machine makes use of.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, clock::Deadline, wait::{Spin, WaitPolicy, retry_on}};
@@ -248,9 +251,11 @@ fn retry<R>(
     }
 }
 
-/// Looks at `word` for at most about `nanos` nanoseconds; `None` if `done` was never satisfied. Looks at least once.
+/// Looks at `word` for at most about `nanos` nanoseconds; `None` if `done` was never satisfied.
+/// Looks at least once.
 ///
-/// Only pauses between looks, never yields: the caller has something better to do when the time is up.
+/// Only pauses between looks, never yields: the caller has something better to do when the time is
+/// up.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering}, wait::spin_for};
@@ -278,12 +283,13 @@ pub fn spin_for<W: Word>(
     }
 }
 
-/// Repeats `attempt` until it yields something, or until `again` says to stop, which is asked after each attempt that failed. Attempts at
-/// least once.
+/// Repeats `attempt` until it yields something, or until `again` says to stop, which is asked after
+/// each attempt that failed. Attempts at least once.
 ///
-/// The pause between two attempts doubles from `pauses.start` up to `pauses.end` nanoseconds: who watches a word takes its line away from the thread
-/// that is to write it. Only pauses, never yields: the caller has something better to do when it stops. A failed attempt must have no effect that
-/// another thread can see.
+/// The pause between two attempts doubles from `pauses.start` up to `pauses.end` nanoseconds: who
+/// watches a word takes its line away from the thread that is to write it. Only pauses, never
+/// yields: the caller has something better to do when it stops. A failed attempt must have no
+/// effect that another thread can see.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, wait::retry_for};
@@ -322,7 +328,8 @@ pub fn delay(nanos: u64) {
     backend::wait::delay(nanos);
 }
 
-/// A budget of pauses. With a clock it is kept in time; without one, in pauses of [`NOMINAL_PAUSE_NS`].
+/// A budget of pauses. With a clock it is kept in time; without one, in pauses of
+/// [`NOMINAL_PAUSE_NS`].
 pub(crate) struct Pauses {
     #[cfg(feature = "std")]
     span: crate::clock::Span,
@@ -332,8 +339,8 @@ pub(crate) struct Pauses {
     left: u64,
 }
 
-/// What one pause hint is taken to last where there is no clock to measure it: the middle of what processors of the last
-/// ten years do (5 ns to 45 ns).
+/// What one pause hint is taken to last where there is no clock to measure it: the middle of what
+/// processors of the last ten years do (5 ns to 45 ns).
 pub const NOMINAL_PAUSE_NS: u64 = 15;
 
 /// Pauses between two readings of the clock.

@@ -184,7 +184,8 @@ fn who_has_left_is_left_alone() {
     assert_eq!(Arc::strong_count(&gate), 1);
 }
 
-/// Threads allocate, come and go, one after the other in one place, while others interrupt whom they find there.
+/// Threads allocate, come and go, one after the other in one place, while others interrupt whom
+/// they find there.
 #[test]
 fn interruptions_meet_the_allocator_and_the_end_of_threads() {
     const LIVES: usize = 60;
@@ -372,7 +373,8 @@ fn where_no_signal_is_free_it_is_refused_by_name() {
     assert!(!gate.place.interrupt());
 }
 
-/// A call that a signal would end lasts until it ends by itself, and the interruption comes afterwards.
+/// A call that a signal would end lasts until it ends by itself, and the interruption comes
+/// afterwards.
 #[test]
 fn no_system_call_of_an_undisturbed_thread_ends_early() {
     let waits = AtomicBool::new(false);

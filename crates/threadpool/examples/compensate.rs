@@ -2,8 +2,8 @@
 //! `cargo run --release -p stanchion-threadpool --example compensate`.
 //!
 //! Two programs, each with and without it, in turn, on two threads. *Warm files*: tasks that read
-//! files of 4 kB from memory, and never block. *Sleeps*: tasks that sleep 1 ms and compute for about
-//! 1 ms. It prints medians over the rounds.
+//! files of 4 kB from memory, and never block. *Sleeps*: tasks that sleep 1 ms and compute for
+//! about 1 ms. It prints medians over the rounds.
 
 use std::error::Error;
 use std::fs;

@@ -1,10 +1,13 @@
-//! Tasks that block: in a system call, on a lock, for another process. While one does, a spare thread takes part in its place.
+//! Tasks that block: in a system call, on a lock, for another process. While one does, a spare
+//! thread takes part in its place.
 //!
-//! Why not simply more threads than processors: a pool of computing tasks then pays for switches all the time. Why ask the programmer: not every system
-//! lets a pool see that its thread has blocked, and who is told knows at once. (`lookout.rs` does without being told.)
+//! Why not simply more threads than processors: a pool of computing tasks then pays for switches
+//! all the time. Why ask the programmer: not every system lets a pool see that its thread has
+//! blocked, and who is told knows at once. (`lookout.rs` does without being told.)
 //!
-//! The spare has a seat of its own; what the blocked worker has in its queue is found by the others, as it is found by thieves at any time. When the
-//! worker comes back there is one thread too many until some spare has ended its task.
+//! The spare has a seat of its own; what the blocked worker has in its queue is found by the
+//! others, as it is found by thieves at any time. When the worker comes back there is one thread
+//! too many until some spare has ended its task.
 
 use core::fmt;
 
@@ -45,12 +48,14 @@ impl Drop for Blocks<'_> {
     }
 }
 
-/// Runs `body`, which may block, on the calling worker, while a spare thread takes part in its place. On a thread that is no worker it is just
-/// called.
+/// Runs `body`, which may block, on the calling worker, while a spare thread takes part in its
+/// place. On a thread that is no worker it is just called.
 ///
-/// Costs a lock, and a wake-up (some microseconds) or, the first times, the start of a thread; for what blocks at least some 50 µs. If there is no
-/// spare thread to be had (see [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does with one less until
-/// another task comes back and leaves its spare. Inside of another call on the same thread it costs nothing, and lends no second one.
+/// Costs a lock, and a wake-up (some microseconds) or, the first times, the start of a thread; for
+/// what blocks at least some 50 µs. If there is no spare thread to be had (see
+/// [`ThreadPoolBuilder::spare_threads`](crate::ThreadPoolBuilder::spare_threads)) the pool does
+/// with one less until another task comes back and leaves its spare. Inside of another call on the
+/// same thread it costs nothing, and lends no second one.
 ///
 /// The second halves of forks below are there for other workers meanwhile, the spare thread among
 /// them.
@@ -78,7 +83,8 @@ pub fn blocking<R>(body: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Creates a task on the pool of the calling worker that may block: [`spawn`](crate::spawn) and [`blocking`] in one.
+/// Creates a task on the pool of the calling worker that may block: [`spawn`](crate::spawn) and
+/// [`blocking`] in one.
 ///
 /// # Panics
 ///

@@ -55,7 +55,8 @@ pub struct ThreadPoolBuilder<H = DefaultSpawn> {
     handler: H,
 }
 
-/// How long an idle worker spins before it sleeps, unless the builder says otherwise: a few times what waking it would cost.
+/// How long an idle worker spins before it sleeps, unless the builder says otherwise: a few times
+/// what waking it would cost.
 const IDLE_SPIN: Duration = Duration::from_micros(20);
 
 /// Spare threads that a pool may start for tasks that block, unless the builder says otherwise.
@@ -116,7 +117,8 @@ impl ThreadPoolBuilder {
     ///
     /// # Panics
     ///
-    /// As [`build`](Self::build); and if `with_pool` or `wrapper` does, after all threads have ended.
+    /// As [`build`](Self::build); and if `with_pool` or `wrapper` does, after all threads have
+    /// ended.
     pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, BuildError>
     where
         W: Fn(ThreadBuilder) + Sync,
@@ -148,8 +150,8 @@ impl<H> ThreadPoolBuilder<H> {
     /// [compensated](Self::compensate_blocking).
     ///
     /// It is the pool's until it ends, also when the pool has ended before: then it runs alone what
-    /// it waits for, and never what it [spawns](crate::spawn) without waiting. Futures that wait when
-    /// the pool ends are dropped when the thread ends.
+    /// it waits for, and never what it [spawns](crate::spawn) without waiting. Futures that wait
+    /// when the pool ends are dropped when the thread ends.
     ///
     /// ```
     /// use stanchion_threadpool::{ThreadPoolBuilder, current_thread_index, join};
@@ -237,23 +239,27 @@ impl<H> ThreadPoolBuilder<H> {
         self
     }
 
-    /// To how many threads [`ThreadPool::set_num_threads`] may let it grow. As many as it has at first, or as there are processors, if this is less.
+    /// To how many threads [`ThreadPool::set_num_threads`] may let it grow. As many as it has at
+    /// first, or as there are processors, if this is less.
     pub fn max_threads(mut self, most: usize) -> Self {
         self.most = Some(most);
         self
     }
 
-    /// How many spare threads there may be in place of those that block (see [`blocking`](crate::blocking)); 32 unless said. None is started before
-    /// it is needed, and then it stays, asleep.
+    /// How many spare threads there may be in place of those that block (see
+    /// [`blocking`](crate::blocking)); 32 unless said. None is started before it is needed, and
+    /// then it stays, asleep.
     pub fn spare_threads(mut self, spares: usize) -> Self {
         self.spares = spares;
         self
     }
 
-    /// The threads' names, by index; those of [spare threads](Self::spare_threads) follow those of the most threads that the pool can have.
+    /// The threads' names, by index; those of [spare threads](Self::spare_threads) follow those of
+    /// the most threads that the pool can have.
     ///
-    /// If it panics, or gives a name with a zero byte, that thread is not started, as if the system had refused. It is called on whichever thread
-    /// starts the new one, and must not start threads of the same pool.
+    /// If it panics, or gives a name with a zero byte, that thread is not started, as if the system
+    /// had refused. It is called on whichever thread starts the new one, and must not start threads
+    /// of the same pool.
     pub fn thread_name(mut self, names: impl FnMut(usize) -> String + Send + 'static) -> Self {
         self.names = Some(Box::new(names));
         self
@@ -266,42 +272,47 @@ impl<H> ThreadPoolBuilder<H> {
         self
     }
 
-    /// What a worker does while it waits for a task that another one runs; [`Wait::Any`] unless said.
+    /// What a worker does while it waits for a task that another one runs; [`Wait::Any`] unless
+    /// said.
     pub fn wait(mut self, wait: Wait) -> Self {
         self.wait = wait;
         self
     }
 
-    /// How long an idle worker spins before it sleeps; 20 µs unless said. It never spins while more workers are awake than there are processors.
+    /// How long an idle worker spins before it sleeps; 20 µs unless said. It never spins while more
+    /// workers are awake than there are processors.
     pub fn idle_spin(mut self, time: Duration) -> Self {
         self.idle_spin = time;
         self
     }
 
-    /// Whether each thread is kept on one processor, the n-th on the n-th that the process may use; not unless said. What cannot be pinned runs
-    /// anywhere.
+    /// Whether each thread is kept on one processor, the n-th on the n-th that the process may use;
+    /// not unless said. What cannot be pinned runs anywhere.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
 
-    /// Whether a worker whose task blocks in the kernel, without a word, gets a [spare thread](Self::spare_threads) in its place while other tasks are ready;
-    /// not unless said.
+    /// Whether a worker whose task blocks in the kernel, without a word, gets a [spare
+    /// thread](Self::spare_threads) in its place while other tasks are ready; not unless said.
     ///
-    /// For tasks that read files, fault pages or call what may wait: a worker that has been off its processor for 30 µs, waiting, is made good for,
-    /// as if the task had said [`blocking`](crate::blocking), and when it is back the spare goes after its task. Other workers see it between two tasks;
-    /// when all are in long ones, a thread of the pool's own does, the *lookout*, which sleeps in a [`Watch`](machine::watch::Watch) until a worker is
+    /// For tasks that read files, fault pages or call what may wait: a worker that has been off its
+    /// processor for 30 µs, waiting, is made good for, as if the task had said
+    /// [`blocking`](crate::blocking), and when it is back the spare goes after its task. Other
+    /// workers see it between two tasks; when all are in long ones, a thread of the pool's own
+    /// does, the *lookout*, which sleeps in a [`Watch`](machine::watch::Watch) until a worker is
     /// switched, and does nothing while no task is ready.
     ///
-    /// Where the kernel's switch records are refused ([`presence::status`](machine::presence::status)) the lookout looks every 2 ms while tasks are ready,
-    /// and a worker must have been blocked at two of those looks.
+    /// Where the kernel's switch records are refused
+    /// ([`presence::status`](machine::presence::status)) the lookout looks every 2 ms while tasks
+    /// are ready, and a worker must have been blocked at two of those looks.
     ///
     /// The second halves of forks count as tasks that are ready. The lookout learns of them within
     /// 2 ms.
     ///
     /// Costs a thread; some 10 ns a task; and while tasks wait for a processor, two wake-ups of the
-    /// lookout for each time that a worker blocks, and one in 2 ms for workers that are preempted. The
-    /// crate's README has figures, and the command that prints them.
+    /// lookout for each time that a worker blocks, and one in 2 ms for workers that are preempted.
+    /// The crate's README has figures, and the command that prints them.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -325,21 +336,22 @@ impl<H> ThreadPoolBuilder<H> {
         self
     }
 
-    /// Sets the most free control blocks, of 128 bytes, that a worker keeps for itself, the paper's T;
-    /// the strategy's own choice unless said. With `usize::MAX` it keeps all that it has used.
+    /// Sets the most free control blocks, of 128 bytes, that a worker keeps for itself, the paper's
+    /// T; the strategy's own choice unless said. With `usize::MAX` it keeps all that it has used.
     pub fn threshold(mut self, blocks: usize) -> Self {
         self.threshold = Some(blocks);
         self
     }
 
-    /// How many ready queues there are, for [`LocalReadyQueue`](crate::strategy::LocalReadyQueue); one a thread unless said.
+    /// How many ready queues there are, for [`LocalReadyQueue`](crate::strategy::LocalReadyQueue);
+    /// one a thread unless said.
     pub fn queues(mut self, queues: usize) -> Self {
         self.queues = Some(queues);
         self
     }
 
-    /// What is done with the payload of a panic that nobody waits for: that of a task from [`spawn`](ThreadPool::spawn), or of a handler. It is
-    /// counted, and dropped, unless said.
+    /// What is done with the payload of a panic that nobody waits for: that of a task from
+    /// [`spawn`](ThreadPool::spawn), or of a handler. It is counted, and dropped, unless said.
     pub fn panic_handler(
         mut self,
         handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
@@ -354,8 +366,8 @@ impl<H> ThreadPoolBuilder<H> {
         self
     }
 
-    /// Called by each thread after its last task, with its index. If the pool has become as large again meanwhile, the thread goes on, and the
-    /// start handler is called anew.
+    /// Called by each thread after its last task, with its index. If the pool has become as large
+    /// again meanwhile, the thread goes on, and the start handler is called anew.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.exit_handler = Some(Box::new(handler));
         self
@@ -393,7 +405,8 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
     ///
     /// # Panics
     ///
-    /// If a [threshold](Self::threshold) of 0 was asked for, or 0 or too many [queues](Self::queues).
+    /// If a [threshold](Self::threshold) of 0 was asked for, or 0 or too many
+    /// [queues](Self::queues).
     pub fn build_with<S: Strategy>(mut self) -> Result<ThreadPool<S>, BuildError> {
         if self.guest && guest::is_worker() {
             return Err(BuildError::CurrentThreadWorks);
@@ -455,8 +468,8 @@ impl<H: ThreadSpawn> ThreadPoolBuilder<H> {
         }
     }
 
-    /// Builds the pool that [`spawn`](crate::spawn), [`join`](crate::join) and [`scope`](crate::scope) use on threads that are no workers. It lives
-    /// as long as the process.
+    /// Builds the pool that [`spawn`](crate::spawn), [`join`](crate::join) and
+    /// [`scope`](crate::scope) use on threads that are no workers. It lives as long as the process.
     ///
     /// # Errors
     ///

@@ -1,8 +1,10 @@
-//! What is the same in every pool, whatever its strategy: seats, orders, behaviour, and how long an idle worker spins.
+//! What is the same in every pool, whatever its strategy: seats, orders, behaviour, and how long an
+//! idle worker spins.
 //!
 //! # Orders
 //!
-//! Others tell a worker something by a bit in its seat's word, which it looks at between two tasks, while it searches, and while it waits.
+//! Others tell a worker something by a bit in its seat's word, which it looks at between two tasks,
+//! while it searches, and while it waits.
 //!
 //! | order | given by | until |
 //! | --- | --- | --- |
@@ -14,9 +16,10 @@
 //!
 //! # Orderings
 //!
-//! An order is given with Release and seen with Acquire: who is told to leave because the pool was closed sees that it was, and does not leave as if
-//! it had become smaller; a spare that is told to serve rests after it was enlisted. Whoever gives an order tells the worker afterwards, so that its
-//! last look before it sleeps sees it.
+//! An order is given with Release and seen with Acquire: who is told to leave because the pool was
+//! closed sees that it was, and does not leave as if it had become smaller; a spare that is told to
+//! serve rests after it was enlisted. Whoever gives an order tells the worker afterwards, so that
+//! its last look before it sleeps sees it.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -82,7 +85,8 @@ pub(crate) struct Seat {
     worker: CachePadded<Worker>,
     pub(crate) orders: AtomicU32,
     mail: Mutex<VecDeque<Mail>>,
-    /// By what number the kernel's records of its thread are asked for, and one more; 0 for a seat without a thread, [`UNSEEN`] without records.
+    /// By what number the kernel's records of its thread are asked for, and one more; 0 for a seat
+    /// without a thread, [`UNSEEN`] without records.
     pub(crate) presence: AtomicUsize,
     pub(crate) counters: Counters,
     /// Futures that began to wait here.
@@ -159,7 +163,8 @@ pub(crate) struct Common {
     pub(crate) ending: Ending,
     /// Threads that take part.
     pub(crate) members: AtomicUsize,
-    /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster knows.
+    /// Spares that are to go back to sleep: those that serve beyond the leases. A hint; the roster
+    /// knows.
     pub(crate) surplus: AtomicU32,
     pub(crate) first_spare: usize,
     pub(crate) roster: Mutex<Roster>,
@@ -267,7 +272,8 @@ impl Common {
         self.order(seat, MAIL);
     }
 
-    /// What the seat's thread is to be called. Not under the roster's lock: it calls what is the user's.
+    /// What the seat's thread is to be called. Not under the roster's lock: it calls what is the
+    /// user's.
     pub(crate) fn name(&self, seat: usize) -> io::Result<Option<String>> {
         self.behaviour.names.as_ref().map(|names| roster::name(names, seat)).transpose()
     }
@@ -287,7 +293,8 @@ impl Common {
         retained.is_ok()
     }
 
-    /// Whether the worker, which has seen that it is to end, does. Not while it has mail: that was sent to a member, perhaps since it looked.
+    /// Whether the worker, which has seen that it is to end, does. Not while it has mail: that was
+    /// sent to a member, perhaps since it looked.
     pub(crate) fn may_leave(&self, worker: &Worker) -> bool {
         // Relaxed: as in `retain`.
         let left = self.seat(worker.index()).orders.fetch_update(
@@ -298,13 +305,16 @@ impl Common {
         left.is_ok()
     }
 
-    /// Clears what the last thread of this seat was told, for the next, or for itself if it begins again. The roster's lock is held.
+    /// Clears what the last thread of this seat was told, for the next, or for itself if it begins
+    /// again. The roster's lock is held.
     pub(crate) fn reset(&self, seat: usize) {
-        // Relaxed: the last thread is through, and the next is not started. Mail stays: it is for the seat.
+        // Relaxed: the last thread is through, and the next is not started. Mail stays: it is for
+        // the seat.
         self.seat(seat).orders.fetch_and(MAIL, Ordering::Relaxed);
     }
 
-    /// Whether the seat's thread has left, and its seat is a member's again, or was for long enough to get mail. The roster's lock is held.
+    /// Whether the seat's thread has left, and its seat is a member's again, or was for long enough
+    /// to get mail. The roster's lock is held.
     pub(crate) fn is_wanted_again(&self, roster: &Roster, seat: usize) -> bool {
         // Relaxed: whoever refused to take `LEAVE` back, or sent mail, had the lock.
         let orders = self.seat(seat).orders.load(Ordering::Relaxed);
@@ -351,7 +361,8 @@ impl Common {
     #[cold]
     fn run_mail_now(&self, worker: &Worker) {
         let seat = self.seat(worker.index());
-        // Before the box is emptied, so that what comes later is not forgotten. Relaxed: the box has a lock.
+        // Before the box is emptied, so that what comes later is not forgotten. Relaxed: the box
+        // has a lock.
         seat.orders.fetch_and(!MAIL, Ordering::Relaxed);
         loop {
             let mail = seat.mail.lock().pop_front();
@@ -367,7 +378,8 @@ impl Common {
         self.spin(|| done().then_some(())).is_some()
     }
 
-    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps: not at all, if more workers are awake than there are processors.
+    /// Repeats `attempt` for as long as an idle worker should spin before it sleeps: not at all, if
+    /// more workers are awake than there are processors.
     ///
     /// Yields between two attempts if the pool has a worker for each processor: the thread that the
     /// worker waits for may need this one.
@@ -386,7 +398,8 @@ impl Common {
         })
     }
 
-    /// Whether a worker that spins may keep one from its processor that has work: whether more workers can run than there are processors.
+    /// Whether a worker that spins may keep one from its processor that has work: whether more
+    /// workers can run than there are processors.
     fn crowded(&self) -> bool {
         let awake = self.active().saturating_sub(self.sleeping.asleep());
         // Some of those awake may be blocked; the kernel's records tell, where there are any.
@@ -417,8 +430,8 @@ impl Common {
         &self.seats[..self.used.load(Ordering::Relaxed)]
     }
 
-    /// Takes a fork for this worker: another one's, or, if there is none, its own oldest, whose first
-    /// half waits below on the worker's stack.
+    /// Takes a fork for this worker: another one's, or, if there is none, its own oldest, whose
+    /// first half waits below on the worker's stack.
     pub(crate) fn steal_fork(&self, worker: &Worker) -> Option<Stolen> {
         let used = self.used_seats().len();
         let start = worker.random() as usize % used.max(1);
@@ -427,15 +440,15 @@ impl Common {
         others.chain([own]).find_map(|victim| worker.steal_fork_of(victim))
     }
 
-    /// Whether [`steal_fork`](Self::steal_fork) may find something. Exact for a worker that has said
-    /// that it goes to sleep and has called `heavy` since; a fork to which a thief is on its way does
-    /// not count (see `forks.rs`).
+    /// Whether [`steal_fork`](Self::steal_fork) may find something. Exact for a worker that has
+    /// said that it goes to sleep and has called `heavy` since; a fork to which a thief is on its
+    /// way does not count (see `forks.rs`).
     pub(crate) fn has_forks(&self) -> bool {
         self.used_seats().iter().any(|seat| seat.forks().ready_after_barrier() > 0)
     }
 
-    /// Whether somebody asks where workers are: there may be more of them than processors, so that it matters which can run; or those that block are
-    /// compensated.
+    /// Whether somebody asks where workers are: there may be more of them than processors, so that
+    /// it matters which can run; or those that block are compensated.
     pub(crate) fn are_seen(&self) -> bool {
         self.first_spare > self.processors || self.lookout.is_some()
     }

@@ -1,11 +1,13 @@
 //! Control blocks: what a ready thread is while it waits, and the lists that they are kept in.
 //!
-//! A strategy does not know what it manages: a closure of a pool, a user-level thread, a null thread of an experiment. It sees blocks of one size
-//! with a link at the front; what the words behind the link mean is their user's business. So one strategy serves them all, and a free block serves
-//! whoever comes next.
+//! A strategy does not know what it manages: a closure of a pool, a user-level thread, a null
+//! thread of an experiment. It sees blocks of one size with a link at the front; what the words
+//! behind the link mean is their user's business. So one strategy serves them all, and a free block
+//! serves whoever comes next.
 //!
-//! Why not a `Box<dyn FnOnce>`: the allocator would be asked for each task, and answers with a search, a lock of its own, and a block that another
-//! processor has in its cache. Why one size: a free list is then two loads and a store (section 2 of the paper).
+//! Why not a `Box<dyn FnOnce>`: the allocator would be asked for each task, and answers with a
+//! search, a lock of its own, and a block that another processor has in its cache. Why one size: a
+//! free list is then two loads and a store (section 2 of the paper).
 //!
 //! ```text
 //! ControlBlock, 128 bytes
@@ -17,10 +19,12 @@
 //!
 //! # Invariants
 //!
-//! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block. Only the word `shared` may be looked at by others, who have
-//!    agreed on it with whoever fills the block.
-//! 2. A block is in one [`Chain`] at most, which owns it then. The links of other blocks mean nothing.
-//! 3. Blocks are never freed while the [`Slabs`](crate::slab::Slabs) that they were cut from are alive.
+//! 1. A [`Task`] owns its block: whoever holds it, and nobody else, touches the block. Only the
+//!    word `shared` may be looked at by others, who have agreed on it with whoever fills the block.
+//! 2. A block is in one [`Chain`] at most, which owns it then. The links of other blocks mean
+//!    nothing.
+//! 3. Blocks are never freed while the [`Slabs`](crate::slab::Slabs) that they were cut from are
+//!    alive.
 //!
 //! Source: Anderson, Lazowska and Levy 1989, section 2.
 
@@ -103,18 +107,22 @@ impl ControlBlock {
     }
 }
 
-/// A control block and the right to use it: one word, never null. What a [`Strategy`](crate::Strategy) manages.
+/// A control block and the right to use it: one word, never null. What a
+/// [`Strategy`](crate::Strategy) manages.
 ///
-/// Not `Clone`: there is one for each block, and it is either in a strategy or with whoever took it out. Dropping one loses the block until
-/// its strategy is dropped, but nothing worse: give it back with [`Strategy::release`](crate::Strategy::release).
+/// Not `Clone`: there is one for each block, and it is either in a strategy or with whoever took it
+/// out. Dropping one loses the block until its strategy is dropped, but nothing worse: give it back
+/// with [`Strategy::release`](crate::Strategy::release).
 #[derive(PartialEq, Eq)]
 pub struct Task(NonNull<ControlBlock>);
 
-// SAFETY: it owns the block (Invariant 1); what is in the words is the business of who fills them, and `words` is unsafe to use.
+// SAFETY: it owns the block (Invariant 1); what is in the words is the business of who fills them,
+// and `words` is unsafe to use.
 unsafe impl Send for Task {}
 
 impl Task {
-    /// The words of the block, [`WORDS`] of them; aligned to 8 bytes, and not initialised when the block is new.
+    /// The words of the block, [`WORDS`] of them; aligned to 8 bytes, and not initialised when the
+    /// block is new.
     ///
     /// They may be read and written through the pointer for as long as the caller has this task.
     #[inline]
@@ -129,8 +137,8 @@ impl Task {
         })
     }
 
-    /// A word of the block that other threads may look at while it is in use: who agrees on it may keep its address until the block is released. Zero
-    /// in a new block, else whatever it was.
+    /// A word of the block that other threads may look at while it is in use: who agrees on it may
+    /// keep its address until the block is released. Zero in a new block, else whatever it was.
     #[inline]
     #[must_use]
     pub fn shared(&self) -> &AtomicUsize {
@@ -170,7 +178,8 @@ impl fmt::Debug for Task {
     }
 }
 
-/// A stack, for those whose tasks have one of their own: the address of a [`Link`] in it that is only used while the stack is free.
+/// A stack, for those whose tasks have one of their own: the address of a [`Link`] in it that is
+/// only used while the stack is free.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stack(NonNull<Link>);
 
@@ -182,7 +191,8 @@ impl Stack {
     ///
     /// # Safety
     ///
-    /// The link is alive as long as the stack is with a strategy, and used by nobody else meanwhile.
+    /// The link is alive as long as the stack is with a strategy, and used by nobody else
+    /// meanwhile.
     #[must_use]
     pub unsafe fn new(link: NonNull<Link>) -> Self {
         Self(link)
@@ -199,7 +209,8 @@ impl Stack {
 ///
 /// # Safety
 ///
-/// `link` is the address of a link that is alive while the value is, and that only chains use; `of` is its inverse.
+/// `link` is the address of a link that is alive while the value is, and that only chains use; `of`
+/// is its inverse.
 pub(crate) unsafe trait Linked: Sized {
     fn link(self) -> NonNull<Link>;
 
@@ -235,7 +246,8 @@ unsafe impl Linked for Stack {
     }
 }
 
-/// A list of tasks or stacks, linked through themselves; it takes at the front, and puts at either end.
+/// A list of tasks or stacks, linked through themselves; it takes at the front, and puts at either
+/// end.
 ///
 /// Dropping it loses what is in it, as dropping a [`Task`] does.
 pub(crate) struct Chain<T> {

@@ -1,11 +1,12 @@
 //! How a pool ends: the last thread leaves nothing behind, and neither does whoever comes after it.
 //!
-//! A closed pool's threads leave when all have nothing to do (`closing.rs`). A waker of a future may be anywhere, and may create a task at any time:
-//! when the last thread has just looked for the last time, or a year later. Such a task would lie in the queue for ever, with what it owns; and what
-//! it owns may own the queue.
+//! A closed pool's threads leave when all have nothing to do (`closing.rs`). A waker of a future
+//! may be anywhere, and may create a task at any time: when the last thread has just looked for the
+//! last time, or a year later. Such a task would lie in the queue for ever, with what it owns; and
+//! what it owns may own the queue.
 //!
-//! Why not count those who create tasks from outside, and have the last thread wait for them: two exchanges for each, of one word, while the pool
-//! lives. Here they pay a load.
+//! Why not count those who create tasks from outside, and have the last thread wait for them: two
+//! exchanges for each, of one word, while the pool lives. Here they pay a load.
 //!
 //! ```text
 //! who creates a task from outside     the last thread, after its last look
@@ -17,31 +18,36 @@
 //!     and drops it
 //! ```
 //!
-//! If (c) does not see (1), (2) makes (3) see what (a) made ready. If it does, (c) takes it out itself. Threads of the pool need none of this: what
-//! they create they find, or the last thread does in (3), after them.
+//! If (c) does not see (1), (2) makes (3) see what (a) made ready. If it does, (c) takes it out
+//! itself. Threads of the pool need none of this: what they create they find, or the last thread
+//! does in (3), after them.
 //!
 //! # One at a time
 //!
-//! Taking out needs a place, and there may be one of a number. So one does it for all who come: `rounds` counts those who asked. Who takes it from 0
-//! does it, and again, until nobody has asked meanwhile. What is dropped may create tasks in turn: that only adds a round, and the stack does not
-//! grow.
+//! Taking out needs a place, and there may be one of a number. So one does it for all who come:
+//! `rounds` counts those who asked. Who takes it from 0 does it, and again, until nobody has asked
+//! meanwhile. What is dropped may create tasks in turn: that only adds a round, and the stack does
+//! not grow.
 //!
-//! What it costs whoever comes late: a thread that wakes a future of a pool which ends or has ended may have to drop that future, and others,
-//! itself, inside of `wake`: what their destructors do happens there, perhaps under a lock that the waking thread holds. There is nobody else left
-//! to do it.
+//! What it costs whoever comes late: a thread that wakes a future of a pool which ends or has ended
+//! may have to drop that future, and others, itself, inside of `wake`: what their destructors do
+//! happens there, perhaps under a lock that the waking thread holds. There is nobody else left to
+//! do it.
 //!
 //! # Invariants
 //!
-//! 1. `threads` counts those that were hired and have not left. It reaches 0 once: the first seat of an open pool has a thread, and a closed one
-//!    hires none. If the program starts the threads, the first one may never run. So `threads` counts the thread that hires them as well, until all
-//!    are hired.
+//! 1. `threads` counts those that were hired and have not left. It reaches 0 once: the first seat
+//!    of an open pool has a thread, and a closed one hires none. If the program starts the threads,
+//!    the first one may never run. So `threads` counts the thread that hires them as well, until
+//!    all are hired.
 //! 2. `rounds > 0`: one thread is taking out, and looks after the last that has asked.
 //!
 //! # Orderings
 //!
-//! `leave`, AcqRel: the last thread has what the others did at their places. `ended`, Release, and Acquire in (c): so has who sees it. `rounds`: who
-//! takes out sees what was made ready by those who asked (their Release, its Acquire), and has the place after the one before (that one's Release
-//! when it sets 0). `light` would not do: it orders nothing but against `heavy`.
+//! `leave`, AcqRel: the last thread has what the others did at their places. `ended`, Release, and
+//! Acquire in (c): so has who sees it. `rounds`: who takes out sees what was made ready by those
+//! who asked (their Release, its Acquire), and has the place after the one before (that one's
+//! Release when it sets 0). `light` would not do: it orders nothing but against `heavy`.
 
 use machine::asymmetric;
 use machine::atomic::{AtomicU32, AtomicUsize, Fresh, Ordering};
@@ -102,7 +108,8 @@ impl Ending {
         let mut asked = 1;
         loop {
             take_out();
-            // Release: the place goes to whoever is next. Acquire: what they made ready is seen who asked meanwhile.
+            // Release: the place goes to whoever is next. Acquire: what they made ready is seen who
+            // asked meanwhile.
             match self.rounds.compare_exchange(asked, 0, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(now) => asked = now,

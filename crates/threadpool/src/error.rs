@@ -1,4 +1,5 @@
-//! What can go wrong when a pool is built or resized, and what becomes of a future that is not finished.
+//! What can go wrong when a pool is built or resized, and what becomes of a future that is not
+//! finished.
 
 use std::io;
 

@@ -1,9 +1,9 @@
 //! Tasks that begin in the order in which they were created, whichever workers run them.
 //!
-//! A strategy's queues have several ends, and thieves move tasks between them. So the order does not
-//! come from the strategy. What a task is to do lies in a queue of its own, and the strategy gets a
-//! *ticket* for it, a task like any other. A worker that runs a ticket does what is first in the
-//! queue, whichever ticket it has.
+//! A strategy's queues have several ends, and thieves move tasks between them. So the order does
+//! not come from the strategy. What a task is to do lies in a queue of its own, and the strategy
+//! gets a *ticket* for it, a task like any other. A worker that runs a ticket does what is first in
+//! the queue, whichever ticket it has.
 //!
 //! A scope has one such queue, each worker has one for what it creates elsewhere, and the threads
 //! outside of the pool share one.

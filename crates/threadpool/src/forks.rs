@@ -20,17 +20,17 @@
 //! Proof. A fork is in its owner's stack from before the first half begins until the owner pops it
 //! or a thief has it: `push` refuses nothing. An idle worker *I* searches or sleeps.
 //!
-//! 1. *I searches.* It looks at all stacks each two microseconds at least, and takes the oldest fork of
-//!    one that it finds. A theft takes one system call ([`heavy`]) and no step of the owner. It
-//!    fails if the owner has popped that fork, or if another thief is at this stack. In the second
-//!    case that thief gets the fork, and *I* looks again.
+//! 1. *I searches.* It looks at all stacks each two microseconds at least, and takes the oldest
+//!    fork of one that it finds. A theft takes one system call ([`heavy`]) and no step of the
+//!    owner. It fails if the owner has popped that fork, or if another thief is at this stack. In
+//!    the second case that thief gets the fork, and *I* looks again.
 //! 2. *I sleeps, and slept at the push.* The owner looks at the word of idle workers after its push
-//!    (`Sleeping::tell`, whose proof is in `SLEEPING.md`). It wakes as many sleepers as it has forks,
-//!    beyond the workers that search already.
+//!    (`Sleeping::tell`, whose proof is in `SLEEPING.md`). It wakes as many sleepers as it has
+//!    forks, beyond the workers that search already.
 //! 3. *I goes to sleep after the push.* Its last look comes after it has said so and after `heavy`.
 //!    Either that look sees the fork, or the owner's look after the push sees *I*: case 2.
-//!    Both looks count a fork that a thief claims. So while another thief is at this stack, *I* does
-//!    not sleep.
+//!    Both looks count a fork that a thief claims. So while another thief is at this stack, *I*
+//!    does not sleep.
 //!
 //! The models in `twins/loom/threadpool/tests/forks.rs` check the stack, and those of `sleeping.rs`
 //! the words of idle workers.
@@ -42,25 +42,26 @@
 //! | (*n*, 0) | forks below *n* are stolen | a thief, which claims *n*; the owner, which takes stolen positions back |
 //! | (*n* + 1, *id*) | the thief *id* claims fork *n* | that thief: (*n* + 1, 0), or back to (*n*, 0); the owner: (*n*, 0), if it pops *n* |
 //!
-//! The owner pops *n*: it stores `bottom = n` and then looks at `top`. If the first part of `top` is
-//! *n* or less, the fork is its own. The thief claims *n* and then looks at `bottom`. If `bottom` is
-//! *n* or less, it takes the claim back. So at least one of the two sees the other. If the owner sees
-//! the claim, an exchange of `top` decides: the owner never waits for a thief. A thief makes one claim
-//! at a time and writes its own number, so a thief whose claim was replaced cannot end another one.
+//! The owner pops *n*: it stores `bottom = n` and then looks at `top`. If the first part of `top`
+//! is *n* or less, the fork is its own. The thief claims *n* and then looks at `bottom`. If
+//! `bottom` is *n* or less, it takes the claim back. So at least one of the two sees the other. If
+//! the owner sees the claim, an exchange of `top` decides: the owner never waits for a thief. A
+//! thief makes one claim at a time and writes its own number, so a thief whose claim was replaced
+//! cannot end another one.
 //!
 //! Why not Chase and Lev's deque: its owner needs a fence in each pop, and an exchange for the last
 //! fork, which in a loop of joins is each fork. Why not a lock for thieves (Frigo, Leiserson and
-//! Randall's): a thief that loses its processor inside would keep the owner waiting. Why not publish
-//! forks on demand: then what a worker does not publish cannot be taken, and a first half that does
-//! not fork again publishes nothing.
+//! Randall's): a thief that loses its processor inside would keep the owner waiting. Why not
+//! publish forks on demand: then what a worker does not publish cannot be taken, and a first half
+//! that does not fork again publishes nothing.
 //!
 //! # Fenced stacks
 //!
-//! `push` and `pop` have to order a store before a load. [`light`] looks whether the kernel's barrier
-//! is to be had, which costs a tenth of a fork each time. So a stack knows whether it relies on the
-//! barrier. If it is *fenced*, `limit` is 0 and `top` has the bit [`FENCED`]: then both functions
-//! take their slow paths, which call `light`. A stack begins fenced. Its owner ends that in a slow
-//! path, when the barrier is there.
+//! `push` and `pop` have to order a store before a load. [`light`] looks whether the kernel's
+//! barrier is to be had, which costs a tenth of a fork each time. So a stack knows whether it
+//! relies on the barrier. If it is *fenced*, `limit` is 0 and `top` has the bit [`FENCED`]: then
+//! both functions take their slow paths, which call `light`. A stack begins fenced. Its owner ends
+//! that in a slow path, when the barrier is there.
 //!
 //! The kernel may refuse the barrier later. A thread that has called [`heavy`] therefore looks
 //! whether the barrier is still to be had. If not, and the owner may rely on it, the thread fences
@@ -71,21 +72,22 @@
 //! # Invariants
 //!
 //! 1. The forks from `top` to `bottom` lie on the owner's thread's stack, older below newer, and
-//!    no thread runs them. A frame is left only after its fork is popped, or has been run by its thief.
+//!    no thread runs them. A frame is left only after its fork is popped, or has been run by its
+//!    thief.
 //! 2. A stolen fork's older ones are stolen too.
 //! 3. Buffers that were replaced live as long as the stack: a thief may still read one.
 //!
 //! # Orderings
 //!
-//! `bottom` is stored with Release and loaded by thieves with Acquire: a thief sees the frame and the
-//! slot of each fork below it. That holds for the store of a pop as well, because a thief may take an
-//! older fork that it sees through it. The exchange that ends a claim is AcqRel for the same reason:
-//! it is the owner's Acquire load of `top` that lets it wait for the thief. The rest is `light` and
-//! `heavy`.
+//! `bottom` is stored with Release and loaded by thieves with Acquire: a thief sees the frame and
+//! the slot of each fork below it. That holds for the store of a pop as well, because a thief may
+//! take an older fork that it sees through it. The exchange that ends a claim is AcqRel for the
+//! same reason: it is the owner's Acquire load of `top` that lets it wait for the thief. The rest
+//! is `light` and `heavy`.
 //!
 //! Source: the claim before the look is Dijkstra's, as in Frigo, Leiserson and Randall, "The
-//! implementation of the Cilk-5 multithreaded language", 1998; the barrier on the thief's side only,
-//! Dice, Huang and Yang 2001.
+//! implementation of the Cilk-5 multithreaded language", 1998; the barrier on the thief's side
+//! only, Dice, Huang and Yang 2001.
 //!
 //! [`light`]: machine::asymmetric::light
 //! [`heavy`]: machine::asymmetric::heavy
@@ -264,7 +266,8 @@ impl<T> Forks<T> {
         }
     }
 
-    /// The owner relies on the barrier from the first push on, in models, where a fence stands for it.
+    /// The owner relies on the barrier from the first push on, in models, where a fence stands for
+    /// it.
     #[cfg(stanchion_loom)]
     #[allow(dead_code)] // Models of this file alone use it.
     pub(crate) fn rely(&self) {

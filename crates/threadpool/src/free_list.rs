@@ -1,11 +1,14 @@
-//! Free control blocks: a list a place without a lock, and a global pool under a lock that balances them.
+//! Free control blocks: a list a place without a lock, and a global pool under a lock that balances
+//! them.
 //!
-//! Why not one list under a lock: two acquisitions in the life of each task. Why not only local lists: where some places create and others finish,
-//! those would collect the blocks and these ask the heap for ever. Each list is bounded by a threshold T; the surplus goes to the pool by the T/2, in
-//! one piece, and comes back in one piece.
+//! Why not one list under a lock: two acquisitions in the life of each task. Why not only local
+//! lists: where some places create and others finish, those would collect the blocks and these ask
+//! the heap for ever. Each list is bounded by a threshold T; the surplus goes to the pool by the
+//! T/2, in one piece, and comes back in one piece.
 //!
-//! Why two chains a place, where the paper has one list: half of a list must be walked over to be cut off, T/2 lines that other processors may
-//! have written last. Of two chains of T/2, one is handed over as it is.
+//! Why two chains a place, where the paper has one list: half of a list must be walked over to be
+//! cut off, T/2 lines that other processors may have written last. Of two chains of T/2, one is
+//! handed over as it is.
 //!
 //! ```text
 //! place 0: current ─► b ─► b            (fewer than T/2)     spare ─► b ─► … (T/2, or none)
@@ -18,26 +21,31 @@
 //!        slabs: what was never used
 //! ```
 //!
-//! A place that takes from two empty chains fetches T/2 from the pool: a chain, or else a cut from a slab. Either is O(1) under the lock; slabs are
-//! asked of the heap without it. A place whose two chains are full hands one over. Afterwards it has T/2 blocks, so the next T/2 operations of either
-//! kind need no lock.
+//! A place that takes from two empty chains fetches T/2 from the pool: a chain, or else a cut from
+//! a slab. Either is O(1) under the lock; slabs are asked of the heap without it. A place whose two
+//! chains are full hands one over. Afterwards it has T/2 blocks, so the next T/2 operations of
+//! either kind need no lock.
 //!
 //! # Memory
 //!
-//! A cut is made only when the pool has no chains. At that moment every block is in use or in the chains of a place, at most T each, and those of the
-//! place that asks are empty. So there are never more than (most in use at a time) + P·T blocks, and T more for those outside: the paper's O(P·T).
-//! What was never cut of a slab is not counted: less than 64 blocks, or T/2 if that is more, but at
-//! most 4,096. A T beyond twice that bounds what a place keeps, and not how much it asks for.
+//! A cut is made only when the pool has no chains. At that moment every block is in use or in the
+//! chains of a place, at most T each, and those of the place that asks are empty. So there are
+//! never more than (most in use at a time) + P·T blocks, and T more for those outside: the paper's
+//! O(P·T). What was never cut of a slab is not counted: less than 64 blocks, or T/2 if that is
+//! more, but at most 4,096. A T beyond twice that bounds what a place keeps, and not how much it
+//! asks for.
 //!
 //! # Invariants
 //!
 //! 1. The chains of a place are touched only through its [`Place`], of which there is one.
-//! 2. A place has fewer than T/2 blocks in `current` between two operations, and T/2 or none in `spare`.
+//! 2. A place has fewer than T/2 blocks in `current` between two operations, and T/2 or none in
+//!    `spare`.
 //! 3. Every chain of the pool has T/2 blocks.
 //!
 //! No atomics: local lists need none, and the pool has its lock.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 3.3; two chains instead of one is Bonwick and Adams's magazine layer (USENIX 2001).
+//! Source: Anderson, Lazowska and Levy 1989, section 3.3; two chains instead of one is Bonwick and
+//! Adams's magazine layer (USENIX 2001).
 
 mod central;
 mod stacks;
@@ -70,7 +78,8 @@ const LARGEST: usize = machine::sized(4_096, 4);
 /// What a place has, for this place only (Invariant 1).
 struct Local(UnsafeCell<Chains>);
 
-// SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1, and what `Place::new` was promised).
+// SAFETY: whoever touches it has the place, and places are with one thread at a time (Invariant 1,
+// and what `Place::new` was promised).
 unsafe impl Sync for Local {}
 
 /// Two chains, in which up to T blocks are kept (Invariant 2).
@@ -80,7 +89,8 @@ struct Chains {
 }
 
 struct Pool {
-    /// The first chain of the list of lists, or nothing. The words of its first block hold the next chain, or an empty one.
+    /// The first chain of the list of lists, or nothing. The words of its first block hold the next
+    /// chain, or an empty one.
     chains: Chain<Task>,
     /// For those who have no place.
     outside: Chains,
@@ -118,7 +128,8 @@ impl<L: RawMutex> FreeBlocks<L> {
         }
     }
 
-    /// A free block; a new one, if there is none. Without a place it is taken under the pool's lock.
+    /// A free block; a new one, if there is none. Without a place it is taken under the pool's
+    /// lock.
     #[inline]
     pub(crate) fn take(&self, place: Option<&Place>) -> Task {
         match place {
@@ -202,7 +213,8 @@ impl<L: RawMutex> FreeBlocks<L> {
                 pool.slabs.add(&mut slab);
                 find(pool)
             });
-            // A slab that somebody else has made superfluous goes back to the heap here, without the lock.
+            // A slab that somebody else has made superfluous goes back to the heap here, without
+            // the lock.
             match found {
                 Some(found) => return found,
                 None => slab = Some(Slab::allocate(slab::FEWEST.next_multiple_of(self.cut))),
@@ -282,7 +294,8 @@ impl Pool {
     fn push(&mut self, chain: Chain<Task>) {
         let rest = core::mem::replace(&mut self.chains, chain);
         if let Some(words) = self.chains.front_words() {
-            // SAFETY: the words of a free block are its chain's; they are aligned for a chain, and enough, as is asserted below.
+            // SAFETY: the words of a free block are its chain's; they are aligned for a chain, and
+            // enough, as is asserted below.
             unsafe { words.cast::<Chain<Task>>().write(rest) };
         }
     }

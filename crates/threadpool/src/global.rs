@@ -1,6 +1,8 @@
-//! The pool of the process, for those who ask for one, and the functions that find the pool of the calling thread.
+//! The pool of the process, for those who ask for one, and the functions that find the pool of the
+//! calling thread.
 //!
-//! Why not made at its first use: a library that forks would start threads that nobody asked for, and their number could not be chosen any more.
+//! Why not made at its first use: a library that forks would start threads that nobody asked for,
+//! and their number could not be chosen any more.
 
 use core::marker::PhantomData;
 
@@ -281,7 +283,8 @@ pub fn spawn_fifo<F: FnOnce() + Send + 'static>(body: F) {
 ///
 /// # Panics
 ///
-/// As [`ThreadPool::broadcast`]; and if the calling thread is no worker and there is no global pool.
+/// As [`ThreadPool::broadcast`]; and if the calling thread is no worker and there is no global
+/// pool.
 ///
 /// ```
 /// use stanchion_threadpool::{ThreadPool, Worker, broadcast};
@@ -322,8 +325,9 @@ pub fn spawn_broadcast(body: impl Fn(&Worker) + Send + Sync + 'static) {
     });
 }
 
-/// Runs a task that is ready, if the calling thread is a worker and there is one: for a task that waits for something that the pool does not know of.
-/// Says whether it did; `None` on a thread that is no worker.
+/// Runs a task that is ready, if the calling thread is a worker and there is one: for a task that
+/// waits for something that the pool does not know of. Says whether it did; `None` on a thread that
+/// is no worker.
 ///
 /// ```
 /// assert_eq!(stanchion_threadpool::yield_now(), None);
@@ -332,7 +336,8 @@ pub fn yield_now() -> Option<bool> {
     Worker::with_current(|worker| worker.map(Worker::yield_now))
 }
 
-/// Calls [`Worker::yield_local`] on the calling worker; returns `None` on a thread that is no worker.
+/// Calls [`Worker::yield_local`] on the calling worker; returns `None` on a thread that is no
+/// worker.
 ///
 /// ```
 /// assert_eq!(stanchion_threadpool::yield_local(), None);
@@ -364,7 +369,8 @@ pub fn current_num_threads() -> usize {
     })
 }
 
-/// The index of the calling worker in its pool, below the number of its threads and spare threads; `None` on a thread that is no worker.
+/// The index of the calling worker in its pool, below the number of its threads and spare threads;
+/// `None` on a thread that is no worker.
 ///
 /// ```
 /// use stanchion_threadpool::{ThreadPool, current_thread_index};

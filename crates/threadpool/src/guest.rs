@@ -10,8 +10,8 @@
 //!
 //! # Invariants
 //!
-//! 1. `CURRENT` points to the worker of the guest, but inside of `Worker::enter`, until the guest is
-//!    dropped, at the thread's end. No frame has a reference to it then.
+//! 1. `CURRENT` points to the worker of the guest, but inside of `Worker::enter`, until the guest
+//!    is dropped, at the thread's end. No frame has a reference to it then.
 //! 2. The guest's registry lives longer than its worker: it is dropped after that.
 
 use core::cell::Cell;

@@ -10,7 +10,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A filled block is run once. `run` moves the closure out first, so the block may be used again as soon as it returns it.
+//! 1. A filled block is run once. `run` moves the closure out first, so the block may be used again
+//!    as soon as it returns it.
 //! 2. Nothing unwinds out of `run`: whatever is written here catches panics.
 
 use crate::control_block::{Task, WORDS};

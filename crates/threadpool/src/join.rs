@@ -1,8 +1,8 @@
 //! `join`: a fork, whose second half lies on the stack of the call until its own worker or another
 //! one runs it.
 //!
-//! The worker pushes the fork onto its stack of forks (`forks.rs`), runs the first half, and pops the
-//! fork. If a thief has it, the worker waits for the fork's latch as the pool's [`Wait`] says.
+//! The worker pushes the fork onto its stack of forks (`forks.rs`), runs the first half, and pops
+//! the fork. If a thief has it, the worker waits for the fork's latch as the pool's [`Wait`] says.
 //!
 //! [`Wait`]: crate::Wait
 //!
@@ -10,8 +10,8 @@
 //!
 //! The second half always runs, here or on its thief, and `join` returns after both have ended. Why
 //! not drop a second half that has not begun when the first one panics: its captures may panic when
-//! they are dropped, and then the process would abort in the middle of the first panic. rayon runs it
-//! as well.
+//! they are dropped, and then the process would abort in the middle of the first panic. rayon runs
+//! it as well.
 //!
 //! # Invariants
 //!
@@ -64,16 +64,21 @@ pub(crate) struct Stolen {
 }
 
 impl Worker {
-    /// Runs `a` and `b`, perhaps at the same time, and returns what they return. `a` runs here; `b` too, unless another worker takes it meanwhile.
+    /// Runs `a` and `b`, perhaps at the same time, and returns what they return. `a` runs here; `b`
+    /// too, unless another worker takes it meanwhile.
     ///
-    /// If a worker is idle when this is called, or becomes idle while `a` runs, it can take `b` within 10 µs, whether or not `a` forks again. Not counted
-    /// are its own wake-up, the time for which the machine runs something else in its place, and older forks of this worker, which it takes first.
+    /// If a worker is idle when this is called, or becomes idle while `a` runs, it can take `b`
+    /// within 10 µs, whether or not `a` forks again. Not counted are its own wake-up, the time for
+    /// which the machine runs something else in its place, and older forks of this worker, which it
+    /// takes first.
     ///
-    /// A fork that no other worker takes costs a few loads and stores beside the two calls; the crate's README names the command that measures them.
+    /// A fork that no other worker takes costs a few loads and stores beside the two calls; the
+    /// crate's README names the command that measures them.
     ///
     /// # Panics
     ///
-    /// If `a` or `b` does, with what it panicked with; `a`'s if both do. Both run in any case, and nothing returns before both have ended.
+    /// If `a` or `b` does, with what it panicked with; `a`'s if both do. Both run in any case, and
+    /// nothing returns before both have ended.
     #[inline]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where

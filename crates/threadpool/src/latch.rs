@@ -1,7 +1,8 @@
 //! Latches: set once, waited for by one thread, which the setter must not need to find alive.
 //!
-//! A latch lies on the stack of who waits for it. The moment it is set that thread may go on and the latch be gone, so the setter's exchange is its
-//! last access; what the setter needs to wake the waiter, it must have before.
+//! A latch lies on the stack of who waits for it. The moment it is set that thread may go on and
+//! the latch be gone, so the setter's exchange is its last access; what the setter needs to wake
+//! the waiter, it must have before.
 //!
 //! | bits | meaning | written by |
 //! | --- | --- | --- |
@@ -39,7 +40,8 @@ impl Latch {
         self.0.load(Ordering::Acquire) & SET != 0
     }
 
-    /// The owner is about to sleep elsewhere, and must be told. Says whether it may: not if the latch is set.
+    /// The owner is about to sleep elsewhere, and must be told. Says whether it may: not if the
+    /// latch is set.
     pub(crate) fn watch(&self) -> bool {
         // Acquire: pairs with the setter's exchange. Nothing is published; the setter reads what it
         // needs before.
@@ -58,7 +60,8 @@ impl Latch {
         (self.0.load(Ordering::Relaxed) / THIEF).checked_sub(1).map(|thief| thief as usize)
     }
 
-    /// Sets the latch at this address. Says whether its owner must be told, for he sleeps, or is about to.
+    /// Sets the latch at this address. Says whether its owner must be told, for he sleeps, or is
+    /// about to.
     ///
     /// # Safety
     ///
@@ -66,12 +69,14 @@ impl Latch {
     pub(crate) unsafe fn set(latch: *const Self) -> bool {
         // SAFETY: alive until it is set, which happens at the end of this expression.
         let state = unsafe { &raw const (*latch).0 };
-        // SAFETY: as above. Release: pairs with the Acquire of the owner, who sees what was done before.
+        // SAFETY: as above. Release: pairs with the Acquire of the owner, who sees what was done
+        // before.
         let before = unsafe { (*state).swap(SET, Ordering::Release) };
         before & WATCHED != 0
     }
 
-    /// Tells the owner of the latch at this address, who sleeps in [`wait`](Self::wait). The latch may be gone.
+    /// Tells the owner of the latch at this address, who sleeps in [`wait`](Self::wait). The latch
+    /// may be gone.
     pub(crate) fn wake(latch: *const Self) {
         park::wake_at(latch.cast::<AtomicU32>(), 1);
     }

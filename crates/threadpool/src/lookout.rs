@@ -1,7 +1,9 @@
-//! Tasks that block without a word: seen by the kernel's records, and made good by a spare thread, as if they had said [`blocking`](crate::blocking).
+//! Tasks that block without a word: seen by the kernel's records, and made good by a spare thread,
+//! as if they had said [`blocking`](crate::blocking).
 //!
-//! A worker whose thread has been off its processor for [`BLOCKED_US`], waiting, in the middle of a task, while others are ready and no worker is idle, is
-//! *compensated*: a spare is lent for it. When it works again it gives the spare back, or whoever sees it first does.
+//! A worker whose thread has been off its processor for [`BLOCKED_US`], waiting, in the middle of a
+//! task, while others are ready and no worker is idle, is *compensated*: a spare is lent for it.
+//! When it works again it gives the spare back, or whoever sees it first does.
 //!
 //! | who looks | when |
 //! | --- | --- |
@@ -17,8 +19,8 @@
 //!
 //! # The lookout's duty
 //!
-//! While nothing is ready there is nothing to make good. The lookout is *off* then: no thread is armed, and it sleeps until who makes a task ready, and
-//! sees no idle worker, calls it.
+//! While nothing is ready there is nothing to make good. The lookout is *off* then: no thread is
+//! armed, and it sleeps until who makes a task ready, and sees no idle worker, calls it.
 //!
 //! ```text
 //! who creates a task            the lookout
@@ -32,16 +34,18 @@
 //! (`Sleeping::call_for_forks`) for (c), which it looks at anyway. Forks come and go by the
 //! million, so the lookout has them call it once in a [`HEARTBEAT`] at most.
 //!
-//! Who takes a task does (b) and (c) as well, if others are ready: a strategy that moves several at once counts none of them on the way.
+//! Who takes a task does (b) and (c) as well, if others are ready: a strategy that moves several at
+//! once counts none of them on the way.
 //!
-//! If (c) does not see (1), (2) makes (3) see what (a) made ready. Else it is called, and a call that comes before the sleep is not lost.
+//! If (c) does not see (1), (2) makes (3) see what (a) made ready. Else it is called, and a call
+//! that comes before the sleep is not lost.
 //!
 //! # Invariants
 //!
-//! 1. [`LENT`] is set, and its lease added, in one step under the roster's lock; whoever takes the bit away takes the lease away, under that lock. So each
-//!    compensation ends once.
-//! 2. It is set for a seat with a thread that takes part and is not [`Away`], as the lock's holder sees it: a thread leaves its seat under that lock,
-//!    and looks for the bit there.
+//! 1. [`LENT`] is set, and its lease added, in one step under the roster's lock; whoever takes the
+//!    bit away takes the lease away, under that lock. So each compensation ends once.
+//! 2. It is set for a seat with a thread that takes part and is not [`Away`], as the lock's holder
+//!    sees it: a thread leaves its seat under that lock, and looks for the bit there.
 //! 3. The lookout ends after the last worker has left, and creates nothing.
 
 use core::fmt;
@@ -61,8 +65,9 @@ use crate::registry::Registry;
 use crate::roster::Roster;
 use crate::strategy::Strategy;
 
-/// For how long a worker is seen blocked before a spare takes its place, in µs: a page fault that is served from memory and a lock that is passed on are
-/// over by then; what takes longer is worth a wake-up.
+/// For how long a worker is seen blocked before a spare takes its place, in µs: a page fault that
+/// is served from memory and a lock that is passed on are over by then; what takes longer is worth
+/// a wake-up.
 pub(crate) const BLOCKED_US: usize = 30;
 
 /// How often the lookout looks where it is not told.
@@ -85,7 +90,8 @@ pub(crate) struct Lookout {
 
 /// What others have seen of a worker.
 pub(crate) struct Suspicion {
-    /// How many reasons there are why its thread may sleep without being compensated. Written by its own thread.
+    /// How many reasons there are why its thread may sleep without being compensated. Written by
+    /// its own thread.
     away: AtomicUsize,
     /// Since when it has been seen blocked, in µs and odd; 0 if it has not.
     since: AtomicUsize,
@@ -111,9 +117,11 @@ impl Suspicion {
         self.since.store(0, Ordering::Relaxed);
     }
 
-    /// It is blocked, or not, at `now`: for how long it has been, in the same task, as far as anybody has looked.
+    /// It is blocked, or not, at `now`: for how long it has been, in the same task, as far as
+    /// anybody has looked.
     fn seen(&self, blocked: bool, now: usize, tasks: usize) -> Option<usize> {
-        // Relaxed, all: hints. Two who look at once may both begin a suspicion, or one of them a little late.
+        // Relaxed, all: hints. Two who look at once may both begin a suspicion, or one of them a
+        // little late.
         if !blocked {
             if self.since.load(Ordering::Relaxed) != 0 {
                 self.since.store(0, Ordering::Relaxed);
@@ -246,7 +254,8 @@ impl Common {
         }
     }
 
-    /// Whether the thread of a seat that can be seen is blocked in a task. `closely`, where records are refused: by the process table.
+    /// Whether the thread of a seat that can be seen is blocked in a task. `closely`, where records
+    /// are refused: by the process table.
     fn is_blocked(&self, seat: &Seat, closely: bool) -> bool {
         // Relaxed: hints.
         let number = seat.presence.load(Ordering::Relaxed);
@@ -261,7 +270,8 @@ impl Common {
 }
 
 impl<S: Strategy> Registry<S> {
-    /// Looks for workers that have blocked, and for such as are back. Says whether one is suspected, and to be looked at again soon.
+    /// Looks for workers that have blocked, and for such as are back. Says whether one is
+    /// suspected, and to be looked at again soon.
     pub(super) fn look_out(&self, lookout: &Lookout, closely: bool) -> bool {
         let common = self.common();
         let now = lookout.micros();
@@ -296,12 +306,14 @@ impl<S: Strategy> Registry<S> {
     fn compensate(&self, lookout: &Lookout, number: usize) {
         let common = self.common();
         if common.sleeping.idle() > 0 {
-            // Somebody is there, and may have been left asleep for a task that its creator was to run.
+            // Somebody is there, and may have been left asleep for a task that its creator was to
+            // run.
             common.sleeping.tell(1);
             return;
         }
         let seat = common.seat(number);
-        // Relaxed: a number. A stopped thread (SIGSTOP, a debugger) has a record like a blocked one: then all are stopped, and none is to be lent.
+        // Relaxed: a number. A stopped thread (SIGSTOP, a debugger) has a record like a blocked
+        // one: then all are stopped, and none is to be lent.
         let index = seat.presence.load(Ordering::Relaxed).wrapping_sub(1);
         if presence::examine(index) != Presence::Blocked {
             return;

@@ -1,6 +1,7 @@
 //! What a pool has done: numbers that each worker counts for itself, without a locked instruction.
 //!
-//! Why not one counter for all: a line that every worker writes for every task costs more than the task.
+//! Why not one counter for all: a line that every worker writes for every task costs more than the
+//! task.
 //!
 //! # Invariants
 //!
@@ -101,7 +102,8 @@ impl Add for WorkerMetrics {
     }
 }
 
-/// What a pool has done and how it stands. Out of date when it is returned; cheap enough to ask for every millisecond.
+/// What a pool has done and how it stands. Out of date when it is returned; cheap enough to ask for
+/// every millisecond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -122,7 +124,8 @@ pub struct Metrics {
     /// How often a spare thread was lent for a worker that was seen blocked
     /// (see [`compensate_blocking`](crate::ThreadPoolBuilder::compensate_blocking)).
     pub compensations: u64,
-    /// How many of those ended within 50 µs: the worker was back before the spare had done anything.
+    /// How many of those ended within 50 µs: the worker was back before the spare had done
+    /// anything.
     pub brief_compensations: u64,
 }
 

@@ -20,8 +20,8 @@ use crate::worker::{Awaited, UNWOUND, Worker};
 
 /// Threads that run tasks, whose ready work is managed by `S`.
 ///
-/// The verbs are rayon's. Dropping the pool closes it: its threads end when they find nothing more to do, and are not waited for;
-/// [`shutdown`](Self::shutdown) waits.
+/// The verbs are rayon's. Dropping the pool closes it: its threads end when they find nothing more
+/// to do, and are not waited for; [`shutdown`](Self::shutdown) waits.
 ///
 /// ```
 /// use stanchion_threadpool::ThreadPool;
@@ -36,7 +36,8 @@ pub struct ThreadPool<S: Strategy = WorkStealing> {
 }
 
 impl ThreadPool {
-    /// A pool of so many threads, 0 for as many as the process may use processors, under [`WorkStealing`].
+    /// A pool of so many threads, 0 for as many as the process may use processors, under
+    /// [`WorkStealing`].
     ///
     /// # Errors
     ///
@@ -55,12 +56,13 @@ impl<S: Strategy> ThreadPool<S> {
         &*self.registry
     }
 
-    /// Runs `body` on a worker of this pool and returns what it returns: here, if the calling thread is one. The free functions of this crate use the
-    /// pool in it.
+    /// Runs `body` on a worker of this pool and returns what it returns: here, if the calling
+    /// thread is one. The free functions of this crate use the pool in it.
     ///
-    /// A worker of another pool that calls this helps its own pool meanwhile, or, if its [`Wait`](crate::Wait) forbids that, lends its seat to a
-    /// spare thread: the other pool's tasks may come back to the first. Two pools that install into each other deeper than there are spares (32
-    /// unless said) deadlock.
+    /// A worker of another pool that calls this helps its own pool meanwhile, or, if its
+    /// [`Wait`](crate::Wait) forbids that, lends its seat to a spare thread: the other pool's tasks
+    /// may come back to the first. Two pools that install into each other deeper than there are
+    /// spares (32 unless said) deadlock.
     ///
     /// # Panics
     ///
@@ -77,7 +79,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.install_with(|_| body())
     }
 
-    /// [`install`](Self::install), with the worker: for programs that hand it down to their forks, which are cheaper then.
+    /// [`install`](Self::install), with the worker: for programs that hand it down to their forks,
+    /// which are cheaper then.
     ///
     /// # Panics
     ///
@@ -89,7 +92,8 @@ impl<S: Strategy> ThreadPool<S> {
         })
     }
 
-    /// Runs `a` and `b`, perhaps at the same time, on workers of this pool, and returns what they return.
+    /// Runs `a` and `b`, perhaps at the same time, on workers of this pool, and returns what they
+    /// return.
     ///
     /// # Panics
     ///
@@ -104,7 +108,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.install_with(|worker| worker.join(|_| a(), |_| b()))
     }
 
-    /// Runs `body` on a worker with a scope, in which it can create tasks that borrow what is outside of it; returns when all have ended.
+    /// Runs `body` on a worker with a scope, in which it can create tasks that borrow what is
+    /// outside of it; returns when all have ended.
     ///
     /// # Panics
     ///
@@ -127,7 +132,8 @@ impl<S: Strategy> ThreadPool<S> {
         self.install_with(|worker| crate::scope::on(worker, body))
     }
 
-    /// [`scope`](Self::scope), but `body` runs on the calling thread, which need not be a worker. Its tasks run on workers.
+    /// [`scope`](Self::scope), but `body` runs on the calling thread, which need not be a worker.
+    /// Its tasks run on workers.
     ///
     /// # Panics
     ///
@@ -190,17 +196,19 @@ impl<S: Strategy> ThreadPool<S> {
         self.in_place_scope(body)
     }
 
-    /// Creates a task that runs some time. Nobody waits for it: if it panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the payload.
+    /// Creates a task that runs some time. Nobody waits for it: if it panics, the [panic
+    /// handler](ThreadPoolBuilder::panic_handler) gets the payload.
     ///
-    /// In which order tasks run is the strategy's to say. Under [`WorkStealing`] a worker runs what it
-    /// has created newest first, but for what other workers take, which are the oldest. Once in 64
-    /// tasks each, a task from outside and a [future](Self::spawn_future) or stolen task come first:
-    /// those never wait for ever. The oldest task that a worker has created waits for as
+    /// In which order tasks run is the strategy's to say. Under [`WorkStealing`] a worker runs what
+    /// it has created newest first, but for what other workers take, which are the oldest. Once in
+    /// 64 tasks each, a task from outside and a [future](Self::spawn_future) or stolen task come
+    /// first: those never wait for ever. The oldest task that a worker has created waits for as
     /// long as newer ones are created, unless another worker is idle. For tasks of which none may
     /// wait for ever there is [`spawn_fifo`](Self::spawn_fifo).
     ///
-    /// On a worker of this pool it takes no lock, from outside one; `cargo bench -p benches --bench threadpool -- tasks` prints what that comes to. A
-    /// task whose captures are larger than 13 words is boxed.
+    /// On a worker of this pool it takes no lock, from outside one; `cargo bench -p benches --bench
+    /// threadpool -- tasks` prints what that comes to. A task whose captures are larger than 13
+    /// words is boxed.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -258,17 +266,19 @@ impl<S: Strategy> ThreadPool<S> {
         });
     }
 
-    /// Polls `future` on workers of this pool until it is ready. Returns a handle, which is a future itself, for any executor, and can be
-    /// [waited for](JoinHandle::join) by a thread. A handle that is dropped lets the future go on: nobody takes its output then.
+    /// Polls `future` on workers of this pool until it is ready. Returns a handle, which is a
+    /// future itself, for any executor, and can be [waited for](JoinHandle::join) by a thread. A
+    /// handle that is dropped lets the future go on: nobody takes its output then.
     ///
-    /// Its wakers may be used by any thread, at any time. It goes behind what is ready on the worker
-    /// that creates or wakes it; one that wakes itself goes behind what came from outside, so that it
-    /// leaves room for all others. Once in 64 tasks the oldest of these comes before newer tasks, so
-    /// no future waits for ever. Costs what [`spawn`](Self::spawn) does, one allocation, and another
-    /// task for each wake-up.
+    /// Its wakers may be used by any thread, at any time. It goes behind what is ready on the
+    /// worker that creates or wakes it; one that wakes itself goes behind what came from outside,
+    /// so that it leaves room for all others. Once in 64 tasks the oldest of these comes before
+    /// newer tasks, so no future waits for ever. Costs what [`spawn`](Self::spawn) does, one
+    /// allocation, and another task for each wake-up.
     ///
-    /// When the pool is closed, its threads finish what is ready, futures too. The last of them drops the futures that wait, and then and later
-    /// whatever is woken: their handles say [`Cancelled`](crate::Cancelled).
+    /// When the pool is closed, its threads finish what is ready, futures too. The last of them
+    /// drops the futures that wait, and then and later whatever is woken: their handles say
+    /// [`Cancelled`](crate::Cancelled).
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -287,10 +297,11 @@ impl<S: Strategy> ThreadPool<S> {
         crate::future::spawn(self.registry.clone(), future)
     }
 
-    /// Runs `body` once on each thread of the pool, spare ones apart, and returns what they return, by index.
+    /// Runs `body` once on each thread of the pool, spare ones apart, and returns what they return,
+    /// by index.
     ///
-    /// A thread makes the call between two tasks, before those that are ready, or while it waits: tasks
-    /// without end do not delay it. Calls of earlier broadcasts come first.
+    /// A thread makes the call between two tasks, before those that are ready, or while it waits:
+    /// tasks without end do not delay it. Calls of earlier broadcasts come first.
     ///
     /// # Panics
     ///
@@ -309,8 +320,9 @@ impl<S: Strategy> ThreadPool<S> {
 
     /// Has `body` run once on each thread of the pool, spare ones apart, and does not wait.
     ///
-    /// The calls are made in the order of [`broadcast`](Self::broadcast). If a call panics, the [panic handler](ThreadPoolBuilder::panic_handler) gets the
-    /// payload, and the other calls are made. Costs two allocations, and a lock for each thread.
+    /// The calls are made in the order of [`broadcast`](Self::broadcast). If a call panics, the
+    /// [panic handler](ThreadPoolBuilder::panic_handler) gets the payload, and the other calls are
+    /// made. Costs two allocations, and a lock for each thread.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -328,8 +340,8 @@ impl<S: Strategy> ThreadPool<S> {
         crate::broadcast::spawn(self.registry.common(), body);
     }
 
-    /// Calls [`yield_now`](crate::yield_now) if the calling thread is a worker of this pool; returns
-    /// `None` if it is not.
+    /// Calls [`yield_now`](crate::yield_now) if the calling thread is a worker of this pool;
+    /// returns `None` if it is not.
     pub fn yield_now(&self) -> Option<bool> {
         self.with_own(Worker::yield_now)
     }
@@ -359,11 +371,13 @@ impl<S: Strategy> ThreadPool<S> {
         self.with_own(Worker::index)
     }
 
-    /// Lets the pool grow or shrink to so many threads. One that is to go ends its task first; its ready tasks go to the others.
+    /// Lets the pool grow or shrink to so many threads. One that is to go ends its task first; its
+    /// ready tasks go to the others.
     ///
     /// # Errors
     ///
-    /// [`ResizeError`], if there would be none, or more than it was built for, or the system refuses.
+    /// [`ResizeError`], if there would be none, or more than it was built for, or the system
+    /// refuses.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPoolBuilder;
@@ -404,12 +418,15 @@ impl<S: Strategy> ThreadPool<S> {
         self.core().metrics()
     }
 
-    /// Runs all tasks to the end, and those that they create, and waits until the threads have ended. A task that never ends is waited for for ever;
-    /// a future that waits, when there is nothing else to do, is dropped.
+    /// Runs all tasks to the end, and those that they create, and waits until the threads have
+    /// ended. A task that never ends is waited for for ever; a future that waits, when there is
+    /// nothing else to do, is dropped.
     ///
-    /// Called on a worker of this pool, it waits for the other threads, and runs nothing meanwhile. So no other thread may wait for the task that
-    /// calls it, nor for one below that on the same stack. Under [`Wait::Any`](crate::Wait) the latter may be any task that waits, on top of which
-    /// the worker has begun this one; then both wait for ever. There, drop the pool instead, or hand it to a thread of its own.
+    /// Called on a worker of this pool, it waits for the other threads, and runs nothing meanwhile.
+    /// So no other thread may wait for the task that calls it, nor for one below that on the same
+    /// stack. Under [`Wait::Any`](crate::Wait) the latter may be any task that waits, on top of
+    /// which the worker has begun this one; then both wait for ever. There, drop the pool instead,
+    /// or hand it to a thread of its own.
     pub fn shutdown(self) {
         Worker::with_current(|current| {
             let common = self.registry.common();
@@ -423,8 +440,9 @@ impl<S: Strategy> ThreadPool<S> {
         self.registry.join_all();
     }
 
-    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, and all futures that are not being polled, runs the others to the end, and
-    /// waits until the threads have ended. What is inside of a scope or a join runs, because somebody waits for it.
+    /// Drops the tasks from [`spawn`](Self::spawn) that have not begun, and all futures that are
+    /// not being polled, runs the others to the end, and waits until the threads have ended. What
+    /// is inside of a scope or a join runs, because somebody waits for it.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -514,7 +532,8 @@ impl Owner {
         }
     }
 
-    /// Waits for a latch that workers of `core` set. `listed` is for one of those: the level of the scope that it waits for.
+    /// Waits for a latch that workers of `core` set. `listed` is for one of those: the level of the
+    /// scope that it waits for.
     pub(crate) fn wait(
         core: &dyn Core,
         current: Option<&Worker>,
@@ -534,7 +553,8 @@ impl Owner {
         }
     }
 
-    /// His latch was set, and he sleeps or is about to; he may be gone by now. `worker` is one of the pool whose tasks set it.
+    /// His latch was set, and he sleeps or is about to; he may be gone by now. `worker` is one of
+    /// the pool whose tasks set it.
     pub(crate) fn tell(self, latch: *const Latch, worker: &Worker) {
         match self {
             Self::Worker(index) => {
@@ -554,7 +574,8 @@ impl Owner {
 ///
 /// As for [`Latch::set`]; `worker` is one of the pool's.
 pub(crate) unsafe fn set(latch: *const Latch, owner: Owner, worker: &Worker) {
-    // SAFETY: the caller's promise. Nothing of the owner's is touched afterwards, but through what was had before.
+    // SAFETY: the caller's promise. Nothing of the owner's is touched afterwards, but through what
+    // was had before.
     if unsafe { Latch::set(latch) } {
         owner.tell(latch, worker);
     }

@@ -1,7 +1,7 @@
 //! What the threads of a pool share, and the loop that each of them runs.
 //!
-//! [`Registry`] adds the strategy to what is [`Common`] to all pools, and is seen through [`Core`] by whoever does not know its type:
-//! the free functions, scopes, workers that wait.
+//! [`Registry`] adds the strategy to what is [`Common`] to all pools, and is seen through [`Core`]
+//! by whoever does not know its type: the free functions, scopes, workers that wait.
 //!
 //! # A worker's life
 //!
@@ -15,10 +15,12 @@
 //!
 //! # Invariants
 //!
-//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat under the roster's lock, and frees it under that lock
-//!    when it is through, after its exit handler: nobody has to wait for it.
-//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is closed, when all have nothing to do
-//!    (see `closing.rs`). So all that tasks create is run; what others create while the last one goes, and later, see `ending.rs`.
+//! 1. A seat has one thread at a time, which has its place. A thread is started on a free seat
+//!    under the roster's lock, and frees it under that lock when it is through, after its exit
+//!    handler: nobody has to wait for it.
+//! 2. A worker that is told to leave a pool that is open leaves between two tasks; when the pool is
+//!    closed, when all have nothing to do (see `closing.rs`). So all that tasks create is run; what
+//!    others create while the last one goes, and later, see `ending.rs`.
 //! 3. Whoever creates a task holds the registry, so it is alive.
 
 mod threads;
@@ -48,8 +50,8 @@ pub(crate) enum Order {
     Last,
 }
 
-/// How often who takes out the last tasks looks in vain for one that is said to be there: strategies leave a place's only task to its owner for some
-/// looks.
+/// How often who takes out the last tasks looks in vain for one that is said to be there:
+/// strategies leave a place's only task to its owner for some looks.
 const LAST_LOOKS: u32 = 16;
 
 const _: () = assert!(2 * MOST_WORKERS <= closing::COUNT, "see `closing.rs`");
@@ -72,8 +74,9 @@ pub(crate) trait Core: Send + Sync {
 
     fn release(&self, place: &Place, finished: Task);
 
-    /// The worker has found nothing: searches and sleeps until there is a task, or `stop` says that the worker need not go on, or it has orders.
-    /// `watch` is asked before it sleeps: whether it may, and whoever makes `stop` true will tell it.
+    /// The worker has found nothing: searches and sleeps until there is a task, or `stop` says that
+    /// the worker need not go on, or it has orders. `watch` is asked before it sleeps: whether it
+    /// may, and whoever makes `stop` true will tell it.
     fn search(
         &self,
         worker: &Worker,
@@ -81,7 +84,8 @@ pub(crate) trait Core: Send + Sync {
         watch: &dyn Fn() -> bool,
     ) -> Option<Work>;
 
-    /// Has a spare thread take part until [`take_back`](Self::take_back), as soon as there is one to be had. Says whether there was at once.
+    /// Has a spare thread take part until [`take_back`](Self::take_back), as soon as there is one
+    /// to be had. Says whether there was at once.
     fn lend(&self) -> bool;
 
     /// A thread for which a spare was to be lent works again.
@@ -147,7 +151,8 @@ impl<S: Strategy> Registry<S> {
         if let Some(told) = self.strategy.moved(place) {
             self.tell(told);
         }
-        // While tasks were on their way from one place to another none seemed ready, and the lookout may have gone off duty.
+        // While tasks were on their way from one place to another none seemed ready, and the
+        // lookout may have gone off duty.
         if let Some(lookout) = &self.common.lookout
             && task.is_some()
             && self.strategy.len() > 0
@@ -279,7 +284,8 @@ impl<S: Strategy> Registry<S> {
             let orders = common.orders(worker);
             if orders != 0 {
                 common.run_mail(worker);
-                // In this order: who is told to leave because the pool is closed sees that it is, and stays until all is over.
+                // In this order: who is told to leave because the pool is closed sees that it is,
+                // and stays until all is over.
                 if orders & LEAVE != 0 && !common.is_closed() && common.may_leave(worker) {
                     break Served::Dismissed;
                 }
@@ -334,7 +340,8 @@ impl<S: Strategy> Registry<S> {
         served
     }
 
-    /// A worker of a closed pool has found nothing: it waits until there is something, or all is over. Says which.
+    /// A worker of a closed pool has found nothing: it waits until there is something, or all is
+    /// over. Says which.
     fn is_over(&self, worker: &Worker) -> bool {
         let (common, place) = (&self.common, worker.place());
         let _away = common.away(worker);
@@ -368,8 +375,9 @@ impl<S: Strategy> Registry<S> {
         over
     }
 
-    /// The calling worker does not take part any more. If the pool is closed it may have been the last that was busy, and those who rest may all be
-    /// such as look for nothing: they wait in `shutdown`. Then it says so itself that all is over; or, with true, that something is ready.
+    /// The calling worker does not take part any more. If the pool is closed it may have been the
+    /// last that was busy, and those who rest may all be such as look for nothing: they wait in
+    /// `shutdown`. Then it says so itself that all is over; or, with true, that something is ready.
     fn release(&self, place: &Place) -> bool {
         let closing = &self.common.closing;
         if !closing.release() {
@@ -386,7 +394,8 @@ impl<S: Strategy> Registry<S> {
         ready && rested.is_some()
     }
 
-    /// Whether a spare that serves is one too many; it does not serve any more then, and may be told at once to do so again.
+    /// Whether a spare that serves is one too many; it does not serve any more then, and may be
+    /// told at once to do so again.
     fn retires(&self, worker: &Worker) -> bool {
         let mut roster = self.common.roster.lock();
         // Whoever lends from now on sees that it does not serve.
@@ -400,8 +409,8 @@ impl<S: Strategy> Registry<S> {
         retires
     }
 
-    /// A spare, which [retires](Self::retires), sleeps until it is to serve again. False, if it is to end: that is when all is over, because a task
-    /// of a closed pool may block as well.
+    /// A spare, which [retires](Self::retires), sleeps until it is to serve again. False, if it is
+    /// to end: that is when all is over, because a task of a closed pool may block as well.
     fn rest(&self, worker: &Worker) -> bool {
         let common = &self.common;
         // Relaxed: a hint.
@@ -513,7 +522,8 @@ impl<S: Strategy> Core for Registry<S> {
             if let Some(work) = found {
                 break work;
             }
-            // What is handed to a place that sleeps waits for a wake-up: it is better left to whoever comes first.
+            // What is handed to a place that sleeps waits for a wake-up: it is better left to
+            // whoever comes first.
             if let Some(told) = self.strategy.leave(place) {
                 self.tell(told);
             }

@@ -5,18 +5,22 @@
 //!           members           free        | spares: serving, idle, free
 //! ```
 //!
-//! Members come and go with [`resize`](crate::ThreadPool::set_num_threads). Spares take the place of members that are blocked, for as long as those
-//! are: as many serve as there are leases; the others sleep until they are needed again.
+//! Members come and go with [`resize`](crate::ThreadPool::set_num_threads). Spares take the place
+//! of members that are blocked, for as long as those are: as many serve as there are leases; the
+//! others sleep until they are needed again.
 //!
 //! # Invariants
 //!
-//! 1. All of it is touched under its lock only. A thread is started, and told that it may serve, under it; no thread is waited for under it, and no
-//!    function of the user's is called.
-//! 2. `serving <= leases` is restored by the spares: one that sees more serving than leases stops between two tasks. A lease for which there is no
-//!    spare counts all the same: the next spare that would stop serves it.
-//! 3. A spare is in `idle_spares` from the moment that `serving` does not count it any more, so that it is never out of reach.
-//! 4. A thread that leaves an open pool looks last of all, under the lock, whether its seat is a member's again or has mail, and begins again if so;
-//!    if the pool was closed meanwhile, whoever did has looked. Otherwise it takes itself out of `handles`, and the seat is free.
+//! 1. All of it is touched under its lock only. A thread is started, and told that it may serve,
+//!    under it; no thread is waited for under it, and no function of the user's is called.
+//! 2. `serving <= leases` is restored by the spares: one that sees more serving than leases stops
+//!    between two tasks. A lease for which there is no spare counts all the same: the next spare
+//!    that would stop serves it.
+//! 3. A spare is in `idle_spares` from the moment that `serving` does not count it any more, so
+//!    that it is never out of reach.
+//! 4. A thread that leaves an open pool looks last of all, under the lock, whether its seat is a
+//!    member's again or has mail, and begins again if so; if the pool was closed meanwhile, whoever
+//!    did has looked. Otherwise it takes itself out of `handles`, and the seat is free.
 
 use std::collections::VecDeque;
 use std::io;
@@ -95,8 +99,9 @@ impl Roster {
 /// How the user names threads.
 pub(crate) type Names = Box<dyn FnMut(usize) -> String + Send>;
 
-/// Asks `names` for the name of a seat's thread. If it panics, or the system could not take the name, that is an error: who hires may be about to
-/// wait for what lies on its stack, and must not unwind.
+/// Asks `names` for the name of a seat's thread. If it panics, or the system could not take the
+/// name, that is an error: who hires may be about to wait for what lies on its stack, and must not
+/// unwind.
 pub(crate) fn name(names: &Mutex<Names>, seat: usize) -> io::Result<String> {
     let mut names = names.lock();
     let named = panic::catch_unwind(AssertUnwindSafe(|| names(seat)));

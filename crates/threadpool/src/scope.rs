@@ -1,14 +1,17 @@
 //! Scopes: tasks that borrow, and somebody who waits until all have ended.
 //!
-//! A scope lies on the stack of who waits for it. It counts the tasks that have not ended, and the body (`countdown.rs`).
+//! A scope lies on the stack of who waits for it. It counts the tasks that have not ended, and the
+//! body (`countdown.rs`).
 //!
-//! The tasks of a scope whose waiter runs no others lie in a list (`listed.rs`). Who puts a task there tells the one who waits: there may be no other
-//! left to run it, if a task blocks or the pool becomes smaller.
+//! The tasks of a scope whose waiter runs no others lie in a list (`listed.rs`). Who puts a task
+//! there tells the one who waits: there may be no other left to run it, if a task blocks or the
+//! pool becomes smaller.
 //!
 //! # Invariants
 //!
 //! 1. A scope is not left before `count` is zero: neither by return nor by panic.
-//! 2. `count` counts the body until it has ended: it is not zero while tasks can be created. A task creates others while it is counted itself.
+//! 2. `count` counts the body until it has ended: it is not zero while tasks can be created. A task
+//!    creates others while it is counted itself.
 
 use std::any::Any;
 use std::fmt;
@@ -114,8 +117,8 @@ impl<'scope> Scope<'scope> {
         self.make_ready(run);
     }
 
-    /// Creates a task as [`spawn`](Self::spawn) does, which begins after all those that this scope's
-    /// `spawn_fifo` has created before, whichever workers create and run them.
+    /// Creates a task as [`spawn`](Self::spawn) does, which begins after all those that this
+    /// scope's `spawn_fifo` has created before, whichever workers create and run them.
     ///
     /// Costs an allocation and two locks more than [`spawn`](Self::spawn).
     pub fn spawn_fifo<F: FnOnce(&Self) + Send + 'scope>(&self, body: F) {
@@ -219,7 +222,8 @@ impl<'scope> Scope<'scope> {
                 if another {
                     self.create(voucher(owner));
                 } else {
-                    // The vouchers that there are may lie where nobody looks who was told of nothing.
+                    // The vouchers that there are may lie where nobody looks who was told of
+                    // nothing.
                     common.sleeping.tell(ready);
                 }
                 common.sleeping.tell_only(owner);

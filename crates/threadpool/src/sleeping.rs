@@ -1,7 +1,9 @@
-//! How idle workers sleep, and who wakes them. The protocol with its proof is in [`SLEEPING.md`](../SLEEPING.md), beside this crate's sources.
+//! How idle workers sleep, and who wakes them. The protocol with its proof is in
+//! [`SLEEPING.md`](../SLEEPING.md), beside this crate's sources.
 //!
-//! An [`EventCount`] loses no wake-up, but it wakes a thread for each task that is pushed while one sleeps: with the tasks of a fine-grained program,
-//! a system call each. So a producer first asks whether somebody is awake and searching, who will find the task. Four numbers in one word answer
+//! An [`EventCount`] loses no wake-up, but it wakes a thread for each task that is pushed while one
+//! sleeps: with the tasks of a fine-grained program, a system call each. So a producer first asks
+//! whether somebody is awake and searching, who will find the task. Four numbers in one word answer
 //! that.
 //!
 //! ```text
@@ -19,30 +21,36 @@
 //! | those asleep for whom a wake-up is on its way | waking |
 //! | one of those asleep who comes back by itself after a while | dozing |
 //!
-//! A worker that does not look for tasks (it waits for one thing, or is a spare that is not needed) sleeps on an event count of its own. On the same
-//! one it could be woken in place of a worker that looks, and the task would lie there.
+//! A worker that does not look for tasks (it waits for one thing, or is a spare that is not needed)
+//! sleeps on an event count of its own. On the same one it could be woken in place of a worker that
+//! looks, and the task would lie there.
 //!
 //! # Dozing
 //!
-//! A task that is alone in its creator's queue is most likely what the creator runs next: a worker that is woken for it comes in vain, again and
-//! again where tasks create tasks one after the other. It is not to lie there for long either, if its creator goes on for long. So a worker that has
-//! searched in vain while others work *dozes*: it looks again after a time that doubles from 100 µs to 10 ms. Meanwhile nobody is woken for such a
-//! task. When nobody works any more there is nothing to doze for.
+//! A task that is alone in its creator's queue is most likely what the creator runs next: a worker
+//! that is woken for it comes in vain, again and again where tasks create tasks one after the
+//! other. It is not to lie there for long either, if its creator goes on for long. So a worker that
+//! has searched in vain while others work *dozes*: it looks again after a time that doubles from
+//! 100 µs to 10 ms. Meanwhile nobody is woken for such a task. When nobody works any more there is
+//! nothing to doze for.
 //!
 //! # Invariants
 //!
-//! 1. `waking <= asleep`: they are raised together with that checked, and a worker that leaves `asleep` takes one from each.
-//! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or nobody is asleep, or its producer has not yet come
-//!    to [`tell`](Sleeping::tell).
-//! 3. The last searcher to find something wakes another before it goes to work, if there is more to do: producers left tasks to it.
+//! 1. `waking <= asleep`: they are raised together with that checked, and a worker that leaves
+//!    `asleep` takes one from each.
+//! 2. If a task is ready that no busy worker will look for, somebody is searching, or waking, or
+//!    nobody is asleep, or its producer has not yet come to [`tell`](Sleeping::tell).
+//! 3. The last searcher to find something wakes another before it goes to work, if there is more to
+//!    do: producers left tasks to it.
 //! 4. Who sleeps on `events` is counted in `asleep`, and searches when it is woken.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the word's order is that of its read-modify-writes; against the queues it is ordered by `light` in [`tell`](Sleeping::tell) and
-//! `heavy` in [`EventCount::prepare`].
+//! All Relaxed: the word's order is that of its read-modify-writes; against the queues it is
+//! ordered by `light` in [`tell`](Sleeping::tell) and `heavy` in [`EventCount::prepare`].
 //!
-//! Source: the searchers are tokio's, the event count Vyukov's; the count of those who are on their way is what lets a burst of k tasks wake k.
+//! Source: the searchers are tokio's, the event count Vyukov's; the count of those who are on their
+//! way is what lets a burst of k tasks wake k.
 
 use core::fmt;
 use core::time::Duration;
@@ -111,7 +119,8 @@ impl Sleeping {
         }
     }
 
-    /// Whether some worker has nothing to do, or the lookout wants to be called. A hint, one load of a word that changes only when a worker goes idle or comes back.
+    /// Whether some worker has nothing to do, or the lookout wants to be called. A hint, one load
+    /// of a word that changes only when a worker goes idle or comes back.
     #[inline]
     pub(crate) fn wanted(&self) -> bool {
         // Relaxed: a hint.
@@ -124,8 +133,9 @@ impl Sleeping {
         self.state.fetch_add(SEARCHING, Ordering::Relaxed);
     }
 
-    /// The calling worker, which was searching, goes to work. If it was the last that searched, and `more` says that there is more to do, it wakes
-    /// another to search on. Returns how many it woke.
+    /// The calling worker, which was searching, goes to work. If it was the last that searched, and
+    /// `more` says that there is more to do, it wakes another to search on. Returns how many it
+    /// woke.
     pub(crate) fn found(&self, more: impl Fn() -> bool) -> usize {
         // What the caller has moved is seen by whoever searches on.
         asymmetric::light();
@@ -133,7 +143,8 @@ impl Sleeping {
         if searching(now) > 0 || waking(now) > 0 || asleep(now) == 0 {
             return 0;
         }
-        // Invariant 3. If there seems to be nothing more, that must be certain: a producer may have seen this searcher, and its task not be seen yet.
+        // Invariant 3. If there seems to be nothing more, that must be certain: a producer may have
+        // seen this searcher, and its task not be seen yet.
         let more = more() || {
             asymmetric::heavy();
             more()
@@ -141,11 +152,11 @@ impl Sleeping {
         if more { self.wake(1) } else { 0 }
     }
 
-    /// The calling worker, which was searching, sleeps until it is told, unless `look` says that there is something after all. It is searching again
-    /// afterwards. Says whether it slept.
+    /// The calling worker, which was searching, sleeps until it is told, unless `look` says that
+    /// there is something after all. It is searching again afterwards. Says whether it slept.
     ///
-    /// With `doze` it also comes back after so many nanoseconds, unless another one dozes. Then `look` is told so, and need not mind a task that is
-    /// alone in its creator's queue.
+    /// With `doze` it also comes back after so many nanoseconds, unless another one dozes. Then
+    /// `look` is told so, and need not mind a task that is alone in its creator's queue.
     pub(crate) fn sleep(
         &self,
         who: usize,
@@ -162,7 +173,8 @@ impl Sleeping {
         });
         let back = Back { sleeping: self, added };
         let key = self.events.prepare();
-        // Somebody on the way may be me: who raised `waking` before this look may not find me in the queue of sleepers.
+        // Somebody on the way may be me: who raised `waking` before this look may not find me in
+        // the queue of sleepers.
         let slept = waking(self.state.load(Ordering::Relaxed)) == 0 && !look(looks);
         if slept {
             let deadline = match doze {
@@ -175,8 +187,8 @@ impl Sleeping {
         slept
     }
 
-    /// There are `ready` tasks where one was just put, for any worker: wakes as many as that asks for beyond those who search already. Returns how
-    /// many.
+    /// There are `ready` tasks where one was just put, for any worker: wakes as many as that asks
+    /// for beyond those who search already. Returns how many.
     #[inline]
     pub(crate) fn tell(&self, ready: usize) -> usize {
         asymmetric::light();
@@ -187,7 +199,8 @@ impl Sleeping {
         self.wake(ready)
     }
 
-    /// [`tell`](Self::tell) of one task that its creator will most likely run next: nobody is woken while somebody dozes.
+    /// [`tell`](Self::tell) of one task that its creator will most likely run next: nobody is woken
+    /// while somebody dozes.
     #[inline]
     pub(crate) fn tell_lone(&self) -> usize {
         asymmetric::light();
@@ -198,8 +211,8 @@ impl Sleeping {
         self.wake(1)
     }
 
-    /// Sleeps until [`tell_only`](Self::tell_only) names this worker, if `may` says that there is nothing yet: for a worker that does not
-    /// look for tasks and is not counted.
+    /// Sleeps until [`tell_only`](Self::tell_only) names this worker, if `may` says that there is
+    /// nothing yet: for a worker that does not look for tasks and is not counted.
     pub(crate) fn sleep_apart(&self, who: usize, may: impl FnOnce() -> bool) {
         let key = self.apart.prepare();
         if may() {
@@ -210,7 +223,8 @@ impl Sleeping {
     /// There is something for this worker only, wherever it sleeps. Says whether it did.
     pub(crate) fn tell_only(&self, who: usize) -> bool {
         let searched = self.events.notify_only(who);
-        // Both, always: a worker that is about to sleep in one of them is let through by a notification that finds nobody.
+        // Both, always: a worker that is about to sleep in one of them is let through by a
+        // notification that finds nobody.
         let waited = self.apart.notify_only(who);
         searched || waited
     }
@@ -221,7 +235,8 @@ impl Sleeping {
         self.apart.notify_all();
     }
 
-    /// Raises `waking` until those who search and those who come are `ready`, as far as there are sleepers; wakes as many.
+    /// Raises `waking` until those who search and those who come are `ready`, as far as there are
+    /// sleepers; wakes as many.
     #[cold]
     #[inline(never)]
     fn wake(&self, ready: usize) -> usize {

@@ -1,7 +1,7 @@
 //! A worker: one thread of a pool, as what runs on it sees it.
 //!
-//! What is here is the same for every strategy, and is what a task that runs can ask for: fork ([`join`](Worker::join)), create, wait. The thread's
-//! loop is the registry's.
+//! What is here is the same for every strategy, and is what a task that runs can ask for: fork
+//! ([`join`](Worker::join)), create, wait. The thread's loop is the registry's.
 //!
 //! # Waiting for what another runs
 //!
@@ -12,32 +12,39 @@
 //! | `Isolated` | tasks of the scope that it waits for | does not grow | safe, but for what a [`broadcast`](crate::ThreadPool::broadcast) runs |
 //! | `Park` | the same, and a spare thread takes its seat | does not grow | as above |
 //!
-//! All of them run what a broadcast has for the worker: it waits for each, perhaps in a task that is waited for here.
+//! All of them run what a broadcast has for the worker: it waits for each, perhaps in a task that
+//! is waited for here.
 //!
 //! # Why this does not deadlock
 //!
-//! A worker that waits for a fork or a scope waits for tasks that began after what is uppermost on its stack, or that it would run itself: the
-//! tasks of a scope whose waiter runs no others lie in a list ([`helps`](Worker::helps) is asked when the scope begins). So along a row of workers
-//! of which each waits for the next, what is uppermost began later and later, and the row ends with one that does not wait.
+//! A worker that waits for a fork or a scope waits for tasks that began after what is uppermost on
+//! its stack, or that it would run itself: the tasks of a scope whose waiter runs no others lie in
+//! a list ([`helps`](Worker::helps) is asked when the scope begins). So along a row of workers of
+//! which each waits for the next, what is uppermost began later and later, and the row ends with
+//! one that does not wait.
 //!
-//! A handle of a future may be waited for by anybody, before its task has begun, and another pool's tasks may come back to this one. A worker that
-//! runs nothing might then wait for what it alone would run. So under `Any` it runs tasks meanwhile, also beyond [`MOST_NESTED`]. Why not sleep and
-//! lend its seat to a spare there: the spares are counted, not whom they serve, so the one that is left may itself wait for this worker's fork.
+//! A handle of a future may be waited for by anybody, before its task has begun, and another pool's
+//! tasks may come back to this one. A worker that runs nothing might then wait for what it alone
+//! would run. So under `Any` it runs tasks meanwhile, also beyond [`MOST_NESTED`]. Why not sleep
+//! and lend its seat to a spare there: the spares are counted, not whom they serve, so the one that
+//! is left may itself wait for this worker's fork.
 //!
 //! A spare whose turn is over may still have a fork of the worker that took its seat back. If it
 //! blocks there, it stands in for itself. So a worker that sleeps for a fork lends its seat if the
 //! pool has started spares.
 //!
-//! **The bound that remains:** under `Any` forks and scopes add at most `MOST_NESTED` tasks to a stack; waits for futures, broadcasts and other
-//! pools as many as wait so above each other. Under the others a worker lends its seat while it waits for another pool, and sleeps if there is no
-//! spare: pools that call each other to and fro need as many spares as there are calls inside each other. While it waits for a future it sleeps
-//! (`Park` lends its seat): a pool all of whose workers do polls nothing any more. A task that waits for a future whose poll lies below it on the
-//! same stack waits for ever.
+//! **The bound that remains:** under `Any` forks and scopes add at most `MOST_NESTED` tasks to a
+//! stack; waits for futures, broadcasts and other pools as many as wait so above each other. Under
+//! the others a worker lends its seat while it waits for another pool, and sleeps if there is no
+//! spare: pools that call each other to and fro need as many spares as there are calls inside each
+//! other. While it waits for a future it sleeps (`Park` lends its seat): a pool all of whose
+//! workers do polls nothing any more. A task that waits for a future whose poll lies below it on
+//! the same stack waits for ever.
 //!
 //! # Invariants
 //!
-//! 1. A worker lies in its seat. Between [`begin`](Worker::begin) and the end of its thread only that
-//!    thread uses it, but for `forks`. [`CURRENT`] points to it meanwhile.
+//! 1. A worker lies in its seat. Between [`begin`](Worker::begin) and the end of its thread only
+//!    that thread uses it, but for `forks`. [`CURRENT`] points to it meanwhile.
 //! 2. Its registry lives longer than its thread.
 
 use core::cell::Cell;
@@ -64,7 +71,8 @@ use crate::strategy::Place;
 pub(crate) const UNWOUND: &str =
     "a wait in a thread pool unwound: others may still use what lies on its stack";
 
-/// How many tasks a worker that waits may run one inside the other, before it waits without running any.
+/// How many tasks a worker that waits may run one inside the other, before it waits without running
+/// any.
 pub const MOST_NESTED: usize = 64;
 
 /// How long a worker dozes at first, and at most (see `sleeping.rs`).
@@ -79,21 +87,25 @@ machine::thread_local! {
 /// What a worker does while it waits for a task that another one runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Runs any task that is ready, one inside the other up to [`MOST_NESTED`], then only those of the scope that it waits for. The processors are
-    /// never idle while there is work, and a task that waits may find an unrelated one on top of it: do not hold a lock, and do not wait for the
-    /// pool to [end](crate::ThreadPool::shutdown).
+    /// Runs any task that is ready, one inside the other up to [`MOST_NESTED`], then only those of
+    /// the scope that it waits for. The processors are never idle while there is work, and a task
+    /// that waits may find an unrelated one on top of it: do not hold a lock, and do not wait for
+    /// the pool to [end](crate::ThreadPool::shutdown).
     ///
-    /// A worker that waits there for a future, a broadcast or another pool runs any task after all: its stack grows by one for each such wait.
+    /// A worker that waits there for a future, a broadcast or another pool runs any task after all:
+    /// its stack grows by one for each such wait.
     #[default]
     Any,
-    /// Runs only the tasks of the scope it waits for, or what the thief has ready, one at a time from the oldest (Wagner and Calder 1993). Those
-    /// are parts of what is waited for, unless the thief had other tasks before, or has moved some to itself: so do not hold a lock. Strategies
+    /// Runs only the tasks of the scope it waits for, or what the thief has ready, one at a time
+    /// from the oldest (Wagner and Calder 1993). Those are parts of what is waited for, unless the
+    /// thief had other tasks before, or has moved some to itself: so do not hold a lock. Strategies
     /// with a central queue do not know whose task is whose, and run nothing.
     ///
     /// In a pool that has started spare threads, a worker that waits for a fork lends its seat too.
     Leapfrog,
-    /// Runs nothing but the tasks of the scope it waits for, and broadcasts. Locks may be held across a `join`, but not one that a
-    /// [`broadcast`](crate::ThreadPool::broadcast) takes; the processor is idle meanwhile.
+    /// Runs nothing but the tasks of the scope it waits for, and broadcasts. Locks may be held
+    /// across a `join`, but not one that a [`broadcast`](crate::ThreadPool::broadcast) takes; the
+    /// processor is idle meanwhile.
     ///
     /// In a pool that has started spare threads, a worker that waits for a fork lends its seat too.
     Isolated,
@@ -240,7 +252,8 @@ impl Worker {
         body(unsafe { current.as_ref() })
     }
 
-    /// Its number, from 0; what [`current_thread_index`](crate::current_thread_index) returns on it.
+    /// Its number, from 0; what [`current_thread_index`](crate::current_thread_index) returns on
+    /// it.
     #[inline]
     #[must_use]
     pub fn index(&self) -> usize {
@@ -291,7 +304,8 @@ impl Worker {
         });
     }
 
-    /// Runs a task that is ready, if there is one: for a task that has to wait for something that the pool does not know of.
+    /// Runs a task that is ready, if there is one: for a task that has to wait for something that
+    /// the pool does not know of.
     ///
     /// ```
     /// use stanchion_threadpool::ThreadPool;
@@ -349,7 +363,8 @@ impl Worker {
         self.core().release(&self.place, block);
     }
 
-    /// It has searched in vain, and others work: for how many nanoseconds it dozes. Not the first time.
+    /// It has searched in vain, and others work: for how many nanoseconds it dozes. Not the first
+    /// time.
     pub(crate) fn doze(&self) -> Option<u64> {
         let in_vain = self.in_vain.get();
         self.in_vain.set(in_vain.saturating_add(1));
@@ -379,7 +394,8 @@ impl Worker {
 
     /// Waits until the latch is set, as the pool's [`Wait`] says.
     ///
-    /// Ends the process rather than unwind: what the latch is for may still run, on what lies on this stack.
+    /// Ends the process rather than unwind: what the latch is for may still run, on what lies on
+    /// this stack.
     pub(crate) fn wait_for(&self, latch: &Latch, awaited: Awaited) {
         let bomb = AbortOnUnwind::armed(UNWOUND);
         self.wait_here_for(latch, awaited);
@@ -389,7 +405,8 @@ impl Worker {
     fn wait_here_for(&self, latch: &Latch, awaited: Awaited) {
         match (self.common().wait(), awaited) {
             (Wait::Any, _) if self.helps() => self.help_until(latch),
-            // Somebody must run what is ready: what is waited for may be one of those tasks, or wait for one.
+            // Somebody must run what is ready: what is waited for may be one of those tasks, or
+            // wait for one.
             (Wait::Any, Awaited::Anywhere) => self.help_until(latch),
             (Wait::Leapfrog, Awaited::Fork) => {
                 let _lent = self.lent_beside_spares();
@@ -421,9 +438,9 @@ impl Worker {
         }
     }
 
-    /// Lends its seat while it waits for a fork, if the pool has started spare threads. The thief may
-    /// be a spare that is one too many by now. When that one blocks, it stands in for itself, and no
-    /// worker is left that runs anything.
+    /// Lends its seat while it waits for a fork, if the pool has started spare threads. The thief
+    /// may be a spare that is one too many by now. When that one blocks, it stands in for itself,
+    /// and no worker is left that runs anything.
     fn lent_beside_spares(&self) -> Option<Lent<'_>> {
         self.common().has_started_spares().then(|| Lent::to(self.core()))
     }
@@ -433,8 +450,8 @@ impl Worker {
         self.common().wait() == Wait::Any && self.nested.get() < MOST_NESTED
     }
 
-    /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool: if this worker runs nothing meanwhile, it lends
-    /// its seat.
+    /// Waits for a latch that another pool's workers set. Their tasks may come back to this pool:
+    /// if this worker runs nothing meanwhile, it lends its seat.
     pub(crate) fn wait_for_another_pool(&self, latch: &Latch) {
         if self.common().wait() == Wait::Any {
             self.wait_for(latch, Awaited::Anywhere);

@@ -1,4 +1,5 @@
-//! Books of every task: what goes in comes out, runs at most once, and is dropped exactly once; whatever panics, and however the pool ends.
+//! Books of every task: what goes in comes out, runs at most once, and is dropped exactly once;
+//! whatever panics, and however the pool ends.
 //!
 //! And what the types promise the compiler.
 
@@ -70,7 +71,8 @@ impl Drop for Slip {
     }
 }
 
-/// Creates tasks of all kinds from a worker: small and large, from scopes and forks, some of which panic.
+/// Creates tasks of all kinds from a worker: small and large, from scopes and forks, some of which
+/// panic.
 fn breed(books: &Arc<Books>, levels: u32) {
     let (small, large, first, second, inside) =
         (books.slip(), books.slip(), books.slip(), books.slip(), books.slip());

@@ -1,4 +1,5 @@
-//! Tasks that block in the kernel without a word. What each test waits for happens only if others run meanwhile: without that it never ends.
+//! Tasks that block in the kernel without a word. What each test waits for happens only if others
+//! run meanwhile: without that it never ends.
 
 #![cfg(all(target_os = "linux", not(miri)))]
 
@@ -11,7 +12,8 @@ use machine::presence::{self, Declined};
 use stanchion_threadpool::strategy::SingleLock;
 use stanchion_threadpool::{ThreadPool, ThreadPoolBuilder, blocking, scope, spawn};
 
-/// How the pools of a test see their workers. One test at a time: declining is for the whole process.
+/// How the pools of a test see their workers. One test at a time: declining is for the whole
+/// process.
 struct Tier {
     _declined: Option<Declined>,
     _alone: MutexGuard<'static, ()>,
@@ -209,7 +211,8 @@ fn sleeps_of_lookouts() -> usize {
     sleeps
 }
 
-/// The only worker blocks in the first half of a fork, and does not say so. The second half wakes it.
+/// The only worker blocks in the first half of a fork, and does not say so. The second half wakes
+/// it.
 #[test]
 fn a_first_half_that_blocks_waits_for_the_second() {
     let pool = pool(1);
@@ -280,8 +283,8 @@ fn lookout_seldom_wakes_while_no_worker_blocks() {
             }
         });
         let (woken, millis) = (waits_of("lookout"), begin.elapsed().as_millis() as u64);
-        // One in vain and one after a rest in 2 ms. A system may take a worker off its processor for
-        // reasons that look like a block.
+        // One in vain and one after a rest in 2 ms. A system may take a worker off its processor
+        // for reasons that look like a block.
         assert!(woken < 4 * millis + 200, "{woken} times in {millis} ms");
         pool.shutdown();
     });

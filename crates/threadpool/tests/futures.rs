@@ -1,4 +1,5 @@
-//! What a pool promises of futures, under every strategy; the channels are written here, for any executor must do.
+//! What a pool promises of futures, under every strategy; the channels are written here, for any
+//! executor must do.
 
 use std::collections::VecDeque;
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! What users do to a pool that nobody planned for, and what other pools got wrong. Each test says whose fault it would be.
+//! What users do to a pool that nobody planned for, and what other pools got wrong. Each test says
+//! whose fault it would be.
 //!
 //! | about | file |
 //! | --- | --- |
@@ -109,7 +110,8 @@ fn names_with_a_zero_byte_are_an_error() {
     pool.shutdown();
 }
 
-/// A spare has an index of its own, for which a table of names may have no entry. The scope must not be left while its task runs, and there is no spare.
+/// A spare has an index of its own, for which a table of names may have no entry. The scope must
+/// not be left while its task runs, and there is no spare.
 #[test]
 fn names_that_panic_for_a_spare_do_not_unwind_a_wait() {
     static RUNS: AtomicBool = AtomicBool::new(false);
@@ -189,7 +191,8 @@ fn a_pool_shut_down_by_its_own_worker_runs_what_it_has() {
     }
 }
 
-/// Nobody but the task that waits can say that all is over: the only other thread sleeps until it is needed again, or all is over.
+/// Nobody but the task that waits can say that all is over: the only other thread sleeps until it
+/// is needed again, or all is over.
 #[test]
 fn a_pool_shut_down_by_its_own_worker_lets_idle_spares_go() {
     let home = Arc::new(Mutex::new(None));
@@ -258,7 +261,8 @@ fn shutdown_now_drops_what_has_not_begun<S: Strategy>() {
         });
     }
     let ends = std::thread::spawn(move || pool.shutdown_now());
-    // The other thread says `discard` before it can have begun to wait. Nothing says when: so some tasks may run, and none is lost.
+    // The other thread says `discard` before it can have begun to wait. Nothing says when: so some
+    // tasks may run, and none is lost.
     release.send(()).unwrap();
     ends.join().unwrap();
     assert_eq!(dropped.load(SeqCst), 100);
@@ -272,7 +276,8 @@ fn shutdown_now_drops_each_capture_once() {
     shutdown_now_drops_what_has_not_begun::<IdleQueue>();
 }
 
-/// `shutdown` waits for a task however long it takes; another thread can see which pool it is, and nothing else is held up.
+/// `shutdown` waits for a task however long it takes; another thread can see which pool it is, and
+/// nothing else is held up.
 #[test]
 fn a_task_that_does_not_end_holds_up_its_own_pool_only() {
     let pool = pool(2);
@@ -297,7 +302,8 @@ fn a_task_that_does_not_end_holds_up_its_own_pool_only() {
     ends.join().unwrap();
 }
 
-/// A worker waits, without saying so, for a task in its own queue. The others must take it before they end.
+/// A worker waits, without saying so, for a task in its own queue. The others must take it before
+/// they end.
 #[test]
 fn shutdown_does_not_strand_a_task_behind_a_worker_that_blocks() {
     for _ in 0..50 {
@@ -311,7 +317,8 @@ fn shutdown_does_not_strand_a_task_behind_a_worker_that_blocks() {
     }
 }
 
-/// tokio#6596: a task that a worker has created just before it blocks lies in a place that others do not look at.
+/// tokio#6596: a task that a worker has created just before it blocks lies in a place that others
+/// do not look at.
 #[test]
 fn tokio_6596_a_task_is_not_stranded_when_its_worker_blocks() {
     for _ in 0..200 {
@@ -484,7 +491,8 @@ fn a_worker_resizes_its_own_pool() {
     pool.shutdown();
 }
 
-/// rayon, pull request 992: a broadcast sent while a worker goes to sleep must be seen by its last look.
+/// rayon, pull request 992: a broadcast sent while a worker goes to sleep must be seen by its last
+/// look.
 #[test]
 fn rayon_992_a_broadcast_reaches_a_worker_that_falls_asleep() {
     let pool = ThreadPoolBuilder::new()
@@ -500,7 +508,8 @@ fn rayon_992_a_broadcast_reaches_a_worker_that_falls_asleep() {
     pool.shutdown();
 }
 
-/// A thread that leaves asks its pool for something in its exit handler, while the pool grows over its seat.
+/// A thread that leaves asks its pool for something in its exit handler, while the pool grows over
+/// its seat.
 #[test]
 fn an_exit_handler_uses_its_pool_while_that_grows() {
     static POOL: OnceLock<ThreadPool> = OnceLock::new();
@@ -550,7 +559,8 @@ fn broadcasts_beside_resizes_reach_all_members() {
     pool.shutdown();
 }
 
-/// A thread that has left, and was asked for again, takes part in a pool that is closed before it has come back: two tasks wait for each other.
+/// A thread that has left, and was asked for again, takes part in a pool that is closed before it
+/// has come back: two tasks wait for each other.
 #[test]
 fn a_thread_that_was_asked_for_again_serves_a_closed_pool() {
     for _ in 0..300 {

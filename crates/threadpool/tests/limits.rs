@@ -1,5 +1,5 @@
-//! Pools where the system sets limits: no memory for more threads, one processor, no time to waste. Each runs in a process of its own, which is this
-//! program again.
+//! Pools where the system sets limits: no memory for more threads, one processor, no time to waste.
+//! Each runs in a process of its own, which is this program again.
 #![cfg(target_os = "linux")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,7 +57,8 @@ fn limit_memory(more: u64) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
 }
 
-/// A builder whose threads want 1 GiB of address space each: when one cannot be had, there is enough left for everything else.
+/// A builder whose threads want 1 GiB of address space each: when one cannot be had, there is
+/// enough left for everything else.
 fn builder() -> ThreadPoolBuilder {
     ThreadPoolBuilder::new().stack_size(1 << 30)
 }
@@ -178,7 +179,8 @@ fn used() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// rayon#642: an idle pool uses the processor. The bound is of processor time, so it does not depend on how long the machine takes.
+/// rayon#642: an idle pool uses the processor. The bound is of processor time, so it does not
+/// depend on how long the machine takes.
 #[test]
 fn rayon_642_an_idle_pool_uses_no_processor_time() {
     alone("rayon_642_an_idle_pool_uses_no_processor_time", || {

@@ -34,7 +34,8 @@ fn sum(n: u64) -> u64 {
     a + b
 }
 
-/// rayon#592: a task holds a mutex while it waits for a fork, and another task that wants the mutex runs on top of it.
+/// rayon#592: a task holds a mutex while it waits for a fork, and another task that wants the mutex
+/// runs on top of it.
 fn mutex_across_join<S: Strategy>(wait: Wait) {
     let pool = pool::<S>(3, wait);
     let total = Mutex::new(0);
@@ -71,7 +72,8 @@ fn deeper(deepest: &AtomicUsize, body: impl FnOnce()) {
     ABOVE.set(above - 1);
 }
 
-/// rayon#854: each task that waits runs another one on top of itself, which waits as well: the stack is as deep as there are tasks.
+/// rayon#854: each task that waits runs another one on top of itself, which waits as well: the
+/// stack is as deep as there are tasks.
 #[test]
 fn rayon_854_tasks_above_each_other_are_bounded() {
     for wait in WAITS {
@@ -163,7 +165,8 @@ fn a_worker_waits_in_the_scope_and_the_broadcast_of_another_pool() {
     }
 }
 
-/// bevy#6941: a burst of k tasks must start k workers without one waking the next only when it has run its own.
+/// bevy#6941: a burst of k tasks must start k workers without one waking the next only when it has
+/// run its own.
 #[test]
 fn bevy_6941_a_burst_reaches_all_workers() {
     for wait in WAITS {
@@ -202,7 +205,8 @@ fn a_burst_from_a_worker_reaches_all_workers() {
     pool.shutdown();
 }
 
-/// A spare that is not needed sleeps longer than the worker does: the wake-up for a task must not go to the spare.
+/// A spare that is not needed sleeps longer than the worker does: the wake-up for a task must not
+/// go to the spare.
 #[test]
 fn a_wake_up_is_not_taken_by_a_spare_that_is_not_needed() {
     for wait in WAITS {
@@ -219,7 +223,8 @@ fn a_wake_up_is_not_taken_by_a_spare_that_is_not_needed() {
     }
 }
 
-/// A task of a scope waits, without saying so, for another that it has just created; the only worker left is the one that waits for the scope.
+/// A task of a scope waits, without saying so, for another that it has just created; the only
+/// worker left is the one that waits for the scope.
 #[test]
 fn who_waits_for_a_scope_is_told_of_its_new_tasks() {
     for wait in WAITS {
@@ -265,7 +270,8 @@ fn futures_inside_each_other(levels: usize) -> usize {
     1 + spawn_future(async move { futures_inside_each_other(levels - 1) }).join().unwrap()
 }
 
-/// Where a worker has so many tasks above each other that it should run no more, nobody else may be there to poll what it waits for.
+/// Where a worker has so many tasks above each other that it should run no more, nobody else may be
+/// there to poll what it waits for.
 #[test]
 fn futures_nest_deeper_than_a_worker_helps() {
     for spares in [0, 1, 8] {
@@ -287,7 +293,8 @@ fn two_pools_without_spares_install_into_each_other() {
     one.shutdown();
 }
 
-/// A worker that runs scope after scope by itself leaves nothing behind for others to find, but a few blocks.
+/// A worker that runs scope after scope by itself leaves nothing behind for others to find, but a
+/// few blocks.
 #[test]
 fn scopes_after_each_other_need_no_more_memory_than_one() {
     for wait in [Wait::Isolated, Wait::Leapfrog, Wait::Park] {
@@ -342,7 +349,8 @@ fn who_waits_for_a_scope_runs_what_its_tasks_create() {
     two_tasks_meet::<ProbeIdleElseCentral>();
 }
 
-/// While a worker waits for a scope the pool shrinks to it, so nobody else will run what the scope's last task creates.
+/// While a worker waits for a scope the pool shrinks to it, so nobody else will run what the
+/// scope's last task creates.
 #[test]
 fn a_pool_may_shrink_to_who_waits_for_a_scope() {
     for wait in WAITS {
@@ -370,7 +378,8 @@ fn a_pool_may_shrink_to_who_waits_for_a_scope() {
     }
 }
 
-/// A task of a closed pool blocks until another one, behind it, has run. There is one worker, so that only a spare can run that.
+/// A task of a closed pool blocks until another one, behind it, has run. There is one worker, so
+/// that only a spare can run that.
 #[test]
 fn a_task_of_a_closed_pool_gets_a_spare() {
     for round in 0..300 {
@@ -386,7 +395,8 @@ fn a_task_of_a_closed_pool_gets_a_spare() {
     }
 }
 
-/// The only spare is asked for again and again, at whatever it is meanwhile: about to stop, or asleep.
+/// The only spare is asked for again and again, at whatever it is meanwhile: about to stop, or
+/// asleep.
 #[test]
 fn the_only_spare_is_never_out_of_reach() {
     let pool = ThreadPoolBuilder::new()
@@ -434,7 +444,8 @@ fn a_spare_that_comes_free_serves_who_got_none() {
     pool.shutdown();
 }
 
-/// The first half of a fork waits for the second, which nobody had been offered, and says that it blocks.
+/// The first half of a fork waits for the second, which nobody had been offered, and says that it
+/// blocks.
 #[test]
 fn the_other_halves_of_who_blocks_are_there_for_spares() {
     for wait in WAITS {

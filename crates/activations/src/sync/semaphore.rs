@@ -1,7 +1,8 @@
 //! The counting semaphore: a word that counts permits, and a queue that they are handed to.
 //!
-//! Why not as in `stanchion_competitive`, where the first in line takes permits as they come, at a gate that is a mutex: there a permit must not lie
-//! idle for as long as the kernel takes to wake a thread. Here it is handed to its next owner at once, because that one is ready as soon as it is
+//! Why not as in `stanchion_competitive`, where the first in line takes permits as they come, at a
+//! gate that is a mutex: there a permit must not lie idle for as long as the kernel takes to wake a
+//! thread. Here it is handed to its next owner at once, because that one is ready as soon as it is
 //! called, and so the order is strict.
 //!
 //! | `word` | |
@@ -11,16 +12,17 @@
 //!
 //! # Invariants
 //!
-//! 1. `QUEUED` is written under the queue's lock, and stands whenever that is free if the queue is not empty. While it stands permits are taken
-//!    under that lock only.
-//! 2. Whenever the lock is free, the first in line wants more permits than there are, or somebody is about to take the lock and to serve it: who has
-//!    added permits, or who was the first in line and has left.
+//! 1. `QUEUED` is written under the queue's lock, and stands whenever that is free if the queue is
+//!    not empty. While it stands permits are taken under that lock only.
+//! 2. Whenever the lock is free, the first in line wants more permits than there are, or somebody
+//!    is about to take the lock and to serve it: who has added permits, or who was the first in
+//!    line and has left.
 //! 3. Permits are counted in 31 bits. More are refused.
 //!
 //! # Orderings
 //!
-//! Permits are added with Release, and taken with Acquire by who takes them for itself or for the first in line, which sees it through the answer.
-//! Every change in between is a read-modify-write.
+//! Permits are added with Release, and taken with Acquire by who takes them for itself or for the
+//! first in line, which sees it through the answer. Every change in between is a read-modify-write.
 //!
 //! Source: Dijkstra, "Cooperating sequential processes", 1965, section 4.
 
@@ -168,7 +170,8 @@ impl Semaphore {
         self.try_acquire_many_until(1, instant)
     }
 
-    /// [`acquire_many`](Self::acquire_many), but gives up after `timeout`, and then lets those behind it have what there is.
+    /// [`acquire_many`](Self::acquire_many), but gives up after `timeout`, and then lets those
+    /// behind it have what there is.
     ///
     /// # Panics
     ///
@@ -290,7 +293,8 @@ impl Semaphore {
         answer == Answer::Served
     }
 
-    /// Under the lock: takes the permits if they are for whoever comes, or else says that there is a line.
+    /// Under the lock: takes the permits if they are for whoever comes, or else says that there is
+    /// a line.
     fn take_or_mark(&self, count: u32) -> bool {
         // Relaxed: the exchange decides.
         let mut word = self.word.load(Ordering::Relaxed);
@@ -338,7 +342,8 @@ impl Semaphore {
 
     /// Under the lock, with a line: takes so many permits if they are there.
     fn take_for_first(&self, count: u32) -> bool {
-        // Relaxed: `QUEUED` stands, so that nobody else takes any; what is added later is served later.
+        // Relaxed: `QUEUED` stands, so that nobody else takes any; what is added later is served
+        // later.
         let enough = self.word.load(Ordering::Relaxed) / PERMIT >= count;
         if enough {
             // Acquire: pairs with the Release of who added them; the answer hands that on.

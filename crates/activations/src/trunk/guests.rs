@@ -1,4 +1,5 @@
-//! A carrier's guests, the threads that have begun on it and wait or are ready, and the turns of its threads (`history.rs`).
+//! A carrier's guests, the threads that have begun on it and wait or are ready, and the turns of
+//! its threads (`history.rs`).
 
 use core::cell::Cell;
 
@@ -14,8 +15,8 @@ const NONE: u8 = 0;
 const QUICK: u8 = 1;
 const SLOW: u8 = 2;
 
-/// How many guests a carrier has: all in the lower half of the word, and in the upper half those whose
-/// kind was not quick when they became guests.
+/// How many guests a carrier has: all in the lower half of the word, and in the upper half those
+/// whose kind was not quick when they became guests.
 #[derive(Default)]
 pub(super) struct Guests(Cell<u64>);
 
@@ -155,7 +156,8 @@ impl Local {
         self.turn.kind.get().has_blocked();
     }
 
-    /// The thread whose turn has ended has been laid aside: a guest, if it is bound to this carrier.
+    /// The thread whose turn has ended has been laid aside: a guest, if it is bound to this
+    /// carrier.
     #[inline]
     pub(super) fn receive(&self, thread: &Thread) {
         if thread.inner().bound_to().is_some() {

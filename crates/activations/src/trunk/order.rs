@@ -1,7 +1,9 @@
-//! The order in which a carrier runs ready threads. The documentation of [`Runtime`](crate::Runtime#order) states it for users,
-//! and `tests/order.rs` has a test for each bound.
+//! The order in which a carrier runs ready threads. The documentation of
+//! [`Runtime`](crate::Runtime#order) states it for users, and `tests/order.rs` has a test for each
+//! bound.
 //!
-//! A *turn* is what one thread runs between two scheduling points. Three kinds of threads wait for turns on a seat:
+//! A *turn* is what one thread runs between two scheduling points. Three kinds of threads wait for
+//! turns on a seat:
 //!
 //! | kind | where they wait | in which order |
 //! | --- | --- | --- |
@@ -11,20 +13,21 @@
 //!
 //! All of a higher priority come first. Among those of one priority:
 //!
-//! 1. If another carrier wants a seat and this one has had its tenure, it gives its seat away. A tenure ends after
-//!    [`TENURE_NS`] or [`TENURE_TURNS`] turns, whichever is sooner.
-//! 2. If a turn of a new thread is *due*, a new one runs. It is due when a begun thread has yielded, and after
-//!    [`BEGUN_IN_A_ROW`] turns of begun ones.
+//! 1. If another carrier wants a seat and this one has had its tenure, it gives its seat away. A
+//!    tenure ends after [`TENURE_NS`] or [`TENURE_TURNS`] turns, whichever is sooner.
+//! 2. If a turn of a new thread is *due*, a new one runs. It is due when a begun thread has
+//!    yielded, and after [`BEGUN_IN_A_ROW`] turns of begun ones.
 //! 3. Else a begun thread runs, then a new one.
 //! 4. If there is neither, another carrier that wants a seat gets this one.
 //!
-//! So neither kind can keep another waiting: after the turn of a new thread a begun one comes first, and a seat keeps the
-//! count of its turns when it changes hands.
+//! So neither kind can keep another waiting: after the turn of a new thread a begun one comes
+//! first, and a seat keeps the count of its turns when it changes hands.
 //!
-//! Why not a new thread after each turn of a begun one: a thread that has begun holds a stack. Threads that wait often would
-//! all be begun before the first ends. Why after each yield: a thread that yields asks for just that. Why a tenure ends by
-//! time: to give a seat away costs two switches of kernel threads, some 5 µs. That is little beside [`TENURE_NS`], and much
-//! beside a turn of 100 ns. Why also by turns: no clock needs to move for the bound.
+//! Why not a new thread after each turn of a begun one: a thread that has begun holds a stack.
+//! Threads that wait often would all be begun before the first ends. Why after each yield: a thread
+//! that yields asks for just that. Why a tenure ends by time: to give a seat away costs two
+//! switches of kernel threads, some 5 µs. That is little beside [`TENURE_NS`], and much beside a
+//! turn of 100 ns. Why also by turns: no clock needs to move for the bound.
 
 use core::cell::Cell;
 
@@ -71,7 +74,8 @@ enum Choice {
 }
 
 impl Local {
-    /// Returns the thread whose turn it is on this seat; `None` if there is none, or if the seat was given away.
+    /// Returns the thread whose turn it is on this seat; `None` if there is none, or if the seat
+    /// was given away.
     #[inline]
     pub(super) fn choose(&self) -> Option<Thread> {
         let begun = &self.turns.begun;
@@ -88,7 +92,8 @@ impl Local {
         self.choose_closely()
     }
 
-    /// Whether threads of other priorities, or on other carriers, may come before the carrier's own.
+    /// Whether threads of other priorities, or on other carriers, may come before the carrier's
+    /// own.
     #[inline]
     fn has_rivals(&self) -> bool {
         self.shared.unusual().is_used() || self.shared.reserve().waiting() > 0
@@ -166,7 +171,8 @@ impl Local {
         }
     }
 
-    /// Whether this carrier has had its tenure, and another one with a thread of that priority or a higher one wants a seat.
+    /// Whether this carrier has had its tenure, and another one with a thread of that priority or a
+    /// higher one wants a seat.
     #[inline]
     pub(super) fn owes_seat(&self, priority: Priority) -> bool {
         let reserve = self.shared.reserve();
@@ -181,7 +187,8 @@ impl Local {
             || clock::now().nanos_since(since.get()) >= TENURE_NS
     }
 
-    /// The thread that ran has yielded: a new one is due, unless it was new itself and begun ones are ready.
+    /// The thread that ran has yielded: a new one is due, unless it was new itself and begun ones
+    /// are ready.
     pub(super) fn has_yielded(&self) {
         let begun = &self.turns.begun;
         if begun.get() > 0 || self.bound.borrow().is_empty() {

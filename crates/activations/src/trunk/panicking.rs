@@ -1,4 +1,5 @@
-//! How a thread waits while it panics: on its stack, so that its kernel thread runs no other thread.
+//! How a thread waits while it panics: on its stack, so that its kernel thread runs no other
+//! thread.
 //!
 //! The standard library counts panics by kernel thread, and notes there that a panic hook runs. If
 //! another thread ran on the kernel thread meanwhile, then
@@ -8,13 +9,14 @@
 //! - it would read as panicking, and would poison each mutex of the standard library that it
 //!   releases, if the first thread waits in a destructor.
 //!
-//! So a thread that panics gives its slot away, as if by [`blocking`](crate::blocking()), and sleeps
-//! in the kernel until it is ready again. Nothing tells a hook from a destructor, so both do.
+//! So a thread that panics gives its slot away, as if by [`blocking`](crate::blocking()), and
+//! sleeps in the kernel until it is ready again. Nothing tells a hook from a destructor, so both
+//! do.
 //!
-//! Why not for ever: the thread may wait for one that began on the same kernel thread, and can go on
-//! nowhere else. A destructor that joins the workers of a pool does. If such a thread has been ready
-//! for [`PATIENCE`], the thread that panics leaves its stack after all. Likewise if no other kernel
-//! thread can be had for its slot.
+//! Why not for ever: the thread may wait for one that began on the same kernel thread, and can go
+//! on nowhere else. A destructor that joins the workers of a pool does. If such a thread has been
+//! ready for [`PATIENCE`], the thread that panics leaves its stack after all. Likewise if no other
+//! kernel thread can be had for its slot.
 //!
 //! ```text
 //!                                          ready: mailed to the carrier, which takes it out of the mail
@@ -26,8 +28,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A thread that has settled and is on its stack is bound to its carrier. So the thread that makes
-//!    it ready hands it to this carrier, which alone looks for it there.
+//! 1. A thread that has settled and is on its stack is bound to its carrier. So the thread that
+//!    makes it ready hands it to this carrier, which alone looks for it there.
 
 use core::mem::ManuallyDrop;
 use core::time::Duration;

@@ -1,4 +1,5 @@
-//! How a carrier comes by a seat, and how it gives it up: to one that wants it, because it is going to block, or because there are too many.
+//! How a carrier comes by a seat, and how it gives it up: to one that wants it, because it is going
+//! to block, or because there are too many.
 //!
 //! Who has been without one does not go on before [`await_seat`](Local::await_seat) has returned.
 
@@ -13,7 +14,8 @@ use crate::thread::Thread;
 use super::{Local, SHARE};
 
 impl Local {
-    /// It is about to block: gives its seat to somebody who has something to do, if there is such work, or if nobody would notice when there is.
+    /// It is about to block: gives its seat to somebody who has something to do, if there is such
+    /// work, or if nobody would notice when there is.
     pub(crate) fn gives_way(&self) {
         let shared = &self.shared;
         self.will_block();
@@ -22,7 +24,8 @@ impl Local {
         }
     }
 
-    /// Whether its seat is one of those that the runtime uses; if not it is closed, and the carrier has none.
+    /// Whether its seat is one of those that the runtime uses; if not it is closed, and the carrier
+    /// has none.
     #[inline]
     pub(super) fn stays_open(&self, looks: u32) -> bool {
         let (shared, seat) = (&self.shared, self.carrier().seat());
@@ -35,7 +38,8 @@ impl Local {
         seat < shared.demand().allowed() || !self.close_seat(seat)
     }
 
-    /// It gives up its seat, or has slept on it: what is ready there is for others from now on. Whom to tell.
+    /// It gives up its seat, or has slept on it: what is ready there is for others from now on.
+    /// Whom to tell.
     pub(super) fn leave_place(&self) -> Option<Told> {
         self.shared.is_not_short(self.carrier().seat());
         self.with_hold(|hold| hold.and_then(|hold| self.shared.ready_queue().leave(&hold.place)))
@@ -83,7 +87,8 @@ impl Local {
         given
     }
 
-    /// Leaves its seat, with a thread that may run on any carrier, to one without guests. Gives the thread back if there is none.
+    /// Leaves its seat, with a thread that may run on any carrier, to one without guests. Gives the
+    /// thread back if there is none.
     #[cold]
     pub(super) fn send_on(&self, thread: Thread) -> Option<Thread> {
         let shared = &self.shared;
@@ -134,7 +139,8 @@ impl Local {
         true
     }
 
-    /// It has come back to find its seat taken, or has given it away itself: whether it is the former.
+    /// It has come back to find its seat taken, or has given it away itself: whether it is the
+    /// former.
     fn count_return(&self) -> bool {
         let carrier = self.carrier();
         let was_taken = carrier.standing().is_lost();

@@ -1,4 +1,5 @@
-//! How a carrier uses the runtime's ready queue, and when it takes from it what lies at other seats (`thrift.rs`).
+//! How a carrier uses the runtime's ready queue, and when it takes from it what lies at other seats
+//! (`thrift.rs`).
 
 use machine::clock;
 use stanchion_threadpool::{Place, Task, Told};
@@ -8,7 +9,8 @@ use crate::thread::Thread;
 
 use super::Local;
 
-/// A strategy may leave another seat its last thread for the first few looks, and who has it may be in its queue.
+/// A strategy may leave another seat its last thread for the first few looks, and who has it may be
+/// in its queue.
 const TRIES: u32 = 8;
 
 impl Local {
@@ -95,9 +97,11 @@ impl Local {
         })
     }
 
-    /// It was woken, and goes on with one thread: what else there is to do, and to look at, is another's.
+    /// It was woken, and goes on with one thread: what else there is to do, and to look at, is
+    /// another's.
     ///
-    /// Why: who makes something ready wakes one sleeper. If that finds something of its own first, the others sleep beside what they could do.
+    /// Why: who makes something ready wakes one sleeper. If that finds something of its own first,
+    /// the others sleep beside what they could do.
     pub(super) fn pass_on(&self) {
         let shared = &self.shared;
         if shared.reserve().waiting() > 0 || shared.unusual().any() || shared.is_time_unwatched() {

@@ -3,8 +3,8 @@
 //!
 //! An arrival takes a number. The arrival that takes the last number of a phase has crossed the
 //! phase by that very step. Why not count down, reverse a sense and start again, as the papers do:
-//! that is a second write. A thread beyond the number of members, which only such barriers can have,
-//! would count itself between the two writes. Here its number is one of the next phase.
+//! that is a second write. A thread beyond the number of members, which only such barriers can
+//! have, would count itself between the two writes. Here its number is one of the next phase.
 //!
 //! ```text
 //! whole    0 (2 bits)      | arrivals (61 bits)                                   | asleep (1 bit)
@@ -20,10 +20,11 @@
 //!
 //! # Sleepers
 //!
-//! Members that have watched in vain sleep at the door, a word beside this one. A futex has 32 bits,
-//! and each arrival would wake the members that sleep on the word itself. Why a bit in the word and not a
-//! count of sleepers beside it: the last arrival finds the bit in the value that it replaces. A count
-//! would cost each crossing a fence between its arrival and its look at the count.
+//! Members that have watched in vain sleep at the door, a word beside this one. A futex has 32
+//! bits, and each arrival would wake the members that sleep on the word itself. Why a bit in the
+//! word and not a count of sleepers beside it: the last arrival finds the bit in the value that it
+//! replaces. A count would cost each crossing a fence between its arrival and its look at the
+//! count.
 //!
 //! ```text
 //! sleeper                                  last arrival, or the one that breaks
@@ -34,17 +35,18 @@
 //! (4) sleep while the door is as in (1)    (d)   wake all
 //! ```
 //!
-//! No wake-up is lost. If (a) comes before (3), then (3) finds the phase over. Otherwise the bit that
-//! (3) has set is found by (a), or the (b) of an earlier phase has cleared it in between. Either way
-//! there is a (c) after it. By the orderings below (1) has not read what that (c) writes. So (4) does
-//! not sleep, or sleeps before (d). A sleeper that is woken too early begins again at (1).
+//! No wake-up is lost. If (a) comes before (3), then (3) finds the phase over. Otherwise the bit
+//! that (3) has set is found by (a), or the (b) of an earlier phase has cleared it in between.
+//! Either way there is a (c) after it. By the orderings below (1) has not read what that (c)
+//! writes. So (4) does not sleep, or sleeps before (d). A sleeper that is woken too early begins
+//! again at (1).
 //!
 //! # Invariants
 //!
-//! 1. The arrivals of a whole word only grow. A phase is crossed by its last arrival or broken by the
-//!    one write of a reason, and the word's modification order says which.
-//! 2. The phase that broke does not change any more: fewer than 2^20 threads are on their way out at
-//!    one time ([`MOST_MEMBERS`](super::MOST_MEMBERS) says how many threads there can be).
+//! 1. The arrivals of a whole word only grow. A phase is crossed by its last arrival or broken by
+//!    the one write of a reason, and the word's modification order says which.
+//! 2. The phase that broke does not change any more: fewer than 2^20 threads are on their way out
+//!    at one time ([`MOST_MEMBERS`](super::MOST_MEMBERS) says how many threads there can be).
 //! 3. 2^61 arrivals take 73 years at one each nanosecond. The phase that broke is compared within
 //!    2^41.
 //! 4. The bit `asleep` is the lowest, and an arrival adds 2. So no comparison of arrivals and no
@@ -180,8 +182,8 @@ impl Arrivals {
         reason(before).expect("only a reason makes a word so great")
     }
 
-    /// Sleeps until the phase of `arrival` is over, and returns a word that says so; `None` if it is
-    /// not over at `deadline`.
+    /// Sleeps until the phase of `arrival` is over, and returns a word that says so; `None` if it
+    /// is not over at `deadline`.
     #[cold]
     pub(super) fn sleep(&self, arrival: Arrival, deadline: Deadline) -> Option<u64> {
         let Words { word, door } = &*self.words;
@@ -274,7 +276,8 @@ impl Arrivals {
         reason(self.words.word.load(Ordering::Relaxed))
     }
 
-    /// Returns how many have arrived in the phase that is going on: a hint, and 0 when it is broken.
+    /// Returns how many have arrived in the phase that is going on: a hint, and 0 when it is
+    /// broken.
     pub(super) fn arrived(&self) -> u64 {
         // Relaxed: a hint.
         let word = self.words.word.load(Ordering::Relaxed);

@@ -1,8 +1,10 @@
 //! The barrier in a bit mask: one bit a member, so it is known who is missing.
 //!
-//! The barrier that the paper's experiments used, made of the atomic bitwise operations of its bus. Members set their bits in one phase and clear
-//! them in the next, so nobody has to make the mask ready for the next phase. Why not see from the mask alone that all have come: whoever looks late
-//! finds bits cleared that were all set. So the last one says it in a second word, which is also the one that a barrier breaks by.
+//! The barrier that the paper's experiments used, made of the atomic bitwise operations of its bus.
+//! Members set their bits in one phase and clear them in the next, so nobody has to make the mask
+//! ready for the next phase. Why not see from the mask alone that all have come: whoever looks late
+//! finds bits cleared that were all set. So the last one says it in a second word, which is also
+//! the one that a barrier breaks by.
 //!
 //! ```text
 //! mask     a bit is as `odd` says: in even phases those that have come are set, in odd phases those that have come are clear
@@ -16,17 +18,21 @@
 //!
 //! # Invariants
 //!
-//! 1. A bit is changed by its member only, and once a phase: by adding or subtracting it, which cannot carry. (An exclusive-or that tells what was
-//!    before is a loop on most processors, an addition is one instruction.)
-//! 2. Of phase p + 1 nobody changes a bit before the verdict is past p, so the mask is all alike once a phase, and one member sees it become so.
+//! 1. A bit is changed by its member only, and once a phase: by adding or subtracting it, which
+//!    cannot carry. (An exclusive-or that tells what was before is a loop on most processors, an
+//!    addition is one instruction.)
+//! 2. Of phase p + 1 nobody changes a bit before the verdict is past p, so the mask is all alike
+//!    once a phase, and one member sees it become so.
 //! 3. The verdict decides: a phase is crossed or broken (Invariant 1 of `verdict.rs`).
 //!
 //! # Orderings
 //!
-//! An arrival is AcqRel: it publishes what the member did, and the last one sees what all did, which it passes on by the verdict.
+//! An arrival is AcqRel: it publishes what the member did, and the last one sees what all did,
+//! which it passes on by the verdict.
 //!
-//! Source: Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain Synchronization", JPDC 1992, section 3.1: "based on atomic
-//! bitwise logical operations"; that the sense alternates is Mellor-Crummey and Scott's, TOCS 1991, section 3.1.
+//! Source: Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain
+//! Synchronization", JPDC 1992, section 3.1: "based on atomic bitwise logical operations"; that the
+//! sense alternates is Mellor-Crummey and Scott's, TOCS 1991, section 3.1.
 
 use core::fmt;
 
@@ -38,7 +44,8 @@ use machine::wait::WaitPolicy;
 use super::verdict::{Phase, Verdict};
 use super::{Barrier, Broken, Crossing, WrongSize};
 
-/// A barrier for up to 64 members that tells who is missing. Its members wait through [`Waiter`](super::Waiter)s.
+/// A barrier for up to 64 members that tells who is missing. Its members wait through
+/// [`Waiter`](super::Waiter)s.
 ///
 /// | | |
 /// | --- | --- |
@@ -97,7 +104,8 @@ impl BitMask {
         })
     }
 
-    /// Who has not come yet in the phase that is going on: bit i for member i. Out of date when it is returned.
+    /// Who has not come yet in the phase that is going on: bit i for member i. Out of date when it
+    /// is returned.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.missing_in(self.verdict.phase())
@@ -139,7 +147,8 @@ impl Barrier for BitMask {
         deadline: Deadline,
     ) -> Result<Crossing, Broken> {
         let BitMaskPlace { bit, phase } = *place;
-        // One that has come and was told that the phase is broken must not change its bit again (Invariant 1).
+        // One that has come and was told that the phase is broken must not change its bit again
+        // (Invariant 1).
         if let Some(why) = self.verdict.broken() {
             return Err(why);
         }

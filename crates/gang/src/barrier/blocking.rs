@@ -1,12 +1,14 @@
 //! The blocking barrier: a member that comes too early sleeps.
 //!
-//! Why not the standard library's: its count is under a mutex, which each sleeper takes again when it wakes up, one after the other. Here the last
-//! one wakes all with one call to the kernel, and they go on without asking anybody. Why not always this: sleeping and waking up takes some 5 µs to
-//! 50 µs.
+//! Why not the standard library's: its count is under a mutex, which each sleeper takes again when
+//! it wakes up, one after the other. Here the last one wakes all with one call to the kernel, and
+//! they go on without asking anybody. Why not always this: sleeping and waking up takes some 5 µs
+//! to 50 µs.
 //!
 //! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says.
 //!
-//! Source: the blocking side of Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain Synchronization", JPDC 1992, section 2.
+//! Source: the blocking side of Feitelson and Rudolph, "Gang Scheduling Performance Benefits for
+//! Fine-Grain Synchronization", JPDC 1992, section 2.
 
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;

@@ -1,12 +1,14 @@
 //! The central barrier: one word counts the members that have come, and says when all have.
 //!
-//! Why not two words, a count and a sense that is reversed: then a member reads the sense and counts itself in two steps, the last one writes twice,
-//! and between two members there is a line more to be passed. Why not always this: each arrival takes the line away from all who watch it.
+//! Why not two words, a count and a sense that is reversed: then a member reads the sense and
+//! counts itself in two steps, the last one writes twice, and between two members there is a line
+//! more to be passed. Why not always this: each arrival takes the line away from all who watch it.
 //!
 //! The word, its invariants and its orderings are those of `arrivals.rs`.
 //!
-//! Source: the sense-reversing barrier of Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", TOCS
-//! 1991, section 3.1. That numbers run on, so that there is no sense to reverse, is ours.
+//! Source: the sense-reversing barrier of Mellor-Crummey and Scott, "Algorithms for Scalable
+//! Synchronization on Shared-Memory Multiprocessors", TOCS 1991, section 3.1. That numbers run on,
+//! so that there is no sense to reverse, is ours.
 
 use machine::clock::Deadline;
 use machine::wait::WaitPolicy;

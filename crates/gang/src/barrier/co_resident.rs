@@ -1,9 +1,11 @@
 //! The barrier that asks who is on a processor.
 //!
-//! Why not spin for a time and then sleep, as others: how long is right depends on whether those who are missing run. If they do, the wait is over
-//! in a fraction of a microsecond, and giving the processor away costs more than the wait. If one of them waits for this very processor, each
-//! pause is lost. If a stranger has it, only sleeping gets it back in less than a time slice (`habit.rs`). Barriers that guess do one of the three
-//! always, and are slower by factors of up to some hundreds where another is right (`cargo bench -p benches --bench gang -- grid`).
+//! Why not spin for a time and then sleep, as others: how long is right depends on whether those
+//! who are missing run. If they do, the wait is over in a fraction of a microsecond, and giving the
+//! processor away costs more than the wait. If one of them waits for this very processor, each
+//! pause is lost. If a stranger has it, only sleeping gets it back in less than a time slice
+//! (`habit.rs`). Barriers that guess do one of the three always, and are slower by factors of up to
+//! some hundreds where another is right (`cargo bench -p benches --bench gang -- grid`).
 //!
 //! ```text
 //!  arrive ─┬─ more members than processors, so some are missing that do not run: yield, for 1 ms, then sleep
@@ -16,15 +18,18 @@
 //!  if the habit is to sleep: where it says yield, sleep; and where it cannot be told, look for as long as it takes to be woken up
 //! ```
 //!
-//! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says. Which members are missing, and where they are, `members.rs` tells. The last
-//! arrival makes a call to the kernel only if a member sleeps.
+//! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says. Which members are
+//! missing, and where they are, `members.rs` tells. The last arrival makes a call to the kernel
+//! only if a member sleeps.
 //!
 //! # Orderings
 //!
-//! A look is Acquire and pairs with the arrivals of all others. Whatever decides how to wait is Relaxed: it is a guess.
+//! A look is Acquire and pairs with the arrivals of all others. Whatever decides how to wait is
+//! Relaxed: it is a guess.
 //!
-//! Source: the competitive spinning of Karlin, Li, Manasse and Owicki, SOSP 1991, whose condition b (the other one runs) is asked for instead of
-//! assumed; the observation that busy waiting pays if and only if the members run together is Feitelson and Rudolph's, JPDC 1992.
+//! Source: the competitive spinning of Karlin, Li, Manasse and Owicki, SOSP 1991, whose condition b
+//! (the other one runs) is asked for instead of assumed; the observation that busy waiting pays if
+//! and only if the members run together is Feitelson and Rudolph's, JPDC 1992.
 
 use core::cell::Cell;
 use core::fmt;
@@ -41,10 +46,12 @@ use super::habit::{Habit, LONG_NS, PATIENCE_CROWDED_NS, PATIENCE_NS};
 use super::members::{Announced, Members};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
-/// Looks before the first question, if all members can be on a processor: a crossing by two threads takes about so long.
+/// Looks before the first question, if all members can be on a processor: a crossing by two threads
+/// takes about so long.
 const BRIEF: u32 = 32;
 
-/// How long a waiter looks at a word that those must write who run: what it costs to sleep and wake up, some times over.
+/// How long a waiter looks at a word that those must write who run: what it costs to sleep and wake
+/// up, some times over.
 const RUNNING_NS: u64 = 200_000;
 
 /// The same where nobody knows whether they run.
@@ -53,14 +60,16 @@ const UNKNOWN_NS: u64 = 4_000;
 /// How long one who is blocked may be about to wake up.
 const WAKING_NS: u64 = 200_000;
 
-/// How long a waiter gives its processor away, again and again, before it sleeps, if it is not the habit to sleep at once.
+/// How long a waiter gives its processor away, again and again, before it sleeps, if it is not the
+/// habit to sleep at once.
 const YIELDING_NS: u64 = 1_000_000;
 
 /// On a simulated machine: how long a waiter stands still between two questions.
 const LOOK_NS: u64 = 250;
 
-/// A barrier whose members spin while those who are missing run, yield when one was preempted, and sleep when one is blocked, when that has been
-/// cheaper, or when the budget is spent. They wait through [`Waiter`](super::Waiter)s.
+/// A barrier whose members spin while those who are missing run, yield when one was preempted, and
+/// sleep when one is blocked, when that has been cheaper, or when the budget is spent. They wait
+/// through [`Waiter`](super::Waiter)s.
 ///
 /// | | |
 /// | --- | --- |
@@ -68,14 +77,16 @@ const LOOK_NS: u64 = 250;
 /// | size | 2 lines, and one for each member if there are not more than processors |
 /// | more threads than processors | at home: yields while that is cheap, sleeps where it is not |
 ///
-/// How it does beside others is what `cargo bench -p benches --bench gang` prints; the crate's README has the table, also of where it loses.
+/// How it does beside others is what `cargo bench -p benches --bench gang` prints; the crate's
+/// README has the table, also of where it loses.
 ///
-/// A thread that may run on one processor only is registered with [`machine::presence`] at its first wait, until it ends: some 20 µs, 8 KiB of locked
-/// memory, and two threads for a moment when it is the first of the process. From then on each time that it leaves or takes a processor costs
+/// A thread that may run on one processor only is registered with [`machine::presence`] at its
+/// first wait, until it ends: some 20 µs, 8 KiB of locked memory, and two threads for a moment when
+/// it is the first of the process. From then on each time that it leaves or takes a processor costs
 /// 1.3 µs more. Other threads are seen if they have registered themselves.
 ///
-/// A [`WaitPolicy`] that is handed in passes the time between two looks; to yield and to sleep is decided here. One that yields or sleeps of itself
-/// makes that worse.
+/// A [`WaitPolicy`] that is handed in passes the time between two looks; to yield and to sleep is
+/// decided here. One that yields or sleeps of itself makes that worse.
 ///
 /// ```
 /// use stanchion_gang::{Waiter, barrier::CoResident};
@@ -94,7 +105,8 @@ const LOOK_NS: u64 = 250;
 pub struct CoResident {
     arrivals: Arrivals,
     habit: topology::CachePadded<Habit>,
-    /// None if there are more members than processors: then some are off, and which ones changes too fast to ask.
+    /// None if there are more members than processors: then some are off, and which ones changes
+    /// too fast to ask.
     members: Option<Members>,
 }
 

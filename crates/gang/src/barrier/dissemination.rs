@@ -1,15 +1,15 @@
 //! The dissemination barrier: in round k member i tells member i + 2ᵏ, and after log₂ n rounds each
 //! knows of all.
 //!
-//! Why not the tree: there the news goes up and comes down again, here it goes everywhere at once: the
-//! shortest way from the last arrival to all. Why not always this: n log₂ n signals a phase, where the
-//! others have n, and no member is the one that sees all come.
+//! Why not the tree: there the news goes up and comes down again, here it goes everywhere at once:
+//! the shortest way from the last arrival to all. Why not always this: n log₂ n signals a phase,
+//! where the others have n, and no member is the one that sees all come.
 //!
-//! So no member decides that a phase is crossed, and one that is through could have left a barrier that
-//! breaks for the others. The arrivals themselves decide here. The signal of round 0 is the member's
-//! arrival, made by an exchange. A member that breaks the barrier does it by freezing these words: one
-//! that finds its word frozen has not arrived, and will not. When all are frozen they say for ever which
-//! phases all had arrived in.
+//! So no member decides that a phase is crossed, and one that is through could have left a barrier
+//! that breaks for the others. The arrivals themselves decide here. The signal of round 0 is the
+//! member's arrival, made by an exchange. A member that breaks the barrier does it by freezing
+//! these words: one that finds its word frozen has not arrived, and will not. When all are frozen
+//! they say for ever which phases all had arrived in.
 //!
 //! ```text
 //! flags[i][0]      arrivals of member i - 1 (29 bits) | asleep (1 bit) | reason (2 bits): frozen if not 0
@@ -23,38 +23,46 @@
 //!
 //! # Sleepers
 //!
-//! A member that has watched in vain, in whatever round, sleeps on the word of the first member that has
-//! not arrived, then on that of the next one, until all have arrived. Why not on the flag that it waits
-//! for: the teller of round k > 0 stores it, and would have to exchange it to find out about a sleeper.
-//! Once all have arrived, each member is awake and on its way through the rounds, or about to wake up.
-//! So what is left of the wait is as short as the system lets it be, and the member watches again.
+//! A member that has watched in vain, in whatever round, sleeps on the word of the first member
+//! that has not arrived, then on that of the next one, until all have arrived. Why not on the flag
+//! that it waits for: the teller of round k > 0 stores it, and would have to exchange it to find
+//! out about a sleeper. Once all have arrived, each member is awake and on its way through the
+//! rounds, or about to wake up. So what is left of the wait is as short as the system lets it be,
+//! and the member watches again.
 //!
 //! # Invariants
 //!
-//! 1. A phase is crossed by the last arrival of n, or broken by the first freezing of a word whose member has not arrived in it. Both are an exchange
-//!    of the same value of one word, and a frozen word does not change: so it is one or the other, for all.
-//! 2. Who comes through all rounds knows that all have arrived: what it was told in round k was told by one who knew of the 2ᵏ before it.
-//! 3. A member that waits in phase p finds p + 1 or, if the teller is ahead, p + 2 in a flag when it has
-//!    been told, else p. So 29 bits are enough.
-//! 4. Who breaks the barrier marks all flags afterwards. A teller may write over a mark: then who waits there has what it waited for. One that finds
-//!    a mark freezes all words itself, and asks them. If all had arrived, it goes on; those that it would have told in later rounds find marks as
-//!    well.
-//! 5. One whose deadline passes freezes the word of one that has not arrived. If all have, there is nothing to break, and nothing to wait for but
-//!    that those on their way through the rounds get there: it goes on without deadline, for by Invariant 3 nobody begins a phase before it has been
-//!    told all of the last.
-//! 6. The reason that all are told is that of member n - 1's word, flags\[0\]\[0\], which each freezes before it says a reason.
+//! 1. A phase is crossed by the last arrival of n, or broken by the first freezing of a word whose
+//!    member has not arrived in it. Both are an exchange of the same value of one word, and a
+//!    frozen word does not change: so it is one or the other, for all.
+//! 2. Who comes through all rounds knows that all have arrived: what it was told in round k was
+//!    told by one who knew of the 2ᵏ before it.
+//! 3. A member that waits in phase p finds p + 1 or, if the teller is ahead, p + 2 in a flag when
+//!    it has been told, else p. So 29 bits are enough.
+//! 4. Who breaks the barrier marks all flags afterwards. A teller may write over a mark: then who
+//!    waits there has what it waited for. One that finds a mark freezes all words itself, and asks
+//!    them. If all had arrived, it goes on; those that it would have told in later rounds find
+//!    marks as well.
+//! 5. One whose deadline passes freezes the word of one that has not arrived. If all have, there is
+//!    nothing to break, and nothing to wait for but that those on their way through the rounds get
+//!    there: it goes on without deadline, for by Invariant 3 nobody begins a phase before it has
+//!    been told all of the last.
+//! 6. The reason that all are told is that of member n - 1's word, flags\[0\]\[0\], which each
+//!    freezes before it says a reason.
 //!
 //! 7. Only words of arrivals get the bit of a sleeper. A member that replaces a value with it, by
 //!    arriving or freezing, wakes the members that sleep.
 //!
 //! # Orderings
 //!
-//! An arrival and each later signal are Release, each look Acquire: so what each member did is passed on along the rounds. Who asks the arrivals
-//! instead looks at all with Acquire, frozen or not. Freezing and marking are read-modify-writes, so they carry on what the value before them
+//! An arrival and each later signal are Release, each look Acquire: so what each member did is
+//! passed on along the rounds. Who asks the arrivals instead looks at all with Acquire, frozen or
+//! not. Freezing and marking are read-modify-writes, so they carry on what the value before them
 //! released.
 //!
-//! Source: Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization", IJPP 1988; Mellor-Crummey and Scott, TOCS 1991, section 3.3.
-//! There flags alternate between two sets and two senses; a number does for both. That it can break is ours.
+//! Source: Hensgen, Finkel and Manber, "Two Algorithms for Barrier Synchronization", IJPP 1988;
+//! Mellor-Crummey and Scott, TOCS 1991, section 3.3. There flags alternate between two sets and two
+//! senses; a number does for both. That it can break is ours.
 
 use core::cell::Cell;
 use core::fmt;
@@ -70,7 +78,8 @@ use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 /// One arrival. The bits below are those of the reason and of sleepers.
 const ONE: u32 = ASLEEP << 1;
 
-/// A barrier for members that each have a processor, and wait through [`Waiter`](super::Waiter)s. Member 0 leads.
+/// A barrier for members that each have a processor, and wait through [`Waiter`](super::Waiter)s.
+/// Member 0 leads.
 ///
 /// | | |
 /// | --- | --- |
@@ -174,8 +183,8 @@ impl Dissemination {
         }
     }
 
-    /// Waits until the member has been told by `flag`, and returns the flag; `None` if it has not been
-    /// told at `deadline`.
+    /// Waits until the member has been told by `flag`, and returns the flag; `None` if it has not
+    /// been told at `deadline`.
     #[inline]
     fn told(
         &self,
@@ -194,7 +203,8 @@ impl Dissemination {
         match slept.get() {
             None => told,
             Some(false) => None,
-            // Acquire: as above. A new policy: the rest of the wait is short, and the old one is tired.
+            // Acquire: as above. A new policy: the rest of the wait is short, and the old one is
+            // tired.
             Some(true) => {
                 let mut patient = <Patient>::start();
                 wait_until_deadline(flag, Ordering::Acquire, is_told, &mut patient, deadline)

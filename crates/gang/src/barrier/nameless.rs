@@ -1,7 +1,9 @@
-//! What the barriers share whose members need no names: the `wait(&self)` of the standard library's, and [`Barrier`](super::Barrier) by it.
+//! What the barriers share whose members need no names: the `wait(&self)` of the standard
+//! library's, and [`Barrier`](super::Barrier) by it.
 //!
-//! Why not defaults of a trait: who waits would have to import that trait. Why not written out in each file: it is the same four times, and hides what
-//! is not. A file says how its members wait, and what else its barrier shows:
+//! Why not defaults of a trait: who waits would have to import that trait. Why not written out in
+//! each file: it is the same four times, and hides what is not. A file says how its members wait,
+//! and what else its barrier shows:
 //!
 //! | given | what it is |
 //! | --- | --- |

@@ -1,11 +1,11 @@
-//! The tree barrier: members come up a tree of four children a node, and one word tells all that the
-//! root has been reached.
+//! The tree barrier: members come up a tree of four children a node, and one word tells all that
+//! the root has been reached.
 //!
-//! Why not the central barrier: its arrivals are exchanges of one word, one after the other. Here each
-//! member waits for its own children and then writes one flag in its parent's line, so arrivals go on
-//! side by side. Why not a tree downwards as well, as the paper has for machines without coherent
-//! caches: with caches, the paper found, it is better to watch one word, and a barrier that breaks has
-//! one word to say so.
+//! Why not the central barrier: its arrivals are exchanges of one word, one after the other. Here
+//! each member waits for its own children and then writes one flag in its parent's line, so
+//! arrivals go on side by side. Why not a tree downwards as well, as the paper has for machines
+//! without coherent caches: with caches, the paper found, it is better to watch one word, and a
+//! barrier that breaks has one word to say so.
 //!
 //! ```text
 //!                 0                 a node's line   one flag for each child
@@ -16,32 +16,36 @@
 //! ```
 //!
 //! Why a child exchanges its flag and does not store it: the exchange finds out whether the parent
-//! sleeps. It takes longer than a store, but the child has nothing else to do meanwhile: it waits for
-//! the verdict.
+//! sleeps. It takes longer than a store, but the child has nothing else to do meanwhile: it waits
+//! for the verdict.
 //!
 //! # Invariants
 //!
-//! 1. The root moves the verdict from p to p + 1 when its children have come, so all have: each member
-//!    has written its flag after its own children's. The verdict decides: a phase is crossed or broken.
-//! 2. A flag holds the sense of phase p or p - 1, or broken, while its owner's parent waits for it in
-//!    phase p: the child cannot come to p + 1 before p is crossed, and so before its parent has looked.
-//! 3. A member that breaks a phase writes `BROKEN` into all flags afterwards, so that parents do not
-//!    wait for children that will not come. A child that comes just then may write over it: then its
-//!    parent has what it waited for, comes up, and is told by the next flag that is broken or by the
-//!    verdict. In the phases after that no member comes: one that has been told enters by the verdict.
-//! 4. No member that waits for a flag finds it broken for a later phase: that one could not have begun.
-//! 5. Only the parent sets the bit of a sleeper, and only beside the sense of phase p - 1. Each write
-//!    replaces it, and its writer wakes the parent.
+//! 1. The root moves the verdict from p to p + 1 when its children have come, so all have: each
+//!    member has written its flag after its own children's. The verdict decides: a phase is crossed
+//!    or broken.
+//! 2. A flag holds the sense of phase p or p - 1, or broken, while its owner's parent waits for it
+//!    in phase p: the child cannot come to p + 1 before p is crossed, and so before its parent has
+//!    looked.
+//! 3. A member that breaks a phase writes `BROKEN` into all flags afterwards, so that parents do
+//!    not wait for children that will not come. A child that comes just then may write over it:
+//!    then its parent has what it waited for, comes up, and is told by the next flag that is broken
+//!    or by the verdict. In the phases after that no member comes: one that has been told enters by
+//!    the verdict.
+//! 4. No member that waits for a flag finds it broken for a later phase: that one could not have
+//!    begun.
+//! 5. Only the parent sets the bit of a sleeper, and only beside the sense of phase p - 1. Each
+//!    write replaces it, and its writer wakes the parent.
 //!
 //! # Orderings
 //!
-//! A child's exchange of its flag is Release, its parent's look Acquire: so the root has acquired what
-//! all did, and crossing passes it on. `BROKEN` is Release as well, so that a parent that finds it
-//! finds the reason in the verdict.
+//! A child's exchange of its flag is Release, its parent's look Acquire: so the root has acquired
+//! what all did, and crossing passes it on. `BROKEN` is Release as well, so that a parent that
+//! finds it finds the reason in the verdict.
 //!
 //! Source: Mellor-Crummey and Scott, "Algorithms for Scalable Synchronization on Shared-Memory
-//! Multiprocessors", TOCS 1991, section 3.4; the word that all watch is the variant that their section
-//! 4 measures best on the Symmetry.
+//! Multiprocessors", TOCS 1991, section 3.4; the word that all watch is the variant that their
+//! section 4 measures best on the Symmetry.
 
 use core::fmt;
 
@@ -54,7 +58,8 @@ use super::verdict::{Phase, Verdict};
 use super::watching::{sleep_while, wake_if_asleep, watch};
 use super::{Barrier, Broken, Crossing, MOST_MEMBERS, WrongSize};
 
-/// Children of a node: the paper's number, which made its words fit and was the best of those tried there.
+/// Children of a node: the paper's number, which made its words fit and was the best of those tried
+/// there.
 const CHILDREN: usize = 4;
 
 /// A flag that is not a sense.
@@ -129,7 +134,8 @@ impl Tree {
         }
     }
 
-    /// Comes up from the leaves: waits for the children, then tells the parent or, at the root, crosses.
+    /// Comes up from the leaves: waits for the children, then tells the parent or, at the root,
+    /// crosses.
     #[inline]
     fn come(
         &self,

@@ -1,12 +1,14 @@
 //! The two-phase barrier: spins for a time, then sleeps.
 //!
-//! Why not one or the other: spinning is fast while all members run, and burns the processor of the one that is waited for when they do not. Who
-//! spins for as long as sleeping would cost, and then sleeps, never pays more than twice the better of the two. Why not always this: twice is twice,
+//! Why not one or the other: spinning is fast while all members run, and burns the processor of the
+//! one that is waited for when they do not. Who spins for as long as sleeping would cost, and then
+//! sleeps, never pays more than twice the better of the two. Why not always this: twice is twice,
 //! and where nobody knows, `CoResident` asks.
 //!
 //! Arrivals are counted, and their sleepers woken, as `arrivals.rs` says.
 //!
-//! Source: the two-phase blocking of Ousterhout, "Scheduling Techniques for Concurrent Systems", ICDCS 1982; how long, Karlin et al. 1991, for locks.
+//! Source: the two-phase blocking of Ousterhout, "Scheduling Techniques for Concurrent Systems",
+//! ICDCS 1982; how long, Karlin et al. 1991, for locks.
 
 use machine::atomic::Ordering;
 use machine::clock::Deadline;
@@ -47,8 +49,9 @@ pub struct TwoPhase {
 }
 
 impl TwoPhase {
-    /// A barrier for so many members, who spin for as long as it takes to be woken up ([`cost::current`] as of now), or not at all if there are more
-    /// of them than the process may use processors.
+    /// A barrier for so many members, who spin for as long as it takes to be woken up
+    /// ([`cost::current`] as of now), or not at all if there are more of them than the process may
+    /// use processors.
     ///
     /// # Errors
     ///

@@ -83,7 +83,8 @@ impl Verdict {
         Phase::of(self.0.load(Ordering::Relaxed))
     }
 
-    /// Whether a phase is broken, and why. What the caller itself has seen it does not miss; what it has not, it may.
+    /// Whether a phase is broken, and why. What the caller itself has seen it does not miss; what
+    /// it has not, it may.
     #[inline]
     pub(super) fn broken(&self) -> Option<Broken> {
         // Relaxed: that a barrier is broken publishes nothing.
@@ -143,8 +144,8 @@ impl Verdict {
     #[cold]
     pub(super) fn give_up(&self, phase: Phase) -> (Result<(), Broken>, bool) {
         let broken = phase.0 | Broken::TimedOut as u32;
-        // Relaxed: that a barrier is broken publishes nothing. Acquire: as in `wait`, if the phase is
-        // crossed after all.
+        // Relaxed: that a barrier is broken publishes nothing. Acquire: as in `wait`, if the phase
+        // is crossed after all.
         let gave_up = self.0.fetch_update(Ordering::Relaxed, Ordering::Acquire, |word| {
             (word & !ASLEEP == phase.0).then_some(broken)
         });

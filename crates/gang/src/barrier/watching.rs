@@ -1,5 +1,5 @@
-//! How the members of the barriers that are made for watching wait: they watch a word, and when that
-//! has lasted they sleep until it is written.
+//! How the members of the barriers that are made for watching wait: they watch a word, and when
+//! that has lasted they sleep until it is written.
 //!
 //! Why they sleep at all: a member that a fast barrier keeps waiting for long waits for one that
 //! blocks, or has no processor. Looks would only cost processor time, and wake the thread again and
@@ -7,9 +7,10 @@
 //!
 //! # A bit that says that a member sleeps
 //!
-//! A crossing must not pay for sleepers that it has not got. So a sleeper sets the bit [`ASLEEP`] in
-//! the word that it waits for, and sleeps on that word. Each thread that writes the word does so by a
-//! read-modify-write. If the value that it replaced has the bit, the thread wakes the sleepers.
+//! A crossing must not pay for sleepers that it has not got. So a sleeper sets the bit [`ASLEEP`]
+//! in the word that it waits for, and sleeps on that word. Each thread that writes the word does so
+//! by a read-modify-write. If the value that it replaced has the bit, the thread wakes the
+//! sleepers.
 //!
 //! ```text
 //! sleeper                                writer
@@ -33,8 +34,8 @@ use super::REASON_BITS;
 /// The bit of a word for which a member sleeps, above the reason.
 pub(super) const ASLEEP: u32 = 1 << REASON_BITS;
 
-/// Watches `word`, with Acquire, until its value is `over`; until the policy would sleep: then calls
-/// `sleep`. Returns the value, or `None` if `deadline` has passed.
+/// Watches `word`, with Acquire, until its value is `over`; until the policy would sleep: then
+/// calls `sleep`. Returns the value, or `None` if `deadline` has passed.
 #[inline]
 pub(super) fn watch<W: Word>(
     word: &W,

@@ -1,12 +1,16 @@
-//! The yielding barrier: who comes too early gives its processor away again and again, and counts how often.
+//! The yielding barrier: who comes too early gives its processor away again and again, and counts
+//! how often.
 //!
-//! Not a barrier to be fast with. The blocking of the paper's experiments was this: a thread that finds the others missing goes to the end of its
-//! processor's ready queue, and looks again when its turn comes. How often it does so in an iteration is the model's α: about 4 with one thread a
-//! processor, 1.2 with four, where a round through the queue takes long enough for the others to come.
+//! Not a barrier to be fast with. The blocking of the paper's experiments was this: a thread that
+//! finds the others missing goes to the end of its processor's ready queue, and looks again when
+//! its turn comes. How often it does so in an iteration is the model's α: about 4 with one thread a
+//! processor, 1.2 with four, where a round through the queue takes long enough for the others to
+//! come.
 //!
 //! Arrivals are counted as in `arrivals.rs`.
 //!
-//! Source: Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain Synchronization", JPDC 1992, section 3.3.
+//! Source: Feitelson and Rudolph, "Gang Scheduling Performance Benefits for Fine-Grain
+//! Synchronization", JPDC 1992, section 3.3.
 
 use machine::atomic::{AtomicU64, Fresh, Ordering};
 use machine::clock::Deadline;
@@ -76,7 +80,8 @@ impl Yielding {
         Ok(Self { arrivals: Arrivals::new(members), yields })
     }
 
-    /// How often members have yielded in all phases so far. Divided by members and phases, the α of the paper.
+    /// How often members have yielded in all phases so far. Divided by members and phases, the α of
+    /// the paper.
     #[must_use]
     pub fn yields(&self) -> u64 {
         // Relaxed: a count.

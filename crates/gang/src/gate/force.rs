@@ -6,17 +6,20 @@
 //! | signal | who holds a seat and is not on any more is interrupted, and goes through the gate in the handler | |
 //! | priority | the clock is rung, and changes preferences | who has sat down prefers itself, before it looks at the round once more |
 //!
-//! Why the clock alone changes preferences of others: a member that did could be preempted half-way by one of those that it has preferred, who then
-//! waits for one that it has not. The clock goes before all of them.
+//! Why the clock alone changes preferences of others: a member that did could be preempted half-way
+//! by one of those that it has preferred, who then waits for one that it has not. The clock goes
+//! before all of them.
 //!
-//! A member that the clock puts behind the others while it prefers itself stays preferred until the next turn only if it has seen the round that the
-//! clock has seen: then it is on. Otherwise it finds another round, and leaves.
+//! A member that the clock puts behind the others while it prefers itself stays preferred until the
+//! next turn only if it has seen the round that the clock has seen: then it is on. Otherwise it
+//! finds another round, and leaves.
 //!
 //! # Async-signal-safety
 //!
-//! [`Gate::interrupted`] runs in a handler, between any two instructions of a member. It calls nothing but [`pass`](Gate::pass), which reads and
-//! writes atomics, reads the clock, makes the system calls of [`park`](machine::park), and sends signals. Where the gate itself, or one who has the
-//! executor's lock, must not be interrupted, it says `control::defer`.
+//! [`Gate::interrupted`] runs in a handler, between any two instructions of a member. It calls
+//! nothing but [`pass`](Gate::pass), which reads and writes atomics, reads the clock, makes the
+//! system calls of [`park`](machine::park), and sends signals. Where the gate itself, or one who
+//! has the executor's lock, must not be interrupted, it says `control::defer`.
 
 use machine::atomic::Ordering;
 use machine::control::{self, Place, Preference};
@@ -48,8 +51,8 @@ impl Force {
 
     /// The calling thread is a member's, of this gang or the next.
     ///
-    /// It goes before what is not the executor's also between two gangs, when it sleeps: if it began as an ordinary thread, it would have to wait for
-    /// those that wait for it.
+    /// It goes before what is not the executor's also between two gangs, when it sleeps: if it
+    /// began as an ordinary thread, it would have to wait for those that wait for it.
     pub(crate) fn begin_member(self) {
         self.go_before(Self::ON);
     }
@@ -91,7 +94,8 @@ impl Gate {
         }
     }
 
-    /// The thread at this berth has been interrupted: it goes through the gate, unless it takes no part. Async-signal-safe.
+    /// The thread at this berth has been interrupted: it goes through the gate, unless it takes no
+    /// part. Async-signal-safe.
     pub(crate) fn interrupted(&self, berth: usize) {
         if self.is_active(berth) {
             self.pass(berth);
@@ -103,7 +107,8 @@ impl Gate {
         self.force.begin_member();
     }
 
-    /// Puts those behind the others who are not on any more, and those before who are. The clock's; `preferred` is what it has done before, by seat.
+    /// Puts those behind the others who are not on any more, and those before who are. The clock's;
+    /// `preferred` is what it has done before, by seat.
     pub(crate) fn prefer(&self, preferred: &mut Vec<Option<usize>>) {
         if self.force != Force::Prefer {
             return;
@@ -118,7 +123,8 @@ impl Gate {
                 }
                 if let Some(holder) = self.holder(seat).filter(|holder| Some(*holder) != now) {
                     self.berths[holder].place.prefer(Preference::Ordinary);
-                    // It runs on beside those who come, when nobody of them wants the processor. Relaxed: as in `put_out`.
+                    // It runs on beside those who come, when nobody of them wants the processor.
+                    // Relaxed: as in `put_out`.
                     let _ = self.holders[seat].compare_exchange(
                         named(holder),
                         0,

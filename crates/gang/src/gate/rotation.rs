@@ -7,7 +7,8 @@
 //! | a member that takes part no longer | it finds that nobody of the slot does: blocked, ended, or waiting for another gang |
 //! | a member that takes part again | it finds a slot on of which nobody does |
 //!
-//! Turning is one exchange of the round. Whoever succeeds wakes those of the new slot whose seats nobody holds; the others are woken by who leaves.
+//! Turning is one exchange of the round. Whoever succeeds wakes those of the new slot whose seats
+//! nobody holds; the others are woken by who leaves.
 //!
 //! ```text
 //! who retires                        who takes part again
@@ -22,8 +23,8 @@
 //!
 //! # Orderings
 //!
-//! `active`: Relaxed, between the fences above. The exchange of the round, Release: those who see it see the table. What it
-//! replaces has been loaded with Acquire.
+//! `active`: Relaxed, between the fences above. The exchange of the round, Release: those who see
+//! it see the table. What it replaces has been loaded with Acquire.
 
 use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 use machine::clock::Deadline;
@@ -40,7 +41,8 @@ pub(crate) struct Counts {
     pub(crate) overstays: Count,
     /// Interruptions that could not be sent, because the program has taken the signal.
     pub(crate) refused: Count,
-    /// Seats by time, in nanoseconds, of turns that had an end, and the part of it in which nobody had the seat.
+    /// Seats by time, in nanoseconds, of turns that had an end, and the part of it in which nobody
+    /// had the seat.
     pub(crate) seat_time: Count,
     pub(crate) lost: Count,
 }
@@ -205,7 +207,8 @@ impl Gate {
         self.clock.ring();
     }
 
-    /// Makes a berth ready for a new member. Called under the executor's lock, for a berth that is not in the table.
+    /// Makes a berth ready for a new member. Called under the executor's lock, for a berth that is
+    /// not in the table.
     pub(crate) fn assign(&self, berth: usize, seat: usize) {
         let mine = &self.berths[berth];
         // Relaxed: the table publishes it.
@@ -216,14 +219,15 @@ impl Gate {
         mine.lasted.clear();
     }
 
-    /// Gives a berth another seat. Called under the executor's lock, which then publishes the table.
+    /// Gives a berth another seat. Called under the executor's lock, which then publishes the
+    /// table.
     pub(crate) fn move_to(&self, berth: usize, seat: usize) {
         // Relaxed: the table publishes it.
         self.berths[berth].seat.store(seat as u32, Ordering::Relaxed);
     }
 
-    /// Writes who sits where into the table: `rows` has an entry for each seat of the slots from 0 on, and beyond it there is nobody. Called under the
-    /// executor's lock.
+    /// Writes who sits where into the table: `rows` has an entry for each seat of the slots from 0
+    /// on, and beyond it there is nobody. Called under the executor's lock.
     pub(crate) fn publish(&self, rows: &[Option<(usize, bool)>]) {
         let entry = |sits: &Option<(usize, bool)>| {
             sits.map_or(0, |(berth, home)| named(berth) | if home { HOME } else { 0 })
@@ -254,16 +258,19 @@ impl Gate {
         self.holder(seat).filter(|&holder| !self.is_on(round, holder) || self.seat(holder) != seat)
     }
 
-    /// Whether somebody has another's seat. In an open turn that is so if gangs were moved: one that has lost its seat to another of its own slot is
-    /// taken off by no other slot's turn. The seats are as who published that has seen them in `call`, or newer: he has rung for the clock.
+    /// Whether somebody has another's seat. In an open turn that is so if gangs were moved: one
+    /// that has lost its seat to another of its own slot is taken off by no other slot's turn. The
+    /// seats are as who published that has seen them in `call`, or newer: he has rung for the
+    /// clock.
     fn is_blocked(&self, round: Round) -> bool {
         (0..self.seats()).any(|seat| {
             self.intruder(round, seat).is_some() && self.sitting(round.slot(), seat).is_some()
         })
     }
 
-    /// What the clock has to do now, and when it is to come again. `checked` is the clock's own: the turn for which it has looked for those who
-    /// overstay, which it does `grace` nanoseconds after the turn has begun.
+    /// What the clock has to do now, and when it is to come again. `checked` is the clock's own:
+    /// the turn for which it has looked for those who overstay, which it does `grace` nanoseconds
+    /// after the turn has begun.
     pub(crate) fn tick(&self, grace: u64, checked: &mut Round) -> Deadline {
         loop {
             let round = self.round();
@@ -308,8 +315,9 @@ impl Gate {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
-            // Relaxed: what it did on the seat is not ordered before what the next does. What the one before it did is, for this exchange is one of a
-            // chain that began when that one left.
+            // Relaxed: what it did on the seat is not ordered before what the next does. What the
+            // one before it did is, for this exchange is one of a chain that began when that one
+            // left.
             let out = self.holders[seat].compare_exchange(
                 named(holder),
                 0,

@@ -1,4 +1,5 @@
-//! A member that is a thread of an executor: it meets the others at the gang's barrier, and finds what they hand over on the gang's board.
+//! A member that is a thread of an executor: it meets the others at the gang's barrier, and finds
+//! what they hand over on the gang's board.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! As with the kernel's barrier: the side that runs often pays nothing, the other one for a fence.
 //!
-//! Within a run nothing is reordered; what is kept is who pays. Two runs on two threads of the operating system may meet all the same, and a test
-//! may go on when its run is over: so both are real fences too, which no virtual thread is charged for.
+//! Within a run nothing is reordered; what is kept is who pays. Two runs on two threads of the
+//! operating system may meet all the same, and a test may go on when its run is over: so both are
+//! real fences too, which no virtual thread is charged for.
 
 use core::sync::atomic as core_atomic;
 

@@ -6,7 +6,8 @@ use std::vec::Vec;
 use crate::topology::{PinError, Quota};
 use stanchion_simulator::inside;
 
-/// The processor that the calling thread is kept on, which the threads it starts inherit. None outside a run.
+/// The processor that the calling thread is kept on, which the threads it starts inherit. None
+/// outside a run.
 pub(super) fn pinned() -> Option<usize> {
     inside::is_running().then(inside::pinned)?
 }

@@ -27,8 +27,8 @@ pub enum StackError {
         /// The setting.
         limit: usize,
     },
-    /// The process may not have so much address space. An eighth of what it may have is left to the rest
-    /// of the program: an allocator that finds none aborts.
+    /// The process may not have so much address space. An eighth of what it may have is left to the
+    /// rest of the program: an allocator that finds none aborts.
     #[error(
         "no address space for {bytes} bytes of stacks: the process may have {limit} bytes, an eighth of which is left to all else; raise RLIMIT_AS (`ulimit -v`), or ask for smaller stacks or fewer threads at a time"
     )]

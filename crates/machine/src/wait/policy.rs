@@ -1,8 +1,9 @@
 //! What a waiter does between two looks.
 //!
-//! Why not just pause: a spin lock whose waiters never give up their processor stops the program when the holder has none, which is
-//! certain as soon as threads outnumber processors and for ever under a strict-priority scheduler. [`Patient`], the default
-//! everywhere, pauses while waiting is likely to be short, then yields, and at last sleeps in growing steps.
+//! Why not just pause: a spin lock whose waiters never give up their processor stops the program
+//! when the holder has none, which is certain as soon as threads outnumber processors and for ever
+//! under a strict-priority scheduler. [`Patient`], the default everywhere, pauses while waiting is
+//! likely to be short, then yields, and at last sleeps in growing steps.
 
 use super::Pauses;
 use crate::backend;
@@ -11,8 +12,8 @@ use crate::backend;
 ///
 /// # Panics
 ///
-/// A policy runs while its thread may be linked into a lock's queue: it must not panic, nor may its destructor. The provided ones do not; the
-/// locks of this project end the process if one does.
+/// A policy runs while its thread may be linked into a lock's queue: it must not panic, nor may its
+/// destructor. The provided ones do not; the locks of this project end the process if one does.
 pub trait WaitPolicy {
     /// A policy at the beginning of a wait. Cheap: it is made before the first look.
     fn start() -> Self;
@@ -20,7 +21,8 @@ pub trait WaitPolicy {
     /// The last look found nothing: let time pass.
     fn pause(&mut self);
 
-    /// The same for a waiter that knows how many are `ahead` of it, at least 1: by default one [`TURN_NS`] longer for each but the next.
+    /// The same for a waiter that knows how many are `ahead` of it, at least 1: by default one
+    /// [`TURN_NS`] longer for each but the next.
     #[inline]
     fn pause_behind(&mut self, ahead: u32) {
         if ahead > 1 {
@@ -30,7 +32,8 @@ pub trait WaitPolicy {
         self.pause();
     }
 
-    /// Whether the next pause gives the processor away, so that its thread will not look for a while.
+    /// Whether the next pause gives the processor away, so that its thread will not look for a
+    /// while.
     #[inline]
     fn leaves(&self) -> bool {
         false
@@ -44,16 +47,19 @@ pub trait WaitPolicy {
         false
     }
 
-    /// For how many nanoseconds from now on it would only pause and look again, by the pauses of [`hint::spin_loop`](crate::hint::spin_loop):
-    /// `u64::MAX` if for ever, 0 (the default) if that is not known.
+    /// For how many nanoseconds from now on it would only pause and look again, by the pauses of
+    /// [`hint::spin_loop`](crate::hint::spin_loop): `u64::MAX` if for ever, 0 (the default) if that
+    /// is not known.
     ///
-    /// A simulated machine asks it before each pause. Unless the answer is 0, it lets so much time pass, or until the word is written, without
-    /// calling [`pause`](Self::pause), and reports the time by [`paused`](Self::paused). Other machines do not ask.
+    /// A simulated machine asks it before each pause. Unless the answer is 0, it lets so much time
+    /// pass, or until the word is written, without calling [`pause`](Self::pause), and reports the
+    /// time by [`paused`](Self::paused). Other machines do not ask.
     fn pausing(&self) -> u64 {
         0
     }
 
-    /// So many nanoseconds, at most what [`pausing`](Self::pausing) said, have passed without a [`pause`](Self::pause).
+    /// So many nanoseconds, at most what [`pausing`](Self::pausing) said, have passed without a
+    /// [`pause`](Self::pause).
     fn paused(&mut self, nanos: u64) {
         let _ = nanos;
     }
@@ -64,8 +70,9 @@ pub const TURN_NS: u64 = 100;
 
 /// Pauses and never gives the processor away.
 ///
-/// For threads that have a processor of their own, and for code that must not enter the kernel. With more threads than
-/// processors, a waiter burns its whole time slice while the holder waits for one.
+/// For threads that have a processor of their own, and for code that must not enter the kernel.
+/// With more threads than processors, a waiter burns its whole time slice while the holder waits
+/// for one.
 ///
 /// ```
 /// use stanchion_machine::wait::{Spin, WaitPolicy};
@@ -91,10 +98,12 @@ impl WaitPolicy for Spin {
     }
 }
 
-/// Pauses for `SPIN_NS` nanoseconds, then yields the processor `YIELDS` times, then sleeps: 50 µs, doubling up to 1 ms.
+/// Pauses for `SPIN_NS` nanoseconds, then yields the processor `YIELDS` times, then sleeps: 50 µs,
+/// doubling up to 1 ms.
 ///
-/// The defaults: 4 µs is a few hand-offs of a short critical section between two processors, and less than what it costs to
-/// put a thread to sleep and wake it. Without the `std` feature there is nobody to yield to: it pauses for ever.
+/// The defaults: 4 µs is a few hand-offs of a short critical section between two processors, and
+/// less than what it costs to put a thread to sleep and wake it. Without the `std` feature there is
+/// nobody to yield to: it pauses for ever.
 ///
 /// ```
 /// use stanchion_machine::wait::{Patient, WaitPolicy};
@@ -129,7 +138,8 @@ impl core::fmt::Debug for Budget {
     }
 }
 
-/// Pauses of [`Patient`] before it reads the clock: at most 1 µs on any processor known, and no more than the wait of a hand-off.
+/// Pauses of [`Patient`] before it reads the clock: at most 1 µs on any processor known, and no
+/// more than the wait of a hand-off.
 const BRIEF_PAUSES: u32 = 16;
 
 /// The first and the longest sleep of [`Patient`].
@@ -156,7 +166,8 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
     #[inline]
     fn pause_behind(&mut self, ahead: u32) {
         if ahead > 1 {
-            // With a processor's worth of threads ahead of it, one of them is waiting for a processor: give it this one.
+            // With a processor's worth of threads ahead of it, one of them is waiting for a
+            // processor: give it this one.
             #[cfg(feature = "std")]
             if ahead as usize >= backend::usable() {
                 if !self.leaves() {

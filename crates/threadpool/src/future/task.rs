@@ -1,7 +1,8 @@
 //! A future on a pool: one allocation with its state, itself, and then its output.
 //!
-//! It is owned by its handle, its wakers, the task that will run it, and, once it has waited, by its seat (`held.rs`). So the future lives until it
-//! is done, whoever forgets it, and is done when the pool has ended at the latest.
+//! It is owned by its handle, its wakers, the task that will run it, and, once it has waited, by
+//! its seat (`held.rs`). So the future lives until it is done, whoever forgets it, and is done when
+//! the pool has ended at the latest.
 //!
 //! # Invariants
 //!
@@ -131,7 +132,8 @@ where
 
     /// What the task of the pool does.
     fn run(self: Arc<Self>, worker: &Worker, fate: Fate) {
-        // SAFETY: this is the task that was owed: each `true` of `wake`, `abort` and `pause`, and `new`, is followed by one `schedule`.
+        // SAFETY: this is the task that was owed: each `true` of `wake`, `abort` and `pause`, and
+        // `new`, is followed by one `schedule`.
         let goes_on = unsafe { self.shared.begin() };
         if !goes_on || fate == Fate::Dropped {
             return self.finish(worker, Err(Failure::Cancelled));
@@ -146,7 +148,8 @@ where
             Ok(Poll::Pending) => {
                 // SAFETY: this runs it, and is through with it.
                 if unsafe { self.shared.pause() } {
-                    // It has a long way: in the worker's own queue it could come back for ever before another's task.
+                    // It has a long way: in the worker's own queue it could come back for ever
+                    // before another's task.
                     self.schedule_outside(worker.core());
                 }
             }
@@ -302,7 +305,8 @@ where
             let Stage::Done(outcome) = stage else {
                 unreachable!("what is done has one outcome");
             };
-            // SAFETY: it is overwritten, so it is read once. The whole stage is as large as the future, which need not be copied.
+            // SAFETY: it is overwritten, so it is read once. The whole stage is as large as the
+            // future, which need not be copied.
             let outcome = unsafe { ptr::read(outcome) };
             // SAFETY: nothing that is to be dropped is there any more.
             unsafe { ptr::write(stage, Stage::Gone) };

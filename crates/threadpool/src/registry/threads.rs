@@ -10,8 +10,10 @@
 //!
 //! # Invariants
 //!
-//! 1. Those of `roster.rs`: a new thread's name, which the user gives, is asked for without the lock. What was decided before that is decided anew.
-//! 2. `Closing` counts a thread from the moment that somebody decides, under the roster's lock, that it takes part.
+//! 1. Those of `roster.rs`: a new thread's name, which the user gives, is asked for without the
+//!    lock. What was decided before that is decided anew.
+//! 2. `Closing` counts a thread from the moment that somebody decides, under the roster's lock,
+//!    that it takes part.
 
 use std::io;
 use std::sync::Arc;
@@ -24,8 +26,8 @@ use crate::strategy::{Place, Strategy};
 use crate::worker::Worker;
 
 impl<S: Strategy> Registry<S> {
-    /// A thread has done its last task. Whether its seat is a member's again, so that it goes on; otherwise the seat is free from here on, and if
-    /// the pool is closed, nobody's.
+    /// A thread has done its last task. Whether its seat is a member's again, so that it goes on;
+    /// otherwise the seat is free from here on, and if the pool is closed, nobody's.
     pub(super) fn begins_again(&self, worker: &Worker) -> bool {
         let (common, seat) = (&self.common, worker.index());
         let mut roster = common.roster.lock();
@@ -48,7 +50,8 @@ impl<S: Strategy> Registry<S> {
             return true;
         }
         let handle = roster.handles[seat].take();
-        // The one before that has ended long ago: it had nothing left to do when this one was started.
+        // The one before that has ended long ago: it had nothing left to do when this one was
+        // started.
         let _before = core::mem::replace(&mut roster.past[seat], handle);
         false
     }
@@ -71,7 +74,8 @@ impl<S: Strategy> Registry<S> {
         self.common.ending.hire();
         self.common.closing.enlist();
         let unhired = Unhired(self);
-        // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the roster and has seen to that.
+        // SAFETY: the seat has no thread (Invariant 1 of the registry): whoever calls this has the
+        // roster and has seen to that.
         let started = roster.start(seat, name, move || unsafe { me.work(seat) });
         if started.is_ok() {
             core::mem::forget(unhired);
@@ -79,8 +83,8 @@ impl<S: Strategy> Registry<S> {
         started
     }
 
-    /// Has `start` start the members of a pool that is being built. Returns how many there are, also
-    /// if it fails.
+    /// Has `start` start the members of a pool that is being built. Returns how many there are,
+    /// also if it fails.
     pub(crate) fn hire_foreign(
         &self,
         members: usize,
@@ -139,7 +143,8 @@ impl<S: Strategy> Registry<S> {
         self.left();
     }
 
-    /// Makes the pool `target` members large, and says how large it is. A member that is to go ends its task first.
+    /// Makes the pool `target` members large, and says how large it is. A member that is to go ends
+    /// its task first.
     pub(crate) fn resize(&self, target: usize) -> (usize, io::Result<()>) {
         let mut named: Option<(usize, io::Result<Option<String>>)> = None;
         let mut roster = self.common.roster.lock();
@@ -176,7 +181,8 @@ impl<S: Strategy> Registry<S> {
     pub(crate) fn close(&self) {
         let mut roster = self.common.roster.lock();
         roster.closed = true;
-        // Who has left, and was wanted again before this, takes part: two tasks may need as many threads.
+        // Who has left, and was wanted again before this, takes part: two tasks may need as many
+        // threads.
         for seat in 0..roster.handles.len() {
             if roster.handles[seat].is_some() && self.common.is_wanted_again(&roster, seat) {
                 self.common.closing.enlist();
@@ -231,7 +237,8 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// A task of the pool waits for its end: the thread rests. Says whether it has lent a spare for what is ready.
+    /// A task of the pool waits for its end: the thread rests. Says whether it has lent a spare for
+    /// what is ready.
     fn rest_in_shutdown(&self, place: &Place) -> bool {
         let closing = &self.common.closing;
         let mut lent = false;
@@ -248,7 +255,8 @@ impl<S: Strategy> Registry<S> {
                 closing.go_on();
                 continue;
             }
-            // There may be nobody else who would say so: only spares that are not needed. If somebody has gone on meanwhile, he looks afterwards.
+            // There may be nobody else who would say so: only spares that are not needed. If
+            // somebody has gone on meanwhile, he looks afterwards.
             if !ready {
                 closing.declare(rested);
             }
@@ -258,12 +266,14 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// Has a spare serve for each lease, as far as there are spares. Says whether all leases are met.
+    /// Has a spare serve for each lease, as far as there are spares. Says whether all leases are
+    /// met.
     pub(crate) fn lend_spare(&self) -> bool {
         self.lend_spare_if(|_| true)
     }
 
-    /// The same for one more lease, if `may` says so under the roster's lock. Says whether all leases are met.
+    /// The same for one more lease, if `may` says so under the roster's lock. Says whether all
+    /// leases are met.
     pub(crate) fn lend_spare_if(&self, may: impl FnOnce(&Roster) -> bool) -> bool {
         let common = &self.common;
         let mut named: Option<(usize, io::Result<Option<String>>)> = None;

@@ -1,10 +1,13 @@
-//! A ready queue per place, which its owner uses without a lock; who has nothing takes half of what another has.
+//! A ready queue per place, which its owner uses without a lock; who has nothing takes half of what
+//! another has.
 //!
-//! Why: between a place and its own queue there are no locked instructions and no fences, so a task costs what its control block costs. Why thieves
-//! take half, and the oldest: each theft interrupts the victim's processor (see `biased.rs`), so there should be few; the oldest are the largest
-//! where tasks create tasks, and the farthest from the victim's cache. Why not the last one of a queue at once: its owner, who has just created it,
-//! will most likely run it next; a thief that got it would only have moved the work. It takes such a task when it has found nothing else several
-//! times.
+//! Why: between a place and its own queue there are no locked instructions and no fences, so a task
+//! costs what its control block costs. Why thieves take half, and the oldest: each theft interrupts
+//! the victim's processor (see `biased.rs`), so there should be few; the oldest are the largest
+//! where tasks create tasks, and the farthest from the victim's cache. Why not the last one of a
+//! queue at once: its owner, who has just created it, will most likely run it next; a thief that
+//! got it would only have moved the work. It takes such a task when it has found nothing else
+//! several times.
 //!
 //! ```text
 //! place 0:  own    front [oldest ┆ … ┆ newest] back   owner: pushes and pops at the back
@@ -26,15 +29,17 @@
 //!
 //! 1. `ready` of a queue is its length as its last user left it.
 //! 2. What belongs to a place and has no lock is touched through its [`Place`].
-//! 3. Nobody is inside two queues: a thief goes out with what it has taken before it enters its own.
+//! 3. Nobody is inside two queues: a thief goes out with what it has taken before it enters its
+//!    own.
 //!
 //! # Orderings
 //!
-//! `ready` is Relaxed, a hint while others run. For the final look of who goes to sleep it is exact: whoever creates a task tells afterwards, and
-//! `light` and `heavy` are between (see `sleeping.rs`).
+//! `ready` is Relaxed, a hint while others run. For the final look of who goes to sleep it is
+//! exact: whoever creates a task tells afterwards, and `light` and `heavy` are between (see
+//! `sleeping.rs`).
 //!
-//! Source: Blumofe and Leiserson 1999 for stealing the oldest; half at once, Hendler and Shavit 2002; which is left to its owner until a last pass is
-//! Go's.
+//! Source: Blumofe and Leiserson 1999 for stealing the oldest; half at once, Hendler and Shavit
+//! 2002; which is left to its owner until a last pass is Go's.
 
 use core::cell::Cell;
 use core::fmt;
@@ -125,7 +130,8 @@ struct Own {
     moved: Cell<usize>,
 }
 
-// SAFETY: `own` is touched by the thread that has the place (Invariant 2); the rest is atomic, or has its lock.
+// SAFETY: `own` is touched by the thread that has the place (Invariant 2); the rest is atomic, or
+// has its lock.
 unsafe impl Sync for Local {}
 
 /// Where tasks come in from threads that have no place.
@@ -136,13 +142,15 @@ struct Outside {
     active: AtomicUsize,
 }
 
-/// What is under the lock of [`Outside`]: the block of a task is taken under the same lock as it is put in.
+/// What is under the lock of [`Outside`]: the block of a task is taken under the same lock as it is
+/// put in.
 struct Entrance {
     ready: VecDeque<Task>,
     free: Chain<Task>,
 }
 
-/// Tasks on their way from one queue to another, oldest first. Why not a chain: its links lie in lines that another processor has.
+/// Tasks on their way from one queue to another, oldest first. Why not a chain: its links lie in
+/// lines that another processor has.
 struct Batch {
     tasks: [Option<Task>; BATCH],
     first: usize,
@@ -210,7 +218,8 @@ impl WorkStealing {
         self.used.fetch_max(place.index() + 1, Ordering::Relaxed);
     }
 
-    /// Takes a share of what came from outside, at most `most`; all but the first goes into the place's own queue.
+    /// Takes a share of what came from outside, at most `most`; all but the first goes into the
+    /// place's own queue.
     fn take_outside(&self, place: &Place, most: usize) -> Option<Task> {
         // Relaxed: see the head of the file.
         if self.outside.ready.load(Ordering::Relaxed) == 0 {
@@ -384,7 +393,8 @@ impl Own {
         word
     }
 
-    /// Counts a task: 0, if it is the turn of what came from outside, [`TURNS`] / 2 if it is that of the `later` queue.
+    /// Counts a task: 0, if it is the turn of what came from outside, [`TURNS`] / 2 if it is that
+    /// of the `later` queue.
     #[inline]
     fn turn(&self) -> u32 {
         let turn = (self.turns.get() + 1) % TURNS;
@@ -393,8 +403,9 @@ impl Own {
     }
 }
 
-// SAFETY: a task is in one queue from its `create` to the `next` that takes it, or in the hands of who moves it from one to another; its block is
-// free from then on until it comes back. A mover has searched, so it is awake and runs what it moves; `is_ready` looks at all queues.
+// SAFETY: a task is in one queue from its `create` to the `next` that takes it, or in the hands of
+// who moves it from one to another; its block is free from then on until it comes back. A mover has
+// searched, so it is awake and runs what it moves; `is_ready` looks at all queues.
 unsafe impl Strategy for WorkStealing {
     const NAME: &'static str = "work stealing";
 
@@ -461,7 +472,8 @@ unsafe impl Strategy for WorkStealing {
 
     #[inline]
     fn is_ready_here(&self, place: &Place) -> bool {
-        // Relaxed: the place's own, to which thieves do not add; what came from outside, as in `is_ready`.
+        // Relaxed: the place's own, to which thieves do not add; what came from outside, as in
+        // `is_ready`.
         self.local(place).ready.load(Ordering::Relaxed) > 0
             || self.outside.ready.load(Ordering::Relaxed) > 0
     }
@@ -473,7 +485,8 @@ unsafe impl Strategy for WorkStealing {
             || (0..used).any(|index| {
                 let local = &self.places[index];
                 let ready = local.ready.load(Ordering::Relaxed);
-                // Who is inside of his queue for long has lost his processor; a thief must come back later.
+                // Who is inside of his queue for long has lost his processor; a thief must come
+                // back later.
                 if index == place.index() {
                     ready > 0
                 } else {

@@ -1,4 +1,5 @@
-//! Models of seats: one carrier uses a seat, whoever takes it sees what was done on it, and no seat and no carrier is forgotten.
+//! Models of seats: one carrier uses a seat, whoever takes it sees what was done on it, and no seat
+//! and no carrier is forgotten.
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -19,8 +20,9 @@
 //! | `seats_dozing_or_called_bounded` | a carrier that dozes, one that wakes all for something else | it dozes beside it |
 //! | `seats_asleep_for_a_time` | a carrier that goes to sleep for a time, which may pass, one that makes something ready | it goes on while it is being woken, and sleeps through the next time |
 //!
-//! Two threads are explored without bound, but for those between which the lock of the reserve is: a mutex with a policy, whose every try is explored.
-//! Every model prints `model NAME: N executions`.
+//! Two threads are explored without bound, but for those between which the lock of the reserve is:
+//! a mutex with a policy, whose every try is explored. Every model prints `model NAME: N
+//! executions`.
 
 #[path = "common/carrier.rs"]
 #[allow(dead_code)]
@@ -315,7 +317,8 @@ fn rest(bed: &Bed, deadline: Deadline) {
     }
 }
 
-/// Who has slept has been told, and sees what was done before that, without another look at what is ready.
+/// Who has slept has been told, and sees what was done before that, without another look at what is
+/// ready.
 #[test]
 fn seats_told_of_what_was_done() {
     explore("seats_told_of_what_was_done", Model::new().choices(0), || {

@@ -1,4 +1,5 @@
-//! Models of [`Runtime::stalled`](stanchion_activations_loom::Runtime::stalled): it tells of threads that wait only if none can go on.
+//! Models of [`Runtime::stalled`](stanchion_activations_loom::Runtime::stalled): it tells of
+//! threads that wait only if none can go on.
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -9,8 +10,10 @@
 //! | `stalls_beside_a_block` | a carrier that blocks in the kernel, whose seat goes to another that sleeps there; one that asks | it tells of the thread that is in the kernel |
 //! | `stalls_beside_a_seat_in_hand` | the same, where the blocked one comes back and rests, and the other blocks with a thread that was ready; one that asks | it tells of that one |
 //!
-//! What several carriers do is one thread's where the order in which they do it is what is looked for: who asks is beside it all the same. So all but one are
-//! of two threads, without bound. It looks twice before it tells; what is explored is one look, which is to be right by itself. Every model prints `model NAME: N executions`.
+//! What several carriers do is one thread's where the order in which they do it is what is looked
+//! for: who asks is beside it all the same. So all but one are of two threads, without bound. It
+//! looks twice before it tells; what is explored is one look, which is to be right by itself. Every
+//! model prints `model NAME: N executions`.
 
 #[path = "common/carrier.rs"]
 #[allow(dead_code)]

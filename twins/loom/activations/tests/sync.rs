@@ -1,5 +1,6 @@
-//! Models of what threads wait for each other with: exclusion, no wake-up lost, whoever gives up. Loom's threads are kernel threads here; what is
-//! modelled is the queue, the words, and a thread's wait and its call.
+//! Models of what threads wait for each other with: exclusion, no wake-up lost, whoever gives up.
+//! Loom's threads are kernel threads here; what is modelled is the queue, the words, and a thread's
+//! wait and its call.
 //!
 //! Two threads are explored without bound where each takes a part in the protocol once:
 //!
@@ -11,8 +12,9 @@
 //! | barrier | two that meet | two rounds; a token that comes meanwhile; three threads |
 //! | channel | nothing: the wait at a channel is in `waits.rs`, with a spin lock in the mutex's place | all |
 //!
-//! Two that take a lock begin with one of them holding it: who exchanges the free word first has it in that one step, and which of the two it is makes no
-//! difference. Both from the beginning are 526,416 executions and find nothing more.
+//! Two that take a lock begin with one of them holding it: who exchanges the free word first has it
+//! in that one step, and which of the two it is makes no difference. Both from the beginning are
+//! 526,416 executions and find nothing more.
 
 #[path = "../../brief.rs"]
 mod brief;

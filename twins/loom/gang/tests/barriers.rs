@@ -1,5 +1,5 @@
-//! Models of the barriers: no member goes on before all have come, what was done before is seen after, a phase is crossed by all or broken for all,
-//! and each member that sleeps is woken.
+//! Models of the barriers: no member goes on before all have come, what was done before is seen
+//! after, a phase is crossed by all or broken for all, and each member that sleeps is woken.
 //!
 //! | model of each barrier | threads | bound |
 //! | --- | --- | --- |
@@ -15,9 +15,11 @@
 //! | `a_leaver_meets_two_bounded` (of `Dissemination`) | 3, one leaves when it has crossed | 4 preemptions |
 //! | `a_timeout_meets_two_bounded` | 3, one gives up at any time | 1 preemption |
 //!
-//! A member of a barrier that is made for watching goes to sleep by choice: its first choice says whether its first wait is a long one.
+//! A member of a barrier that is made for watching goes to sleep by choice: its first choice says
+//! whether its first wait is a long one.
 //!
-//! Sleepers wake for no reason only where a deadline may pass as well: elsewhere that multiplies the executions by a hundred.
+//! Sleepers wake for no reason only where a deadline may pass as well: elsewhere that multiplies
+//! the executions by a hundred.
 
 use core::time::Duration;
 
@@ -89,7 +91,8 @@ fn leads(crossing: Result<Crossing, Broken>) -> u32 {
     crossing.expect("whole").is_leader().into()
 }
 
-/// Some phases, with what the members write before the first, read after it, and write again after the second.
+/// Some phases, with what the members write before the first, read after it, and write again after
+/// the second.
 fn two_members<B: Barrier + 'static>(name: &str, model: Model, phases: u32) {
     explore(name, model, move || {
         let led = together::<B, 2, _>(move |mut waiter, cells| {

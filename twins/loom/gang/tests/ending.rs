@@ -1,4 +1,5 @@
-//! Models of how a gang ends: who finds the barrier broken can say why, and who finds it done sees what its members did.
+//! Models of how a gang ends: who finds the barrier broken can say why, and who finds it done sees
+//! what its members did.
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |

@@ -1,4 +1,5 @@
-//! Models of the gate: whoever may sit gets in, nobody sits on another's lap, and what was done on a seat is seen by who sits there next.
+//! Models of the gate: whoever may sit gets in, nobody sits on another's lap, and what was done on
+//! a seat is seen by who sits there next.
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -264,7 +265,8 @@ fn gate_given_up_bounded() {
             let _ = room.pass(1);
         });
         room.pass(0);
-        // Slot 1 is given up: its member sits beside the other from now on, which stays until the end.
+        // Slot 1 is given up: its member sits beside the other from now on, which stays until the
+        // end.
         room.gate.move_to(1, 1);
         publish(&room.gate, &[[Some(0), Some(1)]]);
         other.join().expect("no panic");

@@ -1,7 +1,7 @@
 //! Models of a worker's stack of forks: its owner pushes and pops, thieves take the oldest.
 //!
-//! Each fork is a checked cell that is written by the thread that runs it, the owner or a thief. So a
-//! fork that two threads run is a race in its cell, and one that no thread runs fails the count.
+//! Each fork is a checked cell that is written by the thread that runs it, the owner or a thief. So
+//! a fork that two threads run is a race in its cell, and one that no thread runs fails the count.
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -14,8 +14,8 @@
 //! | `forks_a_sleeper_sees_a_fork` | an owner that pushes and tells, a worker that goes to sleep | it sleeps beside the fork |
 //! | `forks_a_sleeper_beside_a_thief_bounded` | an owner of two forks, a thief, a worker that goes to sleep | it sleeps beside the second fork, as the thief was at the stack |
 //!
-//! All but the last run a second time, with `_fenced` behind the name, for a stack that does not rely
-//! on the kernel's barrier. Every model prints `model NAME: N executions`.
+//! All but the last run a second time, with `_fenced` behind the name, for a stack that does not
+//! rely on the kernel's barrier. Every model prints `model NAME: N executions`.
 
 #[path = "../../../../crates/threadpool/src/forks.rs"]
 #[allow(dead_code, unreachable_pub)]

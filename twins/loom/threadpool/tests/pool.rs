@@ -1,8 +1,11 @@
-//! Models of whole pools: what their threads do from the first to the last, with the strategies, the sleeping and the closing that they have.
+//! Models of whole pools: what their threads do from the first to the last, with the strategies,
+//! the sleeping and the closing that they have.
 //!
-//! A pool's threads and boxes are many states, so these have a bound of one preemption, or none: then a thread runs until it waits or yields, and
-//! what is explored is who runs next whenever one does, and which values its loads may see. The parts have models without a bound. Other strategies
-//! than this one, under which a model's small stacks are large enough, have models of their own (`strategies.rs`).
+//! A pool's threads and boxes are many states, so these have a bound of one preemption, or none:
+//! then a thread runs until it waits or yields, and what is explored is who runs next whenever one
+//! does, and which values its loads may see. The parts have models without a bound. Other
+//! strategies than this one, under which a model's small stacks are large enough, have models of
+//! their own (`strategies.rs`).
 //!
 //! | model | threads | what would go wrong |
 //! | --- | --- | --- |
@@ -18,8 +21,8 @@
 //! | `pool_a_fork_is_waited_for_bounded` | the same, while the worker waits | the same; it sleeps on |
 //! | `pool_a_fork_is_waited_for_by_NAME_bounded` | the same, under the other ways to wait | the same; the spare it lends does not come, or does not go |
 //!
-//! The forks are published because their first halves block, for which the pool lends the spare: so no two workers have to start.
-//! Every model prints `model NAME: N executions`.
+//! The forks are published because their first halves block, for which the pool lends the spare: so
+//! no two workers have to start. Every model prints `model NAME: N executions`.
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering::Relaxed};
 use machine::cell::UnsafeCell;
@@ -95,8 +98,8 @@ fn pool_a_scope_from_outside_bounded() {
     });
 }
 
-/// A scope on a worker that runs nothing else while it waits. Its body blocks after it has created a task, and does `body` there. Returns who ran
-/// the task.
+/// A scope on a worker that runs nothing else while it waits. Its body blocks after it has created
+/// a task, and does `body` there. Returns who ran the task.
 fn scope(body: fn()) -> usize {
     let part = Arc::new(Part::new());
     let pool = pool(1, 1);
@@ -171,7 +174,8 @@ fn pool_becomes_larger_bounded() {
     });
 }
 
-/// A worker forks, and does `first` in the first half, which blocks; whoever runs the second half does `second` there. Says whether that is another.
+/// A worker forks, and does `first` in the first half, which blocks; whoever runs the second half
+/// does `second` there. Says whether that is another.
 fn fork(wait: Wait, first: fn(), second: fn()) -> bool {
     let stolen = Arc::new(AtomicUsize::fresh(2));
     let pool = builder(1, 1).wait(wait).build_with::<SingleLock>().unwrap();

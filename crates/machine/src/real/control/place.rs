@@ -298,8 +298,9 @@ impl Place {
                 return true;
             }
             if !signal::has(handle, signal) {
-                // The program has taken it: its handler must not run for this, and the default action
-                // would end the process. Relaxed: one that was under way has gone to that handler.
+                // The program has taken it: its handler must not run for this, and the default
+                // action would end the process. Relaxed: one that was under way has gone to that
+                // handler.
                 place.signalled.store(false, Ordering::Relaxed);
                 return false;
             }

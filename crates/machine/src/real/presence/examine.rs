@@ -1,7 +1,8 @@
 //! What the system's process table says of a thread: a file that is read, some 10 µs.
 //!
-//! It answers what neither a record nor a clock does: whether a thread that does not run could, and whether it has been stopped from outside. A thread
-//! that a debugger or SIGSTOP has stopped has a record like one that blocks, and its clock stands as still.
+//! It answers what neither a record nor a clock does: whether a thread that does not run could, and
+//! whether it has been stopped from outside. A thread that a debugger or SIGSTOP has stopped has a
+//! record like one that blocks, and its clock stands as still.
 //!
 //! No allocation: who asks may be in the middle of a lock that the allocator needs.
 
@@ -66,7 +67,8 @@ fn state_of(tid: u32) -> Option<u8> {
     letter(text.get(..usize::try_from(length).ok()?)?)
 }
 
-/// The letter behind the name, which is in parentheses and may contain some itself; numbers only follow.
+/// The letter behind the name, which is in parentheses and may contain some itself; numbers only
+/// follow.
 fn letter(stat: &[u8]) -> Option<u8> {
     let name_ends = stat.iter().rposition(|byte| *byte == b')')?;
     stat.get(name_ends + 2).copied()

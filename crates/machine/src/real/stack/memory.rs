@@ -101,7 +101,8 @@ impl Memory {
 
     /// Sets the guard of stack `number`, which nobody has yet.
     pub(crate) fn open(&self, number: usize) -> Result<(), StackError> {
-        // SAFETY: Invariant 1: the number is less than that of the stacks, so the guard lies in the mapping.
+        // SAFETY: Invariant 1: the number is less than that of the stacks, so the guard lies in the
+        // mapping.
         let at = unsafe { self.low.add(number * self.size.stride()) };
         let bytes = self.size.guard();
         match self.guards {
@@ -123,7 +124,8 @@ impl Memory {
     ///
     /// `from` and `bytes` are whole pages of a stack, in which nobody uses anything any more.
     pub(crate) unsafe fn discard(&self, from: usize, bytes: usize) {
-        // At once where that is sure to empty them: pages that are only free to be taken count as the process's until somebody needs them.
+        // At once where that is sure to empty them: pages that are only free to be taken count as
+        // the process's until somebody needs them.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         const GIVE_BACK: i32 = libc::MADV_DONTNEED;
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -137,7 +139,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the ticket is dropped here only. Invariant 2: afterwards no handler looks at the mapping.
+        // SAFETY: the ticket is dropped here only. Invariant 2: afterwards no handler looks at the
+        // mapping.
         unsafe { ManuallyDrop::drop(&mut self.ticket) };
         // SAFETY: Invariant 1; who drops a slab's memory is the last who knows it.
         unsafe { unmap(self.low, self.bytes) };
@@ -150,8 +153,8 @@ const RESERVE: usize = 8;
 /// Does as [`map`], if that leaves address space to the rest of the program.
 ///
 /// Why: an allocator that finds none aborts, where a thread without a stack is an error. Why the
-/// kernel's account is read, and not a larger mapping tried: for that moment an allocator on another
-/// thread would find none.
+/// kernel's account is read, and not a larger mapping tried: for that moment an allocator on
+/// another thread would find none.
 fn map_with_reserve(bytes: usize) -> Result<NonNull<u8>, StackError> {
     if let Some(limit) = limit_of_addresses() {
         // Without a descriptor to read it by, the kernel alone decides.
@@ -184,7 +187,8 @@ fn map(bytes: usize) -> Result<NonNull<u8>, StackError> {
     if at == libc::MAP_FAILED {
         return Err(refused("mmap", bytes));
     }
-    // Not in huge pages: a stack of which one page is used would be 2 MiB of memory. Since 6.7 the kernel takes `MAP_STACK` to say so.
+    // Not in huge pages: a stack of which one page is used would be 2 MiB of memory. Since 6.7 the
+    // kernel takes `MAP_STACK` to say so.
     #[cfg(target_os = "linux")]
     // SAFETY: the mapping is ours; a kernel without huge pages refuses, which is as well.
     unsafe {

@@ -1,10 +1,12 @@
 //! Memory that a fork wipes: how a child process learns that its parent's rings are gone.
 //!
-//! The kernel does not copy a mapped ring into a child, so a pointer to one that the child inherits leads nowhere, or to whatever the child
-//! has mapped there since. All such pointers live in a mapping with `MADV_WIPEONFORK`, which the child finds full of zeros: null.
-//! Why not `pthread_atfork`: it misses children made by a bare `clone`.
+//! The kernel does not copy a mapped ring into a child, so a pointer to one that the child inherits
+//! leads nowhere, or to whatever the child has mapped there since. All such pointers live in a
+//! mapping with `MADV_WIPEONFORK`, which the child finds full of zeros: null. Why not
+//! `pthread_atfork`: it misses children made by a bare `clone`.
 //!
-//! A pointer that is kept elsewhere has the [`generation`](crate::fork::generation) of its process beside it.
+//! A pointer that is kept elsewhere has the [`generation`](crate::fork::generation) of its process
+//! beside it.
 
 use super::last_error;
 use crate::refused::Refused;
@@ -19,13 +21,15 @@ pub(in crate::backend) struct Wiped {
     pub(in crate::backend) slots: [Slot; INDICES],
 }
 
-/// What is known of the registered thread with some index. Written by that thread alone, but for `ring`, which others read.
+/// What is known of the registered thread with some index. Written by that thread alone, but for
+/// `ring`, which others read.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(in crate::backend) struct Slot {
     /// The thread's ring while it is registered and has one, else null.
     pub(in crate::backend) ring: AtomicPtr<u8>,
-    /// Two pages where the rings of this index are mapped, one after the other; null before the first.
+    /// Two pages where the rings of this index are mapped, one after the other; null before the
+    /// first.
     pub(in crate::backend) home: AtomicPtr<u8>,
     /// Which registration this is; 0 when there is none.
     pub(in crate::backend) generation: AtomicU64,
@@ -53,7 +57,8 @@ pub(in crate::backend) fn get() -> Result<&'static Wiped, Refused> {
         return Ok(wiped);
     }
     let made = map()?;
-    // Release publishes the advice given to the kernel; Acquire, should another have been first, pairs with its Release.
+    // Release publishes the advice given to the kernel; Acquire, should another have been first,
+    // pairs with its Release.
     let first = WIPED
         .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Acquire)
         .unwrap_or_else(|other| {
@@ -69,7 +74,8 @@ pub(in crate::backend) fn get() -> Result<&'static Wiped, Refused> {
 
 fn map() -> Result<*mut Wiped, Refused> {
     let length = size_of::<Wiped>();
-    // SAFETY: a new mapping at an address of the kernel's choosing disturbs nothing. Pages are aligned enough for a `Slot`.
+    // SAFETY: a new mapping at an address of the kernel's choosing disturbs nothing. Pages are
+    // aligned enough for a `Slot`.
     let address = unsafe {
         libc::mmap(
             ptr::null_mut(),

@@ -1,6 +1,7 @@
 //! The affinity mask of the calling thread, on Linux, whatever its length.
 //!
-//! `libc::cpu_set_t` ends at processor 1023 and the kernel refuses masks shorter than its own, so the mask here grows until it is accepted.
+//! `libc::cpu_set_t` ends at processor 1023 and the kernel refuses masks shorter than its own, so
+//! the mask here grows until it is accepted.
 
 use crate::topology::PinError;
 use core::cell::RefCell;
@@ -20,7 +21,8 @@ std::thread_local! {
 pub(crate) struct Mask(Vec<usize>);
 
 impl Mask {
-    /// The longest mask tried, in processors; the kernel's own limit is 8192 at the time of writing.
+    /// The longest mask tried, in processors; the kernel's own limit is 8192 at the time of
+    /// writing.
     const LONGEST: usize = 1 << 18;
 
     /// The processors the calling thread may run on, if the system tells.
@@ -112,7 +114,8 @@ pub(crate) fn pin(cpu: usize) -> Result<Mask, PinError> {
     }
     let before =
         Mask::of_this_thread().ok_or_else(|| unsupported(std::io::Error::last_os_error()))?;
-    // The kernel judges, not the mask: a thread started by a pinned one inherits its mask and may leave it.
+    // The kernel judges, not the mask: a thread started by a pinned one inherits its mask and may
+    // leave it.
     Mask::only(cpu).set().map_err(|error| match error.raw_os_error() {
         Some(libc::EINVAL) => not_allowed(),
         _ => unsupported(error),
@@ -147,7 +150,8 @@ pub(crate) fn processors_of(mask: &Mask) -> Vec<usize> {
 }
 
 pub(crate) fn restore(mask: &Mask) {
-    // It was this thread's mask before. If its processors have been taken from the process since, the thread stays where it is.
+    // It was this thread's mask before. If its processors have been taken from the process since,
+    // the thread stays where it is.
     let _ = mask.set();
 }
 

@@ -1,5 +1,5 @@
-//! Affinity outside Linux, through `core_affinity`: there is no mask to read back, so leaving a processor means allowing all again is left to
-//! the system.
+//! Affinity outside Linux, through `core_affinity`: there is no mask to read back, so leaving a
+//! processor means allowing all again is left to the system.
 
 use crate::topology::PinError;
 use std::vec::Vec;

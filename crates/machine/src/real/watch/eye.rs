@@ -8,14 +8,20 @@
 //!
 //! # Invariants
 //!
-//! 1. An entry stands for one registration: its `generation` is that of the slot while that thread is registered. Another is another thread's, or a
-//!    later time of the same, and its ring is replaced.
-//! 2. A ring whose thread has ended hangs up, which is an event like others; its entry goes when that is heard, or when the index is armed again.
-//! 3. A switch that falls into the arming is seen all the same. The kernel writes the records of one switch one after the other, into the watch's ring first,
-//!    which drops it while it is paused, and into the one that `presence` reads last. Who arms in between, and looks there before the second, would
-//!    see neither. So each entry keeps the count of switches from before it was armed, and the sleeper compares before it sleeps, and after a first short
-//!    sleep, and a longer one: by then no switch is half written, unless a processor of a virtual machine stands still for that long.
-//! 4. A child of a fork has the parent's descriptors, and shares what they stand for with it: it must not touch them. A word that a fork wipes tells.
+//! 1. An entry stands for one registration: its `generation` is that of the slot while that thread
+//!    is registered. Another is another thread's, or a later time of the same, and its ring is
+//!    replaced.
+//! 2. A ring whose thread has ended hangs up, which is an event like others; its entry goes when
+//!    that is heard, or when the index is armed again.
+//! 3. A switch that falls into the arming is seen all the same. The kernel writes the records of
+//!    one switch one after the other, into the watch's ring first, which drops it while it is
+//!    paused, and into the one that `presence` reads last. Who arms in between, and looks there
+//!    before the second, would see neither. So each entry keeps the count of switches from before
+//!    it was armed, and the sleeper compares before it sleeps, and after a first short sleep, and a
+//!    longer one: by then no switch is half written, unless a processor of a virtual machine stands
+//!    still for that long.
+//! 4. A child of a fork has the parent's descriptors, and shares what they stand for with it: it
+//!    must not touch them. A word that a fork wipes tells.
 
 use super::super::presence;
 use super::super::switches::{Mapped, event, wiped};
@@ -62,7 +68,8 @@ struct Entry {
     armed: bool,
     /// Switches of the thread before it was armed; Invariant 3.
     count: Option<u64>,
-    /// Keeps the ring, which is never read: an event without one records nothing, and so wakes nobody.
+    /// Keeps the ring, which is never read: an event without one records nothing, and so wakes
+    /// nobody.
     _ring: Mapped,
     _counted: Counted,
 }
@@ -85,7 +92,8 @@ impl Drop for Counted {
     }
 }
 
-/// Returns whether there may be one more ring. Threads that ask at the same time may get a few more.
+/// Returns whether there may be one more ring. Threads that ask at the same time may get a few
+/// more.
 fn may_open() -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is writable and of the type asked for.
@@ -149,8 +157,8 @@ impl Open {
         let Some(slot) = wiped::existing().and_then(|wiped| wiped.slots.get(index)) else {
             return false;
         };
-        // Relaxed, all three: numbers for the kernel and for comparing; the ring is only asked for. Should they be of two threads, the first's ring has
-        // hung up, or does (Invariant 2).
+        // Relaxed, all three: numbers for the kernel and for comparing; the ring is only asked for.
+        // Should they be of two threads, the first's ring has hung up, or does (Invariant 2).
         let generation = slot.generation.load(Ordering::Relaxed);
         let tid = slot.tid.load(Ordering::Relaxed);
         let seen = generation != 0 && tid != 0 && !slot.ring.load(Ordering::Relaxed).is_null();
@@ -189,7 +197,8 @@ impl Open {
     fn entry(&self, index: usize, generation: u64, tid: u32) -> Result<Entry, Refused> {
         let count = presence::count(index);
         let event = event::open_to_wake(tid)?;
-        // In this order: an event without a ring reads as hung up. What is recorded before it is listened to is heard.
+        // In this order: an event without a ring reads as hung up. What is recorded before it is
+        // listened to is heard.
         let ring = Mapped::of(&event)?;
         self.bell.listen(&event, index)?;
         Ok(Entry { generation, event, armed: true, count, _ring: ring, _counted: Counted::new() })
@@ -208,7 +217,8 @@ impl Open {
         }
     }
 
-    /// Which threads have been switched since before they were armed: they are disarmed. None, if no thread is armed. Invariant 3.
+    /// Which threads have been switched since before they were armed: they are disarmed. None, if
+    /// no thread is armed. Invariant 3.
     fn compare(&self) -> Option<bool> {
         let mut entries = self.entries();
         let mut armed = None;
