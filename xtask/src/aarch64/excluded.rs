@@ -86,6 +86,16 @@ pub(super) const EXCLUDED: &[Excluded] = &[
     },
     Excluded {
         of: "activations",
+        why: "a limit of the address space is ignored (setrlimit)",
+        tests: &["stacks_leave_address_space_to_the_rest_of_the_program"],
+    },
+    Excluded {
+        of: "gang",
+        why: "a limit of the address space is ignored (setrlimit)",
+        tests: &["a_gang_that_cannot_have_all_its_threads_has_none"],
+    },
+    Excluded {
+        of: "activations",
         why: "the mappings that it shows are not those that the kernel counts",
         tests: &[
             "stack::tests::when_protected_guards_run_out_the_error_says_why_and_nothing_is_lost",
