@@ -5,6 +5,10 @@
 //!
 //! A broadcast sends to all members under the roster's lock. So the calls of two broadcasts come in
 //! the same order on each thread.
+//!
+//! A member may have no thread any more, or never get one: the thread that built the pool has ended,
+//! or the program has dropped its `ThreadBuilder`. It gets no call. If it had a call in its mailbox,
+//! that call ends without having run (`Common::abandon`).
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -37,7 +41,10 @@ where
         let mine = current.filter(|worker| worker.belongs_to(core.common()));
         // The members do not change while the mail is sent.
         let roster = core.common().roster.lock();
-        let members = roster.target;
+        let members = roster.present().count();
+        if members == 0 {
+            return Vec::new();
+        }
         let calls = Calls {
             body,
             outcomes: (0..members).map(|_| UnsafeCell::new(None)).collect(),
@@ -45,17 +52,18 @@ where
         };
         // From here on workers may use the calls.
         let bomb = AbortOnUnwind::armed(UNWOUND);
-        for seat in 0..members {
+        for (place, seat) in roster.present().enumerate() {
             let owner = match mine {
                 Some(worker) => Owner::Worker(worker.index()),
                 None => Owner::visitor(current),
             };
             let sent = Sent(&raw const calls);
-            let call: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(move |worker| {
-                // SAFETY: the owner of the calls waits for the latch. The outcome of this seat
-                // belongs to this call.
-                unsafe { Calls::<B, R>::call(sent.get(), seat, owner, worker) };
-            });
+            let call: Box<dyn FnOnce(&Common, Option<&Worker>) + Send + '_> =
+                Box::new(move |common, worker| {
+                    // SAFETY: the owner of the calls waits for the latch. The outcome of this place
+                    // belongs to this call.
+                    unsafe { Calls::<B, R>::call(sent.get(), place, owner, common, worker) };
+                });
             // SAFETY: only the lifetime changes: the owner of what it borrows waits below.
             let call: Mail = unsafe { core::mem::transmute(call) };
             core.common().send(seat, call);
@@ -69,7 +77,8 @@ where
             match outcome {
                 Some(Ok(result)) => results.push(result),
                 Some(Err(payload)) => panic::resume_unwind(payload),
-                None => unreachable!("all have been called"),
+                // That thread has ended before its call.
+                None => {}
             }
         }
         results
@@ -84,9 +93,9 @@ pub(crate) fn spawn<B: Fn(&Worker) + Send + Sync + 'static>(common: &Common, bod
         |_| (),
         || {
             let body = body.clone();
-            Box::new(move |worker: &Worker| {
-                worker.common().contain(|| {
-                    if worker.common().fate() == Fate::Run {
+            Box::new(move |common, worker| {
+                common.contain(|| {
+                    if let Some(worker) = worker.filter(|_| common.fate() == Fate::Run) {
                         body(worker);
                     }
                     // Inside, because its drop may panic.
@@ -97,12 +106,12 @@ pub(crate) fn spawn<B: Fn(&Worker) + Send + Sync + 'static>(common: &Common, bod
     );
 }
 
-/// Sends mail to each member. `before` is called first, with their number.
+/// Sends mail to each member that has a thread. `before` is called first, with their number.
 pub(crate) fn send_to_all(common: &Common, before: impl FnOnce(usize), mail: impl Fn() -> Mail) {
     // The members do not change while the mail is sent.
     let roster = common.roster.lock();
-    before(roster.target);
-    for seat in 0..roster.target {
+    before(roster.present().count());
+    for seat in roster.present() {
         common.send(seat, mail());
     }
 }
@@ -111,20 +120,28 @@ impl<B, R> Calls<'_, B, R>
 where
     B: Fn(&Worker) -> R + Sync,
 {
-    /// Makes the call of one member.
+    /// Makes the call of one member, or leaves it out if there is no worker.
     ///
     /// # Safety
     ///
-    /// `calls` is alive until its latch is set, and this is the call of `seat`.
-    unsafe fn call(calls: *const Self, seat: usize, owner: Owner, worker: &Worker) {
+    /// `calls` is alive until its latch is set, and this is the call of `place`.
+    unsafe fn call(
+        calls: *const Self,
+        place: usize,
+        owner: Owner,
+        common: &Common,
+        worker: Option<&Worker>,
+    ) {
         // SAFETY: the caller's promise.
         let these = unsafe { &*calls };
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| (these.body)(worker)));
-        // SAFETY: the outcome belongs to this call.
-        these.outcomes[seat].with_mut(|place| unsafe { *place = Some(outcome) });
+        if let Some(worker) = worker {
+            let outcome = panic::catch_unwind(AssertUnwindSafe(|| (these.body)(worker)));
+            // SAFETY: the outcome belongs to this call.
+            these.outcomes[place].with_mut(|place| unsafe { *place = Some(outcome) });
+        }
         // SAFETY: each call does this once, as its last access.
         if let Some(latch) = unsafe { Countdown::end(&raw const these.count) } {
-            owner.tell(latch, worker);
+            owner.tell(latch, common);
         }
     }
 }

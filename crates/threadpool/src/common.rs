@@ -58,8 +58,9 @@ pub(crate) const LEFT: u32 = 4;
 pub(crate) const SERVE: u32 = 8;
 /// It was seen blocked, and a spare was lent for it.
 pub(crate) const LENT: u32 = 16;
-/// What is meant for one worker only.
-pub(crate) type Mail = Box<dyn FnOnce(&Worker) + Send>;
+/// What is meant for one worker only. It is called once: by that worker, or without one if the
+/// seat's thread has ended and no other one comes.
+pub(crate) type Mail = Box<dyn FnOnce(&Common, Option<&Worker>) + Send>;
 
 pub(crate) type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
 pub(crate) type IndexHandler = dyn Fn(usize) + Send + Sync;
@@ -272,6 +273,19 @@ impl Common {
         self.order(seat, MAIL);
     }
 
+    /// The seat's thread has ended, and no other one comes: the seat gets no mail from now on, and
+    /// what it has got is told so.
+    pub(crate) fn abandon(&self, seat: usize) {
+        self.roster.lock().abandoned[seat] = true;
+        loop {
+            let mail = self.seat(seat).mail.lock().pop_front();
+            match mail {
+                Some(mail) => mail(self, None),
+                None => break,
+            }
+        }
+    }
+
     /// What the seat's thread is to be called. Not under the roster's lock: it calls what is the
     /// user's.
     pub(crate) fn name(&self, seat: usize) -> io::Result<Option<String>> {
@@ -367,7 +381,7 @@ impl Common {
         loop {
             let mail = seat.mail.lock().pop_front();
             match mail {
-                Some(mail) => mail(worker),
+                Some(mail) => mail(self, Some(worker)),
                 None => break,
             }
         }

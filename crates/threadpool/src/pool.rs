@@ -303,6 +303,10 @@ impl<S: Strategy> ThreadPool<S> {
     /// A thread makes the call between two tasks, before those that are ready, or while it waits:
     /// tasks without end do not delay it. Calls of earlier broadcasts come first.
     ///
+    /// A thread that has ended gets no call and has no result: the thread that built the pool with
+    /// [`use_current_thread`](ThreadPoolBuilder::use_current_thread), and one whose
+    /// [`ThreadBuilder`](crate::ThreadBuilder) the program has dropped.
+    ///
     /// # Panics
     ///
     /// If one of them does, after all have ended.
@@ -553,12 +557,12 @@ impl Owner {
         }
     }
 
-    /// His latch was set, and he sleeps or is about to; he may be gone by now. `worker` is one of
-    /// the pool whose tasks set it.
-    pub(crate) fn tell(self, latch: *const Latch, worker: &Worker) {
+    /// Wakes the owner of this latch, which was set while the owner slept, or was about to. The
+    /// owner may be gone by now. `common` is that of the pool whose tasks set the latch.
+    pub(crate) fn tell(self, latch: *const Latch, common: &Common) {
         match self {
             Self::Worker(index) => {
-                worker.common().sleeping.tell_only(index);
+                common.sleeping.tell_only(index);
             }
             Self::Stranger(core, index) => {
                 core.common().sleeping.tell_only(index);
@@ -572,12 +576,12 @@ impl Owner {
 ///
 /// # Safety
 ///
-/// As for [`Latch::set`]; `worker` is one of the pool's.
-pub(crate) unsafe fn set(latch: *const Latch, owner: Owner, worker: &Worker) {
+/// As for [`Latch::set`]; `common` is the pool's.
+pub(crate) unsafe fn set(latch: *const Latch, owner: Owner, common: &Common) {
     // SAFETY: the caller's promise. Nothing of the owner's is touched afterwards, but through what
     // was had before.
     if unsafe { Latch::set(latch) } {
-        owner.tell(latch, worker);
+        owner.tell(latch, common);
     }
 }
 

@@ -233,6 +233,7 @@ impl<S: Strategy> Registry<S> {
         }
         // What it spawned may lie where no thread looks that was told of nothing.
         self.common.sleeping.tell_all();
+        self.common.abandon(worker.index());
         // Relaxed: a hint.
         self.common.members.fetch_sub(1, Ordering::Relaxed);
         self.left();

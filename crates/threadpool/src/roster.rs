@@ -39,6 +39,8 @@ pub(crate) struct Roster {
     pub(crate) past: Vec<Option<Thread>>,
     /// Seats whose threads had left when the pool was closed, and begin again all the same.
     pub(crate) again: Box<[bool]>,
+    /// Seats whose threads have ended, or never came, and that no other thread gets.
+    pub(crate) abandoned: Box<[bool]>,
     /// Members: the seats below.
     pub(crate) target: usize,
     /// The seats from here on are for spares.
@@ -60,6 +62,7 @@ impl Roster {
             handles: core::iter::repeat_with(|| None).take(regular + spares).collect(),
             past: core::iter::repeat_with(|| None).take(regular + spares).collect(),
             again: vec![false; regular + spares].into_boxed_slice(),
+            abandoned: vec![false; regular + spares].into_boxed_slice(),
             target: 0,
             regular,
             idle_spares: VecDeque::new(),
@@ -70,6 +73,11 @@ impl Roster {
             stack_size: None,
             affinity: topology::affinity(),
         }
+    }
+
+    /// Returns the seats of the members that have a thread.
+    pub(crate) fn present(&self) -> impl Iterator<Item = usize> {
+        (0..self.target).filter(|&seat| !self.abandoned[seat])
     }
 
     /// Starts a thread for `seat` that runs `body`.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use stanchion_competitive::Mutex;
 
 use crate::broadcast;
-use crate::common::Mail;
+use crate::common::{Common, Mail};
 use crate::countdown::Countdown;
 use crate::fifo::Fifo;
 use crate::job::{self, Fate};
@@ -168,11 +168,13 @@ impl<'scope> Scope<'scope> {
         broadcast::send_to_all(common, count, || {
             let body = body.clone();
             let sent = Sent(ptr(self));
-            let call: Box<dyn FnOnce(&Worker) + Send + '_> = Box::new(move |worker| {
+            let call: Call<'_> = Box::new(move |common, worker| {
                 // SAFETY: the scope waits for this call (Invariant 1).
                 let scope = unsafe { &*sent.get().cast::<Self>() };
                 let called = panic::catch_unwind(AssertUnwindSafe(|| {
-                    body(scope, worker);
+                    if let Some(worker) = worker {
+                        body(scope, worker);
+                    }
                     // It may borrow: the last drop must come before the scope's end.
                     drop(body);
                 }));
@@ -180,10 +182,10 @@ impl<'scope> Scope<'scope> {
                     scope.keep(payload);
                 }
                 // SAFETY: counted above, once.
-                unsafe { Self::end(scope, worker) };
+                unsafe { Self::end(scope, common) };
             });
             // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
-            unsafe { core::mem::transmute::<Box<dyn FnOnce(&Worker) + Send + '_>, Mail>(call) }
+            unsafe { core::mem::transmute::<Call<'_>, Mail>(call) }
         });
         // The caller is counted, so the scope has not ended, and the drop may use what it borrows.
         drop(body);
@@ -204,7 +206,7 @@ impl<'scope> Scope<'scope> {
                 scope.keep(payload);
             }
             // SAFETY: counted above, once.
-            unsafe { Self::end(scope, worker) };
+            unsafe { Self::end(scope, worker.common()) };
         }
     }
 
@@ -266,7 +268,7 @@ impl<'scope> Scope<'scope> {
     /// # Safety
     ///
     /// Once for each that was counted, as its last access.
-    unsafe fn end(scope: *const Self, worker: &Worker) {
+    unsafe fn end(scope: *const Self, common: &Common) {
         // SAFETY: alive until all have ended, of which this is one.
         let this = unsafe { &*scope };
         let owner = match (this.owner, &this.stranger) {
@@ -276,7 +278,7 @@ impl<'scope> Scope<'scope> {
         };
         // SAFETY: as the caller promises.
         if let Some(latch) = unsafe { Countdown::end(&raw const this.count) } {
-            owner.tell(latch, worker);
+            owner.tell(latch, common);
         }
     }
 
@@ -300,6 +302,9 @@ impl<'scope> Scope<'scope> {
         }
     }
 }
+
+/// Mail that borrows.
+type Call<'a> = Box<dyn FnOnce(&Common, Option<&Worker>) + Send + 'a>;
 
 /// The scope without its lifetime.
 fn ptr(scope: &Scope<'_>) -> *const Scope<'static> {

@@ -42,7 +42,7 @@ pub(crate) fn install_on<R: Send>(
         visit.outcome.with_mut(|place| unsafe { *place = outcome });
         let latch = &raw const visit.latch;
         // SAFETY: alive until it is set.
-        unsafe { set(latch, owner.take().unwrap_or(Owner::Outside), worker) };
+        unsafe { set(latch, owner.take().unwrap_or(Owner::Outside), worker.common()) };
     });
     // From here on a worker may use the visit.
     let bomb = AbortOnUnwind::armed(UNWOUND);

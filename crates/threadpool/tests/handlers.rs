@@ -299,6 +299,60 @@ fn what_the_current_thread_leaves_is_run_by_others_or_dropped() {
 }
 
 #[test]
+fn broadcast_reaches_those_that_are_left_when_the_current_thread_has_ended() {
+    for threads in [1, 3] {
+        let builder = ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
+        let pool = thread::spawn(move || builder.build().unwrap()).join().unwrap();
+        let left: Vec<usize> = (1..threads).collect();
+        assert_eq!(pool.broadcast(Worker::index), left);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = calls.clone();
+        pool.spawn_broadcast(move |_| _ = counted.fetch_add(1, SeqCst));
+        pool.scope(|scope| scope.spawn_broadcast(|_, _| _ = calls.fetch_add(1, SeqCst)));
+        pool.shutdown();
+        assert_eq!(calls.load(SeqCst), 2 * left.len());
+    }
+}
+
+#[test]
+fn broadcast_to_a_current_thread_that_ends_returns() {
+    for _ in 0..50 {
+        let (send, receive) = mpsc::channel();
+        let owner = thread::spawn(move || {
+            let builder = ThreadPoolBuilder::new().num_threads(2).use_current_thread();
+            let pool = Arc::new(builder.build().unwrap());
+            send.send(pool.clone()).unwrap();
+            pool
+        });
+        let pool = receive.recv().unwrap();
+        let reached = pool.broadcast(Worker::index);
+        assert!(reached == [0, 1] || reached == [1], "{reached:?}");
+        drop(owner.join().unwrap());
+    }
+}
+
+#[test]
+fn broadcast_reaches_those_that_run_if_the_program_drops_some() {
+    let mut handles = Vec::new();
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(3)
+        .spawn_handler(|thread| {
+            if thread.index() == 1 {
+                drop(thread);
+            } else {
+                handles.push(thread::spawn(|| thread.run()));
+            }
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    let reached = pool.broadcast(Worker::index);
+    assert!(reached == [0, 2], "{reached:?}");
+    pool.shutdown();
+    handles.into_iter().for_each(|handle| handle.join().unwrap());
+}
+
+#[test]
 fn current_thread_leaves_if_the_pool_cannot_be_built() {
     on_a_thread(|| {
         let refuse = |_: ThreadBuilder| Err(io::Error::other("refused"));

@@ -231,7 +231,7 @@ where
             Finished::Heard(Listener::Waker(waker)) => common.contain(|| waker.wake()),
             Finished::Heard(Listener::Latch(latch, owner)) => {
                 // SAFETY: its owner waits for it, and it is told once.
-                unsafe { set(latch, owner, worker) };
+                unsafe { set(latch, owner, worker.common()) };
             }
             // SAFETY: Invariant 3 of the shared word: the output is ours.
             Finished::Detached => unsafe { self.discard() },

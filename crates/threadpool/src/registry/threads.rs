@@ -123,7 +123,7 @@ impl<S: Strategy> Registry<S> {
                     // free, and its handle says that it has this one from here on.
                     unsafe { me.work(seat) };
                 } else {
-                    me.never_works();
+                    me.never_works(seat);
                 }
                 drop(me);
                 done.set();
@@ -135,8 +135,9 @@ impl<S: Strategy> Registry<S> {
         }
     }
 
-    /// A foreign thread was hired, and will not come.
-    fn never_works(&self) {
+    /// A foreign thread was hired for that seat, and will not come.
+    fn never_works(&self, seat: usize) {
+        self.common.abandon(seat);
         if self.common.closing.release() {
             self.common.sleeping.tell_all();
         }
