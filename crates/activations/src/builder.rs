@@ -141,7 +141,7 @@ impl RuntimeBuilder {
     /// unless this is switched off, which leaves user-level threads on plain kernel threads. Each
     /// kernel thread then takes 8 KiB of locked memory (16 KiB while it is watched), and some 1.3
     /// µs more for each time that it leaves and takes its processor; one more kernel thread sleeps
-    /// for as long as nobody blocks. Takes two file descriptors, and one for each kernel thread
+    /// while no thread blocks. Takes two file descriptors, and one for each kernel thread
     /// that is watched, up to an eighth of `RLIMIT_NOFILE` for all runtimes together.
     pub fn activations(mut self, activations: bool) -> Self {
         self.activations = activations;
@@ -200,7 +200,7 @@ impl RuntimeBuilder {
             processors: self.pinned.then(|| affinity.processors().into()),
             affinity,
         };
-        // Beyond what there are spares for nobody would sit there.
+        // There are no kernel threads for processors beyond the number of spare ones.
         let surplus = if self.activations { self.spares.min(surplus::MOST) } else { 0 };
         let ready = (self.ready)(processors + surplus, processors);
         let shared = Arc::new(Shared::new(

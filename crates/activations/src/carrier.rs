@@ -155,7 +155,7 @@ impl Carrier {
     /// It goes to the stack that begins there. By the carrier.
     #[inline]
     pub(crate) fn goes_to(&self, stack: usize) {
-        // Relaxed: a hint for who looks.
+        // Relaxed: a hint for the thread that looks.
         self.own.stack.store(stack, Ordering::Relaxed);
     }
 

@@ -1,5 +1,5 @@
-//! Threads that are held up by another thread on the kernel thread that only they can use, and who
-//! holds them up.
+//! Threads that are held up by another thread on the only kernel thread that they can use, and
+//! the threads that hold them up.
 //!
 //! `history.rs` says when threads share a kernel thread. If one of them then blocks it in the
 //! kernel, or computes without end, the others wait for that. Here they are found, for metrics and
@@ -69,14 +69,14 @@ impl Shared {
             }
         }
         if self.has_work() {
-            // Somebody will do it, unless all are blocked and no more may be started.
+            // A kernel thread will do it, unless all are blocked and no more may be started.
             if seated > 0 || self.can_replace() {
                 return None;
             }
             held += self.ready_queue().len() + self.unusual().count();
         }
-        let nobody_runs = seated == asleep && self.sleeping().count() == asleep;
-        (held > 0 && nobody_runs).then(|| Stalled::behind_blocks(held, names, blocked))
+        let none_runs = seated == asleep && self.sleeping().count() == asleep;
+        (held > 0 && none_runs).then(|| Stalled::behind_blocks(held, names, blocked))
     }
 
     /// The names of the threads that have kept their processors since a look [`LONG_NS`] ago or

@@ -167,7 +167,7 @@ fn threads_that_block_often_and_briefly_all_end() {
         assert_eq!(done.load(Relaxed), THREADS * TIMES);
         let metrics = runtime.metrics();
         assert!(metrics.kernel_threads <= processors + spares);
-        assert!(spares > 0 || metrics.returns_at_once == 0, "nobody could sit there");
+        assert!(spares > 0 || metrics.returns_at_once == 0, "no kernel thread could sit there");
     }
 }
 
@@ -176,7 +176,7 @@ fn threads_that_block_often_and_briefly_all_end() {
 fn one_that_comes_back_while_the_processor_is_idle_goes_on() {
     let runtime = Runtime::new(1).unwrap();
     if !matches!(runtime.capabilities().tier, Tier::Records) {
-        eprintln!("without switch records nobody sees that the processor is idle");
+        eprintln!("without switch records no thread sees that the processor is idle");
         return;
     }
     let (mut to_first, first) = UnixStream::pair().unwrap();

@@ -2,7 +2,7 @@
 //! sleeping.
 //!
 //! Why not the usual three-state futex word (free, held, held with sleepers): its release must find
-//! out whether anybody sleeps, which takes a second locked instruction and doubles the price of an
+//! out whether a thread sleeps, which takes a second locked instruction and doubles the price of an
 //! uncontended lock. Here the word is only stored to, and sleepers are counted in a static table
 //! that the releaser looks at ([`parking`](crate::parking)); the thread that goes to sleep pays the
 //! price.
@@ -118,8 +118,8 @@ const SLEEPER: u32 = 1 << 16;
 /// each change of hands costs the transfer of a line; a long wait has lost an eighth of C.
 const FIRST_PAUSE: u64 = 8;
 
-/// Who waits for no longer than this, in nanoseconds, is not counted: counting takes the lock's
-/// line away from its holder twice.
+/// A thread that waits for no longer than this, in nanoseconds, is not counted: counting takes
+/// the lock's line away from its holder twice.
 const BRIEF_NS: u64 = 500;
 
 impl RawPolicyMutex {
