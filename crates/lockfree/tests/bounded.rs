@@ -194,11 +194,11 @@ impl<Q: ConcurrentQueue<Item = ()>> PushPop for Q {
 }
 
 #[test]
-fn debug_shows_no_values_and_takes_no_lock() {
+fn debug_shows_no_values_and_does_not_wait() {
     struct Secret;
     let ring: LockedRing<Secret> = LockedRing::with_capacity(3);
     assert!(ring.try_push(Secret).is_ok());
-    assert_eq!(format!("{ring:?}"), "LockedRing { len: 1, capacity: 3, .. }");
+    assert_eq!(format!("{ring:?}"), "LockedRing { len: Some(1), capacity: 3, .. }");
     let queue = NikolaevQueue::with_capacity(3);
     assert!(queue.try_push(Secret).is_ok());
     assert_eq!(format!("{queue:?}"), "NikolaevQueue { capacity: 3, is_empty: false, .. }");

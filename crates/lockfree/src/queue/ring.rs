@@ -10,7 +10,7 @@
 //! ```text
 //!        head        head + len
 //!          ▼              ▼
-//! ┌───┬───┬───┬───┬───┬───┬───┐      one line has the lock, `head`, `len` and where the slots are
+//! ┌───┬───┬───┬───┬───┬───┬───┐      one line has the lock, `head`, `len` and the slots' address
 //! │   │   │ A │ B │ C │ D │   │
 //! └───┴───┴───┴───┴───┴───┴───┘
 //! ```
@@ -22,15 +22,19 @@
 //!
 //! # Orderings
 //!
-//! The lock orders. The length outside it is Relaxed: it is one number, right at some moment.
+//! The lock orders everything. Why `len` and `is_empty` take it too, and do not read a copy of the
+//! length beside it: the holder would write that copy, and release the lock, by plain stores. A
+//! later load of the same thread may pass these. Two threads that each push to one ring and look at
+//! the other could then both find nothing, and so could a thread that announces itself in a flag
+//! before it looks, while the thread that has pushed does not see the flag. A fence after each push
+//! and each pop would cost as much as a second lock.
 //!
 //! Source: the ring is everyone's; that a barging lock around it wins was measured here, see the crate's README.
 
 use core::mem::MaybeUninit;
 
 use crossbeam_utils::CachePadded;
-use lock_api::{Mutex, RawMutex};
-use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use lock_api::{Mutex, MutexGuard, RawMutex};
 use machine::cell::UnsafeCell;
 
 use super::{ConcurrentQueue, Full};
@@ -76,15 +80,10 @@ use crate::dropping::drop_each;
 /// shared(&ring);
 /// ```
 pub struct LockedRing<T, L = Barging> {
-    line: CachePadded<Line<T, L>>,
+    /// Alone on its line, which every operation fetches.
+    ring: CachePadded<Mutex<L, UnsafeCell<Ring<T>>>>,
+    /// How many slots there are.
     capacity: usize,
-}
-
-/// What every operation touches.
-struct Line<T, L> {
-    ring: Mutex<L, UnsafeCell<Ring<T>>>,
-    /// `len` of the ring, written under the lock, for those who have no lock.
-    len: AtomicUsize,
 }
 
 struct Ring<T> {
@@ -152,7 +151,7 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         assert!(capacity <= isize::MAX as usize, "no ring has room for {capacity} values");
         let slots = (0..capacity).map(|_| MaybeUninit::uninit()).collect();
         let ring = Mutex::from_raw(lock, UnsafeCell::new(Ring { slots, head: 0, len: 0 }));
-        Self { line: CachePadded::new(Line { ring, len: AtomicUsize::fresh(0) }), capacity }
+        Self { ring: CachePadded::new(ring), capacity }
     }
 
     /// Puts `value` at the end.
@@ -173,28 +172,49 @@ impl<T, L: RawMutex> LockedRing<T, L> {
 
     #[inline]
     fn locked<R>(&self, operation: impl FnOnce(&mut Ring<T>) -> R) -> R {
-        let Line { ring, len } = &*self.line;
-        ring.lock().with_mut(|ring| {
+        Self::with(&self.ring.lock(), operation)
+    }
+
+    #[inline]
+    fn with<R>(
+        locked: &MutexGuard<'_, L, UnsafeCell<Ring<T>>>,
+        operation: impl FnOnce(&mut Ring<T>) -> R,
+    ) -> R {
+        locked.with_mut(|ring| {
             // SAFETY: the lock is held (Invariant 1).
-            let ring = unsafe { &mut *ring };
-            let outcome = operation(ring);
-            // Relaxed: the lock orders, and who has no lock concludes nothing from it.
-            len.store(ring.len, Ordering::Relaxed);
-            outcome
+            operation(unsafe { &mut *ring })
         })
     }
 
-    /// How many there are: right at some moment during the call. Does not take the lock.
+    /// Returns how many values there are. Takes the lock, as a push or a pop does.
     #[must_use]
     pub fn len(&self) -> usize {
-        // Relaxed: one word, and nothing else is concluded from it.
-        self.line.len.load(Ordering::Relaxed)
+        self.locked(|ring| ring.len)
     }
 
-    /// Whether there was nothing in it at some moment during the call. Does not take the lock.
+    /// Returns whether there is no value. Takes the lock, as a push or a pop does.
+    ///
+    /// The answer is in one order with all pushes and pops, also for a thread that writes something
+    /// else first and looks then: a thread may announce in a flag that it is about to sleep, find
+    /// the ring empty, and sleep. If the other thread pushes first and reads the flag then, one of
+    /// the two sees what the other has done.
+    ///
+    /// ```
+    /// use stanchion_lockfree::queue::LockedRing;
+    ///
+    /// let ring = LockedRing::with_capacity(1);
+    /// assert!(ring.is_empty());
+    /// assert!(ring.try_push(7).is_ok());
+    /// assert!(!ring.is_empty());
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns how many values there are, or `None` if the lock is held.
+    fn try_len(&self) -> Option<usize> {
+        self.ring.try_lock().map(|locked| Self::with(&locked, |ring| ring.len))
     }
 
     /// The most that it can hold.
@@ -230,7 +250,7 @@ conveniences! {
     impl[T, L: RawMutex] LockedRing<T, L>;
     item: T;
     take: |ring| ring.pop();
-    debug: |ring| len = ring.len(), capacity = ring.capacity();
+    debug: |ring| len = ring.try_len(), capacity = ring.capacity();
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! | `…_never_seems_empty` | does a thread that has pushed find something, when nobody pops more than he pushed |
 //! | `…_never_seems_full` | does a thread that has popped find room, when nobody pushes more than he popped |
 //! | `…_is_not_empty` | does `is_empty` see what is always there |
+//! | `…_one_look_of_two` | two threads push to a ring each, then look at the other: does one find a value |
 //!
 //! With 3 preemptions as `…_bounded`: without a bound `nikolaev_never_seems_empty` was seen to have more than 77,000 executions, `nikolaev_never_seems_full`
 //! 37,000, `nikolaev_passed_turn` 57,000, `nikolaev_patience` 41,000, `segments_never_seem_empty` 57,000. Two calls of each thread meet there, and each
@@ -103,6 +104,22 @@ fn is_not_empty<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue:
     assert_eq!(numbers([queue.pop(), queue.pop()]), [2]);
 }
 
+/// Each of two threads pushes to one queue and looks at the other: one of them finds a value.
+fn one_look_of_two<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queues: [Q; 2]) {
+    let queues = Arc::new(queues);
+    let look = |mine: &Q, other: &Q| {
+        assert!(mine.try_push(value(1)).is_ok(), "there was room");
+        other.is_empty()
+    };
+    let other = {
+        let queues = queues.clone();
+        thread::spawn(move || look(&queues[1], &queues[0]))
+    };
+    let first_was_alone = look(&queues[0], &queues[1]);
+    let second_was_alone = other.join().unwrap();
+    assert!(!(first_was_alone && second_was_alone), "both found the other's queue empty");
+}
+
 /// Two push, one pops.
 fn three_threads<Q: ConcurrentQueue<Item = Value> + Send + Sync + 'static>(queue: Q) {
     let queue = Arc::new(queue);
@@ -178,6 +195,11 @@ fn ring_never_seems_full() {
 #[test]
 fn ring_is_not_empty() {
     explore("ring_is_not_empty", Model::new(), || is_not_empty(ring(2)));
+}
+
+#[test]
+fn ring_one_look_of_two() {
+    explore("ring_one_look_of_two", Model::new(), || one_look_of_two([ring(1), ring(1)]));
 }
 
 #[test]
