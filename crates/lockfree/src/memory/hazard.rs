@@ -24,9 +24,20 @@
 //!
 //! # Garbage
 //!
-//! A record scans when [`SCAN`] more nodes wait in its list than the last scan had to leave there. So in a structure that *t* threads have used at a
-//! time, at most `SCAN` + 3*t* nodes wait in each list, (`SCAN` + 3*t*) · *t* in all, whoever is stopped where; and at most `SCAN` lie ready to be
-//! used again in each record.
+//! A record scans when as many nodes wait in its list as its [`Pace`] says, beyond those that the
+//! last scan had to leave there: *n*. So in a structure that *t* threads have used at a time, at most
+//! *n* + 3*t* nodes wait in each list, (*n* + 3*t*) · *t* in all, whichever thread is stopped where.
+//!
+//! | nodes of | *n* | but while barriers take more than an eighth of the thread's time | ready to be used again |
+//! | --- | --- | --- | --- |
+//! | at most 64 bytes | 256 | up to 4,096 | at most 256 |
+//! | up to 256 bytes | 256 | up to 256 KiB | at most 256 |
+//! | up to 16 KiB | 64 KiB | up to 256 KiB | at most 64 KiB |
+//! | more | 4 | up to 256 KiB | at most 64 KiB, or one |
+//!
+//! Why more while barriers take long: the kernel carries out the barriers of all processes one
+//! after another. If several of them scan often, or one that is in a barrier loses its processor,
+//! each scan waits for the others.
 //!
 //! # Invariants
 //!
@@ -61,6 +72,7 @@ use core::ptr;
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering, signal_fence};
 use machine::cell::UnsafeCell;
+use machine::clock::{self, Ticks};
 use machine::{asymmetric, thread};
 
 use self::node::{HazardLink, Node, free, make};
@@ -71,8 +83,65 @@ impl Memory for Hazard {
     type Store<T> = HazardStore<T>;
 }
 
-/// How many retired nodes a record collects before it scans: one [`asymmetric::heavy`], up to 2 µs, is then 8 ns of each node.
+/// The number of retired nodes that a record collects before it scans, if they are small. One
+/// [`asymmetric::heavy`], up to 2 µs, is then 8 ns of each node.
 pub(super) const SCAN: usize = machine::sized(256, 1);
+
+/// The number of retired nodes that a record collects at most, while barriers take long.
+const MOST: usize = machine::sized(4_096, 1);
+
+/// The number of nodes that a record collects at least, however large they are. One that has room
+/// for 64 values pays for as many values by then as 256 nodes of one value.
+const LEAST: usize = machine::sized(4, 1);
+
+/// A thread spends at most one in so many parts of its time in barriers, or collects [`MOST`] nodes.
+const SHARE: u64 = 8;
+
+/// The number of nodes after which a record scans.
+struct Pace {
+    /// The number now: between `least` and `most`.
+    nodes: usize,
+    least: usize,
+    most: usize,
+    /// When the last barrier had ended.
+    last: Option<Ticks>,
+}
+
+impl Pace {
+    /// For nodes of this size in bytes.
+    const fn of(size: usize) -> Self {
+        let least = between(LEAST, (64 << 10) / size, SCAN);
+        Self { nodes: least, least, most: between(least, (256 << 10) / size, MOST), last: None }
+    }
+
+    /// Makes the barrier of a scan, and changes the number for the next one.
+    fn barrier(&mut self) {
+        if self.least == self.most {
+            return asymmetric::heavy();
+        }
+        let begin = clock::now();
+        asymmetric::heavy();
+        let end = clock::now();
+        if let Some(last) = self.last.replace(end) {
+            self.adapt(end.nanos_since(begin), end.nanos_since(last));
+        }
+    }
+
+    /// A barrier has taken `barrier` of the `whole` time since the last one, both in nanoseconds.
+    fn adapt(&mut self, barrier: u64, whole: u64) {
+        if barrier.saturating_mul(SHARE) > whole {
+            self.nodes = (2 * self.nodes).min(self.most);
+        } else if barrier.saturating_mul(4 * SHARE) < whole {
+            self.nodes = (self.nodes / 2).max(self.least);
+        }
+    }
+}
+
+/// `number`, or the nearer of the bounds; `least` if they cross.
+const fn between(least: usize, number: usize, most: usize) -> usize {
+    let number = if number < most { number } else { most };
+    if number > least { number } else { least }
+}
 
 /// Segments enough for [`thread::INDICES`] records; a model has at most five threads.
 const SEGMENTS: usize = machine::sized(14, 2);
@@ -93,8 +162,14 @@ struct Own<T> {
     ready: Vec<*mut Node<T>>,
     /// Room for a scan to write down what is announced.
     announced: Vec<*mut Node<T>>,
-    /// How many retired nodes make it scan.
+    /// The length of `retired` that makes it scan.
     limit: usize,
+    pace: Pace,
+}
+
+impl<T> Own<T> {
+    /// The number of nodes that lie ready at most.
+    const READY: usize = between(1, (64 << 10) / size_of::<Node<T>>(), SCAN);
 }
 
 impl<T> Record<T> {
@@ -103,6 +178,7 @@ impl<T> Record<T> {
     }
 
     fn fresh_taken(taken: bool) -> CachePadded<Self> {
+        let pace = Pace::of(size_of::<Node<T>>());
         CachePadded::new(Self {
             hazards: core::array::from_fn(|_| AtomicPtr::fresh(ptr::null_mut())),
             taken: AtomicBool::fresh(taken),
@@ -110,7 +186,8 @@ impl<T> Record<T> {
                 retired: Vec::new(),
                 ready: Vec::new(),
                 announced: Vec::new(),
-                limit: SCAN,
+                limit: pace.nodes,
+                pace,
             }),
         })
     }
@@ -203,8 +280,9 @@ impl<T> HazardStore<T> {
     /// Makes ready, or frees, what nobody looks at; leaves the rest in the list.
     #[cold]
     fn scan(&self, own: &mut Own<T>) {
-        // What was retired had been taken out of the structure: whoever does not see that has announced, visibly from here on, what it looks at.
-        asymmetric::heavy();
+        // What was retired had been taken out of the structure. A thread that does not see that has
+        // announced, visibly from here on, what it looks at.
+        own.pace.barrier();
         own.announced.clear();
         for record in self.records.iter().map(|record| &**record).chain(self.guests()) {
             for hazard in &record.hazards {
@@ -216,12 +294,12 @@ impl<T> HazardStore<T> {
             }
         }
         own.announced.sort_unstable();
-        let Own { retired, ready, announced, limit } = own;
+        let Own { retired, ready, announced, limit, pace } = own;
         retired.retain(|node| {
             if announced.binary_search(node).is_ok() {
                 return true;
             }
-            if ready.len() < SCAN {
+            if ready.len() < Own::<T>::READY {
                 ready.push(*node);
             } else {
                 // SAFETY: nobody looks at it (Invariant 3), and it leaves the only list it is on.
@@ -229,7 +307,7 @@ impl<T> HazardStore<T> {
             }
             false
         });
-        *limit = retired.len() + SCAN;
+        *limit = retired.len() + pace.nodes;
     }
 }
 
@@ -379,7 +457,7 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
     #[inline]
     unsafe fn discard(&self, pointer: *mut Node<T>) {
         self.own(|own| {
-            if own.ready.len() < SCAN {
+            if own.ready.len() < Own::<T>::READY {
                 own.ready.push(pointer);
             } else {
                 // SAFETY: the caller owns it, and no other thread looks at it.
@@ -485,13 +563,13 @@ mod tests {
             }
             let (retired, ready) = kept(&store);
             let threads = THREADS + 1;
-            assert!(retired <= (SCAN + HAZARDS * threads) * threads, "{retired} nodes wait");
+            assert!(retired <= (MOST + HAZARDS * threads) * threads, "{retired} nodes wait");
             assert!(ready <= SCAN * threads, "{ready} nodes lie ready");
             over.wait();
         });
         let before = kept(&store).0;
-        (0..2 * SCAN as u64).for_each(|value| _ = use_up(&store, value));
-        assert!(kept(&store).0 <= before + SCAN);
+        (0..2 * MOST as u64).for_each(|value| _ = use_up(&store, value));
+        assert!(kept(&store).0 <= before + MOST);
     }
 
     #[test]
@@ -500,7 +578,41 @@ mod tests {
         let used = (0..10_000)
             .map(|value| use_up(&store, value))
             .collect::<std::collections::HashSet<_>>();
-        assert!(used.len() <= 2 * SCAN, "{} nodes for one value at a time", used.len());
+        assert!(used.len() <= MOST + 2 * SCAN, "{} nodes for one value at a time", used.len());
+    }
+
+    #[test]
+    fn large_nodes_are_kept_by_their_size() {
+        let pace = |size| {
+            let pace = Pace::of(size);
+            (pace.nodes, pace.most)
+        };
+        assert_eq!(pace(16), (256, 4_096));
+        assert_eq!(pace(64), (256, 4_096));
+        assert_eq!(pace(256), (256, 1_024));
+        assert_eq!(pace(1 << 10), (64, 256));
+        assert_eq!(pace(1 << 16), (4, 4));
+        assert_eq!(pace(1 << 30), (4, 4));
+        assert_eq!((Own::<u64>::READY, Own::<[u64; 1 << 16]>::READY), (256, 1));
+    }
+
+    #[test]
+    fn scans_are_rarer_while_barriers_take_long() {
+        let mut pace = Pace::of(16);
+        // An eighth of the time is allowed.
+        pace.adapt(1_000, 8_000);
+        assert_eq!(pace.nodes, 256);
+        for nodes in [512, 1_024, 2_048, 4_096, 4_096] {
+            pace.adapt(1_001, 8_000);
+            assert_eq!(pace.nodes, nodes);
+        }
+        // Not again as soon as they take less: that would swing.
+        pace.adapt(1_000, 32_000);
+        assert_eq!(pace.nodes, 4_096);
+        for nodes in [2_048, 1_024, 512, 256, 256] {
+            pace.adapt(999, 32_000);
+            assert_eq!(pace.nodes, nodes);
+        }
     }
 
     #[test]

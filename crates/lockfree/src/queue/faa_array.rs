@@ -83,7 +83,7 @@ type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is where it is asked |
 /// | cost of a push and a pop | three locked instructions, and two announcements; where threads meet, up to 3 µs without any before some of them |
-/// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory): each thread keeps some 512 segments at most, half of them ready to be used again, so box what is large |
+/// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory). Each thread that uses the queue keeps segments until it is dropped: up to 256 KiB that wait to be reclaimed, at least 4, beyond those that threads look at; and up to 64 KiB that are ready, at least one |
 /// | order | by the numbers that pushes take |
 ///
 /// Where no thread stops at a bad time, [`LockedQueue`](super::LockedQueue) under the [`Barging`](crate::barging::Barging) lock is faster: with one
