@@ -157,7 +157,7 @@ fn contestants(count: usize, means: Means, lasting: Duration) -> Vec<Contestant<
 }
 
 fn ours(count: usize, means: Means, lasting: Duration, activations: bool, tells: bool) -> Figures {
-    let builder = Runtime::builder().spare_threads(count).activations(activations);
+    let builder = Runtime::builder().spare_kernel_threads(count).activations(activations);
     builder.build().expect("few threads").run(move || {
         let run = Run::begin(lasting);
         let threads: Vec<_> = (0..count)

@@ -64,7 +64,7 @@ impl Crew for User {
 fn user(size: Size, root: &Path, activations: bool) -> Outcome {
     let runtime = Runtime::builder()
         .processors(size.processors)
-        .spare_threads(size.threads.saturating_sub(size.processors))
+        .spare_kernel_threads(size.threads.saturating_sub(size.processors))
         .activations(activations)
         .build()?;
     let walk = Walk::new(User, root);

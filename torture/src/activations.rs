@@ -179,7 +179,7 @@ fn watch(
 fn build(seed: u64) -> Runtime {
     let builder = Runtime::builder()
         .processors(1 + (seed % 4) as usize)
-        .spare_threads((seed / 4 % 5) as usize)
+        .spare_kernel_threads((seed / 4 % 5) as usize)
         .stack_size(128 * 1024)
         .pinned(seed % 7 == 6)
         .activations(seed % 3 != 2)

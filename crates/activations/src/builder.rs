@@ -49,7 +49,7 @@ const SPARES: usize = 1_024;
 ///
 /// let runtime = Runtime::builder()
 ///     .processors(2)
-///     .spare_threads(16)
+///     .spare_kernel_threads(16)
 ///     .stack_size(128 * 1024)
 ///     .idle_spin(Duration::from_micros(5))
 ///     .pinned(true)
@@ -106,7 +106,7 @@ impl RuntimeBuilder {
     /// one as well, unless it is [of a quick kind](crate#which-threads-share-a-kernel-thread). If
     /// there are no more, processors wait for blocked kernel threads, and threads that wait share
     /// kernel threads.
-    pub fn spare_threads(mut self, spares: usize) -> Self {
+    pub fn spare_kernel_threads(mut self, spares: usize) -> Self {
         self.spares = spares;
         self
     }
@@ -186,7 +186,7 @@ impl RuntimeBuilder {
             return Err(BuildError::Processors { processors, most: MOST_PROCESSORS });
         }
         if self.spares > MOST_SPARES {
-            return Err(BuildError::SpareThreads { spares: self.spares, most: MOST_SPARES });
+            return Err(BuildError::SpareKernelThreads { spares: self.spares, most: MOST_SPARES });
         }
         if self.pinned && self.arbiter.is_some() {
             return Err(BuildError::PinnedAndShared);
@@ -226,7 +226,7 @@ impl core::fmt::Debug for RuntimeBuilder {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("RuntimeBuilder")
             .field("processors", &self.processors)
-            .field("spare_threads", &self.spares)
+            .field("spare_kernel_threads", &self.spares)
             .field("stack_size", &self.stack_size)
             .field("idle_spin", &self.idle_spin)
             .field("pinned", &self.pinned)

@@ -28,7 +28,7 @@ pub enum BuildError {
     },
     /// More spare kernel threads than a runtime can have.
     #[error("{spares} spare kernel threads were asked for, and {most} is the most: ask for fewer")]
-    SpareThreads {
+    SpareKernelThreads {
         /// How many were asked for.
         spares: usize,
         /// The most.

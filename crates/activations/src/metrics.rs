@@ -48,7 +48,7 @@ pub struct Metrics {
     pub returns_at_once: u64,
     /// Blocks that kept ready threads waiting until their end, because the runtime had started all
     /// kernel threads that it may have, or the system refused one. Each block counts once. If it is
-    /// not 0, raise [`spare_threads`](crate::RuntimeBuilder::spare_threads).
+    /// not 0, raise [`spare_kernel_threads`](crate::RuntimeBuilder::spare_kernel_threads).
     pub blocks_without_spare: u64,
     /// How long hand-overs took, from the look that found a kernel thread blocked while something
     /// was ready, until another one ran in its place: what a block costs the threads that are ready

@@ -82,7 +82,7 @@ fn a_thread_that_has_begun_goes_on_where_it_began_after_its_carrier_has_lost_its
 
 #[test]
 fn more_block_than_there_may_be_kernel_threads() {
-    let runtime = Runtime::builder().processors(1).spare_threads(3).build().unwrap();
+    let runtime = Runtime::builder().processors(1).spare_kernel_threads(3).build().unwrap();
     let threads: Vec<_> =
         (0..40).map(|_| runtime.spawn(|| std::thread::sleep(Duration::from_millis(2)))).collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -147,7 +147,7 @@ fn threads_that_block_often_and_briefly_all_end() {
     const TIMES: usize = 5;
     for (processors, spares) in [(1, 64), (2, 64), (2, 3), (2, 0)] {
         let runtime =
-            Runtime::builder().processors(processors).spare_threads(spares).build().unwrap();
+            Runtime::builder().processors(processors).spare_kernel_threads(spares).build().unwrap();
         let done = Arc::new(AtomicUsize::new(0));
         let threads: Vec<_> = (0..THREADS)
             .map(|number| {

@@ -97,7 +97,7 @@ fn descriptors_do_not_grow_with_the_number_of_threads_that_have_blocked() {
     alone("descriptors_do_not_grow_with_the_number_of_threads_that_have_blocked", || {
         limit_descriptors(400);
         let before = count();
-        let runtime = Runtime::builder().processors(2).spare_threads(300).build().unwrap();
+        let runtime = Runtime::builder().processors(2).spare_kernel_threads(300).build().unwrap();
         for threads in [50, 100, 200] {
             all_block_and(&runtime, threads, || {
                 let taken = count() - before;

@@ -22,8 +22,9 @@ fn a_runtime_none_of_whose_kernel_threads_is_to_be_had_is_refused() {
 #[test]
 fn more_spare_threads_than_there_can_be_are_refused_clearly() {
     for spares in [1 << 20, 1 << 40, usize::MAX] {
-        let refused = Runtime::builder().processors(1).spare_threads(spares).build().unwrap_err();
-        assert!(matches!(refused, BuildError::SpareThreads { .. }), "{refused:?}");
+        let refused =
+            Runtime::builder().processors(1).spare_kernel_threads(spares).build().unwrap_err();
+        assert!(matches!(refused, BuildError::SpareKernelThreads { .. }), "{refused:?}");
         assert!(refused.to_string().contains(&spares.to_string()), "{refused}");
     }
 }

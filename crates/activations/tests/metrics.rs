@@ -65,7 +65,7 @@ fn a_block_that_keeps_nobody_waiting_loses_nothing() {
 /// and stays one block.
 #[test]
 fn a_block_counts_once_however_often_it_is_looked_at() {
-    let runtime = Runtime::builder().processors(2).spare_threads(0).build().unwrap();
+    let runtime = Runtime::builder().processors(2).spare_kernel_threads(0).build().unwrap();
     let runtime = Arc::new(runtime);
     let counts = Arc::downgrade(&runtime);
     let (mut here, mut there) = UnixStream::pair().unwrap();
@@ -104,7 +104,7 @@ fn no_more_processor_time_is_lost_than_there_was() {
     for processors in [1, 2] {
         let started = Instant::now();
         // Fewer kernel threads than block: nearly all of them are blocked while others are ready.
-        let builder = Runtime::builder().processors(processors).spare_threads(16);
+        let builder = Runtime::builder().processors(processors).spare_kernel_threads(16);
         let runtime = builder.build().unwrap();
         let block = || {
             for _ in 0..3 {

@@ -54,7 +54,7 @@ fn many_stacks_of_the_default_size_take_few_mappings() {
     let mappings = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
     let before = mappings();
     // A kernel thread takes some mappings too.
-    let runtime = Runtime::builder().processors(2).spare_threads(8).build().unwrap();
+    let runtime = Runtime::builder().processors(2).spare_kernel_threads(8).build().unwrap();
     let threads: Vec<_> = (0..THREADS).map(|_| runtime.spawn(park)).collect();
     // A thread of low urgency begins when they have.
     let last = Builder::new().priority(Priority::Low).on(&runtime).spawn(yield_now);

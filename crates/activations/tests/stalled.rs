@@ -153,7 +153,7 @@ fn threads_that_wake_each_other_are_never_reported() {
 /// As many kernel threads as there may be: the two share the only one.
 #[test]
 fn a_ready_thread_behind_one_that_blocks_its_kernel_thread_is_reported() {
-    let runtime = Runtime::builder().processors(1).spare_threads(0).build().unwrap();
+    let runtime = Runtime::builder().processors(1).spare_kernel_threads(0).build().unwrap();
     let named = |name: &str| Builder::new().name(name).on(&runtime);
     let waits = named("waits").spawn(park);
     assert_eq!(stalls(&runtime).blocked_by(), None);

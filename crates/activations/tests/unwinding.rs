@@ -79,7 +79,7 @@ fn threads_that_unwind_wait_where_no_other_kernel_thread_can_be_had() {
     for activations in [true, false] {
         let runtime = Runtime::builder()
             .processors(1)
-            .spare_threads(0)
+            .spare_kernel_threads(0)
             .activations(activations)
             .build()
             .unwrap();

@@ -65,7 +65,7 @@ fn on_machines(name: &str, scene: fn(Runtime)) {
 fn builder(seed: u64) -> RuntimeBuilder {
     let builder = Runtime::builder()
         .processors(1 + (seed / 4) as usize % 4)
-        .spare_threads((seed % 5) as usize)
+        .spare_kernel_threads((seed % 5) as usize)
         .stack_size(256 * 1024)
         .idle_spin(Duration::from_nanos(700 * (seed % 5)));
     match seed % 6 {

@@ -59,7 +59,7 @@ where
         let run = move || {
             let runtime = Runtime::builder()
                 .processors(1 + (seed / 4) as usize % 4)
-                .spare_threads((seed % 5) as usize)
+                .spare_kernel_threads((seed % 5) as usize)
                 .stack_size(256 * 1024)
                 .build()
                 .expect("simulated threads are free");

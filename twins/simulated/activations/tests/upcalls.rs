@@ -168,7 +168,7 @@ fn each_block_and_each_return_is_told_once_however_many_look() {
     for seed in 0..2 * SEEDS {
         let seats = 1 + seed as usize % 4;
         let machine = modern([2, 4, 8][seed as usize % 3], seed);
-        let builder = builder(seats).spare_threads((seed / 4 % 5) as usize);
+        let builder = builder(seats).spare_kernel_threads((seed / 4 % 5) as usize);
         let ran =
             book::run("many block", seed, machine, builder, |runtime| many_block(runtime, 12));
         told += ran.told_of(Upcall::Blocked).count();
@@ -215,7 +215,7 @@ fn a_slice_that_ends_is_told_once_if_anybody_runs_who_looks() {
 fn who_was_woken_and_waits_for_a_processor_was_not_preempted() {
     for seed in 0..SEEDS {
         let seats = 1 + seed as usize % 4;
-        let builder = builder(seats).spare_threads((seed % 3) as usize);
+        let builder = builder(seats).spare_kernel_threads((seed % 3) as usize);
         book::run("others compute, many block", seed, modern(seats, seed), builder, |runtime| {
             let others = others(3, 3_000_000);
             many_block(runtime, 8);
