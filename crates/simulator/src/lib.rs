@@ -4,6 +4,7 @@ mod arena;
 mod event;
 mod failure;
 pub mod inside;
+mod jitter;
 mod local;
 pub mod machine;
 pub mod machines;

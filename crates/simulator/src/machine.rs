@@ -26,6 +26,8 @@ pub struct Machine {
     pub memory: Memory,
     /// Who runs when, and what a switch costs.
     pub scheduling: Scheduling,
+    /// What keeps two processors that run the same loop from marching in step.
+    pub jitter: Jitter,
     /// How many of this machine's nanoseconds one nanosecond of the *code's* clock is: code whose constants are meant for a processor
     /// of today (a lock that spins for 4 µs) keeps its proportions on a machine that is so many times slower. 1 on a machine of today.
     pub scale: f64,
@@ -38,6 +40,23 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Returns the same machine without [jitter](Self::jitter): each access takes exactly its time.
+    ///
+    /// This is for tests and tables that count what code asks of a machine. On a machine with
+    /// jitter, one access more or less shifts all that comes after it.
+    ///
+    /// ```
+    /// use stanchion_simulator::machine::Jitter;
+    /// use stanchion_simulator::machines;
+    /// assert_ne!(machines::firefly().jitter, Jitter::NONE);
+    /// assert_eq!(machines::firefly().steady().jitter, Jitter::NONE);
+    /// ```
+    #[must_use]
+    pub fn steady(mut self) -> Self {
+        self.jitter = Jitter::NONE;
+        self
+    }
+
     /// The description as JSON, to be edited and read back.
     ///
     /// ```
@@ -239,4 +258,45 @@ pub struct Scheduling {
     /// Telling a program of an event that concerns its processors, until it can do something about it; see
     /// [`os::activations`](crate::os::activations).
     pub upcall: Time,
+}
+
+/// What makes a real machine's times differ from one access to the next.
+///
+/// The seed of a run decides all of it: the same seed gives the same times on every computer, and
+/// another seed gives other ones. Without jitter, processors that run the same loop keep their order
+/// for ever, and one of them may never find a lock free.
+///
+/// | source | what it delays |
+/// | --- | --- |
+/// | arbitration | each transaction, by a random time, which may be negative; an exchange twice |
+/// | refresh | each transaction that would begin while the memory is refreshed |
+/// | clock interrupts | whatever a processor does when its interrupt comes |
+///
+/// The times of a [`Memory`] are averages over the arbitration. Refresh and interrupts come on top.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    /// By how much at most a transaction takes longer or shorter than its time. The clocks of
+    /// processor and bus are not in step, so a request and its answer each wait for the next cycle.
+    pub arbitration: Time,
+    /// From the beginning of one refresh of the memory to that of the next. 0 if there is none.
+    pub refresh_period: Time,
+    /// How long a refresh takes.
+    pub refresh: Time,
+    /// From one clock interrupt of a processor to its next one. 0 if there is none. Each processor's
+    /// clock has a phase of its own.
+    pub tick_period: Time,
+    /// How long its handler takes.
+    pub tick: Time,
+}
+
+impl Jitter {
+    /// No jitter.
+    pub const NONE: Self = Self {
+        arbitration: Time::ZERO,
+        refresh_period: Time::ZERO,
+        refresh: Time::ZERO,
+        tick_period: Time::ZERO,
+        tick: Time::ZERO,
+    };
 }

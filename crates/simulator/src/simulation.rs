@@ -73,7 +73,8 @@ impl Simulation {
         &self.machine
     }
 
-    /// What the run's randomness comes from: when the processors' slices end, and what [`inside::entropy`] says.
+    /// What the run's randomness comes from: the machine's [jitter](Machine::jitter), when the
+    /// processors' slices end, and what [`inside::entropy`] says.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;

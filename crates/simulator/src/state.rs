@@ -17,6 +17,7 @@
 use crate::arena::Identities;
 use crate::event::{Events, Stretch, What};
 use crate::failure::Failure;
+use crate::jitter::Jitters;
 use crate::local::Locals;
 use crate::memory::{Access, Kind, Line, System};
 use crate::os::activations::Spaces;
@@ -66,6 +67,7 @@ pub(crate) struct State {
     /// The words of watches that have seen a switch, which nobody has taken yet; see `os::watch`.
     pub(crate) seen_switch: BTreeSet<u64>,
     pub(crate) delays: Delays,
+    pub(crate) jitters: Jitters,
     pub(crate) gangs: Gangs,
     pub(crate) spaces: Spaces,
     pub(crate) globals: Locals,
@@ -103,6 +105,7 @@ impl State {
             interruptible: false,
             seen_switch: BTreeSet::new(),
             delays: Delays::new(seed, 0, 0),
+            jitters: Jitters::new(&machine, seed),
             gangs: Gangs::default(),
             spaces: Spaces::default(),
             globals: Locals::default(),
@@ -136,6 +139,7 @@ impl State {
         let line = self.memory.line_of(word);
         let (at, processor) = (self.thread(id).time, self.thread(id).processor);
         let done = self.memory.access(Access { at, processor, line, kind });
+        let end = self.jitters.transaction(kind, &done);
 
         self.threads[id.index()].statistics.accesses.add(kind, &done);
         if let Some(words) = &mut self.words {
@@ -154,7 +158,8 @@ impl State {
         if (kind != Kind::Read || done.invalidated > 0) && !self.spinning.is_empty() {
             self.wake_spinners(line, processor, done.reaches);
         }
-        self.spend(id, if done.hit { Activity::Useful } else { Activity::Stalled }, done.at);
+        self.spend(id, if done.hit { Activity::Useful } else { Activity::Stalled }, end);
+        self.serve_interrupts(id, at, end);
         if seen >= self.limits.accesses {
             self.failure = Some(Failure::accesses(self));
         }
@@ -168,6 +173,7 @@ impl State {
             if thread.stretch == stretch {
                 debug_assert_ne!(thread.processor, writer, "a processor runs one thread");
                 let at = next_look(thread.time, self.machine.pause, at);
+                let at = self.jitters.notices(thread.processor, at);
                 self.stop_spinning(id, at);
                 self.enter(id, Status::Running, at);
                 let stretch = self.thread(id).stretch;

@@ -154,11 +154,14 @@ pub(crate) fn suspend() {
 pub(crate) fn spend(time: Time, activity: Activity) {
     let mut left = time;
     loop {
-        let done = match with(|world, id| world.state.spend_slice(id, left, activity)) {
-            None => return,
-            Some(Some(done)) => done,
-            Some(None) => interrupt::stretch(left, activity),
-        };
+        let part = with(|world, id| {
+            let state = &mut world.state;
+            (state.thread(id).time, state.spend_slice(id, left, activity))
+        });
+        let Some((began, done)) = part else { return };
+        // It cannot know yet, because interrupts of other processors come.
+        let done = done.unwrap_or_else(|| interrupt::stretch(left, activity));
+        with(|world, id| world.state.serve_interrupts(id, began, began + done));
         left = left - done;
         if left == Time::ZERO {
             return;

@@ -1,6 +1,6 @@
 //! What no machine can be: said by field, value and mend, before a run would divide by it.
 
-use super::{Directory, Machine, Memory, PROCESSORS, Scheduling};
+use super::{Directory, Jitter, Machine, Memory, PROCESSORS, Scheduling};
 use super::{Uncached, Update, WriteBack, WriteThrough};
 use crate::Time;
 use core::fmt::Display;
@@ -93,7 +93,8 @@ impl Machine {
         let mend = format!("give it at most {LONGEST}");
         require(self.pause <= LONGEST, "pause", self.pause, &mend)?;
         self.scheduling.wrong()?;
-        self.memory.wrong(count)
+        self.jitter.wrong()?;
+        self.memory.wrong(count, self.jitter.arbitration)
     }
 }
 
@@ -113,6 +114,25 @@ impl Scheduling {
         let possible = (1..=APPLICATIONS).contains(applications);
         let mend = format!("give it 1, for this application alone, to {APPLICATIONS}");
         require(possible, "scheduling.applications", applications, &mend)
+    }
+}
+
+impl Jitter {
+    fn wrong(&self) -> Result<(), Wrong> {
+        let Self { refresh_period, refresh, tick_period, tick, .. } = self;
+        let parts = [
+            ("refresh", refresh, "refresh_period", refresh_period),
+            ("tick", tick, "tick_period", tick_period),
+        ];
+        for (field, part, period, whole) in parts {
+            let path = format!("jitter.{period}");
+            require(*whole <= LONGEST, &path, whole, &format!("give it at most {LONGEST}"))?;
+            // A period of 0 says that there is none.
+            let mend = format!("it must be shorter than `{period}`, which is {whole}");
+            let possible = *whole == Time::ZERO || part < whole;
+            require(possible, &format!("jitter.{field}"), part, &mend)?;
+        }
+        Ok(())
     }
 }
 
@@ -136,7 +156,7 @@ impl Fields<'_> {
         all.find(|(field, _)| *field == name).expect("a field of this memory system").1
     }
 
-    fn wrong(&self) -> Result<(), Wrong> {
+    fn wrong(&self, arbitration: Time) -> Result<(), Wrong> {
         let path = |field: &str| format!("memory.{}.{field}", self.kind);
         let possible = self.line.is_power_of_two() && self.line <= LINE;
         let mend = format!("give it a power of two of bytes, at most {LINE}");
@@ -158,6 +178,12 @@ impl Fields<'_> {
             let mend = format!("it cannot be faster than `{fast}`, which is {}", self.time(fast));
             let (time, fast) = (self.time(slow), self.time(fast));
             require(time >= fast, &path(slow), time, &mend)?;
+        }
+        for (part, whole) in self.occupies {
+            // A transaction that is done early must not end before its occupancy does.
+            let rest = self.time(whole) - self.time(part);
+            let mend = format!("give it at most {rest}: what `{whole}` takes beyond `{part}`");
+            require(arbitration <= rest, "jitter.arbitration", arbitration, &mend)?;
         }
         Ok(())
     }
@@ -181,7 +207,7 @@ impl Memory {
         }
     }
 
-    fn wrong(&self, processors: usize) -> Result<(), Wrong> {
+    fn wrong(&self, processors: usize, arbitration: Time) -> Result<(), Wrong> {
         let line = self.line();
         match self {
             Self::WriteThrough(own) => Fields {
@@ -196,7 +222,7 @@ impl Memory {
                 ],
                 slower: &[("miss", "hit"), ("exchange", "write")],
             }
-            .wrong(),
+            .wrong(arbitration),
             Self::WriteBack(own) => Fields {
                 kind: "write-back",
                 line,
@@ -209,7 +235,7 @@ impl Memory {
                 ],
                 slower: &[("miss", "hit"), ("transfer", "hit"), ("upgrade", "hit")],
             }
-            .wrong(),
+            .wrong(arbitration),
             Self::Update(own) => Fields {
                 kind: "update",
                 line,
@@ -218,7 +244,7 @@ impl Memory {
                 occupies: &[("miss_bus", "miss"), ("write_bus", "write")],
                 slower: &[("miss", "hit"), ("write", "hit")],
             }
-            .wrong(),
+            .wrong(arbitration),
             Self::Uncached(own) => Fields {
                 kind: "uncached",
                 line,
@@ -227,7 +253,7 @@ impl Memory {
                 occupies: &[("bus", "remote"), ("module", "local")],
                 slower: &[("remote", "local")],
             }
-            .wrong(),
+            .wrong(arbitration),
             Self::Directory(own) => {
                 let sockets = own.sockets;
                 let divides = sockets > 0 && processors.is_multiple_of(sockets);
@@ -251,7 +277,7 @@ impl Memory {
                         ("far_upgrade", "upgrade"),
                     ],
                 }
-                .wrong()
+                .wrong(arbitration)
             }
         }
     }

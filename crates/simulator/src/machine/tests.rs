@@ -112,6 +112,31 @@ fn impossible_times_of_each_memory_system_are_refused() {
 }
 
 #[test]
+fn impossible_jitter_is_refused() {
+    let with = |change: fn(&mut Jitter)| {
+        let mut machine = machines::firefly();
+        change(&mut machine.jitter);
+        refused(&machine)
+    };
+    assert!(
+        with(|jitter| jitter.arbitration = Time::nanos(201))
+            .contains("jitter.arbitration is 201 ns: give it at most 200 ns")
+    );
+    assert!(
+        with(|jitter| jitter.refresh = jitter.refresh_period)
+            .contains("jitter.refresh is 15.6 us: it must be shorter than `refresh_period`")
+    );
+    assert!(
+        with(|jitter| jitter.tick = Time::millis(11))
+            .contains("jitter.tick is 11 ms: it must be shorter than `tick_period`")
+    );
+    assert!(
+        with(|jitter| jitter.tick_period = Time::NEVER)
+            .contains("jitter.tick_period is never: give it at most 1 s")
+    );
+}
+
+#[test]
 fn every_machine_comes_back_from_json() {
     for name in machines::NAMES {
         let machine = machines::by_name(name).unwrap();

@@ -1,7 +1,7 @@
 //! SGI Challenge: Michael and Scott 1997, section 4.
 
 use crate::Time;
-use crate::machine::{Machine, Memory, Scheduling, WriteBack};
+use crate::machine::{Jitter, Machine, Memory, Scheduling, WriteBack};
 
 /// Twelve 100 MHz MIPS R4400. One of the paper's processors ran its scheduler, so its programs had 11.
 #[must_use]
@@ -46,6 +46,17 @@ pub fn challenge() -> Machine {
             interrupt: Time::micros(2),
             skew: Time::micros(2),
             upcall: Time::micros(30),
+        },
+        // Estimated, but for the cycles: a request waits for the bus's next one, 21 ns, and its answer
+        // for the processor's, 10 ns, half of that on either side of the average. Memory chips had
+        // 1,024 rows to refresh in 16 ms, and a row takes 150 ns. The system's clock had 100
+        // interrupts a second; a handler of some hundred instructions that miss takes 10 us.
+        jitter: Jitter {
+            arbitration: Time::picos(15_500),
+            refresh_period: Time::nanos(15_600),
+            refresh: Time::nanos(150),
+            tick_period: Time::millis(10),
+            tick: Time::micros(10),
         },
         // Estimated: a clock 35 times as fast today, and a half more for each cycle.
         scale: 50.0,

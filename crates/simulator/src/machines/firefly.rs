@@ -1,7 +1,7 @@
 //! DEC Firefly: Karlin, Li, Manasse and Owicki 1991, section 3; its bus by Thacker, Stewart and Satterthwaite 1988.
 
 use crate::Time;
-use crate::machine::{Machine, Memory, Scheduling, Update};
+use crate::machine::{Jitter, Machine, Memory, Scheduling, Update};
 
 /// Six CVAX processors; the seventh, a MicroVAX, does input and output only (section 3).
 ///
@@ -46,6 +46,18 @@ pub fn firefly() -> Machine {
             skew: Time::micros(10),
             // Half of the 2.4 ms of Anderson, Bershad, Lazowska and Levy 1992, section 5.2, for a signal and a wait through the kernel: two upcalls.
             upcall: Time::micros(1_200),
+        },
+        // Estimated, but for the periods: a request waits for the bus's next cycle and its answer for
+        // the processor's, up to 100 ns and 200 ns, half of that on either side of the average.
+        // Memory chips of those days had 256 rows to refresh in 4 ms, and a row takes as long as the
+        // bus for a miss. The system's clock had 100 interrupts a second, of 150 instructions at
+        // 3 million a second.
+        jitter: Jitter {
+            arbitration: Time::nanos(150),
+            refresh_period: Time::nanos(15_600),
+            refresh: Time::nanos(400),
+            tick_period: Time::millis(10),
+            tick: Time::micros(50),
         },
         // So that C is the 5 us of a machine of today, in proportion to which code of today chooses its limits.
         scale: 40.0,

@@ -1,7 +1,7 @@
 //! Makbilan: Feitelson and Rudolph 1992, section 3.
 
 use crate::Time;
-use crate::machine::{Machine, Memory, Scheduling, Uncached};
+use crate::machine::{Jitter, Machine, Memory, Scheduling, Uncached};
 
 /// Ten of at most 15 boards with an Intel 386 at 20 MHz and memory of their own, on a Multibus II (section 3.1).
 ///
@@ -43,6 +43,17 @@ pub fn makbilan() -> Machine {
             skew: Time::micros(10),
             // Estimated: the switches of a wake-up.
             upcall: Time::micros(300),
+        },
+        // Estimated, but for the cycles: a request to the board's own memory waits for the 386's next
+        // one, up to 100 ns, half of that on either side of the average. Memory chips had 256 rows to
+        // refresh in 4 ms, and a row takes the module's time. The system's clock had 100 interrupts a
+        // second, of 150 instructions at 4 MIPS.
+        jitter: Jitter {
+            arbitration: Time::nanos(50),
+            refresh_period: Time::nanos(15_600),
+            refresh: Time::nanos(200),
+            tick_period: Time::millis(10),
+            tick: Time::micros(40),
         },
         // The Symmetry's, whose 386 had 16 MHz.
         scale: 320.0,

@@ -1,7 +1,7 @@
 //! Servers of today: one socket, as this project's own measurements have it, and two, as others have published.
 
 use crate::Time;
-use crate::machine::{Directory, Machine, Memory, Scheduling};
+use crate::machine::{Directory, Jitter, Machine, Memory, Scheduling};
 
 /// What `stanchion machine` measures of a computer, and [`modern_measured`] makes a description of.
 ///
@@ -93,6 +93,8 @@ pub fn modern_measured(processors: usize, measured: Measured) -> Machine {
             link_busy: Time::ZERO,
         }),
         scheduling: scheduling(processors, [switch, call, wake - call, wakeup]),
+        // What is measured are averages; their spread is not.
+        jitter: Jitter::NONE,
         scale: 1.0,
         pause,
         release_by_exchange: false,
@@ -160,6 +162,8 @@ pub fn modern_2s() -> Machine {
         }),
         // Estimated: some 2 us for a switch or a wakeup and 1 us for a system call, without a hypervisor.
         scheduling: scheduling(128, [2, 1, 0, 2].map(Time::micros)),
+        // The source has averages only.
+        jitter: Jitter::NONE,
         scale: 1.0,
         // Estimated: some 10 cycles.
         pause: Time::nanos(5),

@@ -4,7 +4,7 @@
 //! 16 bytes (Sequent's data sheet in netlib's `machines/sequent2.tex`; the cycles are our sum).
 
 use crate::Time;
-use crate::machine::{Machine, Memory, Scheduling, WriteBack, WriteThrough};
+use crate::machine::{Jitter, Machine, Memory, Scheduling, WriteBack, WriteThrough};
 
 /// A cycle of the processor is 62.5 ns, and a read from the cache a bus cycle of the 386: two of them.
 const HIT: Time = Time::nanos(125);
@@ -42,6 +42,23 @@ fn scheduling() -> Scheduling {
     }
 }
 
+/// Not in the paper, like the scheduler.
+fn jitter() -> Jitter {
+    Jitter {
+        // Estimated from the cycles: a request and its answer each wait for the bus's next one, up to
+        // 100 ns, and the answer for the next of the 386's own, up to 125 ns. Half of that sum on
+        // either side of the average.
+        arbitration: Time::picos(162_500),
+        // Memory chips of those days: 256 rows in 4 ms, and a row takes an access (`MISS`).
+        refresh_period: Time::nanos(15_600),
+        refresh: Time::nanos(400),
+        // Unix of those days had 100 interrupts a second. Estimated: 150 instructions at 3 million
+        // a second.
+        tick_period: Time::millis(10),
+        tick: Time::micros(50),
+    }
+}
+
 /// Symmetry Model A: caches that write through. The paper had 20 processors.
 ///
 /// Uncontended, lock and unlock take 5.6 us together, because both are exchanges (table 3.1).
@@ -64,6 +81,7 @@ pub fn symmetry_a(processors: usize) -> Machine {
             exchange_bus: LINE_BUS + WORD_BUS,
         }),
         scheduling: scheduling(),
+        jitter: jitter(),
         scale: SCALE,
         pause: Time::ZERO,
         release_by_exchange: true,
@@ -93,6 +111,7 @@ pub fn symmetry_b(processors: usize) -> Machine {
             upgrade_bus: Time::nanos(100),
         }),
         scheduling: scheduling(),
+        jitter: jitter(),
         scale: SCALE,
         pause: Time::ZERO,
         release_by_exchange: true,

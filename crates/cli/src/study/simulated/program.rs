@@ -16,8 +16,8 @@ pub(crate) fn simulation(machine: &Machine, seed: u64) -> Simulation {
 /// Runs what `prepare` makes, with the thread's index, on `threads` threads, thread `index` on processor `index`; returns what each returned, with
 /// the statistics of the run. What they share is made by `prepare`, inside the run, so that its addresses are the run's own.
 ///
-/// All start at the same moment give or take one turn of a loop, which the seed decides: nothing in a real machine starts to the
-/// picosecond, and processors in step would meet at the bus in the same order for ever.
+/// All start at the same moment give or take one turn of a loop, which the seed decides: nothing in
+/// a real machine starts to the picosecond.
 pub(crate) fn together<T: 'static, B: Fn(usize) -> T + 'static>(
     simulation: &Simulation,
     threads: usize,
@@ -61,7 +61,14 @@ pub(crate) fn together<T: 'static, B: Fn(usize) -> T + 'static>(
 /// Computes until `gate`, and up to one turn longer.
 fn wait_for(gate: Time, turn: f64) {
     let late = inside::entropy() % (turn as u64).max(1);
-    inside::work(gate.since(inside::time()).as_nanos() + late);
+    // In ever shorter parts, because an interrupt delays the end of the part that it falls into.
+    loop {
+        let left = gate.since(inside::time()).as_nanos();
+        inside::work(left.div_ceil(2) + if left < 2 { late } else { 0 });
+        if left < 2 {
+            return;
+        }
+    }
 }
 
 /// A run that failed, as the end of an experiment.
