@@ -13,7 +13,7 @@ use machine::atomic::{AtomicBool, Ordering};
 use machine::clock::Deadline;
 use machine::wait::{self, WaitPolicy};
 
-use crate::backoff::Backoff;
+use crate::backoff::{self, Backoff};
 
 /// A way to acquire a held test-and-set lock.
 ///
@@ -33,7 +33,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Exchange {}
     impl Sealed for super::Read {}
-    impl Sealed for super::Ethernet {}
+    impl<const SLOT_NS: u64> Sealed for super::Ethernet<SLOT_NS> {}
     impl Sealed for super::Polling {}
 }
 
@@ -122,17 +122,33 @@ impl Contention for Read {
 /// Ethernet-style backoff: the more collisions, the longer it stays away after a release.
 ///
 /// Unfair by nature: a thread that has just arrived is likelier to win than one that has failed often.
+///
+/// `SLOT_NS` is the unit of the delays in nanoseconds. It should be about one hand-off of the lock
+/// between two processors. The default is that of a machine of today.
+///
+/// ```
+/// use stanchion_spin::{PolicyTestAndSetMutex, contention::Ethernet};
+///
+/// let mutex = PolicyTestAndSetMutex::<_, Ethernet<500>>::new(1);
+/// assert_eq!(*mutex.lock(), 1);
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Ethernet;
+pub struct Ethernet<const SLOT_NS: u64 = { backoff::SLOT_NS }>;
 
-impl Contention for Ethernet {
+impl<const SLOT_NS: u64> Contention for Ethernet<SLOT_NS> {
     #[inline]
     fn acquire<W: WaitPolicy>(
         locked: &AtomicBool,
         attempt: impl Fn(&AtomicBool) -> bool,
         deadline: Deadline,
     ) -> bool {
-        try_when_free(locked, attempt, deadline, W::start(), Some(Backoff::new()))
+        try_when_free(
+            locked,
+            attempt,
+            deadline,
+            W::start(),
+            Some(Backoff::new().with_slot(SLOT_NS)),
+        )
     }
 }
 

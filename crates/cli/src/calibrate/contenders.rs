@@ -58,8 +58,14 @@ macro_rules! policies {
 }
 
 const LOCKS: (&[Real], &[Simulated]) = (
-    our_locks!(stanchion_spin, machine::wait::Patient, 16, real),
-    our_locks!(sim_spin, sim_machine::wait::Patient, 16, simulated),
+    our_locks!(stanchion_spin, machine::wait::Patient, 16, stanchion_spin::backoff::SLOT_NS, real),
+    our_locks!(
+        sim_spin,
+        sim_machine::wait::Patient,
+        16,
+        stanchion_spin::backoff::SLOT_NS,
+        simulated
+    ),
 );
 const POLICIES: (&[Real], &[Simulated]) =
     (policies!(stanchion_competitive, real), policies!(sim_competitive, simulated));

@@ -5,19 +5,16 @@
 //! execution of the critical section", so the bus demand of spinning "is linear with the number of processors"; it is "less true when processors
 //! spin on memory reads". What the paper could not do, the simulator can: count.
 //!
-//! How long the paper's backoff delays is not said, but what it does: "after this initial miss, most processors delay locally until some other
-//! processor has acquired the lock, and then miss again" (section 4.4). So its first delay is about one section, and so it is here. The lock's
-//! own first delay, 100 ns of a processor of today, is in proportion 40 µs of the Symmetry: five sections, whose releases a waiter that stays away
-//! does not see. It stands in the table beside the other.
+//! The backoff is that of figures 4.1 to 4.3: see [`DELAY_NS`](super::super::simulated::registry::DELAY_NS)
+//! for its unit and the source.
 //!
-//! Rule of the verdict, on a machine with one bus: *holds* if with such a backoff the fitted demand of each number of spinners lies within a tenth
+//! Rule of the verdict, on a machine with one bus: *holds* if with backoff the fitted demand of each number of spinners lies within a tenth
 //! of the largest from the line of least squares, and that line rises by 1.5 to 2.5 misses for each spinner; else *differs*.
 
 use stanchion_model::contention::{
     self, ContentionError, SpinningFit, fit_bus_demand, fit_spinning,
 };
 use stanchion_simulator::{Failure, Machine};
-use stanchion_spin::backoff::SLOT_NS;
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
@@ -46,9 +43,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// pessimistic (section 5.1) and would see no spinner.
 const PRIVATE: usize = 12;
 
-/// How waiters spin, and whether backoff begins with one section.
-const SPINNING: [(Way, bool); 4] =
-    [(Way::Backoff, true), (Way::Backoff, false), (Way::Read, false), (Way::Exchange, false)];
+/// How waiters spin; the first is judged.
+const SPINNING: [Way; 3] = [Way::Backoff, Way::Read, Way::Exchange];
 
 fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     let Some(miss) = bus::miss(machine) else {
@@ -63,34 +59,27 @@ fn run(context: &Context, machine: &Machine) -> Result<Outcome, Stop> {
     let spinners = context.within(most);
     context.plan(counts.len() + SPINNING.len() * spinners.len());
     let (sections, turn, seed) = (context.pick(200, 2_000), turn(machine), context.seed);
-    let measure = |machine: &Machine, way, private, sharing| -> Result<Beside, Failure> {
+    let measure = |way, private, sharing| -> Result<Beside, Failure> {
         let copies = Copies { private, sharing, sections, turn, seed };
         (LOCKS[of_way(way)].copies)(machine, &copies)
     };
 
-    let alone =
-        cells(context, machine, &counts, |&private| measure(machine, Way::Backoff, private, 0))?;
+    let alone = cells(context, machine, &counts, |&private| measure(Way::Backoff, private, 0))?;
     let points: Vec<(u32, f64)> =
         counts.iter().zip(&alone).map(|(&count, beside)| (count as u32, beside.section)).collect();
     let section = fit_bus_demand(&points).map_err(failed)?;
 
-    let brief = Machine { scale: alone[0].section / SLOT_NS as f64, ..machine.clone() };
     let mut ways = Vec::new();
-    for (way, is_brief) in SPINNING {
-        let on = if is_brief { &brief } else { machine };
+    for way in SPINNING {
         let beside =
-            cells(context, on, &spinners, |&spinners| measure(on, way, PRIVATE, spinners + 1))?;
+            cells(context, machine, &spinners, |&spinners| measure(way, PRIVATE, spinners + 1))?;
         let times: Vec<(u32, f64)> = spinners
             .iter()
             .zip(&beside)
             .map(|(&count, cell)| (count as u32, cell.section))
             .collect();
         let fit = fit_spinning(section.demand, PRIVATE as u32, &times).map_err(failed)?;
-        let name = if is_brief {
-            "TestAndSet, backoff from one section on"
-        } else {
-            LOCKS[of_way(way)].name
-        };
+        let name = LOCKS[of_way(way)].name;
         ways.push(Spinning::new(name, fit, beside.last().map_or(0.0, |cell| cell.misses)));
     }
     let backoff = &ways[0];

@@ -66,14 +66,15 @@ const fn raw<R: lock_api::RawMutex + Send + Sync + 'static>(
 pub(crate) const FIRST_COME: bool = true;
 pub(crate) const ANY_ORDER: bool = false;
 
-/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass the time as `$wait` says, with `$slots` slots where
-/// that bounds the threads; each made an entry by `$lock`; then `$other`.
+/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass the
+/// time as `$wait` says, with `$slots` slots where that bounds the threads. The unit of the backoff's
+/// delays is `$delay` nanoseconds. Each is made an entry by `$lock`; then comes `$other`.
 macro_rules! our_locks {
-    ($spin:ident, $wait:ty, $slots:literal, $lock:ident $(, $other:expr)* $(,)?) => {
+    ($spin:ident, $wait:ty, $slots:literal, $delay:expr, $lock:ident $(, $other:expr)* $(,)?) => {
         &[
             $lock::<$spin::TestAndSet<$spin::contention::Exchange, $wait>>("TestAndSet, exchange", Some(Way::Exchange), ANY_ORDER),
             $lock::<$spin::TestAndSet<$spin::contention::Read, $wait>>("TestAndSet, read", Some(Way::Read), ANY_ORDER),
-            $lock::<$spin::TestAndSet<$spin::contention::Ethernet, $wait>>("TestAndSet, backoff", Some(Way::Backoff), ANY_ORDER),
+            $lock::<$spin::TestAndSet<$spin::contention::Ethernet<{ $delay }>, $wait>>("TestAndSet, backoff", Some(Way::Backoff), ANY_ORDER),
             $lock::<$spin::TestAndSet<$spin::contention::Polling, $wait>>("TestAndSet, polling", Some(Way::Polling), ANY_ORDER),
             $lock::<$spin::PreemptionSafe<$spin::contention::Polling, $wait>>("PreemptionSafe", None, ANY_ORDER),
             $lock::<$spin::Recovering<$wait>>("Recovering", None, ANY_ORDER),
@@ -93,6 +94,7 @@ pub(crate) const LOCKS: &[Lock] = our_locks!(
     stanchion_spin,
     Patient,
     16,
+    stanchion_spin::backoff::SLOT_NS,
     raw,
     usable::<std::sync::Mutex<Shared>, FromGuard<Std>>("std Mutex", None, ANY_ORDER),
     raw::<RawMutex>("parking_lot Mutex", None, ANY_ORDER),

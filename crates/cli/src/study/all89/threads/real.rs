@@ -6,6 +6,7 @@ mod rows;
 use machine::wait::Patient;
 use stanchion_applications as applications;
 use stanchion_spin as spin;
+use stanchion_spin::backoff::SLOT_NS as DELAY_NS;
 use stanchion_threadpool as threadpool;
 
 use applications::null_threads::{Costs, Options, Sweep};

@@ -8,7 +8,6 @@
 
 use std::marker::PhantomData;
 
-use super::Wait;
 use super::applications::null_threads::{Latency, Options, Refused, Run, Sweep, latency, run};
 use super::spin::TestAndSet;
 use super::spin::contention::Ethernet;
@@ -17,9 +16,10 @@ use super::threadpool::strategy::{
     CentralElseLocal, Fifo, IdleQueue, LocalFreeList, LocalReadyQueue, MultipleLocks,
     ProbeIdleElseCentral, Random, SingleLock, WorkStealing,
 };
+use super::{DELAY_NS, Wait};
 
-/// The paper's lock.
-pub(crate) type Lock = TestAndSet<Ethernet, Wait>;
+/// The paper's lock. The unit of its delays is the machine's.
+pub(crate) type Lock = TestAndSet<Ethernet<DELAY_NS>, Wait>;
 
 /// A strategy and the measurements, each compiled for it.
 pub(crate) struct Row {

@@ -5,9 +5,9 @@
 //! | of thread management, beside shared data | 60 instructions, 20 µs | section 3.6: "on the order of 100"; the others are the strategy's accesses |
 //! | writes to the own call stack | every fifth instruction | estimated; caches write through, so each is on the bus |
 //! | between two looks of an idle processor | 2.5 µs | table 3.1: iteration of null loop |
-//! | first delay of the backoff | 8 µs, a critical section | section 4.4, as in `sec5_1`; section 4.5: "both take less than 10" |
+//! | unit of the backoff's delays | 8 µs, a critical section | section 4.4, see `registry::DELAY_NS`; section 4.5: "both take less than 10" |
 //!
-//! Elsewhere all of them are in proportion to the machine's scale, but for the delay, which is the lock's own.
+//! Elsewhere all of them are in proportion to the machine's scale.
 
 #[path = "rows.rs"]
 #[expect(
@@ -26,7 +26,6 @@ use std::cell::Cell as StdCell;
 use lock_api::RawMutex;
 use stanchion_model::contention::{ContentionError, Demand, fit_bus_demand, fit_spinning};
 use stanchion_simulator::{Failure, Machine, Run, Time, inside, machines};
-use stanchion_spin::backoff::SLOT_NS;
 
 use applications::null_threads::{Costs, Latency, MAX_THREADS, Options, Path, Sweep};
 use rows::{Lock, Make, ROWS, Row};
@@ -38,7 +37,7 @@ use super::super::super::simulated::bus;
 use super::super::super::simulated::cells::cells;
 use super::super::super::simulated::copies::Copies;
 use super::super::super::simulated::program::simulation;
-use super::super::super::simulated::registry::{LOCKS, of_way};
+use super::super::super::simulated::registry::{DELAY_NS, LOCKS, of_way};
 use super::super::super::simulated::shared::turn;
 use super::Curve;
 use super::grid::{Cell, Grid};
@@ -46,8 +45,6 @@ use super::grid::{Cell, Grid};
 /// Longer in virtual time than any cell.
 const LONGEST: Time = Time::millis(10_000_000);
 
-/// A critical section of the ready queue on the Symmetry.
-const SECTION_NS: f64 = 8_000.0;
 /// An instruction there.
 const INSTRUCTION_NS: f64 = 333.0;
 /// A turn of an empty loop there (table 3.1).
@@ -68,15 +65,9 @@ pub(in super::super) struct Place {
 }
 
 impl Place {
-    /// `machine` as the paper's programs had it: on the Symmetry the code's clock runs so that the lock's first delay is a critical section.
     pub(in super::super) fn of(machine: &Machine) -> Self {
-        let symmetry = machines::symmetry_a(1).scale;
-        let speed = machine.scale / symmetry;
-        let mut machine = machine.clone();
-        if machine.name.starts_with("symmetry") {
-            machine.scale = SECTION_NS / SLOT_NS as f64;
-        }
-        Self { machine, speed }
+        let speed = machine.scale / machines::symmetry_a(1).scale;
+        Self { machine: machine.clone(), speed }
     }
 
     fn nanos(&self, of_symmetry: f64) -> u64 {
@@ -275,8 +266,7 @@ pub(in super::super) fn spinning(context: &Context, place: &Place) -> Result<Opt
         return Ok(None);
     }
     let (sections, seed) = (context.pick(200, 2_000), context.seed);
-    // The turn is the machine's own, whatever its clock was set to for the lock.
-    let turn = place.speed * turn(&machines::symmetry_a(1));
+    let turn = turn(machine);
     let private = |private: usize, sharing: usize| -> Result<f64, Failure> {
         let copies = Copies { private, sharing, sections, turn, seed };
         (LOCKS[of_way(Way::Backoff)].copies)(machine, &copies).map(|beside| beside.section)
@@ -342,7 +332,7 @@ pub(in super::super) fn notes(context: &Context, place: &Place) -> Vec<String> {
             crate::units::significant(INSTRUCTION_NS),
         ),
         format!(
-            "All locks are the paper's: test-and-set, with a backoff whose first delay is one critical section on the Symmetry. The code's clock is {} times as fast as the machine's.",
+            "All locks are the paper's: test-and-set, with a backoff whose delays have one critical section of the Symmetry as their unit. The code's clock is {} times as fast as the machine's.",
             crate::units::significant(place.machine.scale)
         ),
     ]
