@@ -15,10 +15,11 @@ use std::time::Duration;
 use super::applications::Around;
 use super::applications::quicksort::{self, InQueue, InStack, Interval, Pool};
 use super::applications::tsp::{self, Bound, GR17, Instance, Structures, Tour};
+use super::linked::{LinkedQueue, LinkedStack};
 use super::lockfree::counter::{LinkedCounter, LockedCounter};
 use super::lockfree::heap::{HerlihyHeap, LockedHeap};
-use super::lockfree::queue::{LockedQueue, MichaelScottQueue};
-use super::lockfree::stack::{LockedStack, TreiberStack};
+use super::lockfree::queue::MichaelScottQueue;
+use super::lockfree::stack::TreiberStack;
 use super::lockfree::{ConcurrentStack, Counter, PriorityQueue};
 use super::rows::{Ordinary, Safe};
 
@@ -88,19 +89,19 @@ where
 }
 
 type Heap<L> = LockedHeap<u64, Tour, L>;
-type Stack<L> = LockedStack<Tour, L>;
+type Stack<L> = LinkedStack<Tour, L>;
 
 /// Figure 5.
 pub(crate) const OVER_QUEUES: &[Program] = &[
     Program {
         name: "ordinary lock",
         kind: Kind::Ordinary,
-        run: |setup| sort(setup, InQueue(LockedQueue::<Interval, Ordinary>::default())),
+        run: |setup| sort(setup, InQueue(LinkedQueue::<Interval, Ordinary>::default())),
     },
     Program {
         name: "preemption-safe lock",
         kind: Kind::Safe,
-        run: |setup| sort(setup, InQueue(LockedQueue::<Interval, Safe>::default())),
+        run: |setup| sort(setup, InQueue(LinkedQueue::<Interval, Safe>::default())),
     },
     Program {
         name: "Michael-Scott",
@@ -114,12 +115,12 @@ pub(crate) const OVER_STACKS: &[Program] = &[
     Program {
         name: "ordinary lock",
         kind: Kind::Ordinary,
-        run: |setup| sort(setup, InStack(LockedStack::<Interval, Ordinary>::default())),
+        run: |setup| sort(setup, InStack(LinkedStack::<Interval, Ordinary>::default())),
     },
     Program {
         name: "preemption-safe lock",
         kind: Kind::Safe,
-        run: |setup| sort(setup, InStack(LockedStack::<Interval, Safe>::default())),
+        run: |setup| sort(setup, InStack(LinkedStack::<Interval, Safe>::default())),
     },
     Program {
         name: "Treiber",

@@ -3,11 +3,14 @@
 //! A process is a thread here: one on each processor, pinned. The other applications of a level are the pseudo-scheduler's, as the paper's were
 //! ([`machine::multiprogramming`]).
 
+#[path = "linked.rs"]
+mod linked;
 #[path = "programs.rs"]
 mod programs;
 #[path = "rows.rs"]
 mod rows;
 
+use ::machine;
 use stanchion_applications as applications;
 use stanchion_lockfree as lockfree;
 use stanchion_spin as spin;

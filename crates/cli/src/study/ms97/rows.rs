@@ -6,6 +6,9 @@
 //! | [`Kind::Safe`] | under the same lock, whose taker and holder asks not to be preempted |
 //! | [`Kind::NonBlocking`] | without a lock |
 //!
+//! What the paper has under one lock are linked lists, and so are the first two rows of queues and of
+//! stacks ([`linked`](super::linked)). The same under an array are further rows.
+//!
 //! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The paper's had counted pointers; so have the further rows
 //! that say so, but their pool is one list that all threads share, a second word that all of them want. The paper's own rows come first in each list,
 //! the others are ours.
@@ -14,6 +17,7 @@
 
 use std::marker::PhantomData;
 
+use super::linked::{LinkedQueue, LinkedStack};
 use super::lockfree::counter::{
     CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
 };
@@ -133,8 +137,8 @@ const ROOM: usize = 1_024;
 
 /// Figure 1, in the order of the paper's legend: one lock, two locks, none.
 pub(crate) const QUEUES: &[Row] = &[
-    Make::<Queue<LockedQueue<u64, Ordinary>>>::queue("single ordinary lock", Kind::Ordinary),
-    Make::<Queue<LockedQueue<u64, Safe>>>::queue("single preemption-safe lock", Kind::Safe),
+    Make::<Queue<LinkedQueue<u64, Ordinary>>>::queue("single ordinary lock", Kind::Ordinary),
+    Make::<Queue<LinkedQueue<u64, Safe>>>::queue("single preemption-safe lock", Kind::Safe),
     Make::<Queue<TwoLockQueue<u64, Ordinary>>>::queue("two ordinary locks", Kind::Ordinary),
     Make::<Queue<TwoLockQueue<u64, Safe>>>::queue("two preemption-safe locks", Kind::Safe),
     Make::<Queue<MichaelScottQueue<u64>>>::queue("Michael-Scott", Kind::NonBlocking),
@@ -148,16 +152,20 @@ pub(crate) const QUEUES: &[Row] = &[
         kind: Kind::NonBlocking,
         make: |_| Box::new(Queue(NikolaevQueue::with_capacity(ROOM))),
     },
+    Make::<Queue<LockedQueue<u64, Ordinary>>>::queue("array, ordinary lock", Kind::Ordinary),
+    Make::<Queue<LockedQueue<u64, Safe>>>::queue("array, preemption-safe lock", Kind::Safe),
 ];
 
 /// Figure 2.
 pub(crate) const STACKS: &[Row] = &[
-    Make::<Stack<LockedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
-    Make::<Stack<LockedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
+    Make::<Stack<LinkedStack<u64, Ordinary>>>::stack("ordinary lock", Kind::Ordinary),
+    Make::<Stack<LinkedStack<u64, Safe>>>::stack("preemption-safe lock", Kind::Safe),
     Make::<Stack<TreiberStack<u64>>>::stack("Treiber", Kind::NonBlocking),
     Make::<Stack<HerlihyStack<u64, Hazard>>>::stack("Herlihy", Kind::NonBlocking),
     Make::<Stack<EliminationStack<u64>>>::stack("elimination", Kind::NonBlocking),
     Make::<Stack<TreiberStack<u64, Counted>>>::stack("Treiber, shared pool", Kind::NonBlocking),
+    Make::<Stack<LockedStack<u64, Ordinary>>>::stack("array, ordinary lock", Kind::Ordinary),
+    Make::<Stack<LockedStack<u64, Safe>>>::stack("array, preemption-safe lock", Kind::Safe),
 ];
 
 /// Figure 3.

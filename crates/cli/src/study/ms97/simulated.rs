@@ -3,6 +3,12 @@
 //! On the Challenge one processor of the twelve ran the paper's scheduler, so there are eleven; any other machine has all of its own. The other
 //! applications of a multiprogramming level are the simulated scheduler's: each has its turn of a quantum on every processor.
 
+#[path = "linked.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "linked with the crates of another machine than in `real`"
+)]
+mod linked;
 #[path = "programs.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -18,6 +24,7 @@ mod rows;
 
 use sim_applications as applications;
 use sim_lockfree as lockfree;
+use sim_machine as machine;
 use sim_spin as spin;
 
 use stanchion_simulator::{Failure, Machine, Time, inside};
