@@ -137,6 +137,24 @@ impl<T> Herlihy<T> {
         self.pin().with(read)
     }
 
+    /// Returns the object itself, for the only owner. Nothing is copied.
+    ///
+    /// ```
+    /// use stanchion_lockfree::Herlihy;
+    ///
+    /// let mut numbers = Herlihy::new(vec![1]);
+    /// numbers.get_mut().push(2);
+    /// assert_eq!(numbers.get(), [1, 2]);
+    /// ```
+    pub fn get_mut(&mut self) -> &mut T {
+        // Relaxed: no other thread has the object.
+        let newest = self.root.load(Ordering::Relaxed) as u32;
+        let place = self.blocks.at(newest).value.with_mut(|place| place);
+        // SAFETY: the root's block is written by no thread, and nothing else reads it while the object is borrowed.
+        let place = unsafe { &mut *place };
+        place.as_mut().expect("the root's block has an object")
+    }
+
     /// The object itself, for the sole owner.
     pub fn into_inner(self) -> T {
         let value = self.pin().block.value.with_mut(|place| {

@@ -10,6 +10,9 @@ pub trait Take {
 
     /// One item; `None` if there was nothing.
     fn take(&self) -> Option<Self::Item>;
+
+    /// The same by the only thread that has the structure.
+    fn take_mut(&mut self) -> Option<Self::Item>;
 }
 
 /// Takes items out of a shared structure until a look finds nothing; then it has ended for good.
@@ -76,7 +79,7 @@ impl<S: Take> Iterator for IntoIter<S> {
     type Item = S::Item;
 
     fn next(&mut self) -> Option<S::Item> {
-        self.structure.take()
+        self.structure.take_mut()
     }
 }
 

@@ -7,6 +7,7 @@
 ///     impl[T, M: Memory] TreiberStack<T, M>;
 ///     item: T;                                        what comes out
 ///     take: |stack| stack.pop();                      one out, or None
+///     take_mut: |stack| stack.pop_mut();              the same by the only owner
 ///     put: |stack, value| stack.push(value);          one in; left out for a bounded structure: no Extend, no FromIterator
 ///     new: TreiberStack::with_memory(M::default());   an empty one; left out where there is none without arguments: no Default, no FromIterator
 ///     debug: |stack| empty = stack.is_empty();        what Debug shows, without blocking; may be left out
@@ -19,6 +20,7 @@ macro_rules! conveniences {
         impl[$($generics:tt)*] $structure:ident<$($parameter:ident),+>;
         item: $item:ty;
         take: |$from:ident| $take:expr;
+        take_mut: |$alone:ident| $take_mut:expr;
         $(put: |$into:ident, $value:ident| $put:expr;)?
         $(new: $new:expr;)?
         $(debug: |$debugged:ident| $($shown:ident = $with:expr),+;)?
@@ -30,6 +32,12 @@ macro_rules! conveniences {
             fn take(&self) -> Option<$item> {
                 let $from = self;
                 $take
+            }
+
+            #[inline]
+            fn take_mut(&mut self) -> Option<$item> {
+                let $alone = self;
+                $take_mut
             }
         }
 
@@ -107,4 +115,109 @@ macro_rules! conveniences {
         }
     };
     (@both $($without:tt)*) => {};
+}
+
+/// Gives a structure the methods of its only owner, which need no lock and no atomic step.
+///
+/// ```text
+/// exclusive! {
+///     impl[T, M: Memory] TreiberStack<T, M>;
+///     value: T;                                        or `entry: K, V; key: &K;` for a heap: how a peek gives out the key
+///     push_mut: |stack, value| ...;                    returns `()`, or what `returns` says
+///     returns: Result<(), Full<T>>;                    may be left out
+///     pop_mut: |stack| ...;
+///     peek_mut: |stack| ...;                           `Option<&mut T>`, or `Option<(&K, &mut V)>`
+///     cost: "No exchange.";                            what is saved
+/// }
+/// ```
+macro_rules! exclusive {
+    (
+        impl[$($generics:tt)*] $structure:ty;
+        value: $value:ty;
+        push_mut: |$into:ident, $pushed:ident| $push:expr;
+        $(returns: $returns:ty;)?
+        pop_mut: |$from:ident| $pop:expr;
+        peek_mut: |$at:ident| $peek:expr;
+        cost: $cost:literal;
+    ) => {
+        impl<$($generics)*> $structure {
+            /// Pushes `value` by the only owner.
+            #[doc = concat!(" ", $cost)]
+            ///
+            #[doc = exclusive!(@errors $($returns)?)]
+            pub fn push_mut(&mut self, $pushed: $value) $(-> $returns)? {
+                let $into = self;
+                $push
+            }
+
+            /// Takes what [`pop`](Self::pop) would take, by the only owner.
+            #[doc = concat!(" ", $cost)]
+            pub fn pop_mut(&mut self) -> Option<$value> {
+                let $from = self;
+                $pop
+            }
+
+            /// Returns what [`pop_mut`](Self::pop_mut) would take, and leaves it there.
+            pub fn peek_mut(&mut self) -> Option<&mut $value> {
+                let $at = self;
+                $peek
+            }
+
+            /// Takes what [`pop_mut`](Self::pop_mut) would take, if `predicate` is true of it.
+            pub fn pop_if_mut(
+                &mut self,
+                predicate: impl FnOnce(&mut $value) -> bool,
+            ) -> Option<$value> {
+                if predicate(self.peek_mut()?) { self.pop_mut() } else { None }
+            }
+        }
+    };
+
+    (
+        impl[$($generics:tt)*] $structure:ty;
+        entry: $key:ty, $value:ty;
+        key: $peeked:ty;
+        push_mut: |$into:ident, $pushed_key:ident, $pushed:ident| $push:expr;
+        pop_mut: |$from:ident| $pop:expr;
+        peek_mut: |$at:ident| $peek:expr;
+        cost: $cost:literal;
+    ) => {
+        impl<$($generics)*> $structure {
+            /// Pushes an entry by the only owner.
+            #[doc = concat!(" ", $cost)]
+            pub fn push_mut(&mut self, $pushed_key: $key, $pushed: $value) {
+                let $into = self;
+                $push
+            }
+
+            /// Takes an entry with the smallest key, by the only owner.
+            #[doc = concat!(" ", $cost)]
+            pub fn pop_min_mut(&mut self) -> Option<($key, $value)> {
+                let $from = self;
+                $pop
+            }
+
+            /// Returns what [`pop_min_mut`](Self::pop_min_mut) would take, and leaves it there.
+            pub fn peek_min_mut(&mut self) -> Option<($peeked, &mut $value)> {
+                let $at = self;
+                $peek
+            }
+
+            /// Takes what [`pop_min_mut`](Self::pop_min_mut) would take, if `predicate` is true of it.
+            pub fn pop_min_if_mut(
+                &mut self,
+                predicate: impl FnOnce($peeked, &mut $value) -> bool,
+            ) -> Option<($key, $value)> {
+                let (key, value) = self.peek_min_mut()?;
+                if predicate(key, value) { self.pop_min_mut() } else { None }
+            }
+        }
+    };
+
+    (@errors) => {
+        ""
+    };
+    (@errors $returns:ty) => {
+        "# Errors\n\n[`Full`] with the value, if there were as many as the capacity."
+    };
 }

@@ -162,6 +162,13 @@ pub trait Operation<'s, T> {
     /// before.
     unsafe fn take(&self, slot: Self::Slot) -> T;
 
+    /// Returns where the value of this slot is, for the only owner of the structure.
+    ///
+    /// # Safety
+    ///
+    /// The slot is that of a linked node, and no other thread has the structure.
+    unsafe fn value(&self, slot: Self::Slot) -> *mut T;
+
     /// Gives a node back that others may still look at; its value has been taken out of `slot`.
     ///
     /// With Michael and Scott's queue the value is that of the *next* node, which stays: `slot` then goes with the node that is retired.

@@ -146,6 +146,31 @@ fn a_panic_in_a_drop_costs_no_other_value_its_own() {
     silently(|| all_structures!(each test));
 }
 
+/// One value's drop panics in the midst of a drain: the rest stays, and is dropped with the structure. An owning iterator drops the rest itself.
+#[test]
+fn a_panic_in_the_midst_of_a_drain_costs_no_other_value_its_own() {
+    fn test<F: Family>() {
+        for breaks in [0, 1, 2, 3] {
+            let ledger = Ledger::new(4);
+            let mut structure = F::make();
+            for number in 0..4 {
+                let value = ledger.value_that(number, number == breaks);
+                assert!(structure.put_mut(number, value).is_ok());
+            }
+            let drained =
+                catch_unwind(AssertUnwindSafe(|| while structure.drained(1).pop().is_some() {}));
+            assert!(drained.is_err());
+            let dropped = ledger.dropped();
+            assert!((1..=4).contains(&dropped));
+            assert_eq!(structure.peek_mut().is_none(), dropped == 4);
+            assert_eq!(structure.take_mut().is_none(), dropped == 4);
+            drop(structure);
+            ledger.assert_settled(F::NAME);
+        }
+    }
+    silently(|| all_structures!(each test));
+}
+
 /// A value that breaks when the caller drops it is the caller's: the structure goes on.
 #[test]
 fn a_structure_outlives_panics_of_its_values() {

@@ -68,6 +68,42 @@ impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHe
         if self.is_empty() { None } else { self.heap.update(S::pop_min) }
     }
 
+    /// Calls `look` with the entry that [`pop_min`](Self::pop_min) would take, in the version of the heap that is the newest now. Other
+    /// threads may take it out meanwhile, but none drops it before `look` is done.
+    ///
+    /// ```
+    /// use stanchion_lockfree::heap::CopiedHeap;
+    ///
+    /// let heap = CopiedHeap::new();
+    /// heap.push(1, "first");
+    /// assert_eq!(heap.peek_min(|key, value| (*key, *value)), Some((1, "first")));
+    /// ```
+    pub fn peek_min<R>(&self, look: impl FnOnce(&K, &V) -> R) -> Option<R> {
+        self.heap.read(|heap| heap.peek_min().map(|(key, value)| look(key, value)))
+    }
+
+    /// Takes the entry that [`pop_min`](Self::pop_min) would take, if `predicate` is true of it. Calls `predicate` again if another
+    /// operation was faster.
+    ///
+    /// ```
+    /// use stanchion_lockfree::heap::CopiedHeap;
+    ///
+    /// let timers = CopiedHeap::new();
+    /// timers.push(10, "at ten");
+    /// assert_eq!(timers.pop_min_if(|time, _| *time <= 9), None);
+    /// assert_eq!(timers.pop_min_if(|time, _| *time <= 11), Some((10, "at ten")));
+    /// ```
+    pub fn pop_min_if(&self, mut predicate: impl FnMut(&K, &V) -> bool) -> Option<(K, V)> {
+        // Nothing need be copied to find that it is not true.
+        if !self.peek_min(&mut predicate)? {
+            return None;
+        }
+        self.heap.update(|heap| {
+            let (key, value) = heap.peek_min()?;
+            if predicate(key, value) { heap.pop_min() } else { None }
+        })
+    }
+
     /// How many entries there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -106,9 +142,20 @@ conveniences! {
     impl[K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone] CopiedHeap<K, V, S>;
     item: (K, V);
     take: |heap| heap.pop_min();
+    take_mut: |heap| heap.pop_min_mut();
     put: |heap, entry| heap.push(entry.0, entry.1);
     new: CopiedHeap::with_heap(S::NEW);
     debug: |heap| len = heap.len();
+}
+
+exclusive! {
+    impl[K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone] CopiedHeap<K, V, S>;
+    entry: K, V;
+    key: &K;
+    push_mut: |heap, key, value| heap.heap.get_mut().push(key, value);
+    pop_mut: |heap| heap.heap.get_mut().pop_min();
+    peek_mut: |heap| heap.heap.get_mut().peek_min_mut();
+    cost: "Copies nothing.";
 }
 
 #[cfg(test)]

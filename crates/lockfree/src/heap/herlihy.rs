@@ -383,9 +383,33 @@ conveniences! {
     impl[K: Words + Ord, V] HerlihyHeap<K, V>;
     item: (K, V);
     take: |heap| heap.pop_min();
+    take_mut: |heap| heap.pop_min_mut();
     put: |heap, entry| heap.push(entry.0, entry.1);
     new: HerlihyHeap::new();
     debug: |heap| empty = heap.is_empty();
+}
+
+exclusive! {
+    impl[K: Words + Ord, V] HerlihyHeap<K, V>;
+    entry: K, V;
+    key: K;
+    push_mut: |heap, key, value| heap.push(key, value);
+    pop_mut: |heap| heap.pop_min();
+    peek_mut: |heap| heap.peek_alone();
+    cost: "Costs as much as the shared operation when no other thread is there.";
+}
+
+impl<K: Words + Ord, V> HerlihyHeap<K, V> {
+    fn peek_alone(&mut self) -> Option<(K, &mut V)> {
+        let root = split(self.look()).0;
+        if root == NONE {
+            return None;
+        }
+        let nodes::Words { key, slot, .. } = self.stock.nodes.at(root).read();
+        let value = self.stock.nodes.at(slot).value();
+        // SAFETY: the slot of a node in the tree has a value (Invariant 3), and nothing else touches it while the heap is borrowed.
+        Some((K::from_words(key), unsafe { &mut *value }))
+    }
 }
 
 impl<K: Words, V> Drop for HerlihyHeap<K, V> {

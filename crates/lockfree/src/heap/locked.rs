@@ -115,6 +115,42 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         self.locked(S::pop_min)
     }
 
+    /// Calls `look` with the entry that [`pop_min`](Self::pop_min) would take, under the lock: a `look` that uses the heap waits for
+    /// itself.
+    ///
+    /// ```
+    /// use stanchion_lockfree::heap::LockedHeap;
+    ///
+    /// let heap = LockedHeap::new();
+    /// heap.push(2, "second");
+    /// heap.push(1, "first");
+    /// assert_eq!(heap.peek_min(|key, value| (*key, *value)), Some((1, "first")));
+    /// ```
+    pub fn peek_min<R>(&self, look: impl FnOnce(&S::Key, &S::Value) -> R) -> Option<R> {
+        self.locked(|heap| heap.peek_min().map(|(key, value)| look(key, value)))
+    }
+
+    /// Takes the entry that [`pop_min`](Self::pop_min) would take, if `predicate` is true of it. Calls `predicate` under the lock: one
+    /// that uses the heap waits for itself, and one that panics takes nothing.
+    ///
+    /// ```
+    /// use stanchion_lockfree::heap::LockedHeap;
+    ///
+    /// let timers = LockedHeap::new();
+    /// timers.push(10, "at ten");
+    /// assert_eq!(timers.pop_min_if(|time, _| *time <= 9), None);
+    /// assert_eq!(timers.pop_min_if(|time, _| *time <= 11), Some((10, "at ten")));
+    /// ```
+    pub fn pop_min_if(
+        &self,
+        predicate: impl FnOnce(&S::Key, &S::Value) -> bool,
+    ) -> Option<(S::Key, S::Value)> {
+        self.locked(|heap| {
+            let (key, value) = heap.peek_min()?;
+            if predicate(key, value) { heap.pop_min() } else { None }
+        })
+    }
+
     /// The smallest key. Another thread may take it out before the caller looks at it.
     #[must_use]
     pub fn min_key(&self) -> Option<S::Key>
@@ -183,9 +219,20 @@ conveniences! {
     impl[S: SequentialHeap, L: RawMutex] LockedSequentialHeap<S, L>;
     item: (S::Key, S::Value);
     take: |heap| heap.pop_min();
+    take_mut: |heap| heap.pop_min_mut();
     put: |heap, entry| heap.push(entry.0, entry.1);
     new: LockedSequentialHeap::with_lock(L::INIT);
     debug: |heap| len = heap.try_len();
+}
+
+exclusive! {
+    impl[S: SequentialHeap, L: RawMutex] LockedSequentialHeap<S, L>;
+    entry: S::Key, S::Value;
+    key: &S::Key;
+    push_mut: |heap, key, value| heap.heap.get_mut().get_mut().push(key, value);
+    pop_mut: |heap| heap.heap.get_mut().get_mut().pop_min();
+    peek_mut: |heap| heap.heap.get_mut().get_mut().peek_min_mut();
+    cost: "Takes no lock.";
 }
 
 #[cfg(test)]

@@ -352,9 +352,34 @@ conveniences! {
     impl[K: Ord, V, L: RawMutex] MultiQueue<K, V, L>;
     item: (K, V);
     take: |queue| queue.pop_min();
+    take_mut: |queue| queue.pop_min_mut();
     put: |queue, entry| queue.push(entry.0, entry.1);
     new: MultiQueue::with_heaps_and_locks(FACTOR * parallelism(), || L::INIT);
     debug: |queue| heaps = queue.heaps(), about = queue.about();
+}
+
+exclusive! {
+    impl[K: Ord, V, L: RawMutex] MultiQueue<K, V, L>;
+    entry: K, V;
+    key: &K;
+    push_mut: |queue, key, value| queue.push(key, value);
+    pop_mut: |queue| queue.heaps[queue.smallest()?].try_hold()?.pop();
+    peek_mut: |queue| {
+        let smallest = queue.smallest()?;
+        queue.heaps[smallest].entries.get_mut().get_mut().peek_min_mut()
+    };
+    cost: "A pop looks at the smallest key of each heap, and takes the smallest of all; a push costs as much as a shared one.";
+}
+
+impl<K: Ord, V, L: RawMutex> MultiQueue<K, V, L> {
+    /// The heap with the smallest key, for the only owner.
+    fn smallest(&mut self) -> Option<usize> {
+        let heaps = self.heaps.iter_mut().enumerate();
+        let keys = heaps.filter_map(|(heap, entries)| {
+            Some((entries.entries.get_mut().get_mut().min_key()?, heap))
+        });
+        keys.min_by(|one, other| one.0.cmp(other.0)).map(|(_, heap)| heap)
+    }
 }
 
 #[cfg(test)]

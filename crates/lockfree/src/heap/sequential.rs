@@ -49,8 +49,16 @@ pub trait SequentialHeap {
     /// Takes an entry with the smallest key.
     fn pop_min(&mut self) -> Option<(Self::Key, Self::Value)>;
 
-    /// The smallest key.
-    fn min_key(&self) -> Option<&Self::Key>;
+    /// Returns the entry that [`pop_min`](Self::pop_min) would take.
+    fn peek_min(&self) -> Option<(&Self::Key, &Self::Value)>;
+
+    /// Returns the entry that [`pop_min`](Self::pop_min) would take, whose value may be changed.
+    fn peek_min_mut(&mut self) -> Option<(&Self::Key, &mut Self::Value)>;
+
+    /// Returns the smallest key.
+    fn min_key(&self) -> Option<&Self::Key> {
+        self.peek_min().map(|(key, _)| key)
+    }
 
     /// How many entries there are.
     fn len(&self) -> usize;
@@ -98,11 +106,15 @@ mod tests {
                 standard.push(std::cmp::Reverse(key));
                 assert_eq!(heap.len(), standard.len());
                 assert_eq!(heap.min_key(), standard.peek().map(|key| &key.0));
+                let peeked = heap.peek_min().map(|(key, value)| (*key, **value));
+                assert_eq!(peeked, heap.peek_min_mut().map(|(key, value)| (*key, **value)));
+                assert!(peeked.is_some_and(|(key, value)| key == value));
             }
             while let Some(std::cmp::Reverse(key)) = standard.pop() {
                 assert_eq!(heap.pop_min().unwrap().0, key);
             }
             assert!(heap.is_empty() && heap.pop_min().is_none() && heap.min_key().is_none());
+            assert!(heap.peek_min().is_none() && heap.peek_min_mut().is_none());
         }
     }
 

@@ -362,6 +362,11 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
     }
 
     #[inline]
+    unsafe fn value(&self, slot: u32) -> *mut T {
+        self.store.entry(slot).storage.with_mut(|storage| storage.cast())
+    }
+
+    #[inline]
     unsafe fn retire(&self, pointer: Tagged, slot: u32) {
         // Relaxed: the node is owned; the free list publishes it.
         self.store.entry(pointer.index()).slot.store(slot, Ordering::Relaxed);

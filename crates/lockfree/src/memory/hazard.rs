@@ -445,6 +445,13 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
     }
 
     #[inline]
+    unsafe fn value(&self, slot: *mut Node<T>) -> *mut T {
+        // SAFETY: the node is linked, so it is there.
+        let storage = unsafe { &(*slot).value };
+        storage.with_mut(|storage| storage.cast())
+    }
+
+    #[inline]
     unsafe fn retire(&self, pointer: *mut Node<T>, _slot: *mut Node<T>) {
         self.own(|own| {
             own.retired.push(pointer);

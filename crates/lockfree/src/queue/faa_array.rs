@@ -466,9 +466,41 @@ conveniences! {
     impl[T] FaaArrayQueue<T>;
     item: T;
     take: |queue| queue.pop();
+    take_mut: |queue| queue.pop_mut();
     put: |queue, value| queue.push(value);
     new: FaaArrayQueue::new();
     debug: |queue| is_empty = queue.is_empty();
+}
+
+exclusive! {
+    impl[T] FaaArrayQueue<T>;
+    value: T;
+    push_mut: |queue, value| queue.push(value);
+    pop_mut: |queue| queue.pop();
+    peek_mut: |queue| queue.peek_alone();
+    cost: "Costs as much as the shared operation when no other thread is there.";
+}
+
+impl<T> FaaArrayQueue<T> {
+    fn peek_alone(&mut self) -> Option<&mut T> {
+        let operation = self.store.enter();
+        // Relaxed, all: no other thread has the queue.
+        let mut node = self.head.load(Ordering::Relaxed);
+        while !node.is_null() {
+            // SAFETY: linked, and so no other thread could retire it; not null by the look.
+            let segment = unsafe { look(&operation, node) };
+            let taken = segment.taken.load(Ordering::Relaxed);
+            // No operation is going on: what has been given to a push and not to a pop is full.
+            if taken < segment.put.load(Ordering::Relaxed).min(CELLS) {
+                let value = segment.cells[taken].value.with_mut(|value| value.cast::<T>());
+                // SAFETY: the cell is full, and nothing else touches it while the queue is borrowed (Invariant 2).
+                return Some(unsafe { &mut *value });
+            }
+            // SAFETY: as for the segment.
+            node = unsafe { operation.next(node) }.load(Ordering::Relaxed);
+        }
+        None
+    }
 }
 
 #[cfg(test)]

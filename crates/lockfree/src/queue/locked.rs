@@ -99,10 +99,7 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
 
     /// Puts `value` at the end.
     pub fn push(&self, value: T) {
-        let values = self.values.lock();
-        values.with_mut(|values| {
-            // SAFETY: the lock is held (Invariant 1).
-            let values = unsafe { &mut *values };
+        self.locked(|values| {
             values.push_back(value);
             // The cell is charged for the ring's ends; the place in the ring is a line of its own.
             values.back().inspect(|place| machine::write(*place));
@@ -111,33 +108,67 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
 
     /// Takes the oldest.
     pub fn pop(&self) -> Option<T> {
-        let values = self.values.lock();
-        values.with_mut(|values| {
-            // SAFETY: the lock is held (Invariant 1).
-            let values = unsafe { &mut *values };
+        self.locked(|values| {
             values.front().inspect(|place| machine::read(*place));
             values.pop_front()
         })
     }
 
+    /// Calls `look` with the oldest value, under the lock: a `look` that uses the queue waits for itself.
+    ///
+    /// ```
+    /// use stanchion_lockfree::queue::LockedQueue;
+    ///
+    /// let queue = LockedQueue::new();
+    /// queue.push(5);
+    /// assert_eq!(queue.peek(|oldest| *oldest), Some(5));
+    /// ```
+    pub fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.locked(|values| values.front().map(look))
+    }
+
+    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: one that uses the queue waits for
+    /// itself, and one that panics takes nothing.
+    ///
+    /// ```
+    /// use stanchion_lockfree::queue::LockedQueue;
+    ///
+    /// let queue = LockedQueue::new();
+    /// queue.push(5);
+    /// assert_eq!(queue.pop_if(|oldest| oldest % 2 == 0), None);
+    /// assert_eq!(queue.pop_if(|oldest| oldest % 2 == 1), Some(5));
+    /// ```
+    pub fn pop_if(&self, predicate: impl FnOnce(&T) -> bool) -> Option<T> {
+        self.locked(|values| if predicate(values.front()?) { values.pop_front() } else { None })
+    }
+
     /// Takes all in one step, the oldest first; the queue allocates anew for what comes then.
     #[must_use = "what was in the queue is in it"]
     pub fn pop_all(&self) -> VecDeque<T> {
-        let values = self.values.lock();
-        values.with_mut(|values| {
+        self.locked(core::mem::take)
+    }
+
+    #[inline]
+    fn locked<R>(&self, operation: impl FnOnce(&mut VecDeque<T>) -> R) -> R {
+        self.values.lock().with_mut(|values| {
             // SAFETY: the lock is held (Invariant 1).
             let values = unsafe { &mut *values };
-            core::mem::take(values)
+            operation(values)
         })
     }
 
-    /// How many there are. Takes the lock.
+    /// The values, for the only owner.
+    fn values(&mut self) -> &mut VecDeque<T> {
+        self.values.get_mut().get_mut()
+    }
+
+    /// Returns how many there are. Takes the lock.
     #[must_use]
     pub fn len(&self) -> usize {
         Self::count(&self.values.lock())
     }
 
-    /// Whether there is nothing in it. Takes the lock.
+    /// Returns whether there is nothing in it. Takes the lock.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -180,9 +211,19 @@ conveniences! {
     impl[T, L: RawMutex] LockedQueue<T, L>;
     item: T;
     take: |queue| queue.pop();
+    take_mut: |queue| queue.pop_mut();
     put: |queue, value| queue.push(value);
     new: LockedQueue::with_lock(L::INIT);
     debug: |queue| len = queue.try_len();
+}
+
+exclusive! {
+    impl[T, L: RawMutex] LockedQueue<T, L>;
+    value: T;
+    push_mut: |queue, value| queue.values().push_back(value);
+    pop_mut: |queue| queue.values().pop_front();
+    peek_mut: |queue| queue.values().front_mut();
+    cost: "Takes no lock.";
 }
 
 #[cfg(test)]

@@ -149,6 +149,19 @@ impl<T> NikolaevQueue<T> {
         self.filled.is_empty()
     }
 
+    /// Returns whether there was no free place at some moment during the call: a push would have failed then.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.free.is_empty()
+    }
+
+    /// Returns how many there are, if no other thread is in the middle of an operation; else a number close to that. Looks at each place
+    /// that has a value.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.filled.len()
+    }
+
     /// The most that it can hold.
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -188,7 +201,22 @@ conveniences! {
     impl[T] NikolaevQueue<T>;
     item: T;
     take: |queue| queue.pop();
+    take_mut: |queue| queue.pop_mut();
     debug: |queue| capacity = queue.capacity(), is_empty = queue.is_empty();
+}
+
+exclusive! {
+    impl[T] NikolaevQueue<T>;
+    value: T;
+    push_mut: |queue, value| queue.try_push(value);
+    returns: Result<(), Full<T>>;
+    pop_mut: |queue| queue.pop();
+    peek_mut: |queue| {
+        let place = queue.filled.first()?;
+        // SAFETY: a place in `filled` has a value (Invariant 2).
+        Some(unsafe { queue.values[place].get_mut().assume_init_mut() })
+    };
+    cost: "Costs as much as the shared operation when no other thread is there.";
 }
 
 #[cfg(test)]

@@ -215,6 +215,16 @@ conveniences! {
     impl[T, M: Memory] PrakashLeeJohnsonQueue<T, M>;
     item: T;
     take: |queue| queue.pop();
+    take_mut: |queue| queue.pop_mut();
     put: |queue, value| queue.push(value);
     new: PrakashLeeJohnsonQueue::with_memory(M::default());
+}
+
+exclusive! {
+    impl[T, M: Memory] PrakashLeeJohnsonQueue<T, M>;
+    value: T;
+    push_mut: |queue, value| queue.list.push_mut(value);
+    pop_mut: |queue| queue.list.pop_mut();
+    peek_mut: |queue| queue.list.peek_mut();
+    cost: "Needs no exchange of its own, and announces nothing; the memory's cost stays.";
 }

@@ -121,6 +121,16 @@ impl<T> Ring<T> {
     }
 }
 
+impl<T> Ring<T> {
+    fn first_mut(&mut self) -> Option<&mut T> {
+        if self.len == 0 {
+            return None;
+        }
+        // SAFETY: the first of `len` slots has a value (Invariant 2).
+        Some(unsafe { self.slots[self.head].assume_init_mut() })
+    }
+}
+
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         drop_each(|| self.pop());
@@ -170,6 +180,60 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         self.locked(Ring::pop)
     }
 
+    /// Puts `value` at the end. If the queue is full, takes the oldest value out for it, in the same step, and returns that.
+    ///
+    /// ```
+    /// use stanchion_lockfree::queue::LockedRing;
+    ///
+    /// let last_two = LockedRing::with_capacity(2);
+    /// assert_eq!(last_two.force_push(1), None);
+    /// assert_eq!(last_two.force_push(2), None);
+    /// assert_eq!(last_two.force_push(3), Some(1));
+    /// assert!(last_two.into_iter().eq([2, 3]));
+    /// ```
+    pub fn force_push(&self, value: T) -> Option<T> {
+        self.locked(|ring| {
+            let Full(value) = ring.push(value).err()?;
+            let oldest = ring.pop();
+            // There is room now.
+            let _ = ring.push(value);
+            oldest
+        })
+    }
+
+    /// Calls `look` with the oldest value, under the lock: a `look` that uses the queue waits for itself.
+    ///
+    /// ```
+    /// use stanchion_lockfree::queue::LockedRing;
+    ///
+    /// let ring = LockedRing::with_capacity(1);
+    /// assert!(ring.try_push(5).is_ok());
+    /// assert_eq!(ring.peek(|oldest| *oldest), Some(5));
+    /// ```
+    pub fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.locked(|ring| ring.first_mut().map(|oldest| look(oldest)))
+    }
+
+    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: one that uses the queue waits for
+    /// itself, and one that panics takes nothing.
+    ///
+    /// ```
+    /// use stanchion_lockfree::queue::LockedRing;
+    ///
+    /// let ring = LockedRing::with_capacity(1);
+    /// assert!(ring.try_push(5).is_ok());
+    /// assert_eq!(ring.pop_if(|oldest| oldest % 2 == 0), None);
+    /// assert_eq!(ring.pop_if(|oldest| oldest % 2 == 1), Some(5));
+    /// ```
+    pub fn pop_if(&self, predicate: impl FnOnce(&T) -> bool) -> Option<T> {
+        self.locked(|ring| if predicate(ring.first_mut()?) { ring.pop() } else { None })
+    }
+
+    /// The ring, for the only owner.
+    fn ring(&mut self) -> &mut Ring<T> {
+        self.ring.get_mut().get_mut()
+    }
+
     #[inline]
     fn locked<R>(&self, operation: impl FnOnce(&mut Ring<T>) -> R) -> R {
         Self::with(&self.ring.lock(), operation)
@@ -212,6 +276,12 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         self.len() == 0
     }
 
+    /// Returns whether there are as many values as the capacity. Takes the lock, as a push or a pop does.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() == self.capacity
+    }
+
     /// Returns how many values there are, or `None` if the lock is held.
     fn try_len(&self) -> Option<usize> {
         self.ring.try_lock().map(|locked| Self::with(&locked, |ring| ring.len))
@@ -250,7 +320,18 @@ conveniences! {
     impl[T, L: RawMutex] LockedRing<T, L>;
     item: T;
     take: |ring| ring.pop();
+    take_mut: |ring| ring.pop_mut();
     debug: |ring| len = ring.try_len(), capacity = ring.capacity();
+}
+
+exclusive! {
+    impl[T, L: RawMutex] LockedRing<T, L>;
+    value: T;
+    push_mut: |ring, value| ring.ring().push(value);
+    returns: Result<(), Full<T>>;
+    pop_mut: |ring| ring.ring().pop();
+    peek_mut: |ring| ring.ring().first_mut();
+    cost: "Takes no lock.";
 }
 
 #[cfg(test)]

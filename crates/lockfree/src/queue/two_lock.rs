@@ -158,52 +158,134 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
         tail.with_mut(|tail| {
             // SAFETY: the tail's lock is held (Invariant 4).
             let tail = unsafe { &mut *tail };
-            let node = self.unused(tail);
-            // SAFETY: the node is the lock holder's (Invariant 4), and nodes are not freed (Invariant 1).
-            let node = unsafe { &*node };
-            node.value.with_mut(|place| {
-                // SAFETY: the node is in nobody's way, and holds no value (Invariant 2).
-                let place = unsafe { &mut *place };
-                place.write(value);
-            });
-            // Relaxed: published by the next store.
-            node.next.store(ptr::null_mut(), Ordering::Relaxed);
-            // SAFETY: nodes are not freed (Invariant 1).
-            let last = unsafe { &*tail.last };
-            // Release: pairs with the Acquire of the pop that finds the node.
-            last.next.store(ptr::from_ref(node).cast_mut(), Ordering::Release);
-            tail.last = ptr::from_ref(node).cast_mut();
+            tail.push(&self.head, value);
         });
-    }
-
-    /// A node for a push: one that was popped, or a new one.
-    fn unused(&self, tail: &mut Tail<T>) -> *mut Node<T> {
-        if tail.first == tail.seen {
-            // Acquire: pairs with the Release of the pop that has left the nodes before it.
-            tail.seen = self.head.dummy.load(Ordering::Acquire);
-        }
-        if tail.first == tail.seen {
-            if tail.last.is_null() {
-                let dummy = Node::allocate(ptr::null_mut());
-                *tail = Tail { first: dummy, seen: dummy, last: dummy };
-                // Release: pairs with the Acquire of the pops. They do not write it while it is null (Invariant 5).
-                self.head.dummy.store(dummy, Ordering::Release);
-            }
-            return Node::allocate(ptr::null_mut());
-        }
-        let node = tail.first;
-        // SAFETY: nodes are not freed (Invariant 1).
-        let link = unsafe { &(*node).next };
-        // Relaxed: written under this lock.
-        tail.first = link.load(Ordering::Relaxed);
-        node
     }
 
     /// Takes the oldest.
     pub fn pop(&self) -> Option<T> {
-        let head = &*self.head;
-        let held = head.lock.lock();
-        let next = head.oldest()?;
+        let _held = self.head.lock.lock();
+        self.head.pop()
+    }
+
+    /// Calls `look` with the oldest value, under the pops' lock: a `look` that pops waits for itself.
+    ///
+    /// ```
+    /// use stanchion_lockfree::queue::TwoLockQueue;
+    ///
+    /// let queue = TwoLockQueue::new();
+    /// queue.push(5);
+    /// assert_eq!(queue.peek(|oldest| *oldest), Some(5));
+    /// ```
+    pub fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        let _held = self.head.lock.lock();
+        self.head.peek(look)
+    }
+
+    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the pops' lock: one that pops waits for itself,
+    /// and one that panics takes nothing.
+    ///
+    /// ```
+    /// use stanchion_lockfree::queue::TwoLockQueue;
+    ///
+    /// let queue = TwoLockQueue::new();
+    /// queue.push(5);
+    /// assert_eq!(queue.pop_if(|oldest| oldest % 2 == 0), None);
+    /// assert_eq!(queue.pop_if(|oldest| oldest % 2 == 1), Some(5));
+    /// ```
+    pub fn pop_if(&self, predicate: impl FnOnce(&T) -> bool) -> Option<T> {
+        let _held = self.head.lock.lock();
+        if self.head.peek(predicate)? { self.head.pop() } else { None }
+    }
+
+    /// Returns how many there are. Takes both locks, and looks at every node meanwhile.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let _pops = self.head.lock.lock();
+        let _pushes = self.tail.lock();
+        let mut node = self.head.oldest();
+        let mut count = 0;
+        while let Some(oldest) = node {
+            count += 1;
+            node = Node::after(oldest);
+        }
+        count
+    }
+
+    /// Returns whether there is nothing in it. Takes the pops' lock.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let _held = self.head.lock.lock();
+        self.head.oldest().is_none()
+    }
+}
+
+impl<T> Tail<T> {
+    /// Puts `value` at the end, for the holder of the tail's lock, or the only owner.
+    fn push<L>(&mut self, head: &Head<T, L>, value: T) {
+        let node = self.unused(head);
+        // SAFETY: the node is the lock holder's (Invariant 4), and nodes are not freed (Invariant 1).
+        let node = unsafe { &*node };
+        node.value.with_mut(|place| {
+            // SAFETY: no other thread uses the node, which holds no value (Invariant 2).
+            let place = unsafe { &mut *place };
+            place.write(value);
+        });
+        // Relaxed: published by the next store.
+        node.next.store(ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: nodes are not freed (Invariant 1).
+        let last = unsafe { &*self.last };
+        // Release: pairs with the Acquire of the pop that finds the node.
+        last.next.store(ptr::from_ref(node).cast_mut(), Ordering::Release);
+        self.last = ptr::from_ref(node).cast_mut();
+    }
+
+    /// A node for a push: one that was popped, or a new one.
+    fn unused<L>(&mut self, head: &Head<T, L>) -> *mut Node<T> {
+        if self.first == self.seen {
+            // Acquire: pairs with the Release of the pop that has left the nodes before it.
+            self.seen = head.dummy.load(Ordering::Acquire);
+        }
+        if self.first == self.seen {
+            if self.last.is_null() {
+                let dummy = Node::allocate(ptr::null_mut());
+                *self = Self { first: dummy, seen: dummy, last: dummy };
+                // Release: pairs with the Acquire of the pops. They do not write it while it is null (Invariant 5).
+                head.dummy.store(dummy, Ordering::Release);
+            }
+            return Node::allocate(ptr::null_mut());
+        }
+        let node = self.first;
+        // SAFETY: nodes are not freed (Invariant 1).
+        let link = unsafe { &(*node).next };
+        // Relaxed: written under this lock.
+        self.first = link.load(Ordering::Relaxed);
+        node
+    }
+}
+
+impl<T> Node<T> {
+    /// The node after `node` of a queue, if there is one.
+    fn after(node: *mut Self) -> Option<*mut Self> {
+        // SAFETY: nodes are not freed (Invariant 1).
+        let link = unsafe { &(*node).next };
+        // Acquire: pairs with the Release of the push that linked it.
+        let next = link.load(Ordering::Acquire);
+        (!next.is_null()).then_some(next)
+    }
+}
+
+impl<T, L> Head<T, L> {
+    /// The node of the oldest value, for the holder of the lock.
+    fn oldest(&self) -> Option<*mut Node<T>> {
+        // Acquire: pairs with the Release of the first push; pops come one after the other.
+        let dummy = self.dummy.load(Ordering::Acquire);
+        if dummy.is_null() { None } else { Node::after(dummy) }
+    }
+
+    /// Takes the oldest, for the holder of the lock, or the only owner.
+    fn pop(&self) -> Option<T> {
+        let next = self.oldest()?;
         // SAFETY: nodes are not freed (Invariant 1).
         let place = unsafe { &(*next).value };
         let value = place.with(|value| {
@@ -213,32 +295,28 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
             unsafe { value.assume_init_read() }
         });
         // Release: pairs with the Acquire of the push that uses the former dummy.
-        head.dummy.store(next, Ordering::Release);
-        drop(held);
+        self.dummy.store(next, Ordering::Release);
         Some(value)
     }
 
-    /// Whether there is nothing in it. Takes the head's lock.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let _held = self.head.lock.lock();
-        self.head.oldest().is_none()
-    }
-}
-
-impl<T, L> Head<T, L> {
-    /// The node of the oldest value, for the holder of the lock.
-    fn oldest(&self) -> Option<*mut Node<T>> {
-        // Acquire: pairs with the Release of the first push; pops come one after the other.
-        let dummy = self.dummy.load(Ordering::Acquire);
-        if dummy.is_null() {
-            return None;
-        }
+    /// Calls `look` with the oldest value, for the holder of the lock.
+    fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
         // SAFETY: nodes are not freed (Invariant 1).
-        let link = unsafe { &(*dummy).next };
-        // Acquire: pairs with the Release of the push that linked it.
-        let next = link.load(Ordering::Acquire);
-        (!next.is_null()).then_some(next)
+        let place = unsafe { &(*self.oldest()?).value };
+        Some(place.with(|value| {
+            // SAFETY: only the holder of this lock touches the values of nodes that are linked (Invariant 3).
+            let value = unsafe { &*value };
+            // SAFETY: nodes after the dummy hold values (Invariant 2).
+            look(unsafe { value.assume_init_ref() })
+        }))
+    }
+
+    /// Returns the oldest value, for the only owner.
+    fn peek_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: nodes are not freed (Invariant 1), and no other thread has the queue.
+        let node = unsafe { &mut *self.oldest()? };
+        // SAFETY: nodes after the dummy hold values (Invariant 2).
+        Some(unsafe { node.value.get_mut().assume_init_mut() })
     }
 }
 
@@ -309,8 +387,21 @@ conveniences! {
     impl[T, L: RawMutex] TwoLockQueue<T, L>;
     item: T;
     take: |queue| queue.pop();
+    take_mut: |queue| queue.pop_mut();
     put: |queue, value| queue.push(value);
     new: TwoLockQueue::with_locks(L::INIT, L::INIT);
+}
+
+exclusive! {
+    impl[T, L: RawMutex] TwoLockQueue<T, L>;
+    value: T;
+    push_mut: |queue, value| {
+        let Self { head, tail } = queue;
+        tail.get_mut().get_mut().push(head, value);
+    };
+    pop_mut: |queue| queue.head.pop();
+    peek_mut: |queue| queue.head.peek_mut();
+    cost: "Takes no lock.";
 }
 
 #[cfg(test)]

@@ -300,7 +300,17 @@ conveniences! {
     impl[T, M: Memory] EliminationStack<T, M>;
     item: T;
     take: |stack| stack.pop();
+    take_mut: |stack| stack.pop_mut();
     put: |stack, value| stack.push(value);
     new: EliminationStack::with_memory(M::default());
     debug: |stack| is_empty = stack.is_empty();
+}
+
+exclusive! {
+    impl[T, M: Memory] EliminationStack<T, M>;
+    value: T;
+    push_mut: |stack, value| stack.stack.push_mut(value);
+    pop_mut: |stack| stack.stack.pop_mut();
+    peek_mut: |stack| stack.stack.peek_mut();
+    cost: "Needs no exchange of its own, and announces nothing; the memory's cost stays.";
 }

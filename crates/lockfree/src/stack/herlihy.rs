@@ -269,7 +269,33 @@ conveniences! {
     impl[T, M: Memory] HerlihyStack<T, M>;
     item: T;
     take: |stack| stack.pop();
+    take_mut: |stack| stack.pop_mut();
     put: |stack, value| stack.push(value);
     new: HerlihyStack::with_memory(M::default());
     debug: |stack| is_empty = stack.is_empty();
+}
+
+exclusive! {
+    impl[T, M: Memory] HerlihyStack<T, M>;
+    value: T;
+    push_mut: |stack, value| stack.push(value);
+    pop_mut: |stack| stack.pop();
+    peek_mut: |stack| stack.peek_alone();
+    cost: "Costs as much as the shared operation when no other thread is there.";
+}
+
+impl<T, M: Memory> HerlihyStack<T, M> {
+    fn peek_alone(&mut self) -> Option<&mut T> {
+        let operation = self.store.enter();
+        let (_, top) = self.look(&operation);
+        if top.is_null() {
+            return None;
+        }
+        // SAFETY: on the list, and so no other thread could retire it.
+        let slot = unsafe { operation.slot(top) };
+        // SAFETY: as above, and no other thread has the stack.
+        let value = unsafe { operation.value(slot) };
+        // SAFETY: a node of the list has a value, and nothing else touches it while the stack is borrowed.
+        Some(unsafe { &mut *value })
+    }
 }

@@ -95,42 +95,69 @@ impl<T, L: RawMutex> LockedStack<T, L> {
 
     /// Puts `value` on top.
     pub fn push(&self, value: T) {
-        let values = self.values.lock();
-        values.with_mut(|values| {
-            // SAFETY: the lock is held (Invariant 1).
-            let values = unsafe { &mut *values };
-            values.push(value);
-        });
+        self.locked(|values| values.push(value));
     }
 
     /// Takes what is on top.
     pub fn pop(&self) -> Option<T> {
-        let values = self.values.lock();
-        values.with_mut(|values| {
-            // SAFETY: the lock is held (Invariant 1).
-            let values = unsafe { &mut *values };
-            values.pop()
-        })
+        self.locked(Vec::pop)
+    }
+
+    /// Calls `look` with the value on top, under the lock: a `look` that uses the stack waits for itself.
+    ///
+    /// ```
+    /// use stanchion_lockfree::stack::LockedStack;
+    ///
+    /// let stack = LockedStack::new();
+    /// stack.push(5);
+    /// assert_eq!(stack.peek(|top| *top), Some(5));
+    /// ```
+    pub fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.locked(|values| values.last().map(look))
+    }
+
+    /// Takes the value on top, if `predicate` is true of it. Calls `predicate` under the lock: one that uses the stack waits for
+    /// itself, and one that panics takes nothing.
+    ///
+    /// ```
+    /// use stanchion_lockfree::stack::LockedStack;
+    ///
+    /// let stack = LockedStack::new();
+    /// stack.push(5);
+    /// assert_eq!(stack.pop_if(|top| top % 2 == 0), None);
+    /// assert_eq!(stack.pop_if(|top| top % 2 == 1), Some(5));
+    /// ```
+    pub fn pop_if(&self, predicate: impl FnOnce(&T) -> bool) -> Option<T> {
+        self.locked(|values| if predicate(values.last()?) { values.pop() } else { None })
     }
 
     /// Takes all in one step, the lowest first; the stack allocates anew for what comes then.
     #[must_use = "what was on the stack is in it"]
     pub fn pop_all(&self) -> Vec<T> {
-        let values = self.values.lock();
-        values.with_mut(|values| {
+        self.locked(core::mem::take)
+    }
+
+    #[inline]
+    fn locked<R>(&self, operation: impl FnOnce(&mut Vec<T>) -> R) -> R {
+        self.values.lock().with_mut(|values| {
             // SAFETY: the lock is held (Invariant 1).
             let values = unsafe { &mut *values };
-            core::mem::take(values)
+            operation(values)
         })
     }
 
-    /// How many there are. Takes the lock.
+    /// The values, for the only owner.
+    fn values(&mut self) -> &mut Vec<T> {
+        self.values.get_mut().get_mut()
+    }
+
+    /// Returns how many there are. Takes the lock.
     #[must_use]
     pub fn len(&self) -> usize {
         Self::count(&self.values.lock())
     }
 
-    /// Whether there is nothing on it. Takes the lock.
+    /// Returns whether there is nothing on it. Takes the lock.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -172,9 +199,19 @@ conveniences! {
     impl[T, L: RawMutex] LockedStack<T, L>;
     item: T;
     take: |stack| stack.pop();
+    take_mut: |stack| stack.pop_mut();
     put: |stack, value| stack.push(value);
     new: LockedStack::with_lock(L::INIT);
     debug: |stack| len = stack.try_len();
+}
+
+exclusive! {
+    impl[T, L: RawMutex] LockedStack<T, L>;
+    value: T;
+    push_mut: |stack, value| stack.values().push(value);
+    pop_mut: |stack| stack.values().pop();
+    peek_mut: |stack| stack.values().last_mut();
+    cost: "Takes no lock.";
 }
 
 #[cfg(test)]

@@ -246,9 +246,65 @@ conveniences! {
     impl[T, M: Memory] TreiberStack<T, M>;
     item: T;
     take: |stack| stack.pop();
+    take_mut: |stack| stack.pop_mut();
     put: |stack, value| stack.push(value);
     new: TreiberStack::with_memory(M::default());
     debug: |stack| is_empty = stack.is_empty();
+}
+
+exclusive! {
+    impl[T, M: Memory] TreiberStack<T, M>;
+    value: T;
+    push_mut: |stack, value| stack.push_alone(value);
+    pop_mut: |stack| stack.pop_alone();
+    peek_mut: |stack| stack.peek_alone();
+    cost: "Needs no exchange of its own, and announces nothing; the memory's cost stays.";
+}
+
+impl<T, M: Memory> TreiberStack<T, M> {
+    fn push_alone(&mut self, value: T) {
+        let operation = self.store.enter();
+        let node = operation.allocate(value);
+        // SAFETY: the node is owned.
+        let next = unsafe { operation.next(node) };
+        // Relaxed, all: no other thread has the stack.
+        next.store(self.top.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.top.store(node, Ordering::Relaxed);
+    }
+
+    fn pop_alone(&mut self) -> Option<T> {
+        let operation = self.store.enter();
+        // Relaxed, all: no other thread has the stack.
+        let top = self.top.load(Ordering::Relaxed);
+        if top.is_null() {
+            return None;
+        }
+        // SAFETY: linked, and so no other thread could retire it.
+        let next = unsafe { operation.next(top) };
+        self.top.store(next.load(Ordering::Relaxed), Ordering::Relaxed);
+        // SAFETY: as above.
+        let slot = unsafe { operation.slot(top) };
+        // SAFETY: the node was taken off by this thread (Invariant 2).
+        let value = unsafe { operation.take(slot) };
+        // SAFETY: as above; no other thread can see it.
+        unsafe { operation.discard(top) };
+        Some(value)
+    }
+
+    fn peek_alone(&mut self) -> Option<&mut T> {
+        let operation = self.store.enter();
+        // Relaxed: no other thread has the stack.
+        let top = self.top.load(Ordering::Relaxed);
+        if top.is_null() {
+            return None;
+        }
+        // SAFETY: linked, and so no other thread could retire it.
+        let slot = unsafe { operation.slot(top) };
+        // SAFETY: as above, and no other thread has the stack.
+        let value = unsafe { operation.value(slot) };
+        // SAFETY: a linked node has a value (Invariant 1), and nothing else touches it while the stack is borrowed.
+        Some(unsafe { &mut *value })
+    }
 }
 
 /// What was on a [`TreiberStack`] at one moment, the top first.

@@ -23,18 +23,27 @@ pub(crate) enum Operation {
     ForgetDrain,
     /// Formats it.
     Format,
+    /// Puts a value in with this key, by the only owner.
+    PutMut(u8),
+    /// Looks at the next value, then takes it out, by the only owner.
+    TakeMut,
+    /// Takes the next value out if its number is even, by the only owner.
+    TakeIf,
 }
 
 impl Operation {
     /// From two bytes.
     pub(crate) fn of(kind: u8, number: u8) -> Self {
-        match kind % 16 {
+        match kind % 24 {
             0..=6 => Self::Put(number),
             7..=11 => Self::Take,
             12 => Self::Look,
             13 => Self::Drain(number % 8),
             14 => Self::ForgetDrain,
-            _ => Self::Format,
+            15 => Self::Format,
+            16..=19 => Self::PutMut(number),
+            20..=22 => Self::TakeMut,
+            _ => Self::TakeIf,
         }
     }
 }
@@ -88,10 +97,10 @@ impl Model {
 /// Does all that to an empty structure and its model, then takes `rest` values out by `into_iter` and drops it: each value has been dropped once.
 pub(crate) fn run<F: Family>(operations: &[Operation], rest: usize) {
     let ledger = Ledger::new(operations.len());
-    let structure = F::make::<Value>();
+    let mut structure = F::make::<Value>();
     let mut model = Model { order: F::ORDER, line: VecDeque::new(), keyed: BTreeMap::new() };
     for operation in operations {
-        step(&structure, &mut model, *operation, &ledger);
+        step(&mut structure, &mut model, *operation, &ledger);
         assert_eq!(ledger.made() - ledger.dropped(), model.len(), "after {operation:?}");
     }
     let taken = structure.into_some(rest);
@@ -102,17 +111,21 @@ pub(crate) fn run<F: Family>(operations: &[Operation], rest: usize) {
 }
 
 fn step<S: Shared<Value>>(
-    structure: &S,
+    structure: &mut S,
     model: &mut Model,
     operation: Operation,
     ledger: &Arc<Ledger>,
 ) {
     match operation {
-        Operation::Put(key) => {
+        Operation::Put(key) | Operation::PutMut(key) => {
             let value = ledger.value(key.into());
             let number = value.number();
             let is_full = structure.room().is_some_and(|room| model.len() >= room);
-            match structure.put(key.into(), value) {
+            let outcome = match operation {
+                Operation::Put(_) => structure.put(key.into(), value),
+                _ => structure.put_mut(key.into(), value),
+            };
+            match outcome {
                 Ok(()) => {
                     assert!(!is_full, "{} fit in", model.len() + 1);
                     model.put(number, key.into());
@@ -131,6 +144,25 @@ fn step<S: Shared<Value>>(
             drained.iter().for_each(|value| model.take(Some(value)));
         }
         Operation::ForgetDrain => model.take(structure.forget_drain().as_ref()),
+        Operation::TakeMut => {
+            let next = structure.peek_mut().map(|value| value.number());
+            let taken = structure.take_mut();
+            assert_eq!(next, taken.as_ref().map(Value::number), "another than was looked at");
+            model.take(taken.as_ref());
+        }
+        Operation::TakeIf => {
+            let mut next = None;
+            let taken = structure.take_if(|value| {
+                next = Some(value.number());
+                value.number() % 2 == 0
+            });
+            assert_eq!(next.is_none(), model.len() == 0);
+            let even = next.filter(|number| number % 2 == 0);
+            assert_eq!(even, taken.as_ref().map(Value::number));
+            if taken.is_some() {
+                model.take(taken.as_ref());
+            }
+        }
         Operation::Format => assert!(!format!("{structure:?} {structure:#?}").is_empty()),
     }
 }

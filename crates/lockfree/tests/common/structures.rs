@@ -4,6 +4,7 @@
 #![allow(dead_code, unused_macros, unused_imports)]
 
 use core::fmt::Debug;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::lockfree::{
@@ -72,13 +73,23 @@ pub(crate) enum Order {
 }
 
 /// A structure with values of type `T`. Where values have no keys, these are ignored.
-pub(crate) trait Shared<T>: Send + Sync + Sized + Debug {
+pub(crate) trait Shared<T>:
+    Send + Sync + UnwindSafe + RefUnwindSafe + Sized + Debug
+{
     /// Puts `value` in; gives it back if there is no room.
     fn put(&self, key: u64, value: T) -> Result<(), T>;
     /// Takes one out.
     fn take(&self) -> Option<T>;
     /// Whether it is empty.
     fn look(&self) -> bool;
+    /// `put` by the only owner.
+    fn put_mut(&mut self, key: u64, value: T) -> Result<(), T>;
+    /// `take` by the only owner.
+    fn take_mut(&mut self) -> Option<T>;
+    /// Looks at what `take_mut` would take.
+    fn peek_mut(&mut self) -> Option<&mut T>;
+    /// `take_mut`, if it would take what `predicate` is true of.
+    fn take_if(&mut self, predicate: impl FnOnce(&mut T) -> bool) -> Option<T>;
     /// How many there can be, if that is bounded.
     fn room(&self) -> Option<usize> {
         None
@@ -101,6 +112,21 @@ pub(crate) trait Family: 'static {
     fn make<T: Send + 'static>() -> Self::Of<T>;
 }
 
+/// What a `push_mut` returns, of a bounded queue or of another.
+struct Pushed<T>(Result<(), T>);
+
+impl<T> From<()> for Pushed<T> {
+    fn from((): ()) -> Self {
+        Self(Ok(()))
+    }
+}
+
+impl<T> From<Result<(), Full<T>>> for Pushed<T> {
+    fn from(outcome: Result<(), Full<T>>) -> Self {
+        Self(outcome.map_err(|Full(value)| value))
+    }
+}
+
 macro_rules! shared {
     (stack $type:ty) => {
         impl<T: Send + 'static> Shared<T> for $type {
@@ -111,6 +137,11 @@ macro_rules! shared {
             fn take(&self) -> Option<T> {
                 ConcurrentStack::pop(self)
             }
+            fn put_mut(&mut self, _: u64, value: T) -> Result<(), T> {
+                self.push_mut(value);
+                Ok(())
+            }
+            shared!(mut);
             shared!(ConcurrentStack, |item| item);
         }
     };
@@ -122,6 +153,10 @@ macro_rules! shared {
             fn take(&self) -> Option<T> {
                 ConcurrentQueue::pop(self)
             }
+            fn put_mut(&mut self, _: u64, value: T) -> Result<(), T> {
+                Pushed::from(self.push_mut(value)).0
+            }
+            shared!(mut);
             fn room(&self) -> Option<usize> {
                 ConcurrentQueue::capacity(self)
             }
@@ -137,7 +172,31 @@ macro_rules! shared {
             fn take(&self) -> Option<T> {
                 PriorityQueue::pop_min(self).map(|(_, value)| value)
             }
+            fn put_mut(&mut self, key: u64, value: T) -> Result<(), T> {
+                self.push_mut(key, value);
+                Ok(())
+            }
+            fn take_mut(&mut self) -> Option<T> {
+                self.pop_min_mut().map(|(_, value)| value)
+            }
+            fn peek_mut(&mut self) -> Option<&mut T> {
+                self.peek_min_mut().map(|(_, value)| value)
+            }
+            fn take_if(&mut self, predicate: impl FnOnce(&mut T) -> bool) -> Option<T> {
+                self.pop_min_if_mut(|_, value| predicate(value)).map(|(_, value)| value)
+            }
             shared!(PriorityQueue, |item| item.1);
+        }
+    };
+    (mut) => {
+        fn take_mut(&mut self) -> Option<T> {
+            self.pop_mut()
+        }
+        fn peek_mut(&mut self) -> Option<&mut T> {
+            self.peek_mut()
+        }
+        fn take_if(&mut self, predicate: impl FnOnce(&mut T) -> bool) -> Option<T> {
+            self.pop_if_mut(predicate)
         }
     };
     ($kind:ident, |$item:ident| $value:expr) => {

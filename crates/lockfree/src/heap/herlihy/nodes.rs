@@ -129,6 +129,11 @@ impl<B: Block, V> Node<B, V> {
         });
     }
 
+    /// Returns where the value is, if there is one.
+    pub(super) fn value(&self) -> *mut V {
+        self.value.with_mut(|slot| slot.cast())
+    }
+
     /// Takes the value out.
     ///
     /// # Safety

@@ -126,8 +126,12 @@ impl<K: Ord, V> SequentialHeap for QuaternaryHeap<K, V> {
         Some(carried)
     }
 
-    fn min_key(&self) -> Option<&K> {
-        self.entries.first().map(|(key, _)| key)
+    fn peek_min(&self) -> Option<(&K, &V)> {
+        self.entries.first().map(|(key, value)| (key, value))
+    }
+
+    fn peek_min_mut(&mut self) -> Option<(&K, &mut V)> {
+        self.entries.first_mut().map(|(key, value)| (&*key, value))
     }
 
     fn len(&self) -> usize {

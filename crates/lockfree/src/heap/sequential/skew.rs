@@ -158,8 +158,15 @@ impl<K: Ord, V> SequentialHeap for SkewHeap<K, V> {
         node.entry.take()
     }
 
-    fn min_key(&self) -> Option<&K> {
-        if self.root == NONE { None } else { self.key(self.root) }
+    fn peek_min(&self) -> Option<(&K, &V)> {
+        // The root is `NONE`, which numbers no node, if there are none.
+        let root = self.nodes.get(self.root as usize)?;
+        root.entry.as_ref().map(|(key, value)| (key, value))
+    }
+
+    fn peek_min_mut(&mut self) -> Option<(&K, &mut V)> {
+        let root = self.nodes.get_mut(self.root as usize)?;
+        root.entry.as_mut().map(|(key, value)| (&*key, value))
     }
 
     fn len(&self) -> usize {

@@ -262,6 +262,30 @@ impl Places {
         }
     }
 
+    /// The places that are in it, the oldest first: all of them if no operation is going on.
+    fn all(&self) -> impl Iterator<Item = usize> {
+        // Relaxed, all: an estimate, or the caller is the only owner.
+        let (head, tail) = (self.head.load(Relaxed), self.tail.load(Relaxed));
+        // Taking in vain moves `head` past `tail`.
+        let turns = if before(head, tail) { tail.wrapping_sub(head) } else { 0 };
+        (0..turns).filter_map(move |turn| {
+            let (slot, cycle) = self.turn(head.wrapping_add(turn));
+            let word = slot.load(Relaxed);
+            let place = self.place_of(word);
+            (self.cycle_of(word) == cycle && place != self.none()).then_some(place as usize)
+        })
+    }
+
+    /// How many places are in it.
+    pub(super) fn len(&self) -> usize {
+        self.all().count()
+    }
+
+    /// The oldest place.
+    pub(super) fn first(&self) -> Option<usize> {
+        self.all().next()
+    }
+
     /// Whether there was no place in it at some moment during the call.
     pub(super) fn is_empty(&self) -> bool {
         loop {

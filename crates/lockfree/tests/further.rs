@@ -1,0 +1,311 @@
+//! What only some containers can do: count, say that they are full, let a value be looked at, displace one. Each against a model.
+//!
+//! What all can do by their only owner (`push_mut`, `pop_mut`, `peek_mut`, `pop_if_mut`) is in the state machine (`tests/state_machine.rs`).
+
+#[path = "common/values.rs"]
+mod values;
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
+use stanchion_lockfree::memory::Counted;
+use stanchion_lockfree::queue::{
+    FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, TwoLockQueue,
+};
+use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
+use stanchion_lockfree::{Blocking, Herlihy};
+use values::Ledger;
+
+/// Numbers without any order to speak of.
+fn numbers() -> impl Iterator<Item = u64> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 20
+    })
+}
+
+/// Pushes and pops as a model does, in runs, so that a bounded container gets full and each gets empty.
+fn beside_a_model<C>(
+    container: &C,
+    put: impl Fn(&C, u64) -> bool,
+    take: impl Fn(&C) -> bool,
+    check: impl Fn(&C, usize),
+) {
+    let mut len = 0;
+    check(container, len);
+    for (step, number) in numbers().take(4_000).enumerate() {
+        if number % 4 < 1 + step as u64 / 40 % 3 {
+            len += usize::from(put(container, number));
+        } else {
+            len -= usize::from(take(container));
+        }
+        check(container, len);
+    }
+}
+
+macro_rules! lengths {
+    ($($name:ident: $new:expr, $put:ident($($key:expr)?), $take:ident;)+) => {$(
+        #[test]
+        fn $name() {
+            beside_a_model(
+                &$new,
+                |container, number| {
+                    container.$put($($key(number),)? number);
+                    true
+                },
+                |container| container.$take().is_some(),
+                |container, len| assert_eq!(container.len(), len),
+            );
+        }
+    )+};
+}
+
+lengths! {
+    a_locked_queue_counts: LockedQueue::new(), push(), pop;
+    a_queue_with_two_locks_counts: TwoLockQueue::new(), push(), pop;
+    a_locked_stack_counts: LockedStack::new(), push(), pop;
+    a_locked_heap_counts: LockedHeap::new(), push(u64::from), pop_min;
+    a_locked_array_heap_counts: LockedArrayHeap::new(), push(u64::from), pop_min;
+    a_copied_heap_counts: CopiedHeap::new(), push(u64::from), pop_min;
+}
+
+macro_rules! bounded {
+    ($($name:ident: $queue:ident;)+) => {$(
+        #[test]
+        fn $name() {
+            for capacity in [1, 2, 3, 7, 64] {
+                beside_a_model(
+                    &$queue::with_capacity(capacity),
+                    |queue, number| queue.try_push(number).is_ok(),
+                    |queue| queue.pop().is_some(),
+                    |queue, len| {
+                        assert_eq!((queue.len(), queue.is_full()), (len, len == capacity));
+                        assert_eq!(queue.is_empty(), len == 0);
+                    },
+                );
+            }
+        }
+    )+};
+}
+
+bounded! {
+    a_locked_ring_counts_and_says_that_it_is_full: LockedRing;
+    nikolaevs_queue_counts_and_says_that_it_is_full: NikolaevQueue;
+}
+
+/// With other threads at work, a count is one that was right at some moment, or close to that: never more than have been put in.
+#[test]
+fn counts_beside_other_threads_stay_within_what_was_put_in() {
+    fn test<C: Sync>(
+        container: &C,
+        put: impl Fn(&C) + Sync,
+        take: impl Fn(&C) -> Option<u32> + Sync,
+        len: impl Fn(&C) -> usize,
+    ) {
+        thread::scope(|scope| {
+            let work = || {
+                (0..2_000).for_each(|_| {
+                    put(container);
+                    take(container);
+                });
+            };
+            let threads = [scope.spawn(work), scope.spawn(work)];
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                let len = len(container);
+                assert!(len <= 3, "{len} of at most two, and one that is being taken");
+            }
+        });
+        assert_eq!(len(container), 0);
+    }
+    test(&TwoLockQueue::new(), |queue| queue.push(1), |queue| queue.pop(), |queue| queue.len());
+    test(
+        &NikolaevQueue::with_capacity(3),
+        |queue| assert!(queue.try_push(1).is_ok()),
+        |queue| queue.pop(),
+        |queue| queue.len(),
+    );
+}
+
+macro_rules! peeks {
+    ($($name:ident: $new:expr, |$container:ident, $pushed:ident| $push:expr, $peek:ident, $pop_if:ident, |$seen:pat_param| $value:expr;)+) => {$(
+        #[test]
+        fn $name() {
+            let $container = $new;
+            assert_eq!($container.$peek(|$seen| *$value), None);
+            assert!($container.$pop_if(|$seen| *$value == 0).is_none());
+            let $pushed = 7;
+            $push;
+            assert_eq!($container.$peek(|$seen| *$value), Some(7));
+            assert!($container.$pop_if(|$seen| *$value == 8).is_none());
+            let looks = AtomicUsize::new(0);
+            let broken = catch_unwind(|| {
+                $container.$pop_if(|$seen| {
+                    looks.fetch_add(1, Relaxed);
+                    assert_eq!(*$value, 8, "this one panics");
+                    true
+                })
+            });
+            assert!(broken.is_err() && looks.into_inner() == 1);
+            // It is still there, and no lock is held.
+            assert_eq!($container.$peek(|$seen| *$value), Some(7));
+            assert!($container.$pop_if(|$seen| *$value == 7).is_some());
+            assert!($container.is_empty());
+        }
+    )+};
+}
+
+// A heap calls its closures with two arguments.
+peeks! {
+    a_locked_queue_lets_look: LockedQueue::new(), |queue, value| queue.push(value), peek, pop_if, |value| value;
+    a_locked_ring_lets_look: LockedRing::with_capacity(1), |queue, value| queue.try_push(value).unwrap(), peek, pop_if, |value| value;
+    a_queue_with_two_locks_lets_look: TwoLockQueue::new(), |queue, value| queue.push(value), peek, pop_if, |value| value;
+    a_locked_stack_lets_look: LockedStack::new(), |stack, value| stack.push(value), peek, pop_if, |value| value;
+}
+
+macro_rules! heap_peeks {
+    ($($name:ident: $new:expr;)+) => {$(
+        #[test]
+        fn $name() {
+            let heap = $new;
+            assert_eq!(heap.peek_min(|key, value| (*key, *value)), None);
+            assert_eq!(heap.pop_min_if(|_, _| true), None);
+            heap.push(2, 'b');
+            heap.push(1, 'a');
+            assert_eq!(heap.peek_min(|key, value| (*key, *value)), Some((1, 'a')));
+            assert_eq!(heap.pop_min_if(|key, value| *key == 2 || *value == 'b'), None);
+            let broken = catch_unwind(|| heap.pop_min_if(|_, _| panic!("this one panics")));
+            assert!(broken.is_err());
+            assert_eq!(heap.pop_min_if(|key, _| *key == 1), Some((1, 'a')));
+            assert_eq!(heap.pop_min(), Some((2, 'b')));
+        }
+    )+};
+}
+
+heap_peeks! {
+    a_locked_heap_lets_look: LockedHeap::new();
+    a_locked_array_heap_lets_look: LockedArrayHeap::new();
+    a_copied_heap_lets_look: CopiedHeap::new();
+}
+
+#[test]
+fn the_only_owner_of_a_heap_may_change_values_and_takes_the_smallest() {
+    let mut heap = CopiedHeap::new();
+    let mut relaxed: MultiQueue<u64, u64> = MultiQueue::with_heaps(4);
+    let mut expected: Vec<u64> = numbers().take(100).collect();
+    for number in &expected {
+        heap.push_mut(*number, 0);
+        relaxed.push_mut(*number, 0);
+    }
+    expected.sort_unstable();
+    for number in expected {
+        let (key, value) = relaxed.peek_min_mut().unwrap();
+        *value = *key;
+        assert_eq!(relaxed.pop_min_mut(), Some((number, number)));
+        let (key, value) = heap.peek_min_mut().unwrap();
+        *value = *key;
+        assert_eq!(heap.pop_min_if_mut(|key, value| *key == *value), Some((number, number)));
+    }
+    assert!(heap.is_empty() && heap.peek_min_mut().is_none());
+    assert!(relaxed.is_empty() && relaxed.peek_min_mut().is_none());
+    assert_eq!(relaxed.pop_min_mut(), None);
+    let mut object = Herlihy::new(1);
+    *object.get_mut() += 1;
+    assert_eq!(object.get(), 2);
+}
+
+#[test]
+fn a_forced_push_displaces_the_oldest_alone() {
+    for capacity in 1..5 {
+        let ring = LockedRing::with_capacity(capacity);
+        let mut model = VecDeque::new();
+        for number in numbers().take(500) {
+            if number % 5 == 0 {
+                assert_eq!(ring.pop(), model.pop_front());
+            } else {
+                model.push_back(number);
+                let displaced = if model.len() > capacity { model.pop_front() } else { None };
+                assert_eq!(ring.force_push(number), displaced);
+            }
+            assert_eq!(ring.len(), model.len());
+        }
+        assert!(ring.into_iter().eq(model));
+    }
+}
+
+/// Each value comes back once or stays, and no thread sees the ring but full.
+#[test]
+fn forced_pushes_of_several_threads_lose_nothing() {
+    const EACH: usize = 2_000;
+    let ledger = Ledger::new(3 * EACH + 2);
+    let ring = LockedRing::with_capacity(2);
+    (0..2).for_each(|key| assert!(ring.try_push(ledger.value(key)).is_ok()));
+    let came_back = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for key in 0..EACH as u64 {
+                    came_back.fetch_add(
+                        usize::from(ring.force_push(ledger.value(key)).is_some()),
+                        Relaxed,
+                    );
+                    assert!(ring.is_full() && !ring.is_empty());
+                }
+            });
+        }
+    });
+    assert_eq!(came_back.into_inner(), 3 * EACH);
+    assert_eq!(ring.drain().count(), 2);
+    ledger.assert_settled("LockedRing");
+}
+
+/// What an iterator gave before it panicked is in.
+#[test]
+fn extending_by_an_iterator_that_panics_keeps_what_came() {
+    fn broken() -> impl Iterator<Item = u32> {
+        (0..10).inspect(|number| assert!(*number < 4, "this one panics"))
+    }
+    macro_rules! extends {
+        ($($container:expr),+) => {$(
+            let mut container = $container;
+            assert!(catch_unwind(AssertUnwindSafe(|| container.extend(broken()))).is_err());
+            assert_eq!(container.drain().count(), 4);
+        )+};
+    }
+    extends!(
+        LockedQueue::new(),
+        TwoLockQueue::new(),
+        FaaArrayQueue::new(),
+        LockedStack::new(),
+        TreiberStack::new(),
+        HerlihyStack::new(),
+        EliminationStack::new()
+    );
+}
+
+/// Made when the program is compiled.
+#[test]
+fn containers_can_be_statics() {
+    static QUEUE: LockedQueue<u32> = LockedQueue::new();
+    static TWO: TwoLockQueue<u32> = TwoLockQueue::new();
+    static STACK: LockedStack<u32> = LockedStack::new();
+    static TREIBER: TreiberStack<u32> = TreiberStack::new();
+    static COUNTED: TreiberStack<u32, Counted> = TreiberStack::with_memory(Counted);
+    static ELIMINATION: EliminationStack<u32> = EliminationStack::new();
+    static HERLIHY: HerlihyStack<u32> = HerlihyStack::new();
+    static HEAP: LockedHeap<u32, u32> = LockedHeap::new();
+    static ARRAY: LockedArrayHeap<u32, u32> = LockedArrayHeap::new();
+    static PATHS: HerlihyHeap<u32, u32> = HerlihyHeap::new();
+    static BLOCKING: Blocking<LockedQueue<u32>> = Blocking::new(LockedQueue::new());
+    macro_rules! empty {
+        ($($container:ident),+) => {
+            assert!($($container.is_empty())&&+);
+        };
+    }
+    empty!(QUEUE, TWO, STACK, TREIBER, COUNTED, ELIMINATION, HERLIHY, HEAP, ARRAY, PATHS, BLOCKING);
+}
