@@ -104,7 +104,7 @@ impl<T> Drop for Shelves<T> {
     fn drop(&mut self) {
         for shelf in &self.0 {
             let kept = shelf.with_mut(|kept| {
-                // SAFETY: nobody else has the shelves (Invariant 3).
+                // SAFETY: no other thread has the shelves (Invariant 3).
                 let kept = unsafe { &mut *kept };
                 core::mem::replace(kept, ptr::null_mut())
             });
@@ -186,13 +186,13 @@ impl<T, L: RawMutex> ConcurrentStack for LinkedStack<T, L> {
 impl<T, L> Drop for LinkedStack<T, L> {
     fn drop(&mut self) {
         self.top.with_mut(|top| {
-            // SAFETY: nobody else has the stack.
+            // SAFETY: no other thread has the stack.
             free(unsafe { *top });
         });
     }
 }
 
-/// Frees a list that nobody else has.
+/// Frees a list that no other thread has.
 fn free<T>(mut first: *mut Node<T>) {
     while !first.is_null() {
         // SAFETY: it was a `Box`, and the list owned it (Invariant 2).
@@ -290,7 +290,7 @@ impl<T, L: RawMutex> ConcurrentQueue for LinkedQueue<T, L> {
 impl<T, L> Drop for LinkedQueue<T, L> {
     fn drop(&mut self) {
         self.ends.with_mut(|ends| {
-            // SAFETY: nobody else has the queue.
+            // SAFETY: no other thread has the queue.
             let ends = unsafe { &*ends };
             free(ends.head);
         });
