@@ -8,13 +8,16 @@
 //!
 //! 1. each of the paper's six competitive strategies takes at least 13.5 % less time than always-block, the
 //!    least of the paper's, and at most 25.1 % less, the most of the paper's;
-//! 2. fixed-spin with C/2 saves less than each of the other five;
+//! 2. fixed-spin with C/2 saves less than each of the other five, and one third to two thirds of what is
+//!    their median;
 //!
-//! else *differs*. *not judged* on one processor, or if the noise is above 5 %. In virtual time it is the same rule,
+//! else *differs*. *not judged* on one processor, or if the noise is above 5 %. On the simulated Firefly it
+//! *differs*: fixed-spin with C/2 is no exception there. In virtual time it is the same rule,
 //! and how often Regsim's threads meet is fitted to the paper's table 2, so that this table is a prediction; luck is the seed's.
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};
+use super::super::locks::sweep::median;
 use super::super::outcome::{Outcome, Verdict};
 use super::paper::TABLE_3;
 use super::place::Place;
@@ -30,7 +33,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     paper: Paper::Klmo91,
     title: "Regsim, elapsed time",
     claim: "Every competitive strategy takes 13.5 to 25.1 % less time than always blocking, \
-     fixed-spin with C/2 the least.",
+     fixed-spin with C/2 about half as much less as the others.",
     bodies: Bodies::Machines {
         real: Body::Run(run),
         simulated: Body::Run(Simulated { machines: &["firefly"], run: run_simulated }),
@@ -40,6 +43,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// The paper's least improvement, and its greatest, which it prints as 25.1 %.
 const LEAST: f64 = 0.135;
 const MOST: f64 = 0.251_5;
+/// Shares that are about a half.
+const HALF: [f64; 2] = [1.0 / 3.0, 2.0 / 3.0];
 
 fn run(context: &Context) -> Result<Outcome, Stop> {
     let rounds = context.pick(3, 7);
@@ -89,17 +94,23 @@ fn verdict(standings: &Standings, processors: usize) -> Verdict {
     };
     let noise = standings.noise();
     let half = standings.improvement(FIXED[0]);
-    let others = COMPETITIVE.filter(|&entrant| entrant != FIXED[0]);
-    let is_exception =
-        others.map(|entrant| standings.improvement(entrant)).all(|other| half < other + noise);
+    let others: Vec<f64> = COMPETITIVE
+        .filter(|&entrant| entrant != FIXED[0])
+        .map(|entrant| standings.improvement(entrant))
+        .collect();
+    let about_half = HALF.map(|share| share * median(others.clone()));
+    let is_exception = others.iter().all(|&other| half < other + noise)
+        && (about_half[0] - noise..=about_half[1] + noise).contains(&half);
     Verdict::when(
         least.1 >= LEAST - noise && most.1 <= MOST + noise && is_exception,
         format!(
-            "of the competitive strategies {} saves least, {} of always-block's time, and {} most, {}; noise {}",
+            "of the competitive strategies {} saves least, {} of always-block's time, and {} most, {}; {} saves {}; noise {}",
             least.0,
             percent(least.1),
             most.0,
             percent(most.1),
+            standings.name(FIXED[0]),
+            percent(half),
             percent(noise)
         ),
     )
@@ -124,7 +135,7 @@ mod tests {
     #[test]
     fn noise_is_allowed_for_and_too_much_of_it_decides_nothing() {
         let with = |again, walk| {
-            verdict(&standings([1.0, 5.0, 0.86, 0.8, 0.8, 0.8, 0.8, walk, again, 1.0, 1.0]), 2)
+            verdict(&standings([1.0, 5.0, 0.86, 0.78, 0.78, 0.78, 0.78, walk, again, 1.0, 1.0]), 2)
         };
         assert_eq!(with(1.0, 0.84).name(), "holds");
         assert_eq!(with(1.0, 0.87).name(), "differs");
@@ -135,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_wrong_strategy_in_any_place_makes_the_claim_differ() {
-        let right = [1.0, 5.0, 0.86, 0.8, 0.8, 0.8, 0.8, 0.8, 1.0, 1.0, 1.0];
+        let right = [1.0, 5.0, 0.86, 0.78, 0.78, 0.78, 0.78, 0.78, 1.0, 1.0, 1.0];
         assert_eq!(verdict(&standings(right), 2).name(), "holds");
         for entrant in COMPETITIVE {
             // One that always blocks saves nothing, and one that never waits saves too much.
@@ -145,8 +156,10 @@ mod tests {
                 assert_eq!(verdict(&standings(elapsed), 2).name(), "differs", "{entrant} {wrong}");
             }
         }
-        let mut no_exception = right;
-        no_exception[FIXED[0]] = 0.79;
-        assert_eq!(verdict(&standings(no_exception), 2).name(), "differs");
+        for no_exception in [0.77, 0.84] {
+            let mut elapsed = right;
+            elapsed[FIXED[0]] = no_exception;
+            assert_eq!(verdict(&standings(elapsed), 2).name(), "differs", "{no_exception}");
+        }
     }
 }
