@@ -66,8 +66,10 @@ use crate::memory::{Hazard, Link, Memory, Operation, Store};
 /// Cells of a segment; two in a model, so that it comes to its end.
 const CELLS: usize = machine::sized(64, 2);
 
-/// The hazard of an operation.
+/// The hazard of an operation…
 const END: usize = 0;
+/// …and that of the other end, for a count.
+const OTHER_END: usize = 1;
 
 /// What a cell is.
 const EMPTY: u8 = 0;
@@ -121,6 +123,8 @@ struct Segment<T> {
     /// The number of the next push.
     put: CachePadded<AtomicUsize>,
     cells: [Cell<T>; CELLS],
+    /// How many segments were linked before this one. Written before it is linked.
+    before: usize,
 }
 
 struct Cell<T> {
@@ -129,22 +133,26 @@ struct Cell<T> {
 }
 
 impl<T> Segment<T> {
-    /// Makes a segment at `place`, with `first` in its first cell if there is one.
+    /// Makes a segment in `room`, with so many `before` it, and with `first` in its first cell if there is one.
     ///
     /// # Safety
     ///
     /// There is room for one, of which nobody else knows.
-    unsafe fn make(place: *mut Self, mut first: Option<T>) {
-        // SAFETY: by the caller's promise, as all below: each field is in that room, and nobody else's.
-        let taken = unsafe { &raw mut (*place).taken };
+    unsafe fn make(room: *mut Self, before: usize, mut first: Option<T>) {
+        // SAFETY: by the caller's promise, as all below: each field is in that room, which no other thread uses.
+        let count = unsafe { &raw mut (*room).before };
+        // SAFETY: as above.
+        unsafe { count.write(before) };
+        // SAFETY: as above.
+        let taken = unsafe { &raw mut (*room).taken };
         // SAFETY: as above.
         unsafe { taken.write(CachePadded::new(AtomicUsize::fresh(0))) };
         // SAFETY: as above.
-        let put = unsafe { &raw mut (*place).put };
+        let put = unsafe { &raw mut (*room).put };
         // SAFETY: as above.
         unsafe { put.write(CachePadded::new(AtomicUsize::fresh(usize::from(first.is_some())))) };
         // SAFETY: as above.
-        let cells = unsafe { &raw mut (*place).cells }.cast::<Cell<T>>();
+        let cells = unsafe { &raw mut (*room).cells }.cast::<Cell<T>>();
         for number in 0..CELLS {
             // SAFETY: as above; the array has so many.
             let cell = unsafe { cells.add(number) };
@@ -252,7 +260,7 @@ impl<T> FaaArrayQueue<T> {
             tail: CachePadded::new(Link::NULL),
             store: Segments::<T>::NEW,
         };
-        let segment = segment_with(&queue.store.enter(), None);
+        let segment = segment_with(&queue.store.enter(), 0, None);
         // Relaxed: nobody else has the queue yet.
         queue.head.store(segment, Ordering::Relaxed);
         queue.tail.store(segment, Ordering::Relaxed);
@@ -297,7 +305,9 @@ impl<T> FaaArrayQueue<T> {
             self.move_tail(last, next);
             return Err(value);
         }
-        let new = segment_with(operation, Some(value));
+        // SAFETY: the caller has protected it.
+        let before = unsafe { look(operation, last) }.before;
+        let new = segment_with(operation, before.wrapping_add(1), Some(value));
         // Release: pairs with the Acquire of whoever finds it. Relaxed: who was quicker moves `tail`, or the next try does.
         if link.compare_exchange(next, new, Ordering::Release, Ordering::Relaxed) {
             self.move_tail(last, new);
@@ -371,6 +381,32 @@ impl<T> FaaArrayQueue<T> {
         }
     }
 
+    /// Returns how many there are. Exact if no other thread pushes or pops meanwhile, else an estimate. Looks at both ends, again if a pop
+    /// was faster.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let operation = self.store.enter();
+        loop {
+            let head = operation.protect(END, &self.head);
+            let tail = operation.protect(OTHER_END, &self.tail);
+            // SAFETY: protected, and not null: there always is a segment.
+            let first = unsafe { look(&operation, head) };
+            // SAFETY: as above.
+            let last = unsafe { look(&operation, tail) };
+            // Relaxed, all: an estimate while others are at it.
+            let taken = first.taken.load(Ordering::Relaxed);
+            let put = last.put.load(Ordering::Relaxed).min(CELLS);
+            // Otherwise the pops may have gone far since, and what was pushed before them would count.
+            if self.head.load(Ordering::Relaxed) == head
+                && first.taken.load(Ordering::Relaxed) == taken
+            {
+                // The tail, which was read later, is not before the head (Invariant 3).
+                let between = last.before.wrapping_sub(first.before);
+                return (between * CELLS + put).saturating_sub(taken.min(CELLS));
+            }
+        }
+    }
+
     /// Whether there was nothing in it at some moment during the call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -405,10 +441,14 @@ impl<T> FaaArrayQueue<T> {
 }
 
 /// A segment that nobody else has seen, with `first` in its first cell if there is one.
-fn segment_with<T>(operation: &HazardOperation<'_, Segment<T>>, first: Option<T>) -> Pointer<T> {
+fn segment_with<T>(
+    operation: &HazardOperation<'_, Segment<T>>,
+    before: usize,
+    first: Option<T>,
+) -> Pointer<T> {
     operation.allocate_with(|place| {
         // SAFETY: it is the place in the node for a segment, and the node is this thread's.
-        unsafe { Segment::make(place, first) };
+        unsafe { Segment::make(place, before, first) };
     })
 }
 

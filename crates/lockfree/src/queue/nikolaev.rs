@@ -155,8 +155,8 @@ impl<T> NikolaevQueue<T> {
         self.free.is_empty()
     }
 
-    /// Returns how many there are, if no other thread is in the middle of an operation; else a number close to that. Looks at each place
-    /// that has a value.
+    /// Returns how many there are. Exact if no other thread pushes or pops meanwhile, else an estimate. Looks at each place that has a
+    /// value.
     #[must_use]
     pub fn len(&self) -> usize {
         self.filled.len()
