@@ -41,6 +41,7 @@
 //! Valois's.
 
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU32, AtomicU64, Fresh, Ordering};
@@ -315,6 +316,10 @@ impl<T> Drop for Spare<'_, T> {
         self.seat.push(self.number);
     }
 }
+
+// An update that panics changes nothing. A read shows the object itself, so what a reader could break counts.
+impl<T: UnwindSafe + RefUnwindSafe> UnwindSafe for Herlihy<T> {}
+impl<T: UnwindSafe + RefUnwindSafe> RefUnwindSafe for Herlihy<T> {}
 
 impl<T: Default> Default for Herlihy<T> {
     fn default() -> Self {

@@ -5,19 +5,58 @@
 #[path = "common/values.rs"]
 mod values;
 
+use std::cell::Cell;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use stanchion_lockfree::heap::{CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
+use stanchion_lockfree::iter::{Drain, IntoIter};
 use stanchion_lockfree::memory::Counted;
 use stanchion_lockfree::queue::{
     FaaArrayQueue, LockedQueue, LockedRing, NikolaevQueue, TwoLockQueue,
 };
 use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, TreiberStack};
-use stanchion_lockfree::{Blocking, Herlihy};
+use stanchion_lockfree::{
+    Blocking, CompareExchangeCounter, FetchAddCounter, Herlihy, LinkedCell, LinkedCounter,
+    LockedCounter, ShardedCounter,
+};
+use static_assertions::{assert_impl_all, assert_not_impl_any};
 use values::Ledger;
+
+/// Items need not be unwind safe, as jobs that are boxed closures are not.
+type Job = Box<dyn FnOnce() + Send>;
+
+macro_rules! unwind_safe {
+    ($($type:ty),+ $(,)?) => {$(
+        assert_impl_all!($type: Send, Sync, UnwindSafe, RefUnwindSafe);
+    )+};
+}
+
+// The queues, stacks and heaps of the list are asked in `tests/common/structures.rs`.
+unwind_safe!(
+    Blocking<LockedRing<Job>>,
+    MultiQueue<u32, Job>,
+    CopiedHeap<u32, Arc<Mutex<u32>>>,
+    Drain<'static, LockedRing<Job>>,
+    FetchAddCounter,
+    CompareExchangeCounter,
+    LinkedCounter,
+    LockedCounter,
+    ShardedCounter,
+    LinkedCell,
+    Herlihy<Vec<u32>>,
+);
+// An iterator that owns a structure owns its items.
+assert_impl_all!(IntoIter<LockedQueue<Job>>: Send, UnwindSafe);
+// A reader is shown the object, and may leave it broken.
+assert_not_impl_any!(Herlihy<Cell<u32>>: Sync, RefUnwindSafe);
+assert_not_impl_any!(MultiQueue<u32, Rc<u32>>: Send, Sync);
+assert_not_impl_any!(CopiedHeap<u32, Cell<u32>>: Sync);
+assert_not_impl_any!(Blocking<LockedRing<Rc<u32>>>: Send, Sync);
 
 /// Numbers without any order to speak of.
 fn numbers() -> impl Iterator<Item = u64> {

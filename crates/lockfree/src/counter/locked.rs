@@ -5,6 +5,7 @@
 //! Source: Michael and Scott 1998, section 4.4.
 
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use lock_api::{Mutex, RawMutex};
 use stanchion_competitive::RawPolicyMutex;
@@ -80,6 +81,10 @@ impl<L: RawMutex> FetchAdd for LockedCounter<L> {
         before
     }
 }
+
+// Nothing panics under the lock.
+impl<L> UnwindSafe for LockedCounter<L> {}
+impl<L> RefUnwindSafe for LockedCounter<L> {}
 
 impl<L: RawMutex> Default for LockedCounter<L> {
     fn default() -> Self {
