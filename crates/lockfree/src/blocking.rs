@@ -38,7 +38,9 @@ use machine::clock::Deadline;
 use machine::wait::retry_for;
 use stanchion_competitive::{EventCount, cost};
 
-pub use channel::{IntoIter, Receiver, Sender, channel, channel_with_queue, sync_channel};
+pub use channel::{
+    IntoIter, Receiver, Sender, SyncReceiver, SyncSender, channel, channel_with_queue, sync_channel,
+};
 pub use error::SendTimeoutError;
 pub use iter::{Iter, TryIter};
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
@@ -51,17 +53,20 @@ const PAUSES: core::ops::Range<u64> = 50..1_000;
 
 /// A queue `Q` in which threads wait for values, and for room if it is bounded.
 ///
-/// | | fails or waits if there is no value | no room |
+/// | | takes a value | puts one in |
 /// | --- | --- | --- |
-/// | at once | [`try_pop`](Self::try_pop) | [`try_push`](Self::try_push) |
-/// | never | [`pop`](Self::pop) | [`push`](Self::push) |
-/// | after a while | [`pop_timeout`](Self::pop_timeout), [`pop_deadline`](Self::pop_deadline) | [`push_timeout`](Self::push_timeout), [`push_deadline`](Self::push_deadline) |
+/// | does not wait | [`try_pop`](Self::try_pop) | [`try_push`](Self::try_push) |
+/// | waits | [`pop`](Self::pop) | [`push`](Self::push) |
+/// | for a while | [`pop_timeout`](Self::pop_timeout) | [`push_timeout`](Self::push_timeout) |
+/// | until a time | [`pop_deadline`](Self::pop_deadline) | [`push_deadline`](Self::push_deadline) |
 ///
 /// The errors are those of [`std::sync::mpsc`]. `Disconnected` means that the queue is closed.
 ///
+/// A thread that waits, and a closed queue, are [`Blocking`](crate::Progress::Blocking). As long as
+/// no thread sleeps, `try_push` and `try_pop` of an open queue have `Q`'s progress.
+///
 /// | | |
 /// | --- | --- |
-/// | progress | [`Blocking`](crate::Progress::Blocking) for a thread that waits and after [`close`](Self::close); [`try_push`](Self::try_push) and [`try_pop`](Self::try_pop) of an open queue are `Q`'s as long as no thread sleeps |
 /// | cost | the queue's; a push besides two counts on a line that few other threads use |
 /// | waiting | searches for C ([`cost::current`], 500 to 50,000 ns), then sleeps: an idle queue uses no processor |
 /// | order of waking | first asleep, first woken; a thread that comes at the right moment may be first |
@@ -130,7 +135,8 @@ impl<Q> Blocking<Q> {
         &self.queue
     }
 
-    /// Returns the queue, in which no thread waits now. A push through it succeeds also if the queue is closed.
+    /// Returns the queue, in which no thread waits now. A push through it succeeds also if the
+    /// queue is closed.
     #[must_use]
     pub const fn get_mut(&mut self) -> &mut Q {
         &mut self.queue
@@ -164,7 +170,8 @@ impl<Q: ConcurrentQueue> Blocking<Q> {
     ///
     /// # Errors
     ///
-    /// With the value: [`Full`](TrySendError::Full), or [`Disconnected`](TrySendError::Disconnected) if the queue is closed.
+    /// With the value: [`Full`](TrySendError::Full), or
+    /// [`Disconnected`](TrySendError::Disconnected) if the queue is closed.
     ///
     /// ```
     /// use std::sync::mpsc::TrySendError;
@@ -179,7 +186,8 @@ impl<Q: ConcurrentQueue> Blocking<Q> {
         if !self.gate.is_open() {
             return Err(TrySendError::Disconnected(value));
         }
-        // If it panics, the value may be in it or not: then a popper had better look; and another pusher must look for room in our place.
+        // If it panics, the value may be in it or not: then a popper had better look; and another
+        // pusher must look for room in our place.
         inside.pushed = true;
         let in_our_place = NotifyOne(&self.room);
         let outcome = self.queue.try_push(value);
@@ -264,7 +272,8 @@ impl<Q: ConcurrentQueue> Blocking<Q> {
     /// # Errors
     ///
     /// [`Empty`](TryRecvError::Empty) if there was none at some moment during the call,
-    /// [`Disconnected`](TryRecvError::Disconnected) if the queue is closed and empty, so that none will come.
+    /// [`Disconnected`](TryRecvError::Disconnected) if the queue is closed and empty, so that none
+    /// will come.
     pub fn try_pop(&self) -> Result<Q::Item, TryRecvError> {
         if let Some(value) = self.take() {
             return Ok(value);

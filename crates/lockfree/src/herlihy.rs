@@ -151,7 +151,8 @@ impl<T> Herlihy<T> {
         // Relaxed: no other thread has the object.
         let newest = self.root.load(Ordering::Relaxed) as u32;
         let place = self.blocks.at(newest).value.with_mut(|place| place);
-        // SAFETY: the root's block is written by no thread, and nothing else reads it while the object is borrowed.
+        // SAFETY: the root's block is written by no thread, and nothing else reads it while the
+        // object is borrowed.
         let place = unsafe { &mut *place };
         place.as_mut().expect("the root's block has an object")
     }
@@ -317,7 +318,8 @@ impl<T> Drop for Spare<'_, T> {
     }
 }
 
-// An update that panics changes nothing. A read shows the object itself, so what a reader could break counts.
+// An update that panics changes nothing. A read shows the object itself, so what a reader could
+// break counts.
 impl<T: UnwindSafe + RefUnwindSafe> UnwindSafe for Herlihy<T> {}
 impl<T: UnwindSafe + RefUnwindSafe> RefUnwindSafe for Herlihy<T> {}
 

@@ -20,7 +20,8 @@ pub use lock_api;
 
 pub use blocking::{
     Blocking, Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError, Sender,
-    TryRecvError, TrySendError, channel, channel_with_queue, sync_channel,
+    SyncReceiver, SyncSender, TryRecvError, TrySendError, channel, channel_with_queue,
+    sync_channel,
 };
 pub use counter::{
     CompareExchangeCounter, Counter, FetchAdd, FetchAddCounter, LinkedCounter, LockedCounter,

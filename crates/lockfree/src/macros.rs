@@ -1,6 +1,7 @@
 //! What every structure can do because it can put one item in and take one out.
 
-/// Gives a structure `drain`, `into_iter`, `Extend`, `FromIterator`, `Default`, `Debug` and `UnwindSafe`.
+/// Gives a structure `drain`, `into_iter`, `Extend`, `FromIterator`, `Default`, `Debug` and
+/// `UnwindSafe`.
 ///
 /// ```text
 /// conveniences! {
@@ -50,8 +51,9 @@ macro_rules! conveniences {
             }
         }
 
-        // An operation that panics, in a comparison or a closure of the caller's, leaves every item in its place or takes it out
-        // whole. Items need not be `RefUnwindSafe`: the structure gives out no reference that outlives a call.
+        // An operation that panics, in a comparison or a closure of the caller's, leaves every item
+        // in its place or takes it out whole. Items need not be `RefUnwindSafe`: the structure
+        // gives out no reference that outlives a call.
         impl<$($generics)*> ::core::panic::UnwindSafe for $structure<$($parameter),+> {}
         impl<$($generics)*> ::core::panic::RefUnwindSafe for $structure<$($parameter),+> {}
 
@@ -122,7 +124,8 @@ macro_rules! conveniences {
 /// ```text
 /// exclusive! {
 ///     impl[T, M: Memory] TreiberStack<T, M>;
-///     value: T;                                        or `entry: K, V; key: &K;` for a heap: how a peek gives out the key
+///     value: T;                                        or `entry: K, V; key: &K;` for a heap: how
+/// a peek gives out the key
 ///     push_mut: |stack, value| ...;                    returns `()`, or what `returns` says
 ///     returns: Result<(), Full<T>>;                    may be left out
 ///     pop_mut: |stack| ...;
@@ -203,7 +206,8 @@ macro_rules! exclusive {
                 $peek
             }
 
-            /// Takes what [`pop_min_mut`](Self::pop_min_mut) would take, if `predicate` is true of it.
+            /// Takes what [`pop_min_mut`](Self::pop_min_mut) would take, if `predicate` is true of
+            /// it.
             pub fn pop_min_if_mut(
                 &mut self,
                 predicate: impl FnOnce($peeked, &mut $value) -> bool,

@@ -134,7 +134,8 @@ fn every_message_is_received_once() {
     assert_eq!(sum.into_inner(), 3 * EACH * (EACH + 1) / 2);
 }
 
-/// Messages that the last receiver leaves are dropped though there is a sender, also those that are sent at the same time.
+/// Messages that the last receiver leaves are dropped though there is a sender, also those that are
+/// sent at the same time.
 #[test]
 fn messages_without_a_receiver_are_dropped() {
     for round in 0..400 {

@@ -146,7 +146,8 @@ fn a_panic_in_a_drop_costs_no_other_value_its_own() {
     silently(|| all_structures!(each test));
 }
 
-/// One value's drop panics in the midst of a drain: the rest stays, and is dropped with the structure. An owning iterator drops the rest itself.
+/// One value's drop panics in the midst of a drain: the rest stays, and is dropped with the
+/// structure. An owning iterator drops the rest itself.
 #[test]
 fn a_panic_in_the_midst_of_a_drain_costs_no_other_value_its_own() {
     fn test<F: Family>() {

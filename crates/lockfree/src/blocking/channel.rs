@@ -1,12 +1,14 @@
-//! Channels: a [`Blocking`] queue with two kinds of handles, which closes when all handles of one kind are gone.
+//! Channels: a [`Blocking`] queue with two kinds of handles, which closes when all handles of one
+//! kind are gone.
 //!
 //! Why counts of its own beside the `Arc`'s: that counts both kinds together.
 //!
 //! # Messages without a receiver
 //!
-//! The last receiver drops the messages that are left, as those of std do: a message may own a sender of the same channel, which would keep itself
-//! alive. A send that passed the open gate may put its message in after that. So each send that succeeds looks whether the channel is closed, and
-//! then drops what is left itself.
+//! The last receiver drops the messages that are left, as those of std do: a message may own a
+//! sender of the same channel, which would keep itself alive. A send that passed the open gate may
+//! put its message in after that. So each send that succeeds looks whether the channel is closed,
+//! and then drops what is left itself.
 //!
 //! ```text
 //! send                                    drop of the last receiver
@@ -16,13 +18,13 @@
 //! closed? drop what is left
 //! ```
 //!
-//! By the barriers, either the send sees that the channel is closed, or the receiver finds the message.
+//! By the barriers, either the send sees that the channel is closed, or the receiver finds the
+//! message.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | count a handle in or out | Relaxed | nobody: only the number matters; the gate orders the messages, the `Arc` the memory |
+//! Handles are counted in and out with Relaxed, which has no partner: only the number matters. The gate
+//! orders the messages, and the `Arc` the memory.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -41,8 +43,8 @@ use crate::queue::{LockedQueue, LockedRing};
 
 /// Returns the two halves of an unbounded channel.
 ///
-/// Both can be cloned and shared. When all senders are dropped, receivers take what is left and then fail; when all receivers are dropped, sends
-/// fail and what is left is dropped.
+/// Both can be cloned and shared. When all senders are dropped, receivers take what is left and
+/// then fail; when all receivers are dropped, sends fail and what is left is dropped.
 ///
 /// ```
 /// use stanchion_lockfree::channel;
@@ -64,7 +66,8 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 ///
 /// # Panics
 ///
-/// If `bound` is 0, or more than memory can hold. Unlike std's, this channel does not hand messages over without room for one.
+/// If `bound` is 0, or more than memory can hold. Unlike std's, this channel does not hand messages
+/// over without room for one.
 ///
 /// ```
 /// use std::sync::mpsc::TrySendError;
@@ -76,9 +79,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 /// assert_eq!(receiver.recv(), Ok("first"));
 /// ```
 #[must_use]
-pub fn sync_channel<T>(
-    bound: usize,
-) -> (Sender<T, LockedRing<T, Barging>>, Receiver<T, LockedRing<T, Barging>>) {
+pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, SyncReceiver<T>) {
     channel_with_queue(LockedRing::with_capacity_and_lock(bound, Barging::with_policy()))
 }
 
@@ -128,6 +129,12 @@ pub struct Receiver<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
     messages: PhantomData<fn() -> T>,
 }
 
+/// The sending half of a bounded channel: see [`sync_channel`].
+pub type SyncSender<T> = Sender<T, LockedRing<T, Barging>>;
+
+/// The receiving half of a bounded channel: see [`sync_channel`].
+pub type SyncReceiver<T> = Receiver<T, LockedRing<T, Barging>>;
+
 /// What the handles of a channel share.
 struct Shared<Q> {
     queue: Blocking<Q>,
@@ -170,7 +177,8 @@ impl<T, Q: ConcurrentQueue<Item = T>> Sender<T, Q> {
     ///
     /// # Errors
     ///
-    /// With the message, if no receiver is left. That it was sent does not say that it will be received.
+    /// With the message, if no receiver is left. That it was sent does not say that it will be
+    /// received.
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         self.shared.after_send(self.shared.queue.push(message))
     }
@@ -179,7 +187,8 @@ impl<T, Q: ConcurrentQueue<Item = T>> Sender<T, Q> {
     ///
     /// # Errors
     ///
-    /// With the message: [`Full`](TrySendError::Full), or [`Disconnected`](TrySendError::Disconnected) if no receiver is left.
+    /// With the message: [`Full`](TrySendError::Full), or
+    /// [`Disconnected`](TrySendError::Disconnected) if no receiver is left.
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         self.shared.after_send(self.shared.queue.try_push(message))
     }
@@ -218,7 +227,8 @@ impl<T, Q: ConcurrentQueue<Item = T>> Receiver<T, Q> {
     ///
     /// # Errors
     ///
-    /// [`Empty`](TryRecvError::Empty), or [`Disconnected`](TryRecvError::Disconnected) if there is none and no sender is left.
+    /// [`Empty`](TryRecvError::Empty), or [`Disconnected`](TryRecvError::Disconnected) if there is
+    /// none and no sender is left.
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         self.shared.queue.try_pop()
     }
@@ -242,7 +252,8 @@ impl<T, Q: ConcurrentQueue<Item = T>> Receiver<T, Q> {
         self.shared.queue.pop_deadline(deadline)
     }
 
-    /// Returns an iterator that waits for each message, and ends when there is none and no sender is left.
+    /// Returns an iterator that waits for each message, and ends when there is none and no sender
+    /// is left.
     pub fn iter(&self) -> Iter<'_, Q> {
         self.shared.queue.iter()
     }
@@ -271,7 +282,8 @@ macro_rules! halves {
                 self.shared.queue.is_empty()
             }
 
-            /// Returns the most messages that the channel can hold, and `None` if only memory limits it.
+            /// Returns the most messages that the channel can hold, and `None` if only memory
+            /// limits it.
             #[must_use]
             pub fn capacity(&self) -> Option<usize> {
                 self.shared.queue.capacity()
@@ -335,7 +347,8 @@ impl<'r, T, Q: ConcurrentQueue<Item = T>> IntoIterator for &'r Receiver<T, Q> {
     }
 }
 
-/// An iterator that owns a [`Receiver`]: it waits for each message, and ends when there is none and no sender is left.
+/// An iterator that owns a [`Receiver`]: it waits for each message, and ends when there is none and
+/// no sender is left.
 pub struct IntoIter<T, Q: ConcurrentQueue<Item = T> = LockedQueue<T, Barging>> {
     receiver: Receiver<T, Q>,
 }

@@ -15,8 +15,8 @@ pub struct Iter<'q, Q> {
 
 /// An iterator over the values that are there, which never waits.
 ///
-/// Made by [`Blocking::try_iter`] and [`Receiver::try_iter`](super::Receiver::try_iter). It yields `None` whenever the queue is empty, and may yield a
-/// value after that.
+/// Made by [`Blocking::try_iter`] and [`Receiver::try_iter`](super::Receiver::try_iter). It yields
+/// `None` whenever the queue is empty, and may yield a value after that.
 pub struct TryIter<'q, Q> {
     pub(super) queue: &'q Blocking<Q>,
 }

@@ -68,8 +68,9 @@ impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHe
         if self.is_empty() { None } else { self.heap.update(S::pop_min) }
     }
 
-    /// Calls `look` with the entry that [`pop_min`](Self::pop_min) would take, in the version of the heap that is the newest now. Other
-    /// threads may take it out meanwhile, but none drops it before `look` is done.
+    /// Calls `look` with the entry that [`pop_min`](Self::pop_min) would take, in the version of
+    /// the heap that is the newest now. Other threads may take it out meanwhile, but none drops it
+    /// before `look` is done.
     ///
     /// ```
     /// use stanchion_lockfree::heap::CopiedHeap;
@@ -82,8 +83,8 @@ impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHe
         self.heap.read(|heap| heap.peek_min().map(|(key, value)| look(key, value)))
     }
 
-    /// Takes the entry that [`pop_min`](Self::pop_min) would take, if `predicate` is true of it. Calls `predicate` again if another
-    /// operation was faster.
+    /// Takes the entry that [`pop_min`](Self::pop_min) would take, if `predicate` is true of it.
+    /// Calls `predicate` again if another operation was faster.
     ///
     /// ```
     /// use stanchion_lockfree::heap::CopiedHeap;

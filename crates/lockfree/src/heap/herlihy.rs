@@ -407,7 +407,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         }
         let nodes::Words { key, slot, .. } = self.stock.nodes.at(root).read();
         let value = self.stock.nodes.at(slot).value();
-        // SAFETY: the slot of a node in the tree has a value (Invariant 3), and nothing else touches it while the heap is borrowed.
+        // SAFETY: the slot of a node in the tree has a value (Invariant 3), and nothing else
+        // touches it while the heap is borrowed.
         Some((K::from_words(key), unsafe { &mut *value }))
     }
 }

@@ -115,8 +115,8 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         self.locked(S::pop_min)
     }
 
-    /// Calls `look` with the entry that [`pop_min`](Self::pop_min) would take, under the lock: a `look` that uses the heap waits for
-    /// itself.
+    /// Calls `look` with the entry that [`pop_min`](Self::pop_min) would take, under the lock: a
+    /// `look` that uses the heap waits for itself.
     ///
     /// ```
     /// use stanchion_lockfree::heap::LockedHeap;
@@ -130,8 +130,9 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         self.locked(|heap| heap.peek_min().map(|(key, value)| look(key, value)))
     }
 
-    /// Takes the entry that [`pop_min`](Self::pop_min) would take, if `predicate` is true of it. Calls `predicate` under the lock: one
-    /// that uses the heap waits for itself, and one that panics takes nothing.
+    /// Takes the entry that [`pop_min`](Self::pop_min) would take, if `predicate` is true of it.
+    /// Calls `predicate` under the lock: one that uses the heap waits for itself, and one that
+    /// panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::heap::LockedHeap;

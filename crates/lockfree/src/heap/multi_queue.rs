@@ -368,7 +368,7 @@ exclusive! {
         let smallest = queue.smallest()?;
         queue.heaps[smallest].entries.get_mut().get_mut().peek_min_mut()
     };
-    cost: "A pop looks at the smallest key of each heap, and takes the smallest of all; a push costs as much as a shared one.";
+    cost: "A pop looks at each heap, and takes the smallest of all. A push costs what `push` does.";
 }
 
 impl<K: Ord, V, L: RawMutex> MultiQueue<K, V, L> {

@@ -133,13 +133,15 @@ struct Cell<T> {
 }
 
 impl<T> Segment<T> {
-    /// Makes a segment in `room`, with so many `before` it, and with `first` in its first cell if there is one.
+    /// Makes a segment in `room`, with so many `before` it, and with `first` in its first cell if
+    /// there is one.
     ///
     /// # Safety
     ///
     /// There is room for one, of which nobody else knows.
     unsafe fn make(room: *mut Self, before: usize, mut first: Option<T>) {
-        // SAFETY: by the caller's promise, as all below: each field is in that room, which no other thread uses.
+        // SAFETY: by the caller's promise, as all below: each field is in that room, which no other
+        // thread uses.
         let count = unsafe { &raw mut (*room).before };
         // SAFETY: as above.
         unsafe { count.write(before) };
@@ -381,8 +383,8 @@ impl<T> FaaArrayQueue<T> {
         }
     }
 
-    /// Returns how many there are. Exact if no other thread pushes or pops meanwhile, else an estimate. Looks at both ends, again if a pop
-    /// was faster.
+    /// Returns how many there are. Exact if no other thread pushes or pops meanwhile, else an
+    /// estimate. Looks at both ends, again if a pop was faster.
     #[must_use]
     pub fn len(&self) -> usize {
         let operation = self.store.enter();
@@ -396,7 +398,8 @@ impl<T> FaaArrayQueue<T> {
             // Relaxed, all: an estimate while others are at it.
             let taken = first.taken.load(Ordering::Relaxed);
             let put = last.put.load(Ordering::Relaxed).min(CELLS);
-            // Otherwise the pops may have gone far since, and what was pushed before them would count.
+            // Otherwise the pops may have gone far since, and what was pushed before them would
+            // count.
             if self.head.load(Ordering::Relaxed) == head
                 && first.taken.load(Ordering::Relaxed) == taken
             {
@@ -533,7 +536,8 @@ impl<T> FaaArrayQueue<T> {
             // No operation is going on: what has been given to a push and not to a pop is full.
             if taken < segment.put.load(Ordering::Relaxed).min(CELLS) {
                 let value = segment.cells[taken].value.with_mut(|value| value.cast::<T>());
-                // SAFETY: the cell is full, and nothing else touches it while the queue is borrowed (Invariant 2).
+                // SAFETY: the cell is full, and nothing else touches it while the queue is borrowed
+                // (Invariant 2).
                 return Some(unsafe { &mut *value });
             }
             // SAFETY: as for the segment.

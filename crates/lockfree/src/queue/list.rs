@@ -67,13 +67,15 @@ impl<T, M: Memory> List<T, M> {
         let _ = self.tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Puts `value` at the end, for the only owner. No push is going on, so `tail` names the last node (Invariant 2).
+    /// Puts `value` at the end, for the only owner. No push is going on, so `tail` names the last
+    /// node (Invariant 2).
     pub(super) fn push_mut(&mut self, value: T) {
         let operation = self.store.enter();
         let node = operation.allocate(value);
         // Relaxed, all: no other thread has the list.
         let last = self.tail.load(Ordering::Relaxed);
-        // SAFETY: linked, and so no other thread could retire it; not null: there always is a dummy.
+        // SAFETY: linked, and so no other thread could retire it; not null: there always is a
+        // dummy.
         let link = unsafe { operation.next(last) };
         debug_assert!(link.load(Ordering::Relaxed).is_null(), "`tail` names the last node");
         link.store(node, Ordering::Relaxed);
@@ -82,7 +84,8 @@ impl<T, M: Memory> List<T, M> {
 
     /// Takes the oldest, for the only owner.
     pub(super) fn pop_mut(&mut self) -> Option<T> {
-        // No push is going on, so `tail` names the last node, which is not the dummy if there is a value.
+        // No push is going on, so `tail` names the last node, which is not the dummy if there is a
+        // value.
         self.take_alone()
     }
 
@@ -91,7 +94,8 @@ impl<T, M: Memory> List<T, M> {
         let operation = self.store.enter();
         // Relaxed, all: no other thread has the list.
         let dummy = self.head.load(Ordering::Relaxed);
-        // SAFETY: linked, and so no other thread could retire it; not null: there always is a dummy.
+        // SAFETY: linked, and so no other thread could retire it; not null: there always is a
+        // dummy.
         let link = unsafe { operation.next(dummy) };
         let next = link.load(Ordering::Relaxed);
         if next.is_null() {
@@ -101,11 +105,13 @@ impl<T, M: Memory> List<T, M> {
         let slot = unsafe { operation.slot(next) };
         // SAFETY: as above, and no other thread has the list.
         let value = unsafe { operation.value(slot) };
-        // SAFETY: a node after the dummy holds a value (Invariant 3), and nothing else touches it while the list is borrowed.
+        // SAFETY: a node after the dummy holds a value (Invariant 3), and nothing else touches it
+        // while the list is borrowed.
         Some(unsafe { &mut *value })
     }
 
-    /// Takes the oldest, of a list that no other thread has and where either `tail` names the last node or nothing will be pushed any more.
+    /// Takes the oldest, of a list that no other thread has and where either `tail` names the last
+    /// node or nothing will be pushed any more.
     fn take_alone(&self) -> Option<T> {
         let operation = self.store.enter();
         // Relaxed, all: no other thread has the list.

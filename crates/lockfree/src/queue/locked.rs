@@ -114,7 +114,8 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         })
     }
 
-    /// Calls `look` with the oldest value, under the lock: a `look` that uses the queue waits for itself.
+    /// Calls `look` with the oldest value, under the lock: a `look` that uses the queue waits for
+    /// itself.
     ///
     /// ```
     /// use stanchion_lockfree::queue::LockedQueue;
@@ -127,8 +128,8 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         self.locked(|values| values.front().map(look))
     }
 
-    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: one that uses the queue waits for
-    /// itself, and one that panics takes nothing.
+    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: one
+    /// that uses the queue waits for itself, and one that panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::queue::LockedQueue;

@@ -149,14 +149,15 @@ impl<T> NikolaevQueue<T> {
         self.filled.is_empty()
     }
 
-    /// Returns whether there was no free place at some moment during the call: a push would have failed then.
+    /// Returns whether there was no free place at some moment during the call: a push would have
+    /// failed then.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.free.is_empty()
     }
 
-    /// Returns how many there are. Exact if no other thread pushes or pops meanwhile, else an estimate. Looks at each place that has a
-    /// value.
+    /// Returns how many there are. Exact if no other thread pushes or pops meanwhile, else an
+    /// estimate. Looks at each place that has a value.
     #[must_use]
     pub fn len(&self) -> usize {
         self.filled.len()

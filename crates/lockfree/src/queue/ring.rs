@@ -180,7 +180,8 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         self.locked(Ring::pop)
     }
 
-    /// Puts `value` at the end. If the queue is full, takes the oldest value out for it, in the same step, and returns that.
+    /// Puts `value` at the end. If the queue is full, takes the oldest value out for it, in the
+    /// same step, and returns that.
     ///
     /// ```
     /// use stanchion_lockfree::queue::LockedRing;
@@ -201,7 +202,8 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         })
     }
 
-    /// Calls `look` with the oldest value, under the lock: a `look` that uses the queue waits for itself.
+    /// Calls `look` with the oldest value, under the lock: a `look` that uses the queue waits for
+    /// itself.
     ///
     /// ```
     /// use stanchion_lockfree::queue::LockedRing;
@@ -214,8 +216,8 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         self.locked(|ring| ring.first_mut().map(|oldest| look(oldest)))
     }
 
-    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: one that uses the queue waits for
-    /// itself, and one that panics takes nothing.
+    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the lock: one
+    /// that uses the queue waits for itself, and one that panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::queue::LockedRing;
@@ -276,7 +278,8 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         self.len() == 0
     }
 
-    /// Returns whether there are as many values as the capacity. Takes the lock, as a push or a pop does.
+    /// Returns whether there are as many values as the capacity. Takes the lock, as a push or a pop
+    /// does.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.len() == self.capacity

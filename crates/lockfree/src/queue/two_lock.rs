@@ -168,7 +168,8 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
         self.head.pop()
     }
 
-    /// Calls `look` with the oldest value, under the pops' lock: a `look` that pops waits for itself.
+    /// Calls `look` with the oldest value, under the pops' lock: a `look` that pops waits for
+    /// itself.
     ///
     /// ```
     /// use stanchion_lockfree::queue::TwoLockQueue;
@@ -182,8 +183,8 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
         self.head.peek(look)
     }
 
-    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the pops' lock: one that pops waits for itself,
-    /// and one that panics takes nothing.
+    /// Takes the oldest value, if `predicate` is true of it. Calls `predicate` under the pops'
+    /// lock: one that pops waits for itself, and one that panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::queue::TwoLockQueue;
@@ -224,7 +225,8 @@ impl<T> Tail<T> {
     /// Puts `value` at the end, for the holder of the tail's lock, or the only owner.
     fn push<L>(&mut self, head: &Head<T, L>, value: T) {
         let node = self.unused(head);
-        // SAFETY: the node is the lock holder's (Invariant 4), and nodes are not freed (Invariant 1).
+        // SAFETY: the node is the lock holder's (Invariant 4), and nodes are not freed (Invariant
+        // 1).
         let node = unsafe { &*node };
         node.value.with_mut(|place| {
             // SAFETY: no other thread uses the node, which holds no value (Invariant 2).
@@ -304,7 +306,8 @@ impl<T, L> Head<T, L> {
         // SAFETY: nodes are not freed (Invariant 1).
         let place = unsafe { &(*self.oldest()?).value };
         Some(place.with(|value| {
-            // SAFETY: only the holder of this lock touches the values of nodes that are linked (Invariant 3).
+            // SAFETY: only the holder of this lock touches the values of nodes that are linked
+            // (Invariant 3).
             let value = unsafe { &*value };
             // SAFETY: nodes after the dummy hold values (Invariant 2).
             look(unsafe { value.assume_init_ref() })

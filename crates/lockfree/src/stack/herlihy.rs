@@ -295,7 +295,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         let slot = unsafe { operation.slot(top) };
         // SAFETY: as above, and no other thread has the stack.
         let value = unsafe { operation.value(slot) };
-        // SAFETY: a node of the list has a value, and nothing else touches it while the stack is borrowed.
+        // SAFETY: a node of the list has a value, and nothing else touches it while the stack is
+        // borrowed.
         Some(unsafe { &mut *value })
     }
 }

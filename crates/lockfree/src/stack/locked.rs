@@ -103,7 +103,8 @@ impl<T, L: RawMutex> LockedStack<T, L> {
         self.locked(Vec::pop)
     }
 
-    /// Calls `look` with the value on top, under the lock: a `look` that uses the stack waits for itself.
+    /// Calls `look` with the value on top, under the lock: a `look` that uses the stack waits for
+    /// itself.
     ///
     /// ```
     /// use stanchion_lockfree::stack::LockedStack;
@@ -116,8 +117,8 @@ impl<T, L: RawMutex> LockedStack<T, L> {
         self.locked(|values| values.last().map(look))
     }
 
-    /// Takes the value on top, if `predicate` is true of it. Calls `predicate` under the lock: one that uses the stack waits for
-    /// itself, and one that panics takes nothing.
+    /// Takes the value on top, if `predicate` is true of it. Calls `predicate` under the lock: one
+    /// that uses the stack waits for itself, and one that panics takes nothing.
     ///
     /// ```
     /// use stanchion_lockfree::stack::LockedStack;

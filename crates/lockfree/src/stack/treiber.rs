@@ -302,7 +302,8 @@ impl<T, M: Memory> TreiberStack<T, M> {
         let slot = unsafe { operation.slot(top) };
         // SAFETY: as above, and no other thread has the stack.
         let value = unsafe { operation.value(slot) };
-        // SAFETY: a linked node has a value (Invariant 1), and nothing else touches it while the stack is borrowed.
+        // SAFETY: a linked node has a value (Invariant 1), and nothing else touches it while the
+        // stack is borrowed.
         Some(unsafe { &mut *value })
     }
 }

@@ -9,8 +9,8 @@
 //! | `room_wakes_bounded` | a pusher sleeps beside room |
 //! | `a_close_wakes_a_pusher_bounded` | a pusher sleeps beside a closed queue |
 //! | `giving_up_swallows_nothing_bounded` | one that gives up takes the other's notification along |
-//! | `the_last_of_two_senders_closes_bounded` | two senders are dropped at once, and each leaves the closing to the other |
-//! | `a_send_beside_the_last_receiver_leaves_nothing_bounded` | a message stays in a channel without receivers |
+//! | `the_last_of_two_senders_closes_bounded` | each of two senders leaves closing to the other |
+//! | `a_send_beside_the_last_receiver_is_dropped_bounded` | a message stays without a receiver |
 //!
 //! The queue is the smallest there is: how many values are in it. That a popper which panics wakes another is tested with real threads: loom's table of
 //! parked threads does not bear a panic.
@@ -188,8 +188,8 @@ fn the_last_of_two_senders_closes_bounded() {
 }
 
 #[test]
-fn a_send_beside_the_last_receiver_leaves_nothing_bounded() {
-    explore("blocking::a_send_beside_the_last_receiver_leaves_nothing_bounded", model(), || {
+fn a_send_beside_the_last_receiver_is_dropped_bounded() {
+    explore("blocking::a_send_beside_the_last_receiver_is_dropped_bounded", model(), || {
         let (sender, receiver) = channel_with_queue(Count::of(0, None));
         let receiver = thread::spawn(move || drop(receiver));
         let _ = sender.try_send(());
