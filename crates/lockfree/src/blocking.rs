@@ -32,9 +32,8 @@ mod iter;
 
 use core::fmt;
 use core::time::Duration;
-use std::time::Instant;
 
-use machine::clock::Deadline;
+use machine::clock::{Deadline, Instant};
 use machine::wait::retry_for;
 use stanchion_competitive::{EventCount, cost};
 

@@ -30,9 +30,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
-use std::time::Instant;
 
 use machine::atomic::{AtomicUsize, Fresh, Ordering};
+use machine::clock::Instant;
 use machine::sync::Arc;
 
 use super::{Blocking, Iter, SendTimeoutError, TryIter};
