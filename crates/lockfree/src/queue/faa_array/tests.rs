@@ -1,3 +1,5 @@
+//! Order, counts and drops of the queue in segments, and threads that exchange values.
+
 use super::*;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 use std::sync::Arc;
