@@ -169,7 +169,6 @@ fn with_what_the_caller_chooses() {
     heaps(LockedHeap::with_lock(Mcs::new()));
     heaps(LockedHeap::with_capacity_and_lock(3, Mcs::new()));
     heaps(LockedArrayHeap::with_lock(TestAndSet::new()));
-    heaps(MultiQueue::with_heaps_and_locks(3, Mcs::new));
     heaps(CopiedHeap::with_heap(SkewHeap::new()));
     counters(LockedCounter::with_lock(1, Mcs::new()));
 }
