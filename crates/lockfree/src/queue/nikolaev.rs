@@ -46,6 +46,7 @@ use crate::dropping::drop_each;
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree) |
 /// | cost of a push and a pop | eight locked instructions, where [`ArrayQueue`] and a [ring under a lock](super::LockedRing) need two: about three times as long |
+/// | cost of a pop that finds nothing | six locked instructions, some 40 ns, for the first four million after a push; then one load |
 /// | memory | the values' array, and 4 words of 8 bytes for each place, rounded up to a power of two; nothing is allocated later |
 /// | order | by the moment at which a place is put into the ring of those that are filled |
 ///
@@ -268,6 +269,20 @@ mod tests {
     fn turns_wrap_around() {
         for wraps in [u64::MAX - 1_000, (1 << 63) - 1_000, (1 << 62) - 1_000] {
             like_a_sequential_one(wraps);
+        }
+    }
+
+    /// Pops in vain take turns until the limit is used up, and none from then on until a push.
+    #[test]
+    fn an_empty_queue_is_found_by_a_look_beyond_the_limit() {
+        const LIMIT: u64 = 17;
+        let queue = NikolaevQueue::starting_at(3, 0, Some(LIMIT));
+        for number in 0..10 {
+            assert_eq!(queue.try_push(number), Ok(()));
+            assert_eq!(queue.pop(), Some(number));
+            let turns = queue.filled.turns_taken();
+            (0..100).for_each(|_| assert_eq!(queue.pop(), None));
+            assert_eq!(queue.filled.turns_taken() - turns, LIMIT + 1);
         }
     }
 

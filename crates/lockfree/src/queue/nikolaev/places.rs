@@ -314,6 +314,14 @@ impl Places {
     }
 }
 
+#[cfg(test)]
+impl Places {
+    /// The number of turns that takers have taken.
+    pub(super) fn turns_taken(&self) -> u64 {
+        self.head.load(Relaxed)
+    }
+}
+
 /// What a taker that came in vain does.
 enum Vain {
     /// Take this place: it came while the slot was to be marked.
