@@ -65,6 +65,7 @@
 //! [`index`]: machine::thread::index
 
 mod node;
+mod pace;
 
 use core::cell::Cell;
 use core::ptr;
@@ -72,75 +73,15 @@ use core::ptr;
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicPtr, Fresh, Ordering, signal_fence};
 use machine::cell::UnsafeCell;
-use machine::clock::{self, Ticks};
 use machine::{asymmetric, thread};
 
 use self::node::{HazardLink, Node, free, make};
+use self::pace::{Pace, ready};
 use super::segments::Segments;
 use super::{HAZARDS, Hazard, Link, Memory, Operation, Store};
 
 impl Memory for Hazard {
     type Store<T> = HazardStore<T>;
-}
-
-/// The number of retired nodes that a record collects before it scans, if they are small. One
-/// [`asymmetric::heavy`], up to 2 µs, is then 8 ns of each node.
-pub(super) const SCAN: usize = machine::sized(256, 1);
-
-/// The number of retired nodes that a record collects at most, while barriers take long.
-const MOST: usize = machine::sized(4_096, 1);
-
-/// The number of nodes that a record collects at least, however large they are. One that has room
-/// for 64 values pays for as many values by then as 256 nodes of one value.
-const LEAST: usize = machine::sized(4, 1);
-
-/// A thread spends at most one in so many parts of its time in barriers, or collects [`MOST`] nodes.
-const SHARE: u64 = 8;
-
-/// The number of nodes after which a record scans.
-struct Pace {
-    /// The number now: between `least` and `most`.
-    nodes: usize,
-    least: usize,
-    most: usize,
-    /// When the last barrier had ended.
-    last: Option<Ticks>,
-}
-
-impl Pace {
-    /// For nodes of this size in bytes.
-    const fn of(size: usize) -> Self {
-        let least = between(LEAST, (64 << 10) / size, SCAN);
-        Self { nodes: least, least, most: between(least, (256 << 10) / size, MOST), last: None }
-    }
-
-    /// Makes the barrier of a scan, and changes the number for the next one.
-    fn barrier(&mut self) {
-        if self.least == self.most {
-            return asymmetric::heavy();
-        }
-        let begin = clock::now();
-        asymmetric::heavy();
-        let end = clock::now();
-        if let Some(last) = self.last.replace(end) {
-            self.adapt(end.nanos_since(begin), end.nanos_since(last));
-        }
-    }
-
-    /// A barrier has taken `barrier` of the `whole` time since the last one, both in nanoseconds.
-    fn adapt(&mut self, barrier: u64, whole: u64) {
-        if barrier.saturating_mul(SHARE) > whole {
-            self.nodes = (2 * self.nodes).min(self.most);
-        } else if barrier.saturating_mul(4 * SHARE) < whole {
-            self.nodes = (self.nodes / 2).max(self.least);
-        }
-    }
-}
-
-/// `number`, or the nearer of the bounds; `least` if they cross.
-const fn between(least: usize, number: usize, most: usize) -> usize {
-    let number = if number < most { number } else { most };
-    if number > least { number } else { least }
 }
 
 /// Segments enough for [`thread::INDICES`] records; a model has at most five threads.
@@ -169,7 +110,7 @@ struct Own<T> {
 
 impl<T> Own<T> {
     /// The number of nodes that lie ready at most.
-    const READY: usize = between(1, (64 << 10) / size_of::<Node<T>>(), SCAN);
+    const READY: usize = ready(size_of::<Node<T>>());
 }
 
 impl<T> Record<T> {
@@ -511,6 +452,7 @@ impl<T> Drop for HazardOperation<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use super::pace::{MOST, SCAN};
     use super::*;
     use std::sync::Barrier;
 
@@ -586,40 +528,6 @@ mod tests {
             .map(|value| use_up(&store, value))
             .collect::<std::collections::HashSet<_>>();
         assert!(used.len() <= MOST + 2 * SCAN, "{} nodes for one value at a time", used.len());
-    }
-
-    #[test]
-    fn large_nodes_are_kept_by_their_size() {
-        let pace = |size| {
-            let pace = Pace::of(size);
-            (pace.nodes, pace.most)
-        };
-        assert_eq!(pace(16), (256, 4_096));
-        assert_eq!(pace(64), (256, 4_096));
-        assert_eq!(pace(256), (256, 1_024));
-        assert_eq!(pace(1 << 10), (64, 256));
-        assert_eq!(pace(1 << 16), (4, 4));
-        assert_eq!(pace(1 << 30), (4, 4));
-        assert_eq!((Own::<u64>::READY, Own::<[u64; 1 << 16]>::READY), (256, 1));
-    }
-
-    #[test]
-    fn scans_are_rarer_while_barriers_take_long() {
-        let mut pace = Pace::of(16);
-        // An eighth of the time is allowed.
-        pace.adapt(1_000, 8_000);
-        assert_eq!(pace.nodes, 256);
-        for nodes in [512, 1_024, 2_048, 4_096, 4_096] {
-            pace.adapt(1_001, 8_000);
-            assert_eq!(pace.nodes, nodes);
-        }
-        // Not again as soon as they take less: that would swing.
-        pace.adapt(1_000, 32_000);
-        assert_eq!(pace.nodes, 4_096);
-        for nodes in [2_048, 1_024, 512, 256, 256] {
-            pace.adapt(999, 32_000);
-            assert_eq!(pace.nodes, nodes);
-        }
     }
 
     #[test]

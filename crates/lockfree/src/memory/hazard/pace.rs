@@ -1,0 +1,108 @@
+//! After how many retired nodes a record scans: see "Garbage" in the [module above](super).
+
+use machine::asymmetric;
+use machine::clock::{self, Ticks};
+
+/// The number of retired nodes that a record collects before it scans, if they are small. One
+/// [`asymmetric::heavy`], up to 2 µs, is then 8 ns of each node.
+pub(super) const SCAN: usize = machine::sized(256, 1);
+
+/// The number of retired nodes that a record collects at most, while barriers take long.
+pub(super) const MOST: usize = machine::sized(4_096, 1);
+
+/// The number of nodes that a record collects at least, however large they are. One that has room
+/// for 64 values pays for as many values by then as 256 nodes of one value.
+const LEAST: usize = machine::sized(4, 1);
+
+/// A thread spends at most one in so many parts of its time in barriers, or collects [`MOST`] nodes.
+const SHARE: u64 = 8;
+
+/// The number of nodes after which a record scans.
+pub(super) struct Pace {
+    /// The number now: between `least` and `most`.
+    pub(super) nodes: usize,
+    least: usize,
+    most: usize,
+    /// When the last barrier had ended.
+    last: Option<Ticks>,
+}
+
+impl Pace {
+    /// For nodes of this size in bytes.
+    pub(super) const fn of(size: usize) -> Self {
+        let least = between(LEAST, (64 << 10) / size, SCAN);
+        Self { nodes: least, least, most: between(least, (256 << 10) / size, MOST), last: None }
+    }
+
+    /// Makes the barrier of a scan, and changes the number for the next one.
+    pub(super) fn barrier(&mut self) {
+        if self.least == self.most {
+            return asymmetric::heavy();
+        }
+        let begin = clock::now();
+        asymmetric::heavy();
+        let end = clock::now();
+        if let Some(last) = self.last.replace(end) {
+            self.adapt(end.nanos_since(begin), end.nanos_since(last));
+        }
+    }
+
+    /// A barrier has taken `barrier` of the `whole` time since the last one, both in nanoseconds.
+    fn adapt(&mut self, barrier: u64, whole: u64) {
+        if barrier.saturating_mul(SHARE) > whole {
+            self.nodes = (2 * self.nodes).min(self.most);
+        } else if barrier.saturating_mul(4 * SHARE) < whole {
+            self.nodes = (self.nodes / 2).max(self.least);
+        }
+    }
+}
+
+/// `number`, or the nearer of the bounds; `least` if they cross.
+const fn between(least: usize, number: usize, most: usize) -> usize {
+    let number = if number < most { number } else { most };
+    if number > least { number } else { least }
+}
+
+/// The number of nodes of this size in bytes that lie ready in a record at most.
+pub(super) const fn ready(size: usize) -> usize {
+    between(1, (64 << 10) / size, SCAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_nodes_are_kept_by_their_size() {
+        let pace = |size| {
+            let pace = Pace::of(size);
+            (pace.nodes, pace.most)
+        };
+        assert_eq!(pace(16), (256, 4_096));
+        assert_eq!(pace(64), (256, 4_096));
+        assert_eq!(pace(256), (256, 1_024));
+        assert_eq!(pace(1 << 10), (64, 256));
+        assert_eq!(pace(1 << 16), (4, 4));
+        assert_eq!(pace(1 << 30), (4, 4));
+        assert_eq!([16, 1 << 10, 1 << 19].map(ready), [256, 64, 1]);
+    }
+
+    #[test]
+    fn scans_are_rarer_while_barriers_take_long() {
+        let mut pace = Pace::of(16);
+        // An eighth of the time is allowed.
+        pace.adapt(1_000, 8_000);
+        assert_eq!(pace.nodes, 256);
+        for nodes in [512, 1_024, 2_048, 4_096, 4_096] {
+            pace.adapt(1_001, 8_000);
+            assert_eq!(pace.nodes, nodes);
+        }
+        // Not again as soon as they take less: that would swing.
+        pace.adapt(1_000, 32_000);
+        assert_eq!(pace.nodes, 4_096);
+        for nodes in [2_048, 1_024, 512, 256, 256] {
+            pace.adapt(999, 32_000);
+            assert_eq!(pace.nodes, nodes);
+        }
+    }
+}
