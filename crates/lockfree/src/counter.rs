@@ -27,7 +27,8 @@ use crate::Progress;
 
 /// A counter that threads share. It wraps around at 2^[`BITS`](Self::BITS).
 ///
-/// A counter counts; it orders nothing else. Whoever needs to see what another thread did before it counted must synchronize by other means.
+/// A counter counts; it orders nothing else. A thread that needs to see what another did before it
+/// counted must synchronize by other means.
 ///
 /// ```
 /// use stanchion_lockfree::Counter;
@@ -51,7 +52,10 @@ pub trait Counter {
         self.add(1);
     }
 
-    /// What has been added so far. While others add, a counter in several parts may miss additions that were made during the call.
+    /// Returns what has been added so far: at least each addition that happened before the call.
+    ///
+    /// Of additions that did not, a counter in several parts may miss any:
+    /// [`ShardedCounter`] says which.
     fn get(&self) -> u64;
 }
 

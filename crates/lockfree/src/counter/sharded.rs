@@ -1,13 +1,27 @@
-//! A counter in parts: each thread adds to a line of its own, and whoever asks sums up.
+//! A counter in parts: each thread adds to a line of its own, and a thread that asks sums up.
 //!
-//! Why not one word: its line must come to each thread that adds, 50 to 100 ns each time, and no instruction changes that. Here an addition touches
-//! nothing that another thread writes. What is given up: the sum is not of one moment.
+//! Why not one word: its line must come to each thread that adds, 50 to 100 ns each time, and no
+//! instruction changes that. Here an addition touches nothing that another thread writes. The price
+//! is that the sum is not of one moment.
 //!
 //! # What a sum may be
 //!
-//! The parts are read one after another. All that was added before the call is in the sum; of what is added during the call, anything may be. So two
-//! additions, the later one seen and the earlier one not: no single order of additions and reads explains that, and the counter is *not
-//! linearizable*. But a sum lies between what had been added when the call began and what has been added when it ends.
+//! | an addition | is in the sum |
+//! | --- | --- |
+//! | that happened before the call: the same thread's, one of a thread that has been joined, one before a lock's release or a Release store that the caller has acquired | yes |
+//! | that was in an earlier sum, if the earlier call happened before | yes |
+//! | during the call | perhaps |
+//! | that returned earlier in real time, on another processor, but did not happen before | perhaps: an addition is a plain store, and may still be in that processor's store buffer |
+//! | that begins after the call | no |
+//!
+//! So two threads that each add and then ask may both miss the other's addition. And of two
+//! additions the sum may have the later one and not the earlier. No single order of additions and
+//! reads explains either, and the counter is *not linearizable*.
+//!
+//! Why not a stronger promise: it takes a locked instruction in each addition, which then is no
+//! cheaper than [`FetchAddCounter`](super::FetchAddCounter) on a line that no other thread uses, or
+//! an interrupt of all processors in each sum. Programs that need one have both: they take that
+//! counter, or put a `fence(SeqCst)` after the addition and one before the sum.
 //!
 //! # The lines
 //!
@@ -59,12 +73,19 @@ const _: () = assert!(FIRST * ((1 << SEGMENTS) - 1) >= INDICES);
 
 /// A counter that threads add to without meeting.
 ///
+/// Two threads that each add and then ask may both miss the other's addition: it may still be on its
+/// way to memory. A program that must see it puts a [`fence`](std::sync::atomic::fence) of `SeqCst`
+/// between the addition and what follows, and another before it asks. Or it takes
+/// [`FetchAddCounter`](super::FetchAddCounter).
+///
 /// | | |
 /// | --- | --- |
 /// | progress | wait-free, but for a thread's first addition, which allocates and may number the thread |
 /// | an addition | a load and a store in a line of the thread's own, and finding it |
 /// | [`get`](Counter::get) | a load from each line: about as many lines as there have been threads at one time, each probably elsewhere |
-/// | linearizable | no: see the [module](super) for what a sum may be; exact once the threads that add have been joined |
+/// | a sum has | each addition that *happened before* the call, by whichever synchronization; of others some or all |
+/// | linearizable | no: an addition that returned earlier in real time, and did not happen before, may be missing |
+/// | exact | once the threads that add have been joined, or have synchronized with the thread that asks |
 /// | size | 256 bytes where lines are kept 128 bytes apart, and a line for each thread, in segments of 8, 16, 32… |
 /// | in a signal's handler | an addition that interrupts another on the same counter may be lost |
 ///

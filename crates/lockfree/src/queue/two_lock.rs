@@ -25,9 +25,14 @@
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | push: store the `next` of the last | Release | the Acquire load of a pop: the value is there |
+//! | push: exchange the `next` of the last | SeqCst | the SeqCst load of a pop or a look: the value is there; see below |
 //! | pop: store `head` | Release | the Acquire load of a push: the value has been taken, the node before is nobody's |
-//! | the first push: store `head` | Release | the Acquire load of a pop: there is a node |
+//! | the first push: store `head` | SeqCst | the SeqCst load of a pop: there is a node |
+//!
+//! A pop has another lock than a push. So nothing but `next` says whether a pop that finds nothing
+//! came before a push. A plain store may still be in the store buffer of the processor when the push
+//! returns. Then a thread that pushes and looks for sleepers, and one that announces its sleep and
+//! pops, would miss each other (`tests/litmus.rs`). The exchange is visible before the push returns.
 //!
 //! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent queue algorithms", PODC 1996, figure 2.
 
@@ -237,8 +242,9 @@ impl<T> Tail<T> {
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: nodes are not freed (Invariant 1).
         let last = unsafe { &*self.last };
-        // Release: pairs with the Acquire of the pop that finds the node.
-        last.next.store(ptr::from_ref(node).cast_mut(), Ordering::Release);
+        // SeqCst, an exchange and not a store: pairs with the SeqCst of the pop that finds the node,
+        // and of one that does not: see the header.
+        last.next.swap(ptr::from_ref(node).cast_mut(), Ordering::SeqCst);
         self.last = ptr::from_ref(node).cast_mut();
     }
 
@@ -252,8 +258,9 @@ impl<T> Tail<T> {
             if self.last.is_null() {
                 let dummy = Node::allocate(ptr::null_mut());
                 *self = Self { first: dummy, seen: dummy, last: dummy };
-                // Release: pairs with the Acquire of the pops. They do not write it while it is null (Invariant 5).
-                head.dummy.store(dummy, Ordering::Release);
+                // SeqCst: pairs with that of the pops. They do not write it while it is null
+                // (Invariant 5). A store is enough: the exchange of the push comes after it.
+                head.dummy.store(dummy, Ordering::SeqCst);
             }
             return Node::allocate(ptr::null_mut());
         }
@@ -271,8 +278,8 @@ impl<T> Node<T> {
     fn after(node: *mut Self) -> Option<*mut Self> {
         // SAFETY: nodes are not freed (Invariant 1).
         let link = unsafe { &(*node).next };
-        // Acquire: pairs with the Release of the push that linked it.
-        let next = link.load(Ordering::Acquire);
+        // SeqCst: pairs with the exchange of the push that linked it, or will.
+        let next = link.load(Ordering::SeqCst);
         (!next.is_null()).then_some(next)
     }
 }
@@ -280,8 +287,8 @@ impl<T> Node<T> {
 impl<T, L> Head<T, L> {
     /// The node of the oldest value, for the holder of the lock.
     fn oldest(&self) -> Option<*mut Node<T>> {
-        // Acquire: pairs with the Release of the first push; pops come one after the other.
-        let dummy = self.dummy.load(Ordering::Acquire);
+        // SeqCst: pairs with that of the first push; pops come one after the other.
+        let dummy = self.dummy.load(Ordering::SeqCst);
         if dummy.is_null() { None } else { Node::after(dummy) }
     }
 

@@ -1,0 +1,715 @@
+//! Litmus tests: what two threads see of two objects when no instruction but the objects' own orders
+//! their calls.
+//!
+//! A recorded history, as in `linearizable.rs`, has a locked instruction before and after each call.
+//! A processor that lets a load go ahead of an earlier store shows nothing there. Here two threads
+//! come to each round by plain stores and loads.
+//!
+//! A *change* is a call that writes, such as a push. A *look* is a call that only reads if it does
+//! not find the change: `is_empty`, `len`, a pop of an empty queue, a push to a full one.
+//!
+//! | shape | first thread | second thread | forbidden |
+//! | --- | --- | --- | --- |
+//! | store buffering | changes `x`, looks at `y` | changes `y`, looks at `x` | neither sees the other's change |
+//! | the same with a flag | changes `x`, loads the flag | stores the flag, looks at `x` | the same; both accesses of the flag are `SeqCst` |
+//! | message passing | changes `x`, then `y` | looks at `y`, then at `x` | it sees the later change only |
+//! | the same with a flag | changes `x`, stores the flag (Release) | loads the flag (Acquire), looks at `x` | the same |
+//! | independent reads | changes `x` | changes `y` | two more threads look at both and see them in different orders |
+//!
+//! Every look is tried with every other one. Counters are documented to order nothing: for them a
+//! fence of the caller's stands between change and look. Independent reads need four processors, and
+//! are skipped where there are fewer.
+//!
+//! `cargo test` does 100,000 rounds of each shape with store buffers, a tenth of the others; fewer
+//! where the threads seldom have two processors at the same time. More, and of some structures only:
+//!
+//! ```text
+//! STANCHION_ROUNDS=10_000_000 cargo test --release -p stanchion-lockfree --test litmus -- --nocapture
+//! STANCHION_STRUCTURES=MultiQueue,Ring cargo test -p stanchion-lockfree --test litmus -- --nocapture
+//! ```
+
+use stanchion_lockfree as lockfree;
+
+#[path = "common/structures.rs"]
+mod structures;
+
+use std::env;
+use std::hint::black_box;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lockfree::counter::{
+    CompareExchangeCounter, FetchAddCounter, LinkedCounter, LockedCounter, ShardedCounter,
+};
+use lockfree::heap::{CopiedHeap, HerlihyHeap, LockedArrayHeap, LockedHeap, MultiQueue};
+use lockfree::memory::{Counted, Hazard};
+use lockfree::queue::{LockedRing, TwoLockQueue};
+use lockfree::stack::{EliminationStack, LockedStack, TreiberStack};
+use lockfree::{ConcurrentQueue, Counter, Full, Herlihy, LinkedCell};
+use stanchion_spin::TestAndSet;
+use structures::{Family, Shared, all_structures};
+
+/// A way to look at an object, and whether it has seen the change.
+struct Look<S> {
+    name: &'static str,
+    /// A look that sees the change undoes it, so that another thread's look may miss it.
+    takes: bool,
+    sees: fn(&S) -> bool,
+}
+
+/// A call that changes an object, and the ways to see it.
+struct Change<S> {
+    name: &'static str,
+    /// Brings the object, which is as the last round left it, to where the change can be made.
+    prepare: fn(&S),
+    make: fn(&S),
+    looks: Vec<Look<S>>,
+}
+
+macro_rules! change {
+    ($name:literal, $prepare:expr, $make:expr; $($look:literal $($takes:ident)?: $sees:expr),+) => {
+        Change {
+            name: $name,
+            prepare: $prepare,
+            make: $make,
+            looks: vec![$(Look {
+                name: $look,
+                takes: !concat!($(stringify!($takes))?).is_empty(),
+                sees: $sees,
+            }),+],
+        }
+    };
+}
+
+/// Rounds on objects of their own, before the objects are prepared again.
+const BATCH: usize = 64;
+
+/// Rounds of each shape with store buffers, unless more are asked for.
+const FEW: u64 = 100_000;
+
+/// The time that so many may take. They take a tenth of it on two processors that do nothing else.
+/// On others the threads seldom have both, and a shape ends early: see what is printed.
+const TIME: Duration = Duration::from_millis(300);
+
+/// How often a thread looks for the other before it lets a third one have the processor: as long as
+/// a time slice, because a round needs both at once.
+const PATIENCE: u32 = 200_000;
+
+/// At least so many rounds, for which ten times as long is waited.
+const FEWEST: u64 = 640;
+
+fn rounds() -> u64 {
+    let Some(asked) = env::var_os("STANCHION_ROUNDS") else { return FEW };
+    let number = asked.to_str().and_then(|asked| asked.replace('_', "").parse().ok());
+    number.unwrap_or_else(|| panic!("STANCHION_ROUNDS is {asked:?}: expected such as 10000000"))
+}
+
+/// Whether the structure of this name is asked for.
+fn asked_for(name: &str) -> bool {
+    env::var("STANCHION_STRUCTURES")
+        .map_or(true, |asked| asked.split(',').any(|word| name.contains(word)))
+}
+
+/// One test at a time: the threads of two would take the processors from one another.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a round works on.
+struct Objects<S> {
+    x: Line<S>,
+    y: Line<S>,
+    flag: Line<AtomicBool>,
+    /// What each thread has seen.
+    seen: [Line<AtomicU64>; 4],
+}
+
+/// Has a cache line for itself: a store that waits for its line is what shows a store buffer.
+#[repr(align(128))]
+struct Line<T>(T);
+
+impl<T> core::ops::Deref for Line<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Where threads meet before each round, without a locked instruction: each stores in a line of its
+/// own how often it has come.
+struct Meeting(Vec<Line<AtomicU64>>);
+
+/// In place of a thread's count: it comes no more.
+const GONE: u64 = u64::MAX;
+
+/// A thread that takes part; the others wait for it until this is dropped.
+struct Member<'m> {
+    meeting: &'m Meeting,
+    me: usize,
+    /// How often it has come.
+    times: u64,
+}
+
+impl Drop for Member<'_> {
+    fn drop(&mut self) {
+        self.meeting.0[self.me].store(GONE, Release);
+    }
+}
+
+impl Member<'_> {
+    /// Waits until all have come as often as this thread. Returns whether all have.
+    fn meet(&mut self) -> bool {
+        self.times += 1;
+        // Release, and Acquire below: the objects are prepared before a round, and read after it.
+        self.meeting.0[self.me].store(self.times, Release);
+        self.meeting.0.iter().all(|other| {
+            let mut looks = 0_u32;
+            loop {
+                let times = other.load(Acquire);
+                if times >= self.times {
+                    return times != GONE;
+                }
+                looks += 1;
+                core::hint::spin_loop();
+                if looks % PATIENCE == 0 {
+                    thread::yield_now();
+                }
+            }
+        })
+    }
+}
+
+/// Runs `rounds` rounds, or fewer if they take too long. In each every thread does its `part` on the
+/// same objects, and returns what it has seen. Returns in how many `forbidden` held, and how many
+/// there were.
+fn play<S: Sync>(
+    rounds: u64,
+    make: &dyn Fn() -> S,
+    prepare: fn(&S),
+    parts: &[&(dyn Fn(&Objects<S>) -> u64 + Sync)],
+    forbidden: fn(&[u64]) -> bool,
+) -> (u64, u64) {
+    let objects: Vec<Objects<S>> = (0..BATCH)
+        .map(|_| Objects {
+            x: Line(make()),
+            y: Line(make()),
+            flag: Line(AtomicBool::new(false)),
+            seen: [const { Line(AtomicU64::new(0)) }; 4],
+        })
+        .collect();
+    let meeting = Meeting((0..parts.len()).map(|_| Line(AtomicU64::new(0))).collect());
+    let start = Instant::now();
+    let time = TIME * u32::try_from(rounds.div_ceil(FEW)).expect("so many rounds");
+    let (end, last) = (start + time, start + 10 * time);
+    let work = |me: usize| {
+        pin(me);
+        let mut member = Member { meeting: &meeting, me, times: 0 };
+        let (mut failures, mut done) = (0, 0);
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64 ^ me as u64;
+        while done < rounds {
+            if me == 0 {
+                for object in &objects {
+                    prepare(&object.x);
+                    prepare(&object.y);
+                    object.flag.store(false, Relaxed);
+                }
+            }
+            for object in &objects {
+                // The first thread looks at the clock, and the others see that it has gone.
+                let now = if me == 0 { Instant::now() } else { start };
+                let late = now > end && (done >= FEWEST || now > last);
+                if late || !member.meet() {
+                    return (failures, done);
+                }
+                // Which thread is first, and by how much, differs from round to round.
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                for _ in 0..(random >> 32) % 32 {
+                    black_box(());
+                }
+                let seen = parts[me](object);
+                object.seen[me].store(seen, Relaxed);
+            }
+            if !member.meet() {
+                return (failures, done);
+            }
+            done += BATCH as u64;
+            if me == 0 {
+                let seen = |object: &Objects<S>| -> [u64; 4] {
+                    core::array::from_fn(|thread| object.seen[thread].load(Relaxed))
+                };
+                failures += objects.iter().filter(|object| forbidden(&seen(object))).count() as u64;
+            }
+        }
+        (failures, done)
+    };
+    thread::scope(|scope| {
+        let work = &work;
+        let mut threads = (0..parts.len()).map(|me| scope.spawn(move || work(me)));
+        let first = threads.next().expect("there is a first thread");
+        threads.for_each(drop);
+        first.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Keeps the calling thread on a processor of its own, where that can be asked for: two threads that
+/// wait in one processor's queue never run at the same time.
+fn pin(me: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: all zeros is an empty set.
+        let mut allowed: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+        // SAFETY: the set is as large as is said, and is written only.
+        if unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) } != 0 {
+            return;
+        }
+        let is_allowed = |processor: &usize| {
+            // SAFETY: the number is below that of the set's bits.
+            unsafe { libc::CPU_ISSET(*processor, &allowed) }
+        };
+        let processors: Vec<usize> = (0..libc::CPU_SETSIZE as usize).filter(is_allowed).collect();
+        if processors.is_empty() {
+            return;
+        }
+        // SAFETY: all zeros is an empty set.
+        let mut own: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+        // SAFETY: the number is below that of the set's bits.
+        unsafe { libc::CPU_SET(processors[me % processors.len()], &mut own) };
+        // SAFETY: the set is as large as is said, and is read only. A refusal changes nothing.
+        unsafe { libc::sched_setaffinity(0, size, &raw const own) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = me;
+}
+
+/// Both looks came back without the other's change.
+fn both_missed(seen: &[u64]) -> bool {
+    seen[..2] == [0, 0]
+}
+
+/// What a look that must see if the other does has missed: the second bit is the later one.
+fn missed_the_earlier(seen: &[u64]) -> bool {
+    seen[1] == 0b10
+}
+
+/// Two readers, each of which has seen one change and then not the other.
+fn disagreed(seen: &[u64]) -> bool {
+    seen[2..4] == [0b01, 0b01]
+}
+
+/// What is found wrong.
+#[derive(Default)]
+struct Findings(Vec<String>);
+
+impl Findings {
+    fn note(&mut self, failures: u64, rounds: u64, what: impl FnOnce() -> String) {
+        if failures > 0 {
+            self.0.push(format!("{}: {failures} of {rounds} rounds", what()));
+        }
+    }
+
+    fn conclude(self) {
+        assert!(self.0.is_empty(), "forbidden outcomes:\n{}", self.0.join("\n"));
+    }
+}
+
+fn bits(first: bool, second: bool) -> u64 {
+    u64::from(first) | u64::from(second) << 1
+}
+
+/// All shapes of every pair of looks. A fence of the caller's stands between a change and what comes
+/// after it in the same thread, if `fenced`.
+fn shapes<S: Sync>(
+    findings: &mut Findings,
+    name: &str,
+    make: impl Fn() -> S,
+    changes: &[Change<S>],
+    fenced: bool,
+) {
+    if !asked_for(name) {
+        return;
+    }
+    if processors() < 2 {
+        println!("{name}: skipped, there is one processor");
+        return;
+    }
+    let rounds = rounds();
+    let started = Instant::now();
+    let (mut tried, mut done) = (0, 0);
+    let between = move || {
+        if fenced {
+            fence(SeqCst);
+        }
+    };
+    // Processors that show more than store buffers are rare, and x86-64 is none of them.
+    let fewer = rounds.div_ceil(10);
+    let mut shape = |what: &dyn Fn() -> String,
+                     rounds: u64,
+                     prepare: fn(&S),
+                     parts: &[&(dyn Fn(&Objects<S>) -> u64 + Sync)],
+                     forbidden: fn(&[u64]) -> bool| {
+        let (failures, rounds) = play(rounds, &make, prepare, parts, forbidden);
+        findings.note(failures, rounds, || format!("{name}, {}", what()));
+        tried += 1;
+        done += rounds;
+    };
+    for change in changes {
+        let &Change { name: change, prepare, make, ref looks } = change;
+        for (at, one) in looks.iter().enumerate() {
+            let (one, first) = (one.name, one.sees);
+            shape(
+                &|| format!("{change}: a flag and {one} in a store buffer"),
+                rounds,
+                prepare,
+                &[
+                    &|round| {
+                        make(&round.x);
+                        between();
+                        round.flag.load(SeqCst).into()
+                    },
+                    &|round| {
+                        round.flag.store(true, SeqCst);
+                        between();
+                        first(&round.x).into()
+                    },
+                ],
+                both_missed,
+            );
+            shape(
+                &|| format!("{change}: a message by a flag to {one}"),
+                fewer,
+                prepare,
+                &[
+                    &|round| {
+                        make(&round.x);
+                        round.flag.store(true, Release);
+                        0
+                    },
+                    &|round| {
+                        let flag = round.flag.load(Acquire);
+                        bits(first(&round.x), flag)
+                    },
+                ],
+                missed_the_earlier,
+            );
+            for (other, two) in looks.iter().enumerate() {
+                let (two, second) = (two.name, two.sees);
+                if other >= at {
+                    shape(
+                        &|| format!("{change}: {one} and {two} in store buffers"),
+                        rounds,
+                        prepare,
+                        &[
+                            &|round| {
+                                make(&round.x);
+                                between();
+                                first(&round.y).into()
+                            },
+                            &|round| {
+                                make(&round.y);
+                                between();
+                                second(&round.x).into()
+                            },
+                        ],
+                        both_missed,
+                    );
+                }
+                shape(
+                    &|| format!("{change}: a message to {one}, then {two}"),
+                    fewer,
+                    prepare,
+                    &[
+                        &|round| {
+                            make(&round.x);
+                            between();
+                            make(&round.y);
+                            0
+                        },
+                        &|round| {
+                            let later = first(&round.y);
+                            between();
+                            bits(second(&round.x), later)
+                        },
+                    ],
+                    missed_the_earlier,
+                );
+                if processors() >= 4 && !looks[at].takes && !looks[other].takes {
+                    shape(
+                        &|| format!("{change}: independent reads by {one} and {two}"),
+                        fewer,
+                        prepare,
+                        &[
+                            &|round| {
+                                make(&round.x);
+                                0
+                            },
+                            &|round| {
+                                make(&round.y);
+                                0
+                            },
+                            &|round| {
+                                let seen = first(&round.x);
+                                between();
+                                bits(seen, second(&round.y))
+                            },
+                            &|round| {
+                                let seen = first(&round.y);
+                                between();
+                                bits(seen, second(&round.x))
+                            },
+                        ],
+                        disagreed,
+                    );
+                }
+            }
+        }
+    }
+    println!("{name}: {tried} shapes, {done} rounds, {:.1?}", started.elapsed());
+}
+
+/// How many there are to use; as many as the environment says, for a run of the four threads of
+/// independent reads on fewer.
+fn processors() -> usize {
+    let asked = env::var("STANCHION_PROCESSORS").ok().and_then(|asked| asked.parse().ok());
+    asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Takes everything out.
+fn empty<S: Shared<u64>>(structure: &S) {
+    while structure.take().is_some() {}
+}
+
+/// Leaves one value in it.
+fn one<S: Shared<u64>>(structure: &S) {
+    empty(structure);
+    assert!(structure.put(1, 1).is_ok());
+}
+
+/// Fills it.
+fn full<S: Shared<u64>>(structure: &S) {
+    while structure.put(1, 1).is_ok() {}
+}
+
+fn put<S: Shared<u64>>(structure: &S) {
+    assert!(structure.put(1, 1).is_ok(), "there is room");
+}
+
+fn take<S: Shared<u64>>(structure: &S) {
+    assert!(structure.take().is_some(), "there is one");
+}
+
+/// What every structure has.
+fn common<S: Shared<u64>>(room: bool) -> Vec<Change<S>> {
+    let mut changes = vec![
+        change!("push", empty, put; "is_empty": |s: &S| !s.look(), "pop" takes: |s: &S| s.take().is_some()),
+        change!("pop", one, take; "is_empty": |s: &S| s.look()),
+    ];
+    if room {
+        changes
+            .push(change!("pop when full", full, take; "push" takes: |s: &S| s.put(1, 1).is_ok()));
+    }
+    changes
+}
+
+fn of_family<F: Family>(findings: &mut Findings) {
+    let make = F::make::<u64>;
+    shapes(findings, F::NAME, make, &common(make().room().is_some()), false);
+}
+
+#[test]
+fn two_threads_agree_on_structures() {
+    let _alone = alone();
+    let mut findings = Findings::default();
+    macro_rules! with_findings {
+        ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {
+            {$(of_family::<structures::$name>(&mut findings);)+}
+        };
+    }
+    all_structures!(with_findings);
+    findings.conclude();
+}
+
+#[test]
+fn two_threads_agree_on_calls_outside_the_traits() {
+    let _alone = alone();
+    let mut findings = Findings::default();
+    let f = &mut findings;
+    macro_rules! popped {
+        ($name:literal, $type:ty, $new:expr; $($looks:tt)+) => {
+            shapes::<$type>(f, $name, || $new, &[change!("push", empty, put; $($looks)+)], false)
+        };
+    }
+    popped!("TreiberHazard", TreiberStack<u64>, TreiberStack::new();
+        "pop_all" takes: |s| s.pop_all().next().is_some(), "is_empty": |s| !s.is_empty());
+    popped!("TreiberCounted", TreiberStack<u64, Counted>, TreiberStack::with_memory(Counted);
+        "pop_all" takes: |s| s.pop_all().next().is_some(), "pop" takes: |s| s.pop().is_some());
+    popped!("EliminationHazard", EliminationStack<u64, Hazard>, EliminationStack::new();
+        "pop_all" takes: |s| s.pop_all().next().is_some());
+    popped!("LockedStack", LockedStack<u64>, LockedStack::new();
+        "len": |s| s.len() > 0, "pop_all" takes: |s| !s.pop_all().is_empty());
+    popped!("LockedRing", LockedRing<u64>, LockedRing::with_capacity(4);
+        "len": |s| s.len() > 0, "is_empty": |s| !s.is_empty());
+    popped!("HerlihyHeap", HerlihyHeap<u64, u64>, HerlihyHeap::new();
+        "min_key": |s| s.min_key().is_some(), "is_empty": |s| !s.is_empty());
+    popped!("LockedHeap", LockedHeap<u64, u64>, LockedHeap::new();
+        "min_key": |s| s.min_key().is_some(), "len": |s| s.len() > 0);
+    popped!("LockedArrayHeap", LockedArrayHeap<u64, u64>, LockedArrayHeap::new();
+        "min_key": |s| s.min_key().is_some(), "len": |s| s.len() > 0);
+    shapes::<TwoLockQueue<u64, TestAndSet>>(
+        f,
+        "TwoLockQueue under TestAndSet",
+        TwoLockQueue::default,
+        &[change!("push", |s| while s.pop().is_some() {}, |s| s.push(1);
+                "is_empty": |s| !s.is_empty(), "pop" takes: |s| s.pop().is_some())],
+        false,
+    );
+    findings.conclude();
+}
+
+#[test]
+fn two_threads_agree_on_heaps_of_other_kinds() {
+    let _alone = alone();
+    let mut findings = Findings::default();
+    macro_rules! heap {
+        ($name:literal, $type:ty, $new:expr) => {
+            shapes::<$type>(
+                &mut findings,
+                $name,
+                || $new,
+                &[
+                    change!("push", |s| while s.pop_min().is_some() {}, |s| s.push(1, 1);
+                        "is_empty": |s| !s.is_empty(), "pop" takes: |s| s.pop_min().is_some()),
+                    change!("pop", |s| {
+                        while s.pop_min().is_some() {}
+                        s.push(1, 1);
+                    }, |s| assert!(s.pop_min().is_some(), "there is one");
+                        "is_empty": |s| s.is_empty()),
+                ],
+                false,
+            )
+        };
+    }
+    heap!("CopiedHeap", CopiedHeap<u64, u64>, CopiedHeap::new());
+    heap!("MultiQueue", MultiQueue<u64, u64>, MultiQueue::with_heaps(4));
+    heap!("MultiQueue of one", MultiQueue<u64, u64>, MultiQueue::with_heaps(1));
+    findings.conclude();
+}
+
+#[test]
+fn two_threads_agree_on_objects() {
+    let _alone = alone();
+    let mut findings = Findings::default();
+    shapes::<Herlihy<u64>>(
+        &mut findings,
+        "Herlihy",
+        || Herlihy::new(0_u64),
+        &[change!("update", |s| s.update(|n| *n = 0), |s| s.update(|n| *n += 1);
+            "get": |s| s.get() > 0, "read": |s| s.read(|n| *n > 0))],
+        false,
+    );
+    shapes::<LinkedCell>(
+        &mut findings,
+        "LinkedCell",
+        || LinkedCell::new(0),
+        &[change!("store_conditional",
+            |s| assert!(s.load_linked().store_conditional(0)),
+            |s| assert!(s.load_linked().store_conditional(1));
+            "load": |s| s.load() > 0, "load_linked": |s| s.load_linked().value() > 0)],
+        false,
+    );
+    findings.conclude();
+}
+
+/// A counter, and what it said before a round.
+struct Since<C> {
+    counter: C,
+    before: AtomicU64,
+}
+
+/// A counter's documentation promises that an addition is in a sum if it happened before, and that
+/// sums do not shrink; fences of the caller's make it happen before.
+fn counter<C: Counter + Default + Sync>(findings: &mut Findings, name: &str) {
+    let make = || Since { counter: C::default(), before: AtomicU64::new(0) };
+    let changes = [change!("add",
+        |s: &Since<C>| s.before.store(s.counter.get(), Relaxed),
+        |s| s.counter.add(1);
+        "get": |s| s.counter.get() > s.before.load(Relaxed))];
+    shapes(findings, name, make, &changes, true);
+}
+
+#[test]
+fn counters_count_what_happened_before() {
+    let _alone = alone();
+    let mut findings = Findings::default();
+    counter::<FetchAddCounter>(&mut findings, "FetchAddCounter");
+    counter::<CompareExchangeCounter>(&mut findings, "CompareExchangeCounter");
+    counter::<LinkedCounter>(&mut findings, "LinkedCounter");
+    counter::<LockedCounter>(&mut findings, "LockedCounter");
+    counter::<ShardedCounter>(&mut findings, "ShardedCounter");
+    findings.conclude();
+}
+
+/// A queue of one place as one might write it for one producer and one consumer: nothing in it
+/// orders a push before what comes after it.
+#[derive(Default)]
+struct Careless(AtomicBool);
+
+impl ConcurrentQueue for Careless {
+    type Item = ();
+
+    const PROGRESS: lockfree::Progress = lockfree::Progress::WaitFree;
+
+    fn try_push(&self, (): ()) -> Result<(), Full<()>> {
+        self.0.store(true, Release);
+        Ok(())
+    }
+
+    fn pop(&self) -> Option<()> {
+        let full = self.0.load(Acquire);
+        self.0.store(false, Relaxed);
+        full.then_some(())
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.0.load(Acquire)
+    }
+}
+
+/// These tests can fail: a queue that has the fault in question is found.
+#[test]
+fn a_queue_of_plain_stores_is_found() {
+    if processors() < 2 || !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        println!("skipped: this machine shows no store buffer");
+        return;
+    }
+    let _alone = alone();
+    let found = (0..200).any(|_| {
+        play(
+            FEW,
+            &Careless::default,
+            |queue| {
+                let _ = queue.pop();
+            },
+            &[
+                &|round| {
+                    let _ = round.x.try_push(());
+                    (!round.y.is_empty()).into()
+                },
+                &|round| {
+                    let _ = round.y.try_push(());
+                    (!round.x.is_empty()).into()
+                },
+            ],
+            both_missed,
+        )
+        .0 > 0
+    });
+    assert!(found, "a minute of rounds has not shown what every processor does");
+}
