@@ -537,6 +537,11 @@ impl<S: Strategy> Core for Registry<S> {
                 ready || common.has_forks() || !watch() || common.has_mail(worker)
             });
             worker.counters().parks.add(usize::from(slept));
+            if !slept {
+                // What kept it awake may be a fork that its owner pops at once. The owner may need
+                // this processor, and so may a worker that was woken and has not run yet.
+                machine::thread::yield_now();
+            }
         };
         if work.is_some() {
             worker.wake();
