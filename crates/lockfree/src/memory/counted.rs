@@ -6,7 +6,9 @@
 //! dropped.
 //!
 //! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address leave, are used up in 1.3 ms at 50 million
-//! operations a second. 32 bits last 86 s, and a thread must stop between two instructions for exactly a multiple of that.
+//! operations a second. 32 bits last 86 s, or less where a pointer changes faster. Nothing protects a
+//! thread that stops between two instructions for exactly a multiple of 2^32 changes, and then finds
+//! the same node. It is only unlikely. [`Hazard`](super::Hazard) is for programs that cannot accept it.
 //!
 //! ```text
 //!  63        32 31         0
@@ -394,6 +396,27 @@ mod tests {
         // The pointer from before is stale, although the index comes back.
         link.store(before, Ordering::Relaxed);
         assert_eq!(link.load(Ordering::Relaxed), Tagged::new(7, 1));
+        assert!(!link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed));
+    }
+
+    /// What the documentation says can go wrong: only a pointer from a multiple of 2^32 uses ago, to
+    /// the same node, is taken for the current one.
+    #[test]
+    fn only_a_whole_round_of_the_tag_deceives() {
+        let before = Tagged::new(7, 3);
+        let new = Tagged::new(8, 0);
+        // As many uses as a tag of 32 bits counts, without doing them: the tag is what they leave.
+        for (uses, deceived) in [(1_u64, false), (1 << 31, false), ((1 << 32) - 1, false)]
+            .into_iter()
+            .chain([(1 << 32, true), ((1 << 32) + 1, false), (3 << 32, true)])
+        {
+            let tag = (3 + uses) as u32;
+            let link = CountedLink(AtomicU64::new(Tagged::new(7, tag).0));
+            let swung = link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed);
+            assert_eq!(swung, deceived, "{uses} uses later");
+        }
+        // Another node is never taken for it.
+        let link = CountedLink(AtomicU64::new(Tagged::new(9, 3).0));
         assert!(!link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed));
     }
 
