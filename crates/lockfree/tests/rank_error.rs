@@ -61,7 +61,7 @@ fn the_rank_error_under_thread_churn_is_at_most_twice_as_stated() {
 fn the_rank_error_of_threads_that_come_and_go_together_is_bounded() {
     running(8, 3, |pop| {
         for _ in 0..500 {
-            thread::scope(|scope| scope.spawn(|| pop()).join().expect("it only pops"));
+            thread::scope(|scope| scope.spawn(pop).join().expect("it only pops"));
         }
     });
 }
