@@ -1,10 +1,9 @@
-//! What users do to a pool that nobody planned for, and what other pools got wrong. Each test says
-//! whose fault it would be.
+//! Unusual uses of a pool, and what other pools got wrong. Each test says whose fault it would be.
 //!
 //! | about | file |
 //! | --- | --- |
 //! | how a pool is built, resized, dropped and shut down; panics | here |
-//! | who waits for whom: locks, stack depth, two pools, one after the other | `waiting.rs` |
+//! | workers that wait for each other: locks, stack depth, two pools, one after the other | `waiting.rs` |
 //! | what every task is promised, under every strategy | `pool.rs` |
 //! | limits of the system, processors, processor time | `limits.rs` |
 
