@@ -194,7 +194,7 @@ macro_rules! shapes {
 
 shapes! {
     is_empty: Barging, LockedRing::is_empty;
-    len: Barging, |ring| ring.len() == 0;
+    len: Barging, |ring| matches!(ring.len(), 0);
     is_empty_with_a_mutex: RawPolicyMutex, LockedRing::is_empty;
-    len_with_a_mutex: RawPolicyMutex, |ring| ring.len() == 0;
+    len_with_a_mutex: RawPolicyMutex, |ring| matches!(ring.len(), 0);
 }
