@@ -15,6 +15,18 @@
 //! └───┴───┴───┴───┴───┴───┴───┘
 //! ```
 //!
+//! # Between a producer and a consumer
+//!
+//! Under a lock that favours its last holder, a thread that polls an empty or a full ring would hold
+//! the lock most of the time. Its partner would find the lock held at each look, and stay away for
+//! longer each time. Two rules prevent that:
+//!
+//! 1. A thread that finds the lock held says so in `vain_left`. The next [`VAIN`] calls that change
+//!    nothing then each let [`GIVE_WAY_NS`] pass after the release. A ring on which threads do not
+//!    meet never delays a call.
+//! 2. A holder has at most as many operations to do as the ring has places. So a thread that finds
+//!    the lock of a small ring held looks again after so long, before it waits as the lock does.
+//!
 //! # Invariants
 //!
 //! 1. The ring is touched only by the holder of the lock.
@@ -29,18 +41,35 @@
 //! before it looks, while the thread that has pushed does not see the flag. A fence after each push
 //! and each pop would cost as much as a second lock.
 //!
+//! `vain_left` is Relaxed: it says how long a call takes, not what it does.
+//!
 //! Source: the ring is everyone's; that a barging lock around it wins was measured here, see the crate's README.
 
 use core::mem::MaybeUninit;
 
 use crossbeam_utils::CachePadded;
 use lock_api::{Mutex, MutexGuard, RawMutex};
+use machine::atomic::{AtomicU32, Fresh, Ordering};
 use machine::cell::UnsafeCell;
+use machine::wait;
 
 use super::{ConcurrentQueue, Full};
 use crate::Progress;
 use crate::barging::Barging;
 use crate::dropping::drop_each;
+
+/// How many calls that change nothing give way after two threads have met at the lock.
+const VAIN: u32 = 64;
+
+/// How long such a call lets the others have the lock, in nanoseconds: the lines travel to the
+/// partner, which does a few operations.
+const GIVE_WAY_NS: u64 = 100;
+
+/// What an operation of the holder takes, in nanoseconds, with its part of the lines' travel.
+const OPERATION_NS: u64 = 20;
+
+/// For how long a thread looks that way before it waits as the lock does, in nanoseconds.
+const LOOKS_NS: u64 = 500;
 
 /// A bounded queue of `T` under a lock `L`: any `lock_api` raw mutex, by default the one for very short sections.
 ///
@@ -80,16 +109,33 @@ use crate::dropping::drop_each;
 /// shared(&ring);
 /// ```
 pub struct LockedRing<T, L = Barging> {
-    /// Alone on its line, which every operation fetches.
-    ring: CachePadded<Mutex<L, UnsafeCell<Ring<T>>>>,
+    /// What every operation fetches.
+    line: CachePadded<Line<T, L>>,
     /// How many slots there are.
     capacity: usize,
+}
+
+struct Line<T, L> {
+    ring: Mutex<L, UnsafeCell<Ring<T>>>,
+    /// How many more calls that change nothing give way. Set by a thread that finds the lock held,
+    /// counted down by holders. A set may be lost against a count: the next meeting repeats it.
+    vain_left: AtomicU32,
 }
 
 struct Ring<T> {
     slots: Box<[MaybeUninit<T>]>,
     head: usize,
     len: usize,
+}
+
+/// The lock of a ring, held.
+type Locked<'r, T, L> = MutexGuard<'r, L, UnsafeCell<Ring<T>>>;
+
+/// Lets the others have the lock for a while.
+#[cold]
+#[inline(never)]
+fn give_way() {
+    wait::delay(GIVE_WAY_NS);
 }
 
 impl<T> Ring<T> {
@@ -161,7 +207,8 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         assert!(capacity <= isize::MAX as usize, "no ring has room for {capacity} values");
         let slots = (0..capacity).map(|_| MaybeUninit::uninit()).collect();
         let ring = Mutex::from_raw(lock, UnsafeCell::new(Ring { slots, head: 0, len: 0 }));
-        Self { ring: CachePadded::new(ring), capacity }
+        let line = Line { ring, vain_left: AtomicU32::fresh(0) };
+        Self { line: CachePadded::new(line), capacity }
     }
 
     /// Puts `value` at the end.
@@ -233,19 +280,53 @@ impl<T, L: RawMutex> LockedRing<T, L> {
 
     /// The ring, for the only owner.
     fn ring(&mut self) -> &mut Ring<T> {
-        self.ring.get_mut().get_mut()
+        self.line.ring.get_mut().get_mut()
     }
 
     #[inline]
     fn locked<R>(&self, operation: impl FnOnce(&mut Ring<T>) -> R) -> R {
-        Self::with(&self.ring.lock(), operation)
+        let Line { ring, vain_left } = &*self.line;
+        let locked = ring.try_lock().unwrap_or_else(|| self.lock_held());
+        let (outcome, changed) = Self::with(&locked, |ring| {
+            let before = ring.len;
+            let outcome = operation(ring);
+            (outcome, ring.len != before)
+        });
+        if !changed {
+            // Relaxed: see the module.
+            let left = vain_left.load(Ordering::Relaxed);
+            if left > 0 {
+                vain_left.store(left - 1, Ordering::Relaxed);
+                drop(locked);
+                give_way();
+            }
+        }
+        outcome
+    }
+
+    /// Acquires the lock, which was held at the first try.
+    #[cold]
+    fn lock_held(&self) -> Locked<'_, T, L> {
+        let Line { ring, vain_left } = &*self.line;
+        // Relaxed: see the module.
+        vain_left.store(VAIN, Ordering::Relaxed);
+        let turn = OPERATION_NS.saturating_mul(self.capacity as u64);
+        let mut looks = LOOKS_NS / turn;
+        let again = || {
+            looks -= 1;
+            looks > 0
+        };
+        // The ring is small: its holder is soon done.
+        if turn <= LOOKS_NS
+            && let Some(locked) = wait::retry_for(|| ring.try_lock(), turn..turn, again)
+        {
+            return locked;
+        }
+        ring.lock()
     }
 
     #[inline]
-    fn with<R>(
-        locked: &MutexGuard<'_, L, UnsafeCell<Ring<T>>>,
-        operation: impl FnOnce(&mut Ring<T>) -> R,
-    ) -> R {
+    fn with<R>(locked: &Locked<'_, T, L>, operation: impl FnOnce(&mut Ring<T>) -> R) -> R {
         locked.with_mut(|ring| {
             // SAFETY: the lock is held (Invariant 1).
             operation(unsafe { &mut *ring })
@@ -287,7 +368,7 @@ impl<T, L: RawMutex> LockedRing<T, L> {
 
     /// Returns how many values there are, or `None` if the lock is held.
     fn try_len(&self) -> Option<usize> {
-        self.ring.try_lock().map(|locked| Self::with(&locked, |ring| ring.len))
+        self.line.ring.try_lock().map(|locked| Self::with(&locked, |ring| ring.len))
     }
 
     /// The most that it can hold.
@@ -346,4 +427,29 @@ mod tests {
     assert_impl_all!(LockedRing<std::cell::Cell<u32>>: Send, Sync);
     // A value that must stay with its thread must not be pushed here and popped there.
     assert_not_impl_any!(LockedRing<std::rc::Rc<u32>>: Send, Sync);
+
+    #[test]
+    fn calls_that_change_nothing_give_way_after_two_threads_have_met() {
+        let ring = LockedRing::with_capacity(1);
+        let left = || ring.line.vain_left.load(Ordering::Relaxed);
+        assert_eq!((ring.pop(), left()), (None, 0));
+        std::thread::scope(|scope| {
+            let held = ring.line.ring.lock();
+            let popper = scope.spawn(|| ring.pop());
+            while left() == 0 {
+                std::thread::yield_now();
+            }
+            assert_eq!(left(), VAIN);
+            drop(held);
+            assert_eq!(popper.join().unwrap(), None);
+        });
+        // The thread that has waited found nothing.
+        assert_eq!(left(), VAIN - 1);
+        assert!(ring.try_push(1).is_ok());
+        assert_eq!(left(), VAIN - 1);
+        assert!(ring.try_push(2).is_err());
+        assert_eq!(left(), VAIN - 2);
+        assert_eq!((ring.pop(), left()), (Some(1), VAIN - 2));
+        assert_eq!((ring.is_empty(), left()), (true, VAIN - 3));
+    }
 }
