@@ -102,11 +102,6 @@ pub(super) const EXCLUDED: &[Excluded] = &[
         ],
     },
     Excluded {
-        of: "activations",
-        why: "the emulator takes processor time of its own between the looks, which passes for blocks",
-        tests: &["a_block_is_told_once_however_often_it_is_looked_at"],
-    },
-    Excluded {
         of: "simulator",
         why: "a limit of the address space is ignored (setrlimit)",
         tests: &[
