@@ -16,7 +16,7 @@ use std::sync::Arc;
 use machine::bomb::AbortOnUnwind;
 use machine::cell::UnsafeCell;
 
-use crate::common::{Common, Mail};
+use crate::common::{Common, Mail, MailOf};
 use crate::countdown::Countdown;
 use crate::job::Fate;
 use crate::join::Outcome;
@@ -58,12 +58,11 @@ where
                 None => Owner::visitor(current),
             };
             let sent = Sent(&raw const calls);
-            let call: Box<dyn FnOnce(&Common, Option<&Worker>) + Send + '_> =
-                Box::new(move |common, worker| {
-                    // SAFETY: the owner of the calls waits for the latch. The outcome of this place
-                    // belongs to this call.
-                    unsafe { Calls::<B, R>::call(sent.get(), place, owner, common, worker) };
-                });
+            let call: MailOf<'_> = Box::new(move |common, worker| {
+                // SAFETY: the owner of the calls waits for the latch. The outcome of this place
+                // belongs to this call.
+                unsafe { Calls::<B, R>::call(sent.get(), place, owner, common, worker) };
+            });
             // SAFETY: only the lifetime changes: the owner of what it borrows waits below.
             let call: Mail = unsafe { core::mem::transmute(call) };
             core.common().send(seat, call);

@@ -60,7 +60,9 @@ pub(crate) const SERVE: u32 = 8;
 pub(crate) const LENT: u32 = 16;
 /// What is meant for one worker only. It is called once: by that worker, or without one if the
 /// seat's thread has ended and no other one comes.
-pub(crate) type Mail = Box<dyn FnOnce(&Common, Option<&Worker>) + Send>;
+pub(crate) type Mail = MailOf<'static>;
+/// Mail that borrows.
+pub(crate) type MailOf<'a> = Box<dyn FnOnce(&Common, Option<&Worker>) + Send + 'a>;
 
 pub(crate) type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
 pub(crate) type IndexHandler = dyn Fn(usize) + Send + Sync;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use stanchion_competitive::Mutex;
 
 use crate::broadcast;
-use crate::common::{Common, Mail};
+use crate::common::{Common, Mail, MailOf};
 use crate::countdown::Countdown;
 use crate::fifo::Fifo;
 use crate::job::{self, Fate};
@@ -168,7 +168,7 @@ impl<'scope> Scope<'scope> {
         broadcast::send_to_all(common, count, || {
             let body = body.clone();
             let sent = Sent(ptr(self));
-            let call: Call<'_> = Box::new(move |common, worker| {
+            let call: MailOf<'_> = Box::new(move |common, worker| {
                 // SAFETY: the scope waits for this call (Invariant 1).
                 let scope = unsafe { &*sent.get().cast::<Self>() };
                 let called = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -185,7 +185,7 @@ impl<'scope> Scope<'scope> {
                 unsafe { Self::end(scope, common) };
             });
             // SAFETY: only the lifetime changes: it runs before the scope ends (Invariant 1).
-            unsafe { core::mem::transmute::<Call<'_>, Mail>(call) }
+            unsafe { core::mem::transmute::<MailOf<'_>, Mail>(call) }
         });
         // The caller is counted, so the scope has not ended, and the drop may use what it borrows.
         drop(body);
@@ -302,9 +302,6 @@ impl<'scope> Scope<'scope> {
         }
     }
 }
-
-/// Mail that borrows.
-type Call<'a> = Box<dyn FnOnce(&Common, Option<&Worker>) + Send + 'a>;
 
 /// The scope without its lifetime.
 fn ptr(scope: &Scope<'_>) -> *const Scope<'static> {
