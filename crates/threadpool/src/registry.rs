@@ -506,6 +506,7 @@ impl<S: Strategy> Core for Registry<S> {
         let place = worker.place();
         let _away = common.away(worker);
         common.sleeping.begin();
+        let mut kept_awake = false;
         let work = loop {
             self.strategy.idle(place);
             let found = common.spin(|| {
@@ -537,11 +538,12 @@ impl<S: Strategy> Core for Registry<S> {
                 ready || common.has_forks() || !watch() || common.has_mail(worker)
             });
             worker.counters().parks.add(usize::from(slept));
-            if !slept {
-                // What kept it awake may be a fork that its owner pops at once. The owner may need
+            if kept_awake && !slept {
+                // What keeps it awake may be forks that their owners pop at once. An owner may need
                 // this processor, and so may a worker that was woken and has not run yet.
                 machine::thread::yield_now();
             }
+            kept_awake = !slept;
         };
         if work.is_some() {
             worker.wake();
