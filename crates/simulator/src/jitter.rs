@@ -95,7 +95,8 @@ impl Jitters {
                 at = (at + Time::picos(longer)) - Time::picos(self.arbitration);
             }
         }
-        self.refresh.end(at.max(done.reaches))
+        // It is done after it has reached the memory, unless the processor does not wait for that.
+        self.refresh.end(at.max(done.reaches.min(done.at)))
     }
 
     /// Returns when a thread on `processor` notices what it can notice from `at` on.
