@@ -63,8 +63,8 @@ impl Default for Budget {
 
 /// The check spent its [`Budget`] before it found an order of the calls, or that there is none.
 ///
-/// A test treats it as a failure: it says nothing about the history. What helps, in this order: values of which each is pushed once, shorter
-/// histories, fewer threads, a larger budget.
+/// A test treats it as a failure: it says nothing about the history. What helps, in this order:
+/// values of which each is pushed once, shorter histories, fewer threads, a larger budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "undecided: {calls} calls took more than {budget}; push each value once only, make histories shorter, or allow more with a `Budget`"

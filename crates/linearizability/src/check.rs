@@ -62,8 +62,8 @@ impl<S: Specification> CheckError<S> {
 /// # Errors
 ///
 /// [`CheckError::Violation`], if there is no such order. It holds a small part of the history that
-/// has none either, and displays it as a drawing. [`CheckError::Undecided`], if the budget was spent
-/// before there was an answer.
+/// has none either, and displays it as a drawing. [`CheckError::Undecided`], if the budget was
+/// spent before there was an answer.
 ///
 /// ```
 /// use stanchion_linearizability::specification::{Operation::{Pop, Push}, Outcome::{Popped, Pushed}, Stack};

@@ -34,8 +34,8 @@ pub(crate) enum Answer {
 /// The calls of one value, by the slots in which they can take effect.
 ///
 /// Beginnings and ends are numbered in the order in which they happen. Slot *n* is the time between
-/// event *n* and the next one. A call that begins with event 3 and ends with event 7 takes effect in
-/// one of the slots 3 to 6.
+/// event *n* and the next one. A call that begins with event 3 and ends with event 7 takes effect
+/// in one of the slots 3 to 6.
 #[derive(Clone, Copy, Debug)]
 struct Value {
     /// The first slot of the push, and the first after it.

@@ -9,9 +9,9 @@ use crate::{HistoryOf, Specification, timeline};
 /// A part of a history of which no order of the calls is allowed.
 ///
 /// If the specification is one of a [container](crate::specification::Container), then the part has
-/// only those values that are needed: without all calls of any one of them there is an order. Values
-/// also stay that could be there when a call finds the container not empty, or is refused. Of any
-/// history only the beginning is shown up to the first outcome that cannot be explained.
+/// only those values that are needed: without all calls of any one of them there is an order.
+/// Values also stay that could be there when a call finds the container not empty, or is refused.
+/// Of any history only the beginning is shown up to the first outcome that cannot be explained.
 ///
 /// It displays itself as a drawing of these calls, the longest order that is possible, and what
 /// then cannot follow:
@@ -43,7 +43,8 @@ impl<S: Specification> Violation<S> {
         &self.history
     }
 
-    /// Returns the longest order that is possible, as positions in the calls of [`history`](Self::history).
+    /// Returns the longest order that is possible, as positions in the calls of
+    /// [`history`](Self::history).
     #[must_use]
     pub fn order(&self) -> &[usize] {
         &self.furthest.order

@@ -45,7 +45,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs `check` alone and returns the most bytes that were allocated meanwhile, beyond those before.
+/// Runs `check` alone and returns the most bytes that were allocated meanwhile, beyond those
+/// before.
 fn peak<R>(check: impl FnOnce() -> R) -> (R, usize) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

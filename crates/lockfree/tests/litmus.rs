@@ -1,9 +1,9 @@
-//! Litmus tests: what two threads see of two objects when no instruction but the objects' own orders
-//! their calls.
+//! Litmus tests: what two threads see of two objects when no instruction but the objects' own
+//! orders their calls.
 //!
-//! A recorded history, as in `linearizable.rs`, has a locked instruction before and after each call.
-//! A processor that lets a load go ahead of an earlier store shows nothing there. Here two threads
-//! come to each round by plain stores and loads.
+//! A recorded history, as in `linearizable.rs`, has a locked instruction before and after each
+//! call. A processor that lets a load go ahead of an earlier store shows nothing there. Here two
+//! threads come to each round by plain stores and loads.
 //!
 //! A *change* is a call that writes, such as a push. A *look* is a call that only reads if it does
 //! not find the change: `is_empty`, `len`, a pop of an empty queue, a push to a full one.
@@ -17,11 +17,12 @@
 //! | independent reads | changes `x` | changes `y` | two more threads look at both and see them in different orders |
 //!
 //! Every look is tried with every other one. Counters are documented to order nothing: for them a
-//! fence of the caller's stands between change and look. Independent reads need four processors, and
-//! are skipped where there are fewer.
+//! fence of the caller's stands between change and look. Independent reads need four processors,
+//! and are skipped where there are fewer.
 //!
 //! `cargo test` does 100,000 rounds of each shape with store buffers, a tenth of the others; fewer
-//! where the threads seldom have two processors at the same time. More, and of some structures only:
+//! where the threads seldom have two processors at the same time. More, and of some structures
+//! only:
 //!
 //! ```text
 //! STANCHION_ROUNDS=10_000_000 cargo test --release -p stanchion-lockfree --test litmus -- --nocapture
@@ -190,9 +191,9 @@ impl Member<'_> {
     }
 }
 
-/// Runs `rounds` rounds, or fewer if they take too long. In each every thread does its `part` on the
-/// same objects, and returns what it has seen. Returns in how many `forbidden` held, and how many
-/// there were.
+/// Runs `rounds` rounds, or fewer if they take too long. In each every thread does its `part` on
+/// the same objects, and returns what it has seen. Returns in how many `forbidden` held, and how
+/// many there were.
 fn play<S: Sync>(
     rounds: u64,
     make: &dyn Fn() -> S,
@@ -264,8 +265,8 @@ fn play<S: Sync>(
     })
 }
 
-/// Keeps the calling thread on a processor of its own, where that can be asked for: two threads that
-/// wait in one processor's queue never run at the same time.
+/// Keeps the calling thread on a processor of its own, where that can be asked for: two threads
+/// that wait in one processor's queue never run at the same time.
 fn pin(me: usize) {
     #[cfg(target_os = "linux")]
     {
@@ -330,8 +331,8 @@ fn bits(first: bool, second: bool) -> u64 {
     u64::from(first) | u64::from(second) << 1
 }
 
-/// All shapes of every pair of looks. A fence of the caller's stands between a change and what comes
-/// after it in the same thread, if `fenced`.
+/// All shapes of every pair of looks. A fence of the caller's stands between a change and what
+/// comes after it in the same thread, if `fenced`.
 fn shapes<S: Sync>(
     findings: &mut Findings,
     name: &str,

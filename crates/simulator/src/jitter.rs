@@ -1,4 +1,5 @@
-//! Jitter: what makes the times of a run differ from one access to the next, all of it from the seed.
+//! Jitter: what makes the times of a run differ from one access to the next, all of it from the
+//! seed.
 //!
 //! | source | decided by | applies to |
 //! | --- | --- | --- |
@@ -6,10 +7,10 @@
 //! | refresh | one phase for the memory | a transaction that would be answered while rows are refreshed |
 //! | clock interrupts | one phase for each processor | what runs there when the interrupt comes |
 //!
-//! Why no event for an interrupt: its phase says when it comes, so that how many fall into a stretch
-//! of computation or an access is a sum. The thread does its handler's time after the stretch. A
-//! thread that spins in its own cache does nothing that an interrupt could delay, except that it
-//! notices a write no earlier than the handler's end.
+//! Why no event for an interrupt: its phase says when it comes, so that how many fall into a
+//! stretch of computation or an access is a sum. The thread does its handler's time after the
+//! stretch. A thread that spins in its own cache does nothing that an interrupt could delay, except
+//! that it notices a write no earlier than the handler's end.
 //!
 //! # Invariants
 //!

@@ -263,8 +263,8 @@ pub struct Scheduling {
 /// What makes a real machine's times differ from one access to the next.
 ///
 /// The seed of a run decides all of it: the same seed gives the same times on every computer, and
-/// another seed gives other ones. Without jitter, processors that run the same loop keep their order
-/// for ever, and one of them may never find a lock free.
+/// another seed gives other ones. Without jitter, processors that run the same loop keep their
+/// order for ever, and one of them may never find a lock free.
 ///
 /// | source | what it delays |
 /// | --- | --- |
@@ -283,8 +283,8 @@ pub struct Jitter {
     pub refresh_period: Time,
     /// How long a refresh takes.
     pub refresh: Time,
-    /// From one clock interrupt of a processor to its next one. 0 if there is none. Each processor's
-    /// clock has a phase of its own.
+    /// From one clock interrupt of a processor to its next one. 0 if there is none. Each
+    /// processor's clock has a phase of its own.
     pub tick_period: Time,
     /// How long its handler takes.
     pub tick: Time,

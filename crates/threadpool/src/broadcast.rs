@@ -6,9 +6,9 @@
 //! A broadcast sends to all members under the roster's lock. So the calls of two broadcasts come in
 //! the same order on each thread.
 //!
-//! A member may have no thread any more, or never get one: the thread that built the pool has ended,
-//! or the program has dropped its `ThreadBuilder`. It gets no call. If it had a call in its mailbox,
-//! that call ends without having run (`Common::abandon`).
+//! A member may have no thread any more, or never get one: the thread that built the pool has
+//! ended, or the program has dropped its `ThreadBuilder`. It gets no call. If it had a call in its
+//! mailbox, that call ends without having run (`Common::abandon`).
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;

@@ -23,8 +23,8 @@
 //!
 //! # Orderings
 //!
-//! Handles are counted in and out with Relaxed, which has no partner: only the number matters. The gate
-//! orders the messages, and the `Arc` the memory.
+//! Handles are counted in and out with Relaxed, which has no partner: only the number matters. The
+//! gate orders the messages, and the `Arc` the memory.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -73,9 +73,9 @@ const _: () = assert!(FIRST * ((1 << SEGMENTS) - 1) >= INDICES);
 
 /// A counter that threads add to without meeting.
 ///
-/// Two threads that each add and then ask may both miss the other's addition: it may still be on its
-/// way to memory. A program that must see it puts a [`fence`](std::sync::atomic::fence) of `SeqCst`
-/// between the addition and what follows, and another before it asks. Or it takes
+/// Two threads that each add and then ask may both miss the other's addition: it may still be on
+/// its way to memory. A program that must see it puts a [`fence`](std::sync::atomic::fence) of
+/// `SeqCst` between the addition and what follows, and another before it asks. Or it takes
 /// [`FetchAddCounter`](super::FetchAddCounter).
 ///
 /// | | |

@@ -1,10 +1,11 @@
-//! The MultiQueue: several heaps, each with a lock of its own. A push goes to any of them, a pop to the better of two.
+//! The MultiQueue: several heaps, each with a lock of its own. A push goes to any of them, a pop to
+//! the better of two.
 //!
-//! Why not one heap: threads that all pop the smallest key must agree on which it is. Here no thread
-//! waits for a lock that is held: it goes to another heap. The price is that a popped key is only
-//! *among* the smallest. Programs that search best first usually do not mind, and check what they
-//! pop anyway. It is for many processors: on two, a [`LockedHeap`](super::LockedHeap) is several
-//! times faster (`cargo bench -p benches --bench lockfree -- heaps/`).
+//! Why not one heap: threads that all pop the smallest key must agree on which it is. Here no
+//! thread waits for a lock that is held: it goes to another heap. The price is that a popped key is
+//! only *among* the smallest. Programs that search best first usually do not mind, and check what
+//! they pop anyway. It is for many processors: on two, a [`LockedHeap`](super::LockedHeap) is
+//! several times faster (`cargo bench -p benches --bench lockfree -- heaps/`).
 //!
 //! ```text
 //! push:  any heap whose lock is free
@@ -13,29 +14,29 @@
 //!        none had an entry: look again; if there was no push in between, it was empty
 //! ```
 //!
-//! Why the lock is a part of `state` and not a lock of the caller's choice: no thread ever waits for
-//! it, so a choice would change nothing. And a push needs one locked instruction that makes it
+//! Why the lock is a part of `state` and not a lock of the caller's choice: no thread ever waits
+//! for it, so a choice would change nothing. And a push needs one locked instruction that makes it
 //! visible to all threads before it returns. The one that takes the lock does both.
 //!
 //! # How far from the smallest
 //!
 //! The *rank error* of a pop is the number of entries with a smaller key. With *n* heaps and pops
-//! one after another it is E = 5/6 *n* - 1 + 1/(6 *n*) on average, for any number of entries that is
-//! not small: 2.4 for four heaps, 5.7 for eight (Walzer and Williams 2025). Entries in the hands of
-//! other threads count besides: one for each thread that is in the middle of a pop.
+//! one after another it is E = 5/6 *n* - 1 + 1/(6 *n*) on average, for any number of entries that
+//! is not small: 2.4 for four heaps, 5.7 for eight (Walzer and Williams 2025). Entries in the hands
+//! of other threads count besides: one for each thread that is in the middle of a pop.
 //!
-//! A thread that loses its processor while it holds *m* heaps keeps their entries back. Say that the
-//! other threads pop *r* entries a second, that the thread is away for *P* seconds, and that keys
-//! do not depend on heaps. Then D = *r* *P* pops find their entries in *n* - *m* heaps, and the
-//! held heaps fall behind by B = D *m* / (*n* - *m*) entries.
+//! A thread that loses its processor while it holds *m* heaps keeps their entries back. Say that
+//! the other threads pop *r* entries a second, that the thread is away for *P* seconds, and that
+//! keys do not depend on heaps. Then D = *r* *P* pops find their entries in *n* - *m* heaps, and
+//! the held heaps fall behind by B = D *m* / (*n* - *m*) entries.
 //!
 //! - During the preemption and after it, the rank error is at most E + B on average. A push holds
 //!   one heap (*m* = 1), a pop two (*m* = 2).
 //! - Afterwards each pop takes one entry off those B with probability 1 - (1 - *m*/*n*)^2, and adds
-//!   *m* / (*n* - *m*) to them otherwise. That is *m*/*n* fewer a pop, so the rank error is back at E
-//!   after *n* B / *m* pops.
-//! - So a preemption adds at most B (D + *n* B / *m*) / 2 to the sum of all rank errors. Preemptions
-//!   that do not overlap add up.
+//!   *m* / (*n* - *m*) to them otherwise. That is *m*/*n* fewer a pop, so the rank error is back at
+//!   E after *n* B / *m* pops.
+//! - So a preemption adds at most B (D + *n* B / *m*) / 2 to the sum of all rank errors.
+//!   Preemptions that do not overlap add up.
 //!
 //! # Invariants
 //!
@@ -130,7 +131,8 @@ pub struct MultiQueue<K, V> {
 
 /// One heap and its lock.
 struct Heap<K, V> {
-    /// `HELD`, `ENTRIES` and the number of pushes. The holder writes it, and who becomes the holder.
+    /// `HELD`, `ENTRIES` and the number of pushes. The holder writes it, and who becomes the
+    /// holder.
     state: AtomicU64,
     /// Touched by the holder only (Invariant 1).
     entries: UnsafeCell<QuaternaryHeap<K, V>>,
@@ -172,8 +174,8 @@ machine::thread_local! {
 /// Returns a seed that differs between threads, also between those of which one begins where
 /// another has ended.
 ///
-/// Such threads have the same stack, so the moment is mixed in. All bits are mixed because the first
-/// numbers of xorshift from similar seeds are similar.
+/// Such threads have the same stack, so the moment is mixed in. All bits are mixed because the
+/// first numbers of xorshift from similar seeds are similar.
 fn seed() -> u64 {
     let moment = machine::clock::now().to_bits();
     // Steele, Lea and Flood's SplitMix64.
@@ -403,8 +405,8 @@ impl<K: Ord, V> Held<'_, K, V> {
     fn is_before(&self, other: &Self) -> bool {
         self.heap.entries.with(|mine| {
             other.heap.entries.with(|others| {
-                // SAFETY: this thread holds the heap (Invariant 1), and nothing is written until the
-                // keys have been compared.
+                // SAFETY: this thread holds the heap (Invariant 1), and nothing is written until
+                // the keys have been compared.
                 let mine = unsafe { &*mine };
                 // SAFETY: as above; they are two heaps, because no heap can be held twice.
                 let others = unsafe { &*others };
@@ -428,8 +430,8 @@ impl<K: Ord, V> Drop for Held<'_, K, V> {
             self.heap.state.store(state, Ordering::Release);
         } else {
             // The heap has become empty. SeqCst: that is in the order that all threads agree on
-            // before the pop returns, so it is an exchange and not a store. It is a Release too, and
-            // pairs with the Acquire of the next holder.
+            // before the pop returns, so it is an exchange and not a store. It is a Release too,
+            // and pairs with the Acquire of the next holder.
             self.heap.state.swap(state & !ENTRIES, Ordering::SeqCst);
         }
     }

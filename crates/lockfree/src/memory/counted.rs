@@ -6,9 +6,10 @@
 //! dropped.
 //!
 //! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address leave, are used up in 1.3 ms at 50 million
-//! operations a second. 32 bits last 86 s, or less where a pointer changes faster. Nothing protects a
-//! thread that stops between two instructions for exactly a multiple of 2^32 changes, and then finds
-//! the same node. It is only unlikely. [`Hazard`](super::Hazard) is for programs that cannot accept it.
+//! operations a second. 32 bits last 86 s, or less where a pointer changes faster. Nothing protects
+//! a thread that stops between two instructions for exactly a multiple of 2^32 changes, and then
+//! finds the same node. It is only unlikely. [`Hazard`](super::Hazard) is for programs that cannot
+//! accept it.
 //!
 //! ```text
 //!  63        32 31         0
@@ -399,8 +400,8 @@ mod tests {
         assert!(!link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed));
     }
 
-    /// What the documentation says can go wrong: only a pointer from a multiple of 2^32 uses ago, to
-    /// the same node, is taken for the current one.
+    /// What the documentation says can go wrong: only a pointer from a multiple of 2^32 uses ago,
+    /// to the same node, is taken for the current one.
     #[test]
     fn only_a_whole_round_of_the_tag_deceives() {
         let before = Tagged::new(7, 3);

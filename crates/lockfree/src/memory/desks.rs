@@ -45,8 +45,8 @@ pub(crate) struct Desks<S> {
     guests: Row<S>,
 }
 
-/// The most operations that a thread nests: far fewer than fill a stack, and far more than a program
-/// needs that nests them on purpose.
+/// The most operations that a thread nests: far fewer than fill a stack, and far more than a
+/// program needs that nests them on purpose.
 pub(crate) const NESTED: u32 = 64;
 
 struct Desk<S> {

@@ -25,8 +25,9 @@
 //! # Garbage
 //!
 //! A record scans when as many nodes wait in its list as its [`Pace`] says, beyond those that the
-//! last scan had to leave there: *n*. So in a structure that *t* threads have used at a time, at most
-//! *n* + 3*t* nodes wait in each list, (*n* + 3*t*) · *t* in all, whichever thread is stopped where.
+//! last scan had to leave there: *n*. So in a structure that *t* threads have used at a time, at
+//! most *n* + 3*t* nodes wait in each list, (*n* + 3*t*) · *t* in all, whichever thread is stopped
+//! where.
 //!
 //! | nodes of | *n* | but while barriers take more than an eighth of the thread's time | ready to be used again |
 //! | --- | --- | --- | --- |

@@ -17,9 +17,9 @@
 //!
 //! # Between a producer and a consumer
 //!
-//! Under a lock that favours its last holder, a thread that polls an empty or a full ring would hold
-//! the lock most of the time. Its partner would find the lock held at each look, and stay away for
-//! longer each time. Two rules prevent that:
+//! Under a lock that favours its last holder, a thread that polls an empty or a full ring would
+//! hold the lock most of the time. Its partner would find the lock held at each look, and stay away
+//! for longer each time. Two rules prevent that:
 //!
 //! 1. A thread that finds the lock held says so in `vain_left`. The next [`VAIN`] calls that change
 //!    nothing then each let [`GIVE_WAY_NS`] pass after the release. A ring on which threads do not

@@ -30,9 +30,10 @@
 //! | the first push: store `head` | SeqCst | the SeqCst load of a pop: there is a node |
 //!
 //! A pop has another lock than a push. So nothing but `next` says whether a pop that finds nothing
-//! came before a push. A plain store may still be in the store buffer of the processor when the push
-//! returns. Then a thread that pushes and looks for sleepers, and one that announces its sleep and
-//! pops, would miss each other (`tests/litmus.rs`). The exchange is visible before the push returns.
+//! came before a push. A plain store may still be in the store buffer of the processor when the
+//! push returns. Then a thread that pushes and looks for sleepers, and one that announces its sleep
+//! and pops, would miss each other (`tests/litmus.rs`). The exchange is visible before the push
+//! returns.
 //!
 //! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent queue algorithms", PODC 1996, figure 2.
 
@@ -242,8 +243,8 @@ impl<T> Tail<T> {
         node.next.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: nodes are not freed (Invariant 1).
         let last = unsafe { &*self.last };
-        // SeqCst, an exchange and not a store: pairs with the SeqCst of the pop that finds the node,
-        // and of one that does not: see the header.
+        // SeqCst, an exchange and not a store: pairs with the SeqCst of the pop that finds the
+        // node, and of one that does not: see the header.
         last.next.swap(ptr::from_ref(node).cast_mut(), Ordering::SeqCst);
         self.last = ptr::from_ref(node).cast_mut();
     }

@@ -1,9 +1,9 @@
 //! The specification of a queue of places that threads can hold: what `NikolaevQueue` promises.
 //!
-//! A push takes a place before its value can be popped. A pop frees the place of its value some time
-//! after it took the value. So a push may be refused although the queue has fewer values than it has
-//! room for, but only if each other place is held: by a push or a pop of another thread that goes on
-//! at the same moment.
+//! A push takes a place before its value can be popped. A pop frees the place of its value some
+//! time after it took the value. So a push may be refused although the queue has fewer values than
+//! it has room for, but only if each other place is held: by a push or a pop of another thread that
+//! goes on at the same moment.
 //!
 //! A specification sees calls and no moments. So a push becomes two calls that last as long as it
 //! did, of which one takes the place and the other pushes the value. A pop becomes one call that

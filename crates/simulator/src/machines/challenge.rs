@@ -47,10 +47,10 @@ pub fn challenge() -> Machine {
             skew: Time::micros(2),
             upcall: Time::micros(30),
         },
-        // Estimated, but for the cycles: a request waits for the bus's next one, 21 ns, and its answer
-        // for the processor's, 10 ns, half of that on either side of the average. Memory chips had
-        // 1,024 rows to refresh in 16 ms, and a row takes 150 ns. The system's clock had 100
-        // interrupts a second; a handler of some hundred instructions that miss takes 10 us.
+        // Estimated, but for the cycles: a request waits for the bus's next one, 21 ns, and its
+        // answer for the processor's, 10 ns, half of that on either side of the average. Memory
+        // chips had 1,024 rows to refresh in 16 ms, and a row takes 150 ns. The system's clock had
+        // 100 interrupts a second; a handler of some hundred instructions that miss takes 10 us.
         jitter: Jitter {
             arbitration: Time::picos(15_500),
             refresh_period: Time::nanos(15_600),

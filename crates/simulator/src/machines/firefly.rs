@@ -47,11 +47,11 @@ pub fn firefly() -> Machine {
             // Half of the 2.4 ms of Anderson, Bershad, Lazowska and Levy 1992, section 5.2, for a signal and a wait through the kernel: two upcalls.
             upcall: Time::micros(1_200),
         },
-        // Estimated, but for the periods: a request waits for the bus's next cycle and its answer for
-        // the processor's, up to 100 ns and 200 ns, half of that on either side of the average.
-        // Memory chips of those days had 256 rows to refresh in 4 ms, and a row takes as long as the
-        // bus for a miss. The system's clock had 100 interrupts a second, of 150 instructions at
-        // 3 million a second.
+        // Estimated, but for the periods: a request waits for the bus's next cycle and its answer
+        // for the processor's, up to 100 ns and 200 ns, half of that on either side of the average.
+        // Memory chips of those days had 256 rows to refresh in 4 ms, and a row takes as long as
+        // the bus for a miss. The system's clock had 100 interrupts a second, of 150 instructions
+        // at 3 million a second.
         jitter: Jitter {
             arbitration: Time::nanos(150),
             refresh_period: Time::nanos(15_600),

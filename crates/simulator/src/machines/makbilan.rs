@@ -44,10 +44,10 @@ pub fn makbilan() -> Machine {
             // Estimated: the switches of a wake-up.
             upcall: Time::micros(300),
         },
-        // Estimated, but for the cycles: a request to the board's own memory waits for the 386's next
-        // one, up to 100 ns, half of that on either side of the average. Memory chips had 256 rows to
-        // refresh in 4 ms, and a row takes the module's time. The system's clock had 100 interrupts a
-        // second, of 150 instructions at 4 MIPS.
+        // Estimated, but for the cycles: a request to the board's own memory waits for the 386's
+        // next one, up to 100 ns, half of that on either side of the average. Memory chips had 256
+        // rows to refresh in 4 ms, and a row takes the module's time. The system's clock had 100
+        // interrupts a second, of 150 instructions at 4 MIPS.
         jitter: Jitter {
             arbitration: Time::nanos(50),
             refresh_period: Time::nanos(15_600),

@@ -45,9 +45,9 @@ fn scheduling() -> Scheduling {
 /// Not in the paper, like the scheduler.
 fn jitter() -> Jitter {
     Jitter {
-        // Estimated from the cycles: a request and its answer each wait for the bus's next one, up to
-        // 100 ns, and the answer for the next of the 386's own, up to 125 ns. Half of that sum on
-        // either side of the average.
+        // Estimated from the cycles: a request and its answer each wait for the bus's next one, up
+        // to 100 ns, and the answer for the next of the 386's own, up to 125 ns. Half of that sum
+        // on either side of the average.
         arbitration: Time::picos(162_500),
         // Memory chips of those days: 256 rows in 4 ms, and a row takes an access (`MISS`).
         refresh_period: Time::nanos(15_600),

@@ -11,8 +11,8 @@
 //! | `free_nodes_wander_bounded` | 2, one giving away the free node that the other needs | 2 preemptions |
 //! | `three_threads_bounded` | 3 | 1 preemption |
 //!
-//! Two operations of `HerlihyHeap` without bound have more than half a million executions: each look
-//! at the root after a node is a step. What is under a lock is explored without bound, except
+//! Two operations of `HerlihyHeap` without bound have more than half a million executions: each
+//! look at the root after a node is a step. What is under a lock is explored without bound, except
 //! `MultiQueue`, of which a thread with two operations makes 48,000: `multi_queue::two_push` is.
 //!
 //! Values are counted references, so that one that is lost or dropped twice is reported; slots are checked cells. Every model prints

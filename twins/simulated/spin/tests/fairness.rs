@@ -1,6 +1,6 @@
-//! Spinning is probabilistically fair on machines with jitter: "each spinning processor has an equal
-//! likelihood of getting the lock" (Anderson, Lazowska and Levy 1989, section 4.4, of spinning on a
-//! test-and-set instruction and of spinning on a copy).
+//! Spinning is probabilistically fair on machines with jitter: "each spinning processor has an
+//! equal likelihood of getting the lock" (Anderson, Lazowska and Levy 1989, section 4.4, of
+//! spinning on a test-and-set instruction and of spinning on a copy).
 //!
 //! Each cell is a run in which all processors take one lock, a thousand times each on average. Its
 //! figure is Jain's index of the times that each one took it: 1 if all took it equally often.
@@ -80,9 +80,9 @@ fn machines(processors: usize) -> [Machine; 3] {
 /// The least index that is fair.
 const FAIR: f64 = 0.95;
 
-/// Runs the cells of ten seeds with 2 to 20 processors, and asserts that each is fair. A build without
-/// optimization leaves most of the long ones out, with more than eight processors, where the bus keeps
-/// them in turn.
+/// Runs the cells of ten seeds with 2 to 20 processors, and asserts that each is fair. A build
+/// without optimization leaves most of the long ones out, with more than eight processors, where
+/// the bus keeps them in turn.
 fn assert_fair<R: RawMutex + Send + Sync + 'static>(name: &str) {
     let mut unfair = Vec::new();
     for processors in 2..=20 {

@@ -2,26 +2,26 @@
 //! of waiting.
 //!
 //! The paper's sentence: spinning on the exchange and spinning on the copy "degrade processor
-//! performance badly for even a moderate number of spinning processors. […] By contrast, the backoff
-//! algorithm results in only slight degradation for less than ten spin-waiting processors"
+//! performance badly for even a moderate number of spinning processors. […] By contrast, the
+//! backoff algorithm results in only slight degradation for less than ten spin-waiting processors"
 //! (section 4.5).
 //!
 //! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its own: *degraded*
-//! is the elapsed time with so many processors over the elapsed time with one, each the lower quartile of its
-//! repeats, because what disturbs a cell from outside makes it slower, never faster, and a median of few repeats
-//! gives way to it. (Not the least: where one of two threads was kept off its processor, the other counts
-//! uncontended.) *holds* if
+//! is the elapsed time with so many processors over the elapsed time with one, each the lower
+//! quartile of its repeats, because what disturbs a cell from outside makes it slower, never
+//! faster, and a median of few repeats gives way to it. (Not the least: where one of two threads
+//! was kept off its processor, the other counts uncontended.) *holds* if
 //!
-//! 1. with ten processors and with every greater number, or with all where there are fewer, spinning on the
-//!    exchange and spinning on reads are degraded at least twofold ([`BADLY`]);
+//! 1. with ten processors and with every greater number, or with all where there are fewer,
+//!    spinning on the exchange and spinning on reads are degraded at least twofold ([`BADLY`]);
 //! 2. with every number up to ten, backoff is degraded at most one and a half times ([`SLIGHTLY`]);
 //!
-//! else *differs*. The paper does not say how many a moderate number is. Ten is the number up to which it
-//! contrasts the ways of waiting.
+//! else *differs*. The paper does not say how many a moderate number is. Ten is the number up to
+//! which it contrasts the ways of waiting.
 //!
-//! *not judged* if in any of the cells that this takes the threads had less than half of their processors' time
-//! (the median of the repeats): they wait by spinning, so the rest was taken by others. With one processor
-//! nobody waits and nothing can be judged.
+//! *not judged* if in any of the cells that this takes the threads had less than half of their
+//! processors' time (the median of the repeats): they wait by spinning, so the rest was taken by
+//! others. With one processor nobody waits and nothing can be judged.
 
 mod simulated;
 

@@ -4,17 +4,17 @@
 //! would be 1 whatever the number of threads. Where it lies below 1, waiting (or handing the lock over) costs the
 //! rest.
 //!
-//! The paper's sentence: "spinning on memory read degrades performance less as the size of the critical
-//! section grows, while spinning on the xchgb instruction degrades performance evenly throughout the
-//! critical section" (section 4.5).
+//! The paper's sentence: "spinning on memory read degrades performance less as the size of the
+//! critical section grows, while spinning on the xchgb instruction degrades performance evenly
+//! throughout the critical section" (section 4.5).
 //!
 //! Rule of the verdict, with eight threads or as many as there are processors if fewer: *holds* if
 //!
-//! 1. from the smallest section to the largest the relative speed of spinning on reads rises by at least
-//!    0.1, and from no section to the next larger one does it fall by more than 0.05;
+//! 1. from the smallest section to the largest the relative speed of spinning on reads rises by at
+//!    least 0.1, and from no section to the next larger one does it fall by more than 0.05;
 //! 2. spinning on the exchange degrades: its relative speed is at most 0.9 with every section;
-//! 3. it does so evenly: its relative speeds lie within half of what reads gain from the smallest section
-//!    to the largest, whether they rise or fall;
+//! 3. it does so evenly: its relative speeds lie within half of what reads gain from the smallest
+//!    section to the largest, whether they rise or fall;
 //!
 //! else *differs*. One processor: not judged.
 

@@ -4,10 +4,10 @@
 //! Without degradation and without delay the time grows by the same amount with each processor, and the
 //! normalized curve is flat.
 //!
-//! The paper's sentences: "for small numbers of processors, spinning on the xchgb instruction is fastest
-//! […]. As more processors are added, however, this benefit is outweighed by the degradation of the
-//! processor holding the lock. The backoff algorithm shows a similar curve to spinning on a memory read"
-//! (section 4.5).
+//! The paper's sentences: "for small numbers of processors, spinning on the xchgb instruction is
+//! fastest […]. As more processors are added, however, this benefit is outweighed by the
+//! degradation of the processor holding the lock. The backoff algorithm shows a similar curve to
+//! spinning on a memory read" (section 4.5).
 //!
 //! Rule of the verdict, on the paper's three ways of waiting, each thread on a processor of its own
 //! ([`Judged`]): *holds* if
@@ -15,11 +15,11 @@
 //! 1. with the fewest processors that can wait (two), spinning on the exchange takes less time than
 //!    spinning on reads and than backoff;
 //! 2. with all processors it takes longer than each of them, by at least 3 % ([`OUTWEIGHED`]);
-//! 3. with every number from two on, backoff takes at most one and a half times as long as spinning on
-//!    reads, and that at most one and a half times as long as backoff;
+//! 3. with every number from two on, backoff takes at most one and a half times as long as spinning
+//!    on reads, and that at most one and a half times as long as backoff;
 //!
-//! *differs* if any of these is measured and is not so. With fewer than four processors the second cannot
-//! be measured, and the claim is not judged unless another part already differs.
+//! *differs* if any of these is measured and is not so. With fewer than four processors the second
+//! cannot be measured, and the claim is not judged unless another part already differs.
 
 mod simulated;
 
@@ -120,7 +120,8 @@ fn verdict(grid: &Grid<Passed>, counts: &[usize], within: usize) -> Verdict {
     Judged { counts: &counts[..within], times }.verdict()
 }
 
-/// How many times as long as the others spinning on the exchange takes when its benefit is outweighed.
+/// How many times as long as the others spinning on the exchange takes when its benefit is
+/// outweighed.
 const OUTWEIGHED: f64 = 1.03;
 /// How much longer one of two similar curves may take than the other.
 const SIMILAR: f64 = 1.5;

@@ -5,11 +5,12 @@
 //! execution of the critical section", so the bus demand of spinning "is linear with the number of processors"; it is "less true when processors
 //! spin on memory reads". What the paper could not do, the simulator can: count.
 //!
-//! The backoff is that of figures 4.1 to 4.3: see [`DELAY_NS`](super::super::simulated::registry::DELAY_NS)
-//! for its unit and the source.
+//! The backoff is that of figures 4.1 to 4.3: see
+//! [`DELAY_NS`](super::super::simulated::registry::DELAY_NS) for its unit and the source.
 //!
-//! Rule of the verdict, on a machine with one bus: *holds* if with backoff the fitted demand of each number of spinners lies within a tenth
-//! of the largest from the line of least squares, and that line rises by 1.5 to 2.5 misses for each spinner; else *differs*.
+//! Rule of the verdict, on a machine with one bus: *holds* if with backoff the fitted demand of
+//! each number of spinners lies within a tenth of the largest from the line of least squares, and
+//! that line rises by 1.5 to 2.5 misses for each spinner; else *differs*.
 
 use stanchion_model::contention::{
     self, ContentionError, SpinningFit, fit_bus_demand, fit_spinning,

@@ -1,12 +1,12 @@
 //! Table 3.1: what the primitive operations cost that thread management is made of.
 //!
-//! The paper's sentence is its table, and what its argument needs of it are the proportions: a lock and its
-//! unlock cost one and a half procedure calls (5.6 : 3.6), an argument and a turn of an empty loop cost less
-//! than a call (1 : 3.6 and 2.5 : 3.6).
+//! The paper's sentence is its table, and what its argument needs of it are the proportions: a lock
+//! and its unlock cost one and a half procedure calls (5.6 : 3.6), an argument and a turn of an
+//! empty loop cost less than a call (1 : 3.6 and 2.5 : 3.6).
 //!
-//! Rule of the verdict: *holds* if each of these three proportions is within one and a half times the
-//! paper's, either way, for lock and unlock of the paper's own lock; else *differs*. So a lock costs 1.04 to
-//! 2.33 calls.
+//! Rule of the verdict: *holds* if each of these three proportions is within one and a half times
+//! the paper's, either way, for lock and unlock of the paper's own lock; else *differs*. So a lock
+//! costs 1.04 to 2.33 calls.
 
 mod simulated;
 

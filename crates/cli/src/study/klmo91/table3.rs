@@ -1,19 +1,21 @@
 //! Table 3: how long Regsim takes with each strategy.
 //!
-//! The paper's sentences: "most of the competitive spinning methods save a quarter of the elapsed time over
-//! the traditional always-block approach. […] The exception is fixed-spin with a threshold of C/2, which
-//! only saves about half as much" (section 5). Its table has 13.5 to 25.1 %.
+//! The paper's sentences: "most of the competitive spinning methods save a quarter of the elapsed
+//! time over the traditional always-block approach. […] The exception is fixed-spin with a
+//! threshold of C/2, which only saves about half as much" (section 5). Its table has 13.5 to 25.1
+//! %.
 //!
 //! Rule of the verdict: *holds* if, give or take the noise,
 //!
-//! 1. each of the paper's six competitive strategies takes at least 13.5 % less time than always-block, the
-//!    least of the paper's, and at most 25.1 % less, the most of the paper's;
-//! 2. fixed-spin with C/2 saves less than each of the other five, and one third to two thirds of what is
-//!    their median;
+//! 1. each of the paper's six competitive strategies takes at least 13.5 % less time than
+//!    always-block, the least of the paper's, and at most 25.1 % less, the most of the paper's;
+//! 2. fixed-spin with C/2 saves less than each of the other five, and one third to two thirds of
+//!    what is their median;
 //!
-//! else *differs*. *not judged* on one processor, or if the noise is above 5 %. On the simulated Firefly it
-//! *differs*: fixed-spin with C/2 is no exception there. In virtual time it is the same rule,
-//! and how often Regsim's threads meet is fitted to the paper's table 2, so that this table is a prediction; luck is the seed's.
+//! else *differs*. *not judged* on one processor, or if the noise is above 5 %. On the simulated
+//! Firefly it *differs*: fixed-spin with C/2 is no exception there. In virtual time it is the same
+//! rule, and how often Regsim's threads meet is fitted to the paper's table 2, so that this table
+//! is a prediction; luck is the seed's.
 
 use super::super::context::{Context, Stop};
 use super::super::experiment::{Bodies, Body, Experiment, Paper, Simulated};

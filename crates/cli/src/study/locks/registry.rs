@@ -66,9 +66,9 @@ const fn raw<R: lock_api::RawMutex + Send + Sync + 'static>(
 pub(crate) const FIRST_COME: bool = true;
 pub(crate) const ANY_ORDER: bool = false;
 
-/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass the
-/// time as `$wait` says, with `$slots` slots where that bounds the threads. The unit of the backoff's
-/// delays is `$delay` nanoseconds. Each is made an entry by `$lock`; then comes `$other`.
+/// Our locks, from `$spin` (the real crate or the one for simulated machines), whose waiters pass
+/// the time as `$wait` says, with `$slots` slots where that bounds the threads. The unit of the
+/// backoff's delays is `$delay` nanoseconds. Each is made an entry by `$lock`; then comes `$other`.
 macro_rules! our_locks {
     ($spin:ident, $wait:ty, $slots:literal, $delay:expr, $lock:ident $(, $other:expr)* $(,)?) => {
         &[

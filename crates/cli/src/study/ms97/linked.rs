@@ -5,21 +5,23 @@
 //! "link-based queues, stacks, and skew heaps" (section 4). An array needs no node, so its rows are
 //! the stronger rivals. They stand in the figures as further rows.
 //!
-//! Why a line of its own: "a push or a pop in Treiber's algorithm typically needs to access only two
-//! cache lines in the data structure, while a lock-based implementation has the overhead of accessing
-//! lock variables as well" (section 4.2).
+//! Why a line of its own: "a push or a pop in Treiber's algorithm typically needs to access only
+//! two cache lines in the data structure, while a lock-based implementation has the overhead of
+//! accessing lock variables as well" (section 4.2).
 //!
-//! A thread keeps the last node that it took, and uses it for what it inserts next, as the stacks and
-//! queues without locks do. So no row pays for the allocator.
+//! A thread keeps the last node that it took, and uses it for what it inserts next, as the stacks
+//! and queues without locks do. So no row pays for the allocator.
 //!
 //! # Invariants
 //!
-//! 1. `top`, `head`, `tail` and the `next` of linked nodes are touched only by the holder of the lock.
-//! 2. A node is owned by the list that leads to it, by the shelf that keeps it, or by the thread that
-//!    has taken it from one of them.
+//! 1. `top`, `head`, `tail` and the `next` of linked nodes are touched only by the holder of the
+//!    lock.
+//! 2. A node is owned by the list that leads to it, by the shelf that keeps it, or by the thread
+//!    that has taken it from one of them.
 //! 3. A shelf is touched only by the thread that has its number, by `&mut self`, or on drop.
 //!
-//! Compiled twice, as a part of `real` and of `simulated`, which say whose locks and cells these are.
+//! Compiled twice, as a part of `real` and of `simulated`, which say whose locks and cells these
+//! are.
 
 use core::ops::Deref;
 use core::ptr;

@@ -6,8 +6,8 @@
 //! | [`Kind::Safe`] | under the same lock, whose taker and holder asks not to be preempted |
 //! | [`Kind::NonBlocking`] | without a lock |
 //!
-//! What the paper has under one lock are linked lists, and so are the first two rows of queues and of
-//! stacks ([`linked`](super::linked)). The same under an array are further rows.
+//! What the paper has under one lock are linked lists, and so are the first two rows of queues and
+//! of stacks ([`linked`](super::linked)). The same under an array are further rows.
 //!
 //! What needs no lock has its nodes from lists of each thread's own, with hazard pointers. The paper's had counted pointers; so have the further rows
 //! that say so, but their pool is one list that all threads share, a second word that all of them want. The paper's own rows come first in each list,

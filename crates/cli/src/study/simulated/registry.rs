@@ -38,8 +38,8 @@ const fn lock<R: RawMutex + 'static>(name: &'static str, way: Option<Way>, _orde
     }
 }
 
-/// The unit of the backoff's delays in every simulated experiment, in nanoseconds of the code's clock:
-/// 8 µs on the Symmetry, which is one critical section.
+/// The unit of the backoff's delays in every simulated experiment, in nanoseconds of the code's
+/// clock: 8 µs on the Symmetry, which is one critical section.
 ///
 /// The paper does not say how long its backoff delays. It says that "most processors delay locally
 /// until some other processor has acquired the lock, and then miss again" (section 4.4), so a first
@@ -47,8 +47,8 @@ const fn lock<R: RawMutex + 'static>(name: &'static str, way: Option<Way>, _orde
 /// 10 µs, roughly the same as for Figure 4.1" (section 4.5). Figure 4.1's takes 8 µs: a lock and an
 /// unlock of 5.6 µs and a turn of an empty loop of 2.5 µs (table 3.1).
 ///
-/// The locks' own unit, 100 ns of a processor of today, is in proportion 40 µs of the Symmetry: five
-/// sections, whose releases a waiter that stays away does not see.
+/// The locks' own unit, 100 ns of a processor of today, is in proportion 40 µs of the Symmetry:
+/// five sections, whose releases a waiter that stays away does not see.
 pub(crate) const DELAY_NS: u64 = 20;
 
 /// Our locks, compiled against the simulated machine. Their waiters only spin, as the papers' did: each has a processor of its own, and to yield

@@ -80,8 +80,8 @@ fn the_rank_error_is_as_stated() {
     }
 }
 
-/// One thread holds heaps, as one that has lost its processor does, while others pop: the bound that
-/// the file's header derives.
+/// One thread holds heaps, as one that has lost its processor does, while others pop: the bound
+/// that the file's header derives.
 #[test]
 fn the_rank_error_under_preemption_is_bounded() {
     /// Pops during the preemption.

@@ -14,7 +14,8 @@ pub(super) const MOST: usize = machine::sized(4_096, 1);
 /// for 64 values pays for as many values by then as 256 nodes of one value.
 const LEAST: usize = machine::sized(4, 1);
 
-/// A thread spends at most one in so many parts of its time in barriers, or collects [`MOST`] nodes.
+/// A thread spends at most one in so many parts of its time in barriers, or collects [`MOST`]
+/// nodes.
 const SHARE: u64 = 8;
 
 /// The number of nodes after which a record scans.

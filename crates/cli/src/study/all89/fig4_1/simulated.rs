@@ -2,34 +2,35 @@
 //!
 //! # Rule of the verdict where writes invalidate the copies of others
 //!
-//! On Symmetry A and B, and any machine but those below. The paper's sentence: spinning on the exchange
-//! and spinning on the copy "degrade processor performance badly for even a moderate number of spinning
-//! processors. […] By contrast, the backoff algorithm results in only slight degradation for less than
-//! ten spin-waiting processors" (section 4.5). *holds* if
+//! On Symmetry A and B, and any machine but those below. The paper's sentence: spinning on the
+//! exchange and spinning on the copy "degrade processor performance badly for even a moderate
+//! number of spinning processors. […] By contrast, the backoff algorithm results in only slight
+//! degradation for less than ten spin-waiting processors" (section 4.5). *holds* if
 //!
-//! 1. with ten processors, of which nine wait, and with every greater number, spinning on the exchange
-//!    and spinning on reads each take at least twice as long as with one ([`BADLY`]);
+//! 1. with ten processors, of which nine wait, and with every greater number, spinning on the
+//!    exchange and spinning on reads each take at least twice as long as with one ([`BADLY`]);
 //! 2. with every number up to ten, backoff takes at most one and a half times as long as with one
 //!    ([`SLIGHTLY`](super::SLIGHTLY));
 //!
 //! else *differs*. *not judged* with fewer than ten processors. It *differs* on Symmetry A: with 20
-//! processors both take more than twice as long, but with ten 1.4 times, and four are faster than one,
-//! because an exchange that succeeds overlaps with the end of the section before. The paper does not say how many a
-//! moderate number is. Ten is the number up to which it contrasts the ways of waiting. Section 4.6 says
-//! of Model B that "the spin-waiting alternatives have much the same effect", so the rule is the same.
+//! processors both take more than twice as long, but with ten 1.4 times, and four are faster than
+//! one, because an exchange that succeeds overlaps with the end of the section before. The paper
+//! does not say how many a moderate number is. Ten is the number up to which it contrasts the ways
+//! of waiting. Section 4.6 says of Model B that "the spin-waiting alternatives have much the same
+//! effect", so the rule is the same.
 //!
 //! # Rule where copies are updated
 //!
 //! On the Firefly, after section 4.6. With all processors, *holds* if
 //!
-//! 1. spinning on the exchange keeps the bus busy for at least nine tenths of the time ("the bus can be
-//!    saturated");
-//! 2. a waiter that spins on reads misses less than once in ten increments ("eliminating the cascade of
-//!    cache misses": where writes invalidate, each waiter misses at each);
+//! 1. spinning on the exchange keeps the bus busy for at least nine tenths of the time ("the bus
+//!    can be saturated");
+//! 2. a waiter that spins on reads misses less than once in ten increments ("eliminating the
+//!    cascade of cache misses": where writes invalidate, each waiter misses at each);
 //! 3. backoff attempts the lock less often than spinning on reads does ("reduces the number of lock
 //!    attempts"), and that less often than spinning on the exchange;
-//! 4. an increment occupies the bus for less time with backoff than with reads ("reduces the bus load
-//!    even further"), and with reads for less than with the exchange;
+//! 4. an increment occupies the bus for less time with backoff than with reads ("reduces the bus
+//!    load even further"), and with reads for less than with the exchange;
 //!
 //! else *differs*. *not judged* with one processor.
 

@@ -3,20 +3,20 @@
 //! With eight processors or as many as there are, the rule of the verdict depends on the caches.
 //!
 //! 1. They write through (Symmetry A), or the machine is none of the paper's: the same as on this
-//!    computer ([`Judged`]). It *differs* on Symmetry A. With the smallest section eight processors that
-//!    exchange are nearly as fast as one, because an exchange that succeeds overlaps with the end of the
-//!    section before. In a large section nothing overlaps, so they are slower.
-//! 2. They write back and invalidate (Symmetry B): "the spin-waiting alternatives have much the same
-//!    effect as with write-through" (section 4.6). *holds* if with the smallest section the relative speed
-//!    of spinning on the exchange and of spinning on reads is below 0.75, backoff's is above both, and
-//!    with larger sections the relative speed of spinning on reads rises by at least 0.1. That exchanges
-//!    do even harm is not to be expected here: what the holder writes stays in its cache, so a section
-//!    that is long enough is hardly slowed, whatever uses the bus.
-//! 3. They are updated (Firefly), after section 4.6 ("quiescence will occur faster", and backoff "reduces
-//!    the bus load due to spinning even further"): *holds* if at every size spinning on reads is at least
-//!    as fast as spinning on the exchange, and backoff occupies the bus for less time than spinning on
-//!    reads does, and that for less than spinning on the exchange; and if at some size spinning on reads
-//!    is faster by a tenth.
+//!    computer ([`Judged`]). It *differs* on Symmetry A. With the smallest section eight processors
+//!    that exchange are nearly as fast as one, because an exchange that succeeds overlaps with the
+//!    end of the section before. In a large section nothing overlaps, so they are slower.
+//! 2. They write back and invalidate (Symmetry B): "the spin-waiting alternatives have much the
+//!    same effect as with write-through" (section 4.6). *holds* if with the smallest section the
+//!    relative speed of spinning on the exchange and of spinning on reads is below 0.75, backoff's
+//!    is above both, and with larger sections the relative speed of spinning on reads rises by at
+//!    least 0.1. That exchanges do even harm is not to be expected here: what the holder writes
+//!    stays in its cache, so a section that is long enough is hardly slowed, whatever uses the bus.
+//! 3. They are updated (Firefly), after section 4.6 ("quiescence will occur faster", and backoff
+//!    "reduces the bus load due to spinning even further"): *holds* if at every size spinning on
+//!    reads is at least as fast as spinning on the exchange, and backoff occupies the bus for less
+//!    time than spinning on reads does, and that for less than spinning on the exchange; and if at
+//!    some size spinning on reads is faster by a tenth.
 //!
 //! Else *differs*. *not judged* with one processor.
 

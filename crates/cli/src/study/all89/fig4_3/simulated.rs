@@ -1,14 +1,14 @@
 //! Figure 4.3 in virtual time.
 //!
 //! Rule of the verdict where writes invalidate the copies of others: the same as on this computer
-//! ([`Judged`]). With fewer than four processors it is not judged. It *differs* on Symmetry B, of which the
-//! paper has no figure: there an exchange that fails takes the bus no longer than a read that misses, so
-//! with 20 processors spinning on it is not overtaken by spinning on reads.
+//! ([`Judged`]). With fewer than four processors it is not judged. It *differs* on Symmetry B, of
+//! which the paper has no figure: there an exchange that fails takes the bus no longer than a read
+//! that misses, so with 20 processors spinning on it is not overtaken by spinning on reads.
 //!
-//! Rule where copies are updated (Firefly), after section 4.6 ("quiescence will occur faster" with reads):
-//! *holds* if with every number of processors that wait, spinning on reads takes no longer than spinning
-//! on the exchange, and with all it takes at least 5 % less; else *differs*. *not judged* with one
-//! processor.
+//! Rule where copies are updated (Firefly), after section 4.6 ("quiescence will occur faster" with
+//! reads): *holds* if with every number of processors that wait, spinning on reads takes no longer
+//! than spinning on the exchange, and with all it takes at least 5 % less; else *differs*. *not
+//! judged* with one processor.
 
 use stanchion_simulator::Machine;
 use stanchion_simulator::machine::Memory;
