@@ -287,10 +287,16 @@ impl<T, L: RawMutex> LockedRing<T, L> {
     fn locked<R>(&self, operation: impl FnOnce(&mut Ring<T>) -> R) -> R {
         let Line { ring, vain_left } = &*self.line;
         let locked = ring.try_lock().unwrap_or_else(|| self.lock_held());
-        let (outcome, changed) = Self::with(&locked, |ring| {
+        let mut changed = false;
+        // One closure deep, and `changed` beside it: an unoptimized build copies a large value at
+        // each level.
+        let outcome = locked.with_mut(|ring| {
+            // SAFETY: the lock is held (Invariant 1).
+            let ring = unsafe { &mut *ring };
             let before = ring.len;
             let outcome = operation(ring);
-            (outcome, ring.len != before)
+            changed = ring.len != before;
+            outcome
         });
         if !changed {
             // Relaxed: see the module.
@@ -323,14 +329,6 @@ impl<T, L: RawMutex> LockedRing<T, L> {
             return locked;
         }
         ring.lock()
-    }
-
-    #[inline]
-    fn with<R>(locked: &Locked<'_, T, L>, operation: impl FnOnce(&mut Ring<T>) -> R) -> R {
-        locked.with_mut(|ring| {
-            // SAFETY: the lock is held (Invariant 1).
-            operation(unsafe { &mut *ring })
-        })
     }
 
     /// Returns how many values there are. Takes the lock, as a push or a pop does.
@@ -368,7 +366,9 @@ impl<T, L: RawMutex> LockedRing<T, L> {
 
     /// Returns how many values there are, or `None` if the lock is held.
     fn try_len(&self) -> Option<usize> {
-        self.line.ring.try_lock().map(|locked| Self::with(&locked, |ring| ring.len))
+        let locked = self.line.ring.try_lock()?;
+        // SAFETY: the lock is held (Invariant 1).
+        Some(locked.with_mut(|ring| unsafe { (*ring).len }))
     }
 
     /// The most that it can hold.
