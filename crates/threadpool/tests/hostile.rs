@@ -190,7 +190,7 @@ fn a_pool_shut_down_by_its_own_worker_runs_what_it_has() {
     }
 }
 
-/// Nobody but the task that waits can say that all is over: the only other thread sleeps until it
+/// Only the task that waits can say that all is over: the only other thread sleeps until it
 /// is needed again, or all is over.
 #[test]
 fn a_pool_shut_down_by_its_own_worker_lets_idle_spares_go() {

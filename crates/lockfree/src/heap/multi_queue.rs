@@ -41,7 +41,7 @@
 //! # Invariants
 //!
 //! 1. A heap is touched only by the thread that holds it: the one whose exchange has set [`HELD`].
-//! 2. A heap that nobody holds has [`ENTRIES`] set exactly if it has entries. It is set from the
+//! 2. A heap that no thread holds has [`ENTRIES`] set exactly if it has entries. It is set from the
 //!    exchange that begins a push on.
 //! 3. If each of two looks at all states found every heap empty, and the pushes add up to the same
 //!    number, then between the two looks all were empty: the number of pushes does not get smaller,
@@ -131,8 +131,8 @@ pub struct MultiQueue<K, V> {
 
 /// One heap and its lock.
 struct Heap<K, V> {
-    /// `HELD`, `ENTRIES` and the number of pushes. The holder writes it, and who becomes the
-    /// holder.
+    /// `HELD`, `ENTRIES` and the number of pushes. The holder writes it, and the thread that
+    /// becomes the holder.
     state: AtomicU64,
     /// Touched by the holder only (Invariant 1).
     entries: UnsafeCell<QuaternaryHeap<K, V>>,

@@ -22,7 +22,7 @@
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | count an operation of the thread: load, store | Relaxed | nobody: what the last holder of a number wrote happened before what the next one does ([`machine::thread::index`]) |
+//! | count an operation of the thread: load, store | Relaxed | none: what the last holder of a number wrote happened before what the next one does ([`machine::thread::index`]) |
 //! | take a guests' desk: swap | Acquire | the Release store of its last user |
 
 use core::ops::{Deref, DerefMut};

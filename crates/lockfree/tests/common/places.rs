@@ -97,7 +97,7 @@ pub(crate) fn judge(
 ) -> Result<(), String> {
     let refused = |call: &Call<_, _>| call.outcome == Some(Outcome::Full);
     if !history.calls().iter().any(refused) {
-        // Who holds a place matters to refused pushes alone.
+        // The holder of a place matters to refused pushes alone.
         return check(&Queue::bounded(room), history).map(drop).map_err(|error| error.to_string());
     }
     let mut parts = Vec::new();

@@ -21,7 +21,7 @@
 //!
 //! *not judged* if in any of the cells that this takes the threads had less than half of their
 //! processors' time (the median of the repeats): they wait by spinning, so the rest was taken by
-//! others. With one processor nobody waits and nothing can be judged.
+//! others. With one processor no thread waits and nothing can be judged.
 
 mod simulated;
 

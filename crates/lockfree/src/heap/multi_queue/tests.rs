@@ -125,7 +125,8 @@ fn a_held_heap_stops_nobody_else() {
     drop(held);
 }
 
-/// A push is seen before its entry can be had: whoever looks must not report that there is nothing.
+/// A push is seen before its entry can be had: a thread that looks must not report that there is
+/// nothing.
 #[test]
 fn a_push_is_seen_from_its_beginning() {
     let queue: MultiQueue<u32, ()> = MultiQueue::with_heaps(4);

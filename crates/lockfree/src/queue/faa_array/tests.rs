@@ -75,7 +75,7 @@ fn threads_exchange_everything() {
                 let mut mine = Vec::new();
                 for number in 0..EACH {
                     queue.push(worker * EACH + number);
-                    // Somebody may have been quicker with the value, but never is there less than
+                    // Another thread may have been quicker with the value, but never is there less than
                     // this.
                     mine.push(queue.pop().expect("each has pushed one more than it has popped"));
                 }

@@ -187,7 +187,7 @@ const SATURATED: f64 = 0.9;
 fn updated(ways: [&[Standing]; 3], counts: &[usize]) -> Verdict {
     let last = counts.len() - 1;
     if last == 0 {
-        return Verdict::NotJudged("one processor only: nobody waits".to_owned());
+        return Verdict::NotJudged("one processor only: no thread waits".to_owned());
     }
     let all = ways.map(|row| &row[last]);
     let attempts = all.map(|cell| cell.each(cell.accesses.exchanges));

@@ -94,7 +94,7 @@ fn verdict(machine: &Machine, rows: [&[f64]; 3], counts: &[usize]) -> Verdict {
     let judged = Judged { counts, times };
     if let Memory::Update(_) = machine.memory {
         if last == 0 {
-            return Verdict::NotJudged("one processor only: nobody waits".to_owned());
+            return Verdict::NotJudged("one processor only: no thread waits".to_owned());
         }
         let quiet = judged.times[1..].iter().all(|[exchange, read, _]| read <= exchange);
         let [exchange, read, _] = judged.times[last];
