@@ -25,8 +25,9 @@
 //! | event | ordering | partner |
 //! | --- | --- | --- |
 //! | push: exchange `top` | Release | the Acquire load of `protect`, and that of `pop_all`'s exchange: value and `next` are there |
-//! | pop: exchange `top` | Relaxed | nobody: what is written was published by the push of that node, and an exchange passes that on |
-//! | pop all: exchange `top` | Acquire | the Release of the pushes of all its nodes: every write of `top` since is an exchange |
+//! | pop: exchange `top` | Release | the Acquire load of a look or a pop that finds nothing: what the popping thread did before is seen. The node under it was published by its push, and an exchange passes that on |
+//! | pop all: exchange `top` | AcqRel | the Release of the pushes of all its nodes: every write of `top` since is an exchange. The Acquire load of a look, as of a pop |
+//! | is it empty: load `top` | Acquire | the Release of the exchange that left it so |
 //! | `next` | Relaxed | nobody: comes with the node |
 //!
 //! Source: R. Kent Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118, 1986; Michael and Scott 1997, section 4.2.
@@ -180,8 +181,9 @@ impl<T, M: Memory> TreiberStack<T, M> {
         let next = next.load(Ordering::Relaxed);
         // SAFETY: the node is protected.
         let slot = unsafe { operation.slot(top) };
-        // Relaxed: `protect` has acquired the node. Relaxed: the next try loads again.
-        if !self.top.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed) {
+        // Release: pairs with the Acquire of a thread that finds the stack empty. `protect` has
+        // acquired the node. Relaxed: the next try loads again.
+        if !self.top.compare_exchange(top, next, Ordering::Release, Ordering::Relaxed) {
             return Err(Lost);
         }
         // SAFETY: the exchange gave this thread node and value (Invariant 2).
@@ -199,10 +201,11 @@ impl<T, M: Memory> TreiberStack<T, M> {
         loop {
             // Relaxed: it is only compared.
             let top = self.top.load(Ordering::Relaxed);
-            // Acquire: pairs with the Release of the pushes of all its nodes. Relaxed: the loop loads again.
+            // Acquire: pairs with the Release of the pushes of all its nodes. Release: with the
+            // Acquire of a thread that finds the stack empty. Relaxed: the loop loads again.
             let null = <M::Store<T> as Store<T>>::NULL;
             if top.is_null()
-                || self.top.compare_exchange(top, null, Ordering::Acquire, Ordering::Relaxed)
+                || self.top.compare_exchange(top, null, Ordering::AcqRel, Ordering::Relaxed)
             {
                 return PopAll { stack: self, first: top };
             }
@@ -213,8 +216,9 @@ impl<T, M: Memory> TreiberStack<T, M> {
     /// Whether there is nothing on it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        // Relaxed: nothing behind it is looked at.
-        self.top.load(Ordering::Relaxed).is_null()
+        // Acquire: pairs with the Release of the push or pop that left it so. What its thread did
+        // before is seen after this look, also on another stack.
+        self.top.load(Ordering::Acquire).is_null()
     }
 }
 
