@@ -237,12 +237,18 @@ fn panics_in_odd_places_end_the_gang_only() {
         .expect("seats");
     assert!(matches!(folding.join(), Err(GangError::Panicked { member: 1, .. })));
     let bomb = Bomb;
+    let has_handle = std::sync::Arc::new(AtomicBool::new(true));
+    let held = has_handle.clone();
     let closure = executor.spawn(2, move |member: &mut Member| {
         let _ = &bomb;
+        while held.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
         member.barrier()
     });
-    // The members drop the closure, for there is no handle.
+    // The members drop the closure: they outlive the handle, which has a share of it.
     drop(closure.expect("seats"));
+    has_handle.store(false, Ordering::Relaxed);
     let mixed = executor
         .spawn(2, |member: &mut Member| {
             if member.index() == 0 { member.all_gather(1_u8).map(drop) } else { member.barrier() }
