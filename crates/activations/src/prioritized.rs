@@ -132,12 +132,28 @@ impl Unusual {
         self.counts[priority as usize].load(Ordering::Relaxed) != 0
     }
 
+    /// Takes the first of that priority.
     pub(crate) fn take(&self, priority: Priority) -> Option<Thread> {
+        self.take_unless(priority, || false)
+    }
+
+    /// Takes the first of that priority, unless one that comes before it `is_ready`.
+    ///
+    /// That is asked under the lock: it sees all that was made ready before the one that this
+    /// takes. An answer from before the lock may be older than that one.
+    pub(crate) fn take_unless(
+        &self,
+        priority: Priority,
+        is_ready: impl FnOnce() -> bool,
+    ) -> Option<Thread> {
         if !self.has(priority) {
             return None;
         }
         let level = priority as usize;
         let mut queue = self.queues[level].lock();
+        if is_ready() {
+            return None;
+        }
         let thread = queue.pop_front();
         self.counts[level].store(queue.len(), Ordering::Relaxed);
         thread

@@ -163,10 +163,7 @@ impl Local {
         match priority {
             Priority::Normal => self.take_ready(),
             Priority::High => unusual.take(Priority::High),
-            // A normal one comes first even if it lies where taking it does not pay (`thrift.rs`).
-            Priority::Low if unusual.has(Priority::Low) => {
-                self.take_ready_anywhere().or_else(|| unusual.take(Priority::Low))
-            }
+            Priority::Low if unusual.has(Priority::Low) => self.take_low(),
             Priority::Low => None,
         }
     }

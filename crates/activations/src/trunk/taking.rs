@@ -4,6 +4,7 @@
 use machine::clock;
 use stanchion_threadpool::{Place, Task, Told};
 
+use crate::priority::Priority;
 use crate::seat::Hold;
 use crate::thread::Thread;
 
@@ -12,6 +13,10 @@ use super::Local;
 /// A strategy may leave another seat its last thread for the first few looks, and who has it may be
 /// in its queue.
 const TRIES: u32 = 8;
+
+/// So often a carrier tries to take a thread of the usual priority before one of low priority,
+/// while such are made ready beside it.
+const ROUNDS: u32 = 3;
 
 impl Local {
     /// A thread of the usual priority is ready, which any carrier may run.
@@ -37,9 +42,21 @@ impl Local {
         })
     }
 
-    /// The same, whether it pays or not.
+    /// Takes a thread of low priority, or one of the usual priority: that comes first even if it
+    /// lies where taking it does not pay.
     #[cold]
-    pub(super) fn take_ready_anywhere(&self) -> Option<Thread> {
+    pub(super) fn take_low(&self) -> Option<Thread> {
+        let unusual = self.shared.unusual();
+        let either = (0..ROUNDS).find_map(|_| {
+            self.take_ready_anywhere()
+                .or_else(|| unusual.take_unless(Priority::Low, || self.is_any_ready()))
+        });
+        // What is ready elsewhere cannot be taken now.
+        either.or_else(|| unusual.take(Priority::Low))
+    }
+
+    /// As [`take_ready`](Self::take_ready), whether it pays or not.
+    fn take_ready_anywhere(&self) -> Option<Thread> {
         let ready = self.shared.ready_queue();
         self.take_by(|place, spent| {
             (0..TRIES).find_map(
