@@ -6,10 +6,11 @@ use core::fmt;
 ///
 /// Both bounds are counted, not measured, so the answer to a history is the same on every computer.
 ///
-/// | bound | counts | unless asked for otherwise |
-/// | --- | --- | --- |
-/// | steps | one for each call that the search tries, and one for each 64 bytes of the state after it | 10 million: some seconds, ten times as long without optimization |
-/// | memory | the states that the search remembers, by the bytes that they feed to their hash | 256 MiB |
+/// - Steps: one for each call that the search tries, and one for each 64 bytes of the state after
+///   it. The default is 10 million. They take some seconds, and ten times as long without
+///   optimization.
+/// - Memory: the states that the search remembers, by the bytes that they feed to their hash. The
+///   default is 256 MiB.
 ///
 /// Histories of queues, stacks and priority queues with distinct values stay far below either.
 ///
@@ -72,7 +73,7 @@ impl Default for Budget {
 pub struct Undecided {
     /// The calls of the history.
     pub calls: usize,
-    /// What was allowed.
+    /// The budget that it had.
     pub budget: Budget,
 }
 
@@ -82,7 +83,7 @@ impl fmt::Display for Budget {
     }
 }
 
-/// What is left of a budget.
+/// The rest of a budget.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purse {
     steps: u64,

@@ -1,12 +1,12 @@
-//! Whether a history is linearizable, and the smallest part of it that shows it if it is not.
+//! The check: decides whether a history is linearizable. If it is not, finds the smallest part that
+//! shows it.
 //!
 //! A history is linearizable if each call can be given a moment between its beginning and its end
 //! so that, one call after another at these moments, the specification allows every outcome.
 //!
-//! | history | way | cost |
-//! | --- | --- | --- |
-//! | of a [container](crate::specification::Container) with distinct values | `monitor` | polynomial |
-//! | of anything else | `search` | exponential, within a [`Budget`] |
+//! - The history of a [container](crate::specification::Container) with distinct values: `monitor`
+//!   checks it, in polynomial time.
+//! - Any other history: `search` checks it. It takes exponential time, within a [`Budget`].
 //!
 //! An order that the monitor finds counts only after the specification has allowed it call by call.
 //! So a specification may allow less than the container that it describes itself as. If it does not
@@ -66,7 +66,9 @@ impl<S: Specification> CheckError<S> {
 /// spent before there was an answer.
 ///
 /// ```
-/// use stanchion_linearizability::specification::{Operation::{Pop, Push}, Outcome::{Popped, Pushed}, Stack};
+/// use stanchion_linearizability::specification::Operation::{Pop, Push};
+/// use stanchion_linearizability::specification::Outcome::{Popped, Pushed};
+/// use stanchion_linearizability::specification::Stack;
 /// use stanchion_linearizability::{Event::{Begin, End}, History, check};
 ///
 /// let history = History::from_events([
@@ -130,7 +132,7 @@ fn decide<S: Specification>(initial: &S, history: &HistoryOf<S>, purse: &mut Pur
     }
 }
 
-/// Whether the specification allows this order, which has all calls that returned.
+/// Returns whether the specification allows this order, which has all calls that returned.
 fn allows<S: Specification>(initial: &S, history: &HistoryOf<S>, order: &[usize]) -> bool {
     /// So many states are followed where calls may lead to several.
     const STATES: usize = 16;
@@ -208,14 +210,15 @@ fn without_values<S: Specification>(
 }
 
 impl Kind {
-    /// Whether it matters to such a call that values are there.
+    /// Returns whether such a call needs values in the container.
     const fn needs_values(self) -> bool {
         matches!(self, Self::NotEmpty | Self::Refused)
     }
 }
 
 impl Container {
-    /// Whether the calls that `keeps` does not have can go: no call that stays needs their values.
+    /// Returns whether the calls that `keeps` leaves out can go: no call that stays needs their
+    /// values.
     fn can_lose(&self, keeps: &[bool]) -> bool {
         let calls = || self.calls.iter().zip(keeps);
         let mut needing = calls().filter(|(call, keep)| **keep && call.kind.needs_values());

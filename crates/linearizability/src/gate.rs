@@ -1,8 +1,8 @@
-//! Where the threads of a trial begin together.
+//! A barrier at which the threads of a trial sleep until all have come.
 //!
-//! Threads that have slept get a processor as soon as they are woken, before others that compute all the time; threads that wait by spinning or
-//! yielding have used up their share by then. On a busy computer that decides whether two of them ever run at the same time. So they sleep here every
-//! few histories.
+//! A thread that has slept gets a processor as soon as it is woken, before threads that compute all
+//! the time. A thread that spins or yields has used up its share by then. On a busy computer that
+//! decides whether two of them ever run at the same time. So they sleep here every few histories.
 //!
 //! Why not `std::sync::Barrier`: if one thread panics, the others would wait in it for ever.
 
@@ -17,7 +17,7 @@ pub(crate) struct Gate {
 #[derive(Default)]
 struct State {
     here: usize,
-    /// How often it has opened.
+    /// The number of times that it has opened.
     round: u64,
     /// A thread will not come any more.
     broken: bool,

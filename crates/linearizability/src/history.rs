@@ -1,15 +1,15 @@
-//! What was seen from outside: which calls there were, when each began and ended, and what it returned.
+//! Histories: the calls that threads made, when each call began and ended, and its outcome.
 
 use core::fmt::Debug;
 
 /// One call of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call<O, R> {
-    /// Whose call it is. A thread makes one call at a time.
+    /// The number of the thread that made it. A thread makes one call at a time.
     pub thread: usize,
-    /// What was called.
+    /// The operation, with its arguments.
     pub operation: O,
-    /// What it returned; `None` if it was never seen to return.
+    /// Its outcome; `None` if it was never seen to return.
     pub outcome: Option<R>,
     /// When it began. Moments are numbers that grow; they need not be times.
     pub begin: u64,
@@ -20,22 +20,22 @@ pub struct Call<O, R> {
 /// Something that happened, for histories written by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<O, R> {
-    /// This thread calls this.
+    /// The thread of this number calls this operation.
     Begin(usize, O),
-    /// What this thread has called returns this.
+    /// The call that this thread has made returns this outcome.
     End(usize, R),
 }
 
 /// The calls of several threads on one structure, in the order of their beginnings.
 ///
-/// A call comes *before* another if it ended before the other began. Two calls of which neither is before the other overlap, and may have taken
-/// effect in either order.
+/// A call comes *before* another if it ended before the other began. Two calls overlap if neither
+/// comes before the other. They may have taken effect in either order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History<O, R> {
     calls: Vec<Call<O, R>>,
 }
 
-/// Nothing that threads could have done.
+/// Calls that no threads could have made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// A call ended before it began.
@@ -43,9 +43,9 @@ pub enum Malformed {
         "{call} of thread {thread} begins at {begin} and ends at {end}: a call ends after it begins"
     )]
     Backwards {
-        /// Whose.
+        /// The number of the thread.
         thread: usize,
-        /// What.
+        /// The call, as text.
         call: String,
         /// When it began.
         begin: u64,
@@ -57,7 +57,7 @@ pub enum Malformed {
         "thread {thread} calls {second} while its {first} has not returned: a thread makes one call at a time; give one of them another thread's number"
     )]
     TwoAtOnce {
-        /// Whose.
+        /// The number of the thread.
         thread: usize,
         /// The call that goes on.
         first: String,
@@ -69,11 +69,11 @@ pub enum Malformed {
         "{call} of thread {thread} has {what}: a call that returned has both an outcome and an end, one that did not has `None` and `u64::MAX`"
     )]
     Half {
-        /// Whose.
+        /// The number of the thread.
         thread: usize,
-        /// What.
+        /// The call, as text.
         call: String,
-        /// What it has.
+        /// The one of the two that it has.
         what: &'static str,
     },
     /// An end without a beginning.
@@ -81,17 +81,17 @@ pub enum Malformed {
         "event {place}: thread {thread} returns {outcome}, but has called nothing; put an `Event::Begin` before it"
     )]
     NothingCalled {
-        /// Which event, from 0.
+        /// The index of the event.
         place: usize,
-        /// Whose.
+        /// The number of the thread.
         thread: usize,
-        /// What it is said to return.
+        /// The outcome that the event gives, as text.
         outcome: String,
     },
 }
 
 impl<O: Debug, R: Debug> History<O, R> {
-    /// A history of these calls, in any order.
+    /// Makes a history of these calls, which may come in any order.
     ///
     /// # Errors
     ///
@@ -127,10 +127,13 @@ impl<O: Debug, R: Debug> History<O, R> {
         Ok(Self { calls })
     }
 
-    /// The history of these events, in the order in which they happened. Calls that do not end are taken for unfinished.
+    /// Makes the history of these events, in the order in which they happened. A call without an
+    /// end is unfinished.
     ///
     /// ```
-    /// use stanchion_linearizability::specification::{Operation::{Pop, Push}, Outcome::{Popped, Pushed}, Queue};
+    /// use stanchion_linearizability::specification::Operation::{Pop, Push};
+    /// use stanchion_linearizability::specification::Outcome::{Popped, Pushed};
+    /// use stanchion_linearizability::specification::Queue;
     /// use stanchion_linearizability::{Event::{Begin, End}, History, check};
     ///
     /// // Two pushes at the same time, and the pop of either is right.
@@ -188,7 +191,8 @@ impl<O, R> History<O, R> {
         &self.calls
     }
 
-    /// Whether two calls of different threads overlap. If not, there is only one order, and little to check.
+    /// Returns whether two calls of different threads overlap. If none do, only one order is
+    /// possible, and there is little to check.
     #[must_use]
     pub fn overlaps(&self) -> bool {
         let mut latest = None;
@@ -201,7 +205,7 @@ impl<O, R> History<O, R> {
 }
 
 impl<O, R> History<O, R> {
-    /// Of calls that a [`Recorder`](crate::Recorder) has seen.
+    /// Makes a history of calls that a [`Recorder`](crate::Recorder) has seen.
     pub(crate) fn recorded(mut calls: Vec<Call<O, R>>) -> Self {
         calls.sort_by_key(|call| call.begin);
         Self { calls }
@@ -209,7 +213,8 @@ impl<O, R> History<O, R> {
 }
 
 impl<O: Clone, R: Clone> History<O, R> {
-    /// What had been seen when the moment `until` had come: calls that ended later are unfinished, those that began later are not there.
+    /// Returns the history as it was at the moment `until`. A call that ended later is unfinished.
+    /// A call that began later is left out.
     pub(crate) fn until(&self, until: u64) -> Self {
         let seen = self.calls.iter().filter(|call| call.begin <= until).cloned();
         let cut = |call: Call<O, R>| {

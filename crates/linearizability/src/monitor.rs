@@ -4,11 +4,15 @@
 //! priority queue is checked value by value, not call by call (`monitor/arrange.rs`). Three kinds
 //! of calls do not fit, and are put on top of that:
 //!
-//! | calls | what explains them |
-//! | --- | --- |
-//! | that find the container empty | a moment at which no value has to be in it; `arrange` looks for it |
-//! | that find it not empty | a value that is there during the call. The call is put next to it, if the order of the other calls has such a place. If not, each value that may be there is tried: the push has to come before the end of the call, and the pop after its beginning |
-//! | pops that have not returned | nothing, or a value that must not stay. If there is no order, a smallest set of values without one is looked for, and each of its values that no other call pops is tried |
+//! - A call that finds the container empty. A moment at which no value has to be in the container
+//!   explains it; `arrange` looks for one.
+//! - A call that finds it not empty. A value that is there during the call explains it. The call is
+//!   put next to that value, if the order of the other calls has such a place. If not, each value
+//!   that may be there is tried: the push has to come before the end of the call, and the pop after
+//!   its beginning.
+//! - A pop that has not returned. It did nothing, or it took a value that must not stay. If there
+//!   is no order, the monitor looks for a smallest set of values without an order. It tries each
+//!   value of that set that no other call pops.
 //!
 //! Only the tries can take long, and only if many such calls need each other's values. They are
 //! paid for from the budget.
@@ -21,7 +25,7 @@ use crate::specification::container::{Container, Kind};
 
 use arrange::arrange;
 
-/// What is known of a history of a container.
+/// The monitor's answer for a history of a container.
 pub(crate) enum Answer {
     /// The container allows this order, as positions in the history.
     Order(Vec<usize>),

@@ -34,7 +34,7 @@ impl Random {
         ((self.number() as u128 * limit as u128) >> 64) as u64
     }
 
-    /// Whether something happens that happens once in `times`.
+    /// Returns `true` once in `times` calls, at random.
     pub const fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

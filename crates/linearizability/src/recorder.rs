@@ -1,13 +1,15 @@
-//! Recording what real threads do.
+//! Records the calls of real threads.
 //!
-//! A call needs two moments such that, if the end of one call is earlier than the beginning of another, the first really was over when the other
-//! began. A clock of each processor's own does not promise that everywhere. So the moments are tickets: one word, drawn from by fetch-and-add, which
-//! puts all of them in one order that agrees with time. A call costs two locked instructions on that word, and its record goes into a vector of the
-//! thread's own.
+//! Each call gets two moments, its beginning and its end. If the end of one call is earlier than
+//! the beginning of another, the first call really was over when the other began. The clocks of
+//! different processors do not promise that everywhere. So the moments are tickets: the threads
+//! draw them from one word by fetch-and-add. All tickets have one order, and it agrees with time. A
+//! call costs two locked instructions on that word. Its record goes into a vector of its thread.
 //!
-//! The tickets also order what they stand between: by Acquire and Release, a call that ended before another began happened before it. So on a
-//! processor that reorders, recorded calls see at least what they must; what is checked is linearizability, not whether an unordered reader is
-//! behind.
+//! The tickets also order the calls themselves. They are drawn with Acquire and Release, so a call
+//! that ended before another began happened before it. On a processor that reorders accesses,
+//! recorded calls therefore see at least what they must. The check is about linearizability, not
+//! about readers that nothing orders.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -77,8 +79,8 @@ impl Recorder {
 }
 
 impl<O, R> Log<'_, O, R> {
-    /// Makes a call and keeps what came of it. A call that panics stays in the log as one that was never seen to return; it must be the thread's
-    /// last.
+    /// Makes a call and records its outcome. A call that panics stays in the log as one that was
+    /// never seen to return. It must be the thread's last call.
     pub fn call(&mut self, operation: O, perform: impl FnOnce(&O) -> R) {
         let place = self.calls.len();
         let begin = self.recorder.moment();
@@ -91,12 +93,12 @@ impl<O, R> Log<'_, O, R> {
         call.end = end;
     }
 
-    /// Makes room for so many calls, so that recording them allocates nothing.
+    /// Reserves room for this number of calls, so that recording them does not allocate.
     pub fn reserve(&mut self, calls: usize) {
         self.calls.reserve(calls);
     }
 
-    /// What was recorded.
+    /// Returns the calls that were recorded.
     #[must_use]
     pub fn into_calls(self) -> Vec<Call<O, R>> {
         self.calls

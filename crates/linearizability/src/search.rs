@@ -169,7 +169,7 @@ impl<'h, S: Specification> Search<'h, S> {
         }
     }
 
-    /// Whether there is an order, which is in the frames then.
+    /// Searches for an order. Returns `true` if there is one: the frames hold it.
     fn run(&mut self, purse: &mut Purse) -> Result<bool, Spent> {
         while self.missing > 0 {
             let Some(frame) = self.frames.last_mut() else {

@@ -1,7 +1,10 @@
-//! What a structure should do when one thread uses it: the truth that histories are held against.
+//! Specifications: the behaviour of a structure that one thread uses. The checker holds histories
+//! against them.
 //!
-//! Write a [`Sequential`] model, as plainly as possible: what each operation does and returns. It is a [`Specification`] by that. Only a structure
-//! that may do one of several things needs a [`Specification`] of its own: a relaxed priority queue, which may return any of the first few.
+//! Write a [`Sequential`] model, as plainly as possible: what each operation does and returns.
+//! Every such model is a [`Specification`]. A structure that may do one of several things needs a
+//! [`Specification`] of its own. A relaxed priority queue is one: it may return any of the first
+//! few values.
 //!
 //! | model | operations |
 //! | --- | --- |
@@ -28,17 +31,20 @@ pub use heap::PriorityQueue;
 pub use queue::Queue;
 pub use stack::Stack;
 
-/// What is allowed: from each state, which outcomes an operation may have, and what the state is then.
+/// A specification: from each state, the outcomes that an operation may have, and the states that
+/// follow.
 ///
-/// A value of the type is a state. The checker compares states and keeps those it has been in, so two that behave alike should be equal.
+/// A value of the type is a state. The checker compares states and remembers those that it has
+/// visited, so two states that behave alike should be equal.
 pub trait Specification: Clone + Eq + Hash + Debug {
-    /// What is called, with its arguments.
+    /// An operation, with its arguments.
     type Operation: Clone + Debug;
-    /// What it returns.
+    /// The outcome of an operation.
     type Outcome: Clone + Debug + PartialEq;
 
-    /// Pushes to `after` each state that there may be when `operation` has had this `outcome`; none, if it cannot have it here. If nobody has seen
-    /// the outcome (`None`), each state that there may be when the operation has taken place.
+    /// Pushes to `after` each state that may follow when `operation` has this `outcome`. If it
+    /// cannot have this outcome in this state, pushes none. If no thread saw the outcome (`None`),
+    /// pushes each state that may follow the operation.
     fn step(
         &self,
         operation: &Self::Operation,
@@ -46,7 +52,7 @@ pub trait Specification: Clone + Eq + Hash + Debug {
         after: &mut Vec<Self>,
     );
 
-    /// How a call is shown in a drawing, in as few characters as say it.
+    /// Returns the text that stands for a call in a drawing, as short as is clear.
     fn describe(operation: &Self::Operation, outcome: Option<&Self::Outcome>) -> String {
         described(operation, outcome)
     }
@@ -91,15 +97,15 @@ pub trait Specification: Clone + Eq + Hash + Debug {
 /// # Ok::<(), stanchion_linearizability::Malformed>(())
 /// ```
 pub trait Sequential: Clone + Eq + Hash + Debug {
-    /// What is called, with its arguments.
+    /// An operation, with its arguments.
     type Operation: Clone + Debug;
-    /// What it returns.
+    /// The outcome of an operation.
     type Outcome: Clone + Debug + PartialEq;
 
-    /// Does it.
+    /// Performs the operation: changes the state and returns the outcome.
     fn call(&mut self, operation: &Self::Operation) -> Self::Outcome;
 
-    /// How a call is shown in a drawing, in as few characters as say it.
+    /// Returns the text that stands for a call in a drawing, as short as is clear.
     fn describe(operation: &Self::Operation, outcome: Option<&Self::Outcome>) -> String {
         described(operation, outcome)
     }
@@ -148,13 +154,13 @@ fn described(operation: &impl Debug, outcome: Option<&impl Debug>) -> String {
 pub enum Operation<T> {
     /// Puts a value in.
     Push(T),
-    /// Takes the value out whose turn it is.
+    /// Takes out the value that comes next.
     Pop,
     /// Asks whether there is one.
     IsEmpty,
 }
 
-/// What an [`Operation`] returns.
+/// The outcome of an [`Operation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome<T> {
     /// The value is in.
@@ -163,7 +169,7 @@ pub enum Outcome<T> {
     Full,
     /// The value that was taken out; `None` if there was none.
     Popped(Option<T>),
-    /// Whether there was none.
+    /// The answer to `IsEmpty`: `true` if there was no value.
     Empty(bool),
 }
 

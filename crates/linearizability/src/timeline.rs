@@ -2,7 +2,8 @@
 
 use crate::{HistoryOf, Specification};
 
-/// A column for each beginning and each end, in order, and as many more as a call's description needs.
+/// Draws the history. Each beginning and each end gets a column, in order. A call with a longer
+/// text gets more columns.
 pub(crate) fn draw<S: Specification>(history: &HistoryOf<S>) -> String {
     let calls = history.calls();
     let labels: Vec<_> =

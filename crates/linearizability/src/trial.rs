@@ -1,18 +1,24 @@
-//! Real threads on a structure, again and again, each time on a new one and checked.
+//! Trials: real threads call a structure, and the history is checked. Each history has a new
+//! structure.
 //!
-//! A short history on a fresh structure is where most errors show: few calls, so that nothing hides behind much, and the structure near empty, or
-//! near full. What matters is that the calls really overlap. So the threads begin together:
+//! Short histories on a new structure show most errors. They have few calls, so an error has little
+//! to hide behind, and the structure is near empty or near full. The calls must really overlap, so
+//! the threads begin together:
 //!
-//! | | how | why |
-//! | --- | --- | --- |
-//! | always | each on a processor of its own, as far as there are | two on one processor never meet |
-//! | every [`TOGETHER`] histories | asleep, until all are there | threads that have slept are given processors at once, and at the same time |
-//! | before each history | spinning, until there are as many as can run at once | two that run then begin within some 100 ns |
-//! | not for ever | [`PATIENCE`] | one that has lost its processor does not hold up the others; that history has less overlap, and is not counted as if it had |
+//! - Each thread has a processor of its own, as long as there are enough. Two threads on one
+//!   processor never meet.
+//! - Every [`TOGETHER`] histories the threads sleep until all have come. Threads that have slept
+//!   get their processors at once, and at the same time.
+//! - Before each history they spin until as many have come as can run at once. Two threads that run
+//!   then begin within some 100 ns.
+//! - They do not spin for ever: [`PATIENCE`] is the limit. A thread that has lost its processor
+//!   does not hold up the others. That history has less overlap, and is counted by the overlap that
+//!   it has.
 //!
-//! Between its calls a thread pauses for random times, and now and then gives up its processor.
+//! Between its calls a thread pauses for random times, and now and then yields its processor.
 //!
-//! Structures are made, and histories checked, by the thread that called; the threads that call the structure live for [`BATCH`] histories.
+//! The thread that runs the trial makes the structures and checks the histories. The threads that
+//! call the structure live for [`BATCH`] histories.
 
 use core::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,7 +40,7 @@ const BATCH: u64 = 256;
 /// Histories between two meetings: so few that a thread is seldom interrupted on the way.
 const TOGETHER: usize = 16;
 
-/// How often a thread looks whether the others have come: some 50 µs.
+/// The most looks of a thread that waits for the others: some 50 µs.
 const PATIENCE: u32 = 2_000;
 
 /// A series of histories: how many, of how many threads and calls.
@@ -52,7 +58,10 @@ const PATIENCE: u32 = 2_000;
 ///     .run(
 ///         &Queue::new(),
 ///         || Mutex::new(VecDeque::new()),
-///         |random| if random.once_in(2) { Operation::Pop } else { Operation::Push(random.below(100)) },
+///         |random| match random.once_in(2) {
+///             true => Operation::Pop,
+///             false => Operation::Push(random.below(100)),
+///         },
 ///         |queue, operation| {
 ///             let mut queue = queue.lock().unwrap();
 ///             match operation {
@@ -79,12 +88,12 @@ pub struct Trial<O> {
     budget: Budget,
 }
 
-/// What was tried.
+/// The count of histories and calls that a trial has tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Histories, all of them linearizable.
     pub histories: u64,
-    /// Those in which calls of different threads overlapped. The others say little.
+    /// The histories in which calls of different threads overlapped. The others show little.
     pub overlapped: u64,
     /// Calls in all of them.
     pub calls: u64,
@@ -104,7 +113,7 @@ impl<O> Default for Trial<O> {
 }
 
 impl<O> Trial<O> {
-    /// 1000 histories of 3 threads that make 4 calls each on a structure as it is made.
+    /// Makes a trial of 1000 histories. In each, 3 threads make 4 calls on a new structure.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -118,42 +127,44 @@ impl<O> Trial<O> {
         }
     }
 
-    /// So many threads.
+    /// Sets the number of threads.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// So many calls by each thread.
+    /// Sets the number of calls that each thread makes.
     #[must_use]
     pub fn calls(mut self, calls: usize) -> Self {
         self.calls = calls;
         self
     }
 
-    /// So many histories.
+    /// Sets the number of histories.
     #[must_use]
     pub fn histories(mut self, histories: u64) -> Self {
         self.histories = histories;
         self
     }
 
-    /// Other operations and pauses. What threads do then still depends on who is faster.
+    /// Sets the seed of the operations and pauses. The speed of the threads still decides how their
+    /// calls interleave.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// One thread makes up to so many calls, chosen like the others, before the threads begin.
+    /// Sets the most calls that one thread makes before the threads begin, chosen like the others.
     #[must_use]
     pub fn before(mut self, calls: u64) -> Self {
         self.before = calls;
         self
     }
 
-    /// One thread makes these calls when the others have finished: taking everything out shows what was lost, or is there twice.
+    /// Sets the calls that one thread makes when all others have finished. Calls that take all
+    /// values out show which were lost, and which are there twice.
     #[must_use]
     pub fn last(mut self, operations: impl IntoIterator<Item = O>) -> Self {
         self.last = operations.into_iter().collect();
@@ -347,7 +358,7 @@ struct Slot<C, O, R> {
 }
 
 impl<C, O: Clone, R> Slot<C, O, R> {
-    /// What one thread does.
+    /// Makes one thread's calls and returns their records.
     fn play(&self, thread: usize, call: impl Fn(&C, &O) -> R) -> Vec<Call<O, R>> {
         let script = &self.scripts[thread];
         let mut log: Log<'_, O, R> = self.recorder.log(thread);
@@ -359,7 +370,7 @@ impl<C, O: Clone, R> Slot<C, O, R> {
         log.into_calls()
     }
 
-    /// Waits until so many threads are here, or have not come for too long.
+    /// Waits until this number of threads have come, at most [`PATIENCE`] looks.
     fn meet(&self, threads: usize) {
         self.arrived.fetch_add(1, Ordering::AcqRel);
         for _ in 0..PATIENCE {
@@ -371,7 +382,7 @@ impl<C, O: Clone, R> Slot<C, O, R> {
     }
 }
 
-/// How long a thread stays away before a call.
+/// The pause of a thread before a call.
 #[derive(Clone, Copy)]
 enum Pause {
     /// So many turns of a loop, mostly none.

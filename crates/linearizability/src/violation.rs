@@ -22,7 +22,8 @@ use crate::{HistoryOf, Specification, timeline};
 /// thread 0  ├push(329)┤├pop: 329┤
 /// thread 1              ├pop: 329┤
 ///
-/// possible: push(329) (thread 0), pop: 329 (thread 0); then the state is [], and this cannot come next: pop: 329 (thread 1)
+/// possible: push(329) (thread 0), pop: 329 (thread 0)
+/// then the state is [], and this cannot come next: pop: 329 (thread 1)
 /// ```
 pub struct Violation<S: Specification> {
     /// The part.
@@ -90,7 +91,8 @@ impl<S: Specification> fmt::Display for Violation<S> {
             write!(f, "at first, in the state {:?}", self.furthest.state)?;
         } else {
             let order = named::<S>(order.iter().map(|place| &calls[*place]));
-            write!(f, "possible: {order}; then the state is {:?}", self.furthest.state)?;
+            writeln!(f, "possible: {order}")?;
+            write!(f, "then the state is {:?}", self.furthest.state)?;
         }
         write!(f, ", and this cannot come next: {}", named::<S>(self.stuck()))
     }

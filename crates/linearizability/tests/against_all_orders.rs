@@ -6,7 +6,8 @@ use stanchion_linearizability::{Call, CheckError, History, HistoryOf, Specificat
 
 type Calls = Vec<Call<Operation<u8>, Outcome<u8>>>;
 
-/// Whether some order of the calls that are `left`, and perhaps not of the unfinished ones, is allowed from `state`.
+/// Returns whether `state` allows some order of the calls that are `left`. Unfinished calls may be
+/// missing from it.
 fn possible<S: Specification>(state: &S, history: &HistoryOf<S>, left: &[usize]) -> bool {
     let calls = history.calls();
     if left.iter().all(|call| calls[*call].outcome.is_none()) {
@@ -24,7 +25,8 @@ fn possible<S: Specification>(state: &S, history: &HistoryOf<S>, left: &[usize])
     })
 }
 
-/// A valid order is one of the calls that returned and perhaps others, keeps to their times, and is allowed.
+/// Returns whether the order is valid: it has all calls that returned, keeps to their times, and is
+/// allowed. It may have unfinished calls.
 fn explains<S: Specification>(initial: &S, history: &HistoryOf<S>, order: &[usize]) -> bool {
     let calls = history.calls();
     let complete =

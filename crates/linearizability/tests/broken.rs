@@ -1,4 +1,5 @@
-//! Structures that are broken on purpose, each in the way of a real error. A checker that one of them survives checks nothing.
+//! Structures that are broken on purpose, each in the way of a real error. A checker that lets one
+//! of them pass checks nothing.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -77,7 +78,8 @@ impl Broken for Loses {
     }
 }
 
-/// Looks at the first value and takes it in two steps: two threads get the same one, and one value is thrown away.
+/// Looks at the first value and takes it in two steps. Two threads get the same value, and one
+/// value is lost.
 #[derive(Default)]
 struct Duplicates(Mutex<VecDeque<u64>>);
 
@@ -94,7 +96,8 @@ impl Broken for Duplicates {
     }
 }
 
-/// A queue in two parts, as some have one for each producer: each part is in order, the whole is not.
+/// A queue in two parts, like queues with a part for each producer. Each part is in order, the
+/// whole is not.
 #[derive(Default)]
 struct Reorders([Mutex<VecDeque<u64>>; 2]);
 
@@ -125,7 +128,8 @@ impl Broken for SpuriouslyEmpty {
     }
 }
 
-/// Treiber's stack over a pool of a few nodes whose numbers have no tags: a node that comes back in time deceives the compare-exchange.
+/// Treiber's stack over a pool of a few nodes. Their numbers have no tags. A node that comes back
+/// in time deceives the compare-exchange.
 struct Untagged {
     /// Number of the top node; 0 for none.
     top: AtomicUsize,

@@ -22,7 +22,8 @@ fn judged<S: Specification, const N: usize>(
 
 type Events<const N: usize> = [Event<Operation<char>, Outcome<char>>; N];
 
-/// Herlihy and Wing 1990, figure 1: four histories of a queue, of which the second and the fourth are impossible.
+/// Herlihy and Wing 1990, figure 1: four histories of a queue. The second and the fourth are
+/// impossible.
 mod herlihy_and_wing {
     use super::*;
 
@@ -77,7 +78,8 @@ mod herlihy_and_wing {
     }
 }
 
-/// Sequentially consistent, but not linearizable: Herlihy and Wing 1990, section 1; each thread alone could have seen it, real time forbids it.
+/// Sequentially consistent, but not linearizable: Herlihy and Wing 1990, section 1. Each thread
+/// alone could have seen it; real time forbids it.
 #[test]
 fn each_thread_for_itself_is_not_enough() {
     let violation = judged(
@@ -95,8 +97,8 @@ fn each_thread_for_itself_is_not_enough() {
     assert_eq!(violation.order(), [0, 1]);
 }
 
-/// Two queues, each of them sequentially consistent, p and q; linearizability is local, sequential consistency is not (Herlihy and Wing, section
-/// 3.3). The calls on one of them are refuted alone.
+/// Two queues p and q, each of them sequentially consistent. Linearizability is local, sequential
+/// consistency is not (Herlihy and Wing, section 3.3). The calls on one queue are refuted alone.
 #[test]
 fn a_queue_is_refuted_alone() {
     let p = [
@@ -110,7 +112,8 @@ fn a_queue_is_refuted_alone() {
     assert!(judged(&Queue::new(), p).is_err());
 }
 
-/// The order of steps that the 1998 paper's queue guards against: a pop finds nothing although a push had returned.
+/// The order of steps that the 1998 paper's queue guards against: a pop finds nothing although a
+/// push had returned.
 #[test]
 fn nothing_is_found_while_something_is_in() {
     let impossible = [Begin(A, Push('x')), End(A, Pushed), Begin(B, Pop), End(B, Popped(None))];
@@ -120,7 +123,8 @@ fn nothing_is_found_while_something_is_in() {
     assert!(judged(&Queue::new(), possible).is_ok());
 }
 
-/// Treiber's stack without tags: A reads the top x and its next y, B pops both and pushes x again, A's exchange succeeds and makes y the top.
+/// Treiber's stack without tags. A reads the top x and its next y. B pops both and pushes x again.
+/// A's exchange succeeds and makes y the top.
 #[test]
 fn the_aba_of_a_stack() {
     let violation = judged(
@@ -224,7 +228,8 @@ fn a_relaxed_heap_may_pass_over_so_many() {
     }
 }
 
-/// A relaxed pop that nobody saw return may have taken any of the first: what is left decides which.
+/// A relaxed pop that was never seen to return may have taken any of the first values. The values
+/// that are left decide which.
 #[test]
 fn an_unfinished_call_took_whatever_explains_the_rest() {
     let events = |left| {
@@ -291,7 +296,8 @@ fn what_threads_cannot_do_is_refused() {
     assert!(message.contains("event 0: thread 1"), "{message}");
 }
 
-/// Lowe's memory is what makes this end: forty calls that all overlap, none of which can be told from another.
+/// Forty calls that all overlap, and that cannot be told apart. Without Lowe's memory of visited
+/// states the search would not end.
 #[test]
 fn many_calls_that_overlap_do_not_take_for_ever() {
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]

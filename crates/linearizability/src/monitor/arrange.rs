@@ -29,10 +29,10 @@
 //!
 //! Values that can be pushed and popped in the free slot that ends the group are put there, one
 //! after another. If the rest has an order, then the container is not empty within it. So its
-//! first value is at the bottom all the time and is popped last. Any value can be put there whose
-//! push does not have to come after another call, and whose pop does not have to come before one:
-//! around an order of the others, which there is if there is one with it. The others are a history
-//! of their own, with groups of their own.
+//! first value is at the bottom all the time and is popped last. A value can be put there if its
+//! push does not have to come after another call, and its pop does not have to come before one. It
+//! then goes around an order of the others. They have an order if all together have one. The others
+//! are a history of their own, with groups of their own.
 //!
 //! # A priority queue
 //!
@@ -49,7 +49,8 @@
 //! Gibbons, Bruno and Phillips, "Black-Box Correctness Tests for Basic Parallel Data Structures",
 //! Theory of Computing Systems 2002; Henzinger, Sezgin and Vafeiadis, "Aspect-Oriented
 //! Linearizability Proofs", CONCUR 2013 (the queue); Lee and Mathur, "Efficient
-//! Decrease-and-Conquer Linearizability Monitoring", 2025 (a value whose removal decides nothing).
+//! Decrease-and-Conquer Linearizability Monitoring", 2025 (values that can be removed without a
+//! change of the answer).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -185,7 +186,7 @@ fn queue(values: &[Value], mut group: Vec<usize>) -> Option<Vec<usize>> {
 
 /// Arranges a group of a stack.
 fn stack(values: &[Value], group: Vec<usize>) -> Option<Vec<usize>> {
-    /// What is left to do, the next last.
+    /// A task that is left to do. The next one is the last of its vector.
     enum Task {
         Arrange(Vec<usize>),
         Emit(Option<usize>),

@@ -37,7 +37,8 @@ use crate::history::{Call, History};
 ///                 next.0.remove(position);
 ///             }
 ///             (Operation::Pop, Some(Outcome::Popped(None))) if next.0.is_empty() => {}
-///             (Operation::IsEmpty, Some(Outcome::Empty(empty))) if *empty == next.0.is_empty() => {}
+///             (Operation::IsEmpty, Some(Outcome::Empty(empty)))
+///                 if *empty == next.0.is_empty() => {}
 ///             (_, None) => {}
 ///             _ => return,
 ///         }
@@ -81,7 +82,7 @@ pub(crate) struct Action {
     pub(crate) end: u64,
 }
 
-/// What a call does, with the numbers of values.
+/// The effect of a call, with the numbers of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Pushes this value. If the call has not returned, perhaps.

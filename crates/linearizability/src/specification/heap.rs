@@ -10,9 +10,10 @@ use super::{Container, Operation, Outcome, Specification, brief};
 /// A priority queue, empty at first: [`Operation::Pop`] takes the least value, or one of the least.
 ///
 /// ```
-/// use stanchion_linearizability::specification::{Operation, Outcome, PriorityQueue, Specification};
+/// use stanchion_linearizability::specification::{Operation, Outcome};
+/// use stanchion_linearizability::specification::{PriorityQueue, Specification};
 ///
-/// /// Whether a queue with 1, 2 and 3 in it may give `value` away.
+/// /// Returns whether a pop of a queue with 1, 2 and 3 in it may return `value`.
 /// fn may_pop(empty: PriorityQueue<u32>, value: u32) -> bool {
 ///     let full = [3, 1, 2].iter().fold(empty, |queue, value| {
 ///         let mut after = vec![];
@@ -32,7 +33,7 @@ use super::{Container, Operation, Outcome, Specification, brief};
 pub struct PriorityQueue<T> {
     /// In order.
     values: Vec<T>,
-    /// How many smaller values a pop may pass over.
+    /// The most smaller values that a pop may pass over.
     passed: usize,
 }
 
@@ -43,7 +44,8 @@ impl<T> PriorityQueue<T> {
         Self::relaxed(0)
     }
 
-    /// A pop takes a value to which at most `rank` others in the queue are smaller; with `usize::MAX` any. It finds nothing only if there is nothing.
+    /// Relaxed: a pop takes a value if at most `rank` values in the queue are smaller. With
+    /// `usize::MAX` it takes any value. It finds nothing only if the queue is empty.
     #[must_use]
     pub const fn relaxed(rank: usize) -> Self {
         Self { values: Vec::new(), passed: rank }

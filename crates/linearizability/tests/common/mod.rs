@@ -104,8 +104,8 @@ fn take<S: Specification<Operation = Operation<u64>, Outcome = Outcome<u64>>>(
     unreachable!("{operation:?} has no outcome in {state:?}")
 }
 
-/// Whether `order` is one of the calls that returned and perhaps of others, keeps to their times,
-/// and is allowed.
+/// Returns whether `order` is valid: it has all calls that returned, keeps to their times, and is
+/// allowed. It may have unfinished calls.
 pub(crate) fn explains<S: Specification>(
     initial: &S,
     history: &HistoryOf<S>,
