@@ -1,17 +1,23 @@
 //! `cargo xtask house`: rules of the project that no other tool can check.
 //!
-//! 1. An algorithm names no real primitive: in the crates of [`ALGORITHMS`] no path through `std` or `core` leads to one, tests apart (also those in a `tests.rs` of their own).
-//!    Clippy cannot say this, because on the real machine `machine`'s atomics are core's.
-//! 2. An algorithm reads no clock but `machine::clock`'s: nowhere in these crates stands `Instant::now`, tests apart. `Instant` itself may be
-//!    named, and `machine` re-exports it: `lock_api` wants deadlines of that type.
+//! 1. An algorithm names no real primitive. In the crates of [`ALGORITHMS`] no path through `std` or
+//!    `core` leads to one. Tests may name them, also those in a `tests.rs` of their own. Clippy cannot
+//!    say this, because on the real machine `machine`'s atomics are core's.
+//! 2. An algorithm reads no clock but `machine::clock`'s: `Instant::now` stands nowhere in these
+//!    crates, tests apart. `Instant` itself may be named, and `machine` re-exports it: `lock_api` wants
+//!    deadlines of that type.
 //! 3. No file has more than [`LONGEST`] lines.
 //! 4. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
+//! 5. The comments of the crates of [`PLAIN`] are in plain language, as far as a program can tell: at
+//!    most [`WIDEST`] columns, none of the words of [`PERSONS`], no doc comment that opens with a word
+//!    of [`OPENERS`].
 
 use crate::failure::{Failure, Result};
 use crate::orderings::sites::File;
 use crate::shell;
 
-/// Crates written against `machine`. (`machine` itself is where the real primitives are; the front ends need no other machine.)
+/// Crates written against `machine`. `machine` itself has the real primitives. The front ends need no
+/// other machine.
 const ALGORITHMS: [&str; 7] = [
     "crates/spin/src",
     "crates/competitive/src",
@@ -22,7 +28,7 @@ const ALGORITHMS: [&str; 7] = [
     "crates/applications/src",
 ];
 
-/// What such a crate asks `machine` for.
+/// The names that such a crate takes from `machine`.
 const PRIMITIVES: [&str; 9] = [
     "atomic",
     "UnsafeCell",
@@ -37,9 +43,22 @@ const PRIMITIVES: [&str; 9] = [
 
 const LONGEST: usize = 600;
 
-/// Macros that stand for code to come, and marks of work to be done; put together here so that this file has none.
+/// Macros that stand for code to come, and marks of work to be done. They are in two parts here, so
+/// that this file has none.
 const UNFINISHED: [(&str, &str); 5] =
     [("to", "do!("), ("unimple", "mented!("), ("db", "g!("), ("FIX", "ME"), ("XX", "X")];
+
+/// Folders that rule 5 holds for. A folder is added when its comments have been rewritten.
+const PLAIN: [&str; 2] = ["crates/linearizability/", "crates/stanchion/"];
+
+/// The most columns of a comment.
+const WIDEST: usize = 100;
+
+/// Words that stand for an actor without naming it.
+const PERSONS: [&str; 5] = ["who", "whoever", "nobody", "somebody", "anybody"];
+
+/// First words of a doc comment that says neither what an item is nor what it does.
+const OPENERS: [&str; 6] = ["What", "How", "Whether", "That", "Who", "Whose"];
 
 /// Folders with sources of ours.
 const FOLDERS: [&str; 7] = ["crates", "twins", "benches", "examples", "fuzz", "torture", "xtask"];
@@ -53,7 +72,9 @@ pub(crate) fn house() -> Result {
             let source = std::fs::read_to_string(&full).map_err(Failure::file(&full))?;
             let tests = path.ends_with("/tests.rs");
             let algorithm = !tests && ALGORITHMS.iter().any(|room| path.starts_with(room));
-            let found = unfinished(&source).into_iter().chain(long(&source));
+            let plain = PLAIN.iter().any(|folder| path.starts_with(folder));
+            let spoken = plain.then(|| dialect(&source)).into_iter().flatten();
+            let found = unfinished(&source).into_iter().chain(long(&source)).chain(spoken);
             let asked = algorithm.then(|| primitives(&source).into_iter().chain(clocks(&source)));
             let found = found.chain(asked.into_iter().flatten());
             wrong.extend(found.map(|why| format!("{path}:{why}")));
@@ -79,7 +100,43 @@ fn unfinished(source: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where code outside of tests names a real primitive.
+/// Finds comments that are against rule 5.
+fn dialect(source: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut before = "";
+    for (number, line) in source.lines().enumerate() {
+        let mut tell = |why: String| found.push(format!("{}: {why}", number + 1));
+        let line = line.trim_end();
+        let comment = line.trim_start();
+        let kind = ["///", "//!", "//"].into_iter().find(|kind| comment.starts_with(kind));
+        let Some(kind) = kind else {
+            before = "";
+            continue;
+        };
+        let columns = line.chars().count();
+        if columns > WIDEST {
+            tell(format!("a comment of {columns} columns: {WIDEST} are the most"));
+        }
+        let text = &comment[kind.len()..];
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        let mut words = words.filter(|word| !word.is_empty());
+        if let Some(person) = words.clone().find(|word| is_one_of(word, &PERSONS)) {
+            tell(format!("`{person}`: name the thread, the caller or the reader instead"));
+        }
+        let opens = kind != "//" && before != kind;
+        if let Some(opener) = words.next().filter(|word| opens && OPENERS.contains(word)) {
+            tell(format!("`{opener}` opens a doc comment: open with a verb, or with the thing"));
+        }
+        before = kind;
+    }
+    found
+}
+
+fn is_one_of(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|other| word.eq_ignore_ascii_case(other))
+}
+
+/// Finds where code outside of tests names a real primitive.
 fn primitives(source: &str) -> Vec<String> {
     let file = File::new(source);
     let found =
@@ -93,7 +150,7 @@ fn primitives(source: &str) -> Vec<String> {
     found.collect()
 }
 
-/// Where code outside of tests reads the system's clock.
+/// Finds where code outside of tests reads the system's clock.
 fn clocks(source: &str) -> Vec<String> {
     let lines = File::new(source).members("Instant", "now");
     let why = |line| {
@@ -150,6 +207,21 @@ mod tests {
     fn unfinished_work_is_found_by_line() {
         let source = format!("fn f() {{\n    {}{})\n}}", UNFINISHED[0].0, UNFINISHED[0].1);
         assert!(unfinished(&source)[0].starts_with("2: "), "{source}");
+    }
+
+    #[test]
+    fn a_comment_that_names_no_actor_or_is_too_wide_is_found() {
+        let lines = |source: &str| {
+            let found = dialect(source);
+            found.iter().map(|why| why[..1].parse().unwrap()).collect::<Vec<u32>>()
+        };
+        assert_eq!(lines("/// Whether it is there.\n/// What follows is fine.\nfn f() {}"), [1]);
+        assert_eq!(lines("fn f() {\n    // Nobody sees it.\n    // What it is.\n}"), [2]);
+        assert_eq!(lines("//! A list.\n\n/// How it goes, for who asks.\n"), [3, 3]);
+        let wide = format!("    // {}", "x".repeat(WIDEST - 7));
+        assert!(lines(&wide).is_empty());
+        assert_eq!(lines(&format!("{wide}x")), [1]);
+        assert!(lines("let who = \"nobody\"; let whole = 1;").is_empty());
     }
 
     #[test]
