@@ -40,8 +40,11 @@ trait Steps {
     /// Takes the channel's lock, which [`unlock`](Self::unlock) releases.
     fn lock(&self);
 
-    /// Takes the channel's lock if it is free; returns whether it was.
+    /// Takes the channel's lock if it is free; returns whether this operation has the lock now.
     fn try_lock(&self) -> bool;
+
+    /// Returns whether this operation has taken the channel's lock.
+    fn holds_lock(&self) -> bool;
 
     /// Releases the channel's lock if this operation has taken it.
     fn unlock(&self);
@@ -188,9 +191,15 @@ impl<T, const SENDS: bool> Steps for Operation<'_, T, SENDS> {
     }
 
     fn try_lock(&self) -> bool {
-        let guard = self.shared.state.try_lock();
-        self.holds_lock.set(guard.is_some());
-        core::mem::forget(guard);
+        if !self.holds_lock.get() {
+            let guard = self.shared.state.try_lock();
+            self.holds_lock.set(guard.is_some());
+            core::mem::forget(guard);
+        }
+        self.holds_lock.get()
+    }
+
+    fn holds_lock(&self) -> bool {
         self.holds_lock.get()
     }
 
@@ -267,8 +276,6 @@ struct Locked<'s, 'o>(&'s mut [Selectable<'o>]);
 impl<'s, 'o> Locked<'s, 'o> {
     /// Takes the locks, and brings the operations into a random order.
     fn new(operations: &'s mut [Selectable<'o>]) -> Self {
-        // Those of one channel come to lie side by side (Invariant 3).
-        operations.sort_unstable_by_key(|operation| operation.0.address());
         let locked = Self(operations);
         let mut first = 0;
         while let Some(busy) = locked.lock_all(first) {
@@ -282,15 +289,20 @@ impl<'s, 'o> Locked<'s, 'o> {
     /// Waits for the lock of the operation `first`, and takes the others if they are free. Returns
     /// the first that is not.
     fn lock_all(&self, first: usize) -> Option<usize> {
-        let address = |index: usize| self.0.get(index).map(|operation| operation.0.address());
         if let Some(first) = self.0.get(first) {
             first.0.lock();
         }
-        (0..self.0.len()).find(|&index| {
-            let is_locked = address(index) == address(first)
-                || index.checked_sub(1).is_some_and(|last| address(index) == address(last));
-            !is_locked && !self.0[index].0.try_lock()
-        })
+        (0..self.0.len()).find(|&index| !self.try_lock(index))
+    }
+
+    /// Takes the lock of the operation `index` if it is free. Returns whether that operation or
+    /// another one on its channel has the lock now (Invariant 3).
+    fn try_lock(&self, index: usize) -> bool {
+        let Selectable(operation) = &self.0[index];
+        let holds = |Selectable(other): &Selectable<'_>| {
+            other.holds_lock() && other.address() == operation.address()
+        };
+        operation.try_lock() || self.0.iter().any(holds)
     }
 
     fn unlock_all(&self) {
@@ -376,7 +388,8 @@ pub(super) fn run(operations: &mut [Selectable<'_>], deadline: Deadline) -> bool
 /// one of them was chosen before, nothing is done. For a number of operations that is known,
 /// [`select!`](crate::select) is easier to write.
 ///
-/// Costs what the operations cost, each with the lock of its channel, and two sorts of the slice.
+/// Costs what the operations cost, each with the lock of its channel. An operation whose channel
+/// another thread or another operation of the slice has locked costs a look at the whole slice.
 ///
 /// # Panics
 ///
