@@ -1,23 +1,23 @@
 //! `cargo xtask house`: rules of the project that no other tool can check.
 //!
-//! 1. An algorithm names no real primitive. In the crates of [`ALGORITHMS`] no path through `std` or
-//!    `core` leads to one. Tests may name them, also those in a `tests.rs` of their own. Clippy cannot
-//!    say this, because on the real machine `machine`'s atomics are core's.
+//! 1. An algorithm names no real primitive. In the crates of [`ALGORITHMS`] no path through `std`
+//!    or `core` leads to one. Tests may name them, also those in a `tests.rs` of their own. Clippy
+//!    cannot say this, because on the real machine `machine`'s atomics are core's.
 //! 2. An algorithm reads no clock but `machine::clock`'s: `Instant::now` stands nowhere in these
-//!    crates, tests apart. `Instant` itself may be named, and `machine` re-exports it: `lock_api` wants
-//!    deadlines of that type.
+//!    crates, tests apart. `Instant` itself may be named, and `machine` re-exports it: `lock_api`
+//!    wants deadlines of that type.
 //! 3. No file has more than [`LONGEST`] lines.
 //! 4. Nothing is left for later: none of the words of [`UNFINISHED`] in code or comments.
-//! 5. The comments of the crates of [`PLAIN`] are in plain language, as far as a program can tell: at
-//!    most [`WIDEST`] columns, none of the words of [`PERSONS`], no doc comment that opens with a word
-//!    of [`OPENERS`].
+//! 5. The comments of the crates of [`PLAIN`] are in plain language, as far as a program can tell:
+//!    at most [`WIDEST`] columns, none of the words of [`PERSONS`], no doc comment that opens with a
+//!    word of [`OPENERS`].
 
 use crate::failure::{Failure, Result};
 use crate::orderings::sites::File;
 use crate::shell;
 
-/// Crates written against `machine`. `machine` itself has the real primitives. The front ends need no
-/// other machine.
+/// Crates written against `machine`. `machine` itself has the real primitives. The front ends need
+/// no other machine.
 const ALGORITHMS: [&str; 7] = [
     "crates/spin/src",
     "crates/competitive/src",

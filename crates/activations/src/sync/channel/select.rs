@@ -388,8 +388,8 @@ pub(super) fn run(operations: &mut [Selectable<'_>], deadline: Deadline) -> bool
 /// one of them was chosen before, nothing is done. For a number of operations that is known,
 /// [`select!`](crate::select) is easier to write.
 ///
-/// Costs what the operations cost, each with the lock of its channel. An operation whose channel
-/// another thread or another operation of the slice has locked costs a look at the whole slice.
+/// The cost is that of each operation, with the lock of its channel. An operation looks at the
+/// whole slice if another thread or another operation of the slice has taken that lock.
 ///
 /// # Panics
 ///
