@@ -1,14 +1,18 @@
 //! Mutexes that spin, then sleep, and their peers: `cargo bench -p benches --bench competitive`.
 //!
-//! | group | measures |
-//! | --- | --- |
-//! | `uncontended mutex` | one acquisition and release by one thread |
-//! | `mutex, 2 threads` and so on | the same by as many threads, on all processors of this process, per acquisition, empty section |
-//! | `uncontended reader-writer lock` | one read or write by one thread |
-//! | `beside 10,000 sleepers on one other mutex of the bucket`, `beside one sleeper on each of 10,000 other mutexes` | one acquisition and release by one thread, of a mutex that no other thread uses |
-//! | `200 sleeping readers until the last is in` | the time from a writer's release |
+//! The groups are:
 //!
-//! An elapsed time says nothing of fairness, tails or burnt processor time: `cargo study regret` measures those together.
+//! - `uncontended mutex`: one acquisition and release by one thread.
+//! - `mutex, 2 threads` and so on: the same by as many threads, on all processors of this process.
+//!   The figure is for one acquisition, with an empty section.
+//! - `uncontended reader-writer lock`: one read or write by one thread.
+//! - `beside 10,000 sleepers on one other mutex of the bucket` and `beside one sleeper on each of
+//!   10,000 other mutexes`: one acquisition and release by one thread, of a mutex that no other
+//!   thread uses.
+//! - `200 sleeping readers until the last is in`: the time from a writer's release.
+//!
+//! An elapsed time says nothing of fairness, tails or burnt processor time. `cargo study regret`
+//! measures those together.
 
 mod contend;
 mod lock;
@@ -25,7 +29,7 @@ use lock::Lock;
 use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{RawPolicyMutex, policy};
 
-/// Calls `run::<L>(arguments)` for every mutex: ours, then the peers.
+/// Calls `run::<L>(arguments)` for every mutex: those of this workspace, then the peers.
 macro_rules! for_every_mutex {
     ($run:ident $arguments:tt) => {
         $run::<RawPolicyMutex<policy::Adaptive>> $arguments;
@@ -64,7 +68,7 @@ fn contended(criterion: &mut Criterion) {
     }
     for threads in [2, 8, 32] {
         let mut group = criterion.benchmark_group(format!("mutex, {threads} threads"));
-        // Every sample takes a window, whatever it is asked for.
+        // Every sample takes one window, however many iterations are asked for.
         group.sample_size(10).sampling_mode(SamplingMode::Flat);
         group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(600));
         for_every_mutex!(run(&mut group, threads));

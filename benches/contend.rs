@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::lock::Lock;
 
-/// How long the threads of one sample contend.
+/// The time for which the threads of one sample contend.
 const WINDOW: Duration = Duration::from_millis(60);
 
-/// The time for each of `acquisitions` when `threads` threads acquire as often as they can for one [`WINDOW`].
+/// Returns the time of `acquisitions` when `threads` threads acquire as often as they can for one
+/// [`WINDOW`].
 ///
-/// A window and not a share for each thread: a share is soon done by a thread that has the lock to itself while the others wait
-/// for a processor, and then contention is not what is measured.
+/// Why a window and not a share for each thread: a thread that has the lock to itself, while the
+/// others wait for a processor, soon finishes its share. Then no contention is measured.
 pub(crate) fn contend<L: Lock>(threads: usize, pinned: bool, acquisitions: u64) -> Duration {
     let lock = L::make();
     let (ready, over) = (Barrier::new(threads + 1), AtomicBool::new(false));

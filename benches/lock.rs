@@ -1,15 +1,16 @@
-//! One shape for all locks, ours and our peers', so that every group measures the same loop.
+//! One interface for all locks, of this workspace and of its peers, so that every group measures
+//! the same loop.
 
 use lock_api::RawMutex;
 use stanchion_competitive::waits::Recorder;
 use stanchion_competitive::{RawPolicyMutex, policy};
 
-/// A lock around nothing: what a benchmark acquires and releases.
+/// A lock around no data, which a benchmark acquires and releases.
 pub(crate) trait Lock: Send + Sync {
-    /// Its name in tables: `crate::Type` for a peer, the bare type for ours.
+    /// The name in tables: `crate::Type` for a peer, the bare type for a lock of this workspace.
     const NAME: &'static str;
 
-    /// A free lock.
+    /// Returns a free lock.
     fn make() -> Self;
 
     /// Runs `section` with the lock held.
@@ -29,7 +30,7 @@ macro_rules! ours {
             fn with(&self, section: impl FnOnce()) {
                 let guard = RawMutex::lock(self);
                 section();
-                // SAFETY: acquired above, released once.
+                // SAFETY: acquired above and released once.
                 unsafe { self.unlock(guard) };
             }
         }

@@ -1,5 +1,5 @@
-//! What threads that sleep on locks cost others: those that use other locks, and those that the
-//! release lets in.
+//! Costs that threads sleeping on locks cause: for threads that use other locks, and for the
+//! threads that a release lets in.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -12,14 +12,16 @@ use stanchion_competitive::{RawPolicyMutex, policy};
 
 use crate::lock::Lock;
 
-/// Stacks of threads that only sleep.
+/// The stack size of threads that only sleep.
 const STACK: usize = 64 << 10;
-/// For a thread that holds thousands of locks, each in a section inside the last one's.
+/// The stack size of a thread that holds thousands of locks, each in a section inside that of the
+/// last one.
 const DEEP_STACK: usize = 64 << 20;
 
-/// A mutex that threads sleep on in `lock`, and how they are started.
+/// A mutex on which threads sleep in `lock`.
 trait Sleepable: Lock + 'static {
-    /// Whether an unlock of `one` looks at what sleeps on `other`, as far as can be told.
+    /// Returns whether an unlock of `one` looks at sleepers of `other`, as far as this can be
+    /// known.
     fn meet(_one: &Self, _other: &Self) -> bool {
         true
     }
@@ -33,7 +35,7 @@ impl Sleepable for RawPolicyMutex<policy::Adaptive> {
 impl Sleepable for std::sync::Mutex<()> {}
 impl Sleepable for parking_lot::Mutex<()> {}
 
-/// Runs `then` with all these locks held.
+/// Runs `then` while it holds all these locks.
 fn hold<L: Lock>(locks: &[&'static L], then: &mut dyn FnMut()) {
     match locks.split_first() {
         Some((first, rest)) => first.with(|| hold(rest, then)),
@@ -42,7 +44,7 @@ fn hold<L: Lock>(locks: &[&'static L], then: &mut dyn FnMut()) {
 }
 
 /// Measures lock and unlock of a free mutex while `sleepers` threads sleep on each of `locks` other
-/// mutexes. With one other mutex, it is one whose sleepers the unlock meets.
+/// mutexes. If there is one other mutex, the unlock looks at its sleepers.
 fn beside<L: Sleepable>(group: &mut BenchmarkGroup<'_, WallTime>, locks: usize, sleepers: usize) {
     let mine: &L = Box::leak(Box::new(L::make()));
     let others: Vec<&'static L> = (0..locks)
@@ -82,7 +84,7 @@ fn beside<L: Sleepable>(group: &mut BenchmarkGroup<'_, WallTime>, locks: usize, 
     while coming.load(SeqCst) < locks * sleepers {
         thread::sleep(Duration::from_millis(1));
     }
-    // The last ones have said that they come, and go to sleep.
+    // The last threads have announced themselves and go to sleep now.
     thread::sleep(Duration::from_millis(500));
     group.bench_function(L::NAME, |bencher| bencher.iter(|| black_box(mine).with(|| ())));
     over.wait();
@@ -103,7 +105,7 @@ pub(crate) fn unlock_beside_sleepers(criterion: &mut Criterion) {
     }
 }
 
-/// A reader-writer lock, ours or a peer's.
+/// A reader-writer lock of this workspace or of a peer.
 trait Shared: Send + Sync {
     const NAME: &'static str;
     fn make() -> Self;
@@ -139,7 +141,7 @@ shared! {
     "parking_lot::RwLock": parking_lot::RwLock<()>, read, write;
 }
 
-/// The time from a writer's release until the last of `readers` sleeping readers is in.
+/// Returns the time from a writer's release until the last of `readers` sleeping readers is in.
 fn crowd<L: Shared>(readers: usize) -> Duration {
     let lock = L::make();
     let (coming, inside) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -183,7 +185,7 @@ pub(crate) fn crowd_of_readers(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Reading and writing a lock that no other thread uses.
+/// Measures reading and writing of a lock that no other thread uses.
 pub(crate) fn uncontended_reader_writer(criterion: &mut Criterion) {
     fn run<L: Shared>(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group("uncontended reader-writer lock");

@@ -1,12 +1,14 @@
-//! Spin locks, ours and their peers: `cargo bench -p benches --bench spin`.
+//! Spin locks of this workspace and their peers: `cargo bench -p benches --bench spin`.
 //!
-//! | group | measures |
-//! | --- | --- |
-//! | `uncontended` | one acquisition and release by one thread |
-//! | `two threads` | the same by two threads on processors of their own, per acquisition, empty section |
-//! | `8 threads`, `32 threads` | the same by as many threads, on all processors of this process |
+//! The groups are:
 //!
-//! An elapsed time says nothing of fairness, tails or burnt processor time: `cargo study all89` measures those together.
+//! - `uncontended`: one acquisition and release by one thread.
+//! - `two threads`: the same by two threads, each on a processor of its own. The figure is for one
+//!   acquisition, with an empty section.
+//! - `8 threads` and `32 threads`: the same by as many threads, on all processors of this process.
+//!
+//! An elapsed time says nothing of fairness, tails or burnt processor time. `cargo study all89`
+//! measures those together.
 
 mod contend;
 mod lock;
@@ -22,7 +24,7 @@ use lock::Lock;
 
 mcslock::thread_local_node!(static NODE);
 
-/// `mcslock` with its node in a thread-local: what code that wants a plain `lock` would use.
+/// `mcslock` with its node in a thread-local, as code would use it that wants a plain `lock`.
 struct McslockThreadLocal(mcslock::raw::spins::Mutex<()>);
 
 impl Lock for McslockThreadLocal {
@@ -38,7 +40,7 @@ impl Lock for McslockThreadLocal {
     }
 }
 
-/// Calls `run::<L>(arguments)` for every lock: each of ours, then the peer it answers.
+/// Calls `run::<L>(arguments)` for every lock: each lock of this workspace, then its peer.
 macro_rules! for_every_lock {
     ($run:ident $arguments:tt) => {
         $run::<stanchion_spin::TestAndSet> $arguments;
@@ -81,7 +83,7 @@ fn contended(criterion: &mut Criterion) {
         [("two threads", 2, true), ("8 threads", 8, false), ("32 threads", 32, false)]
     {
         let mut group = criterion.benchmark_group(name);
-        // Every sample takes a window, whatever it is asked for.
+        // Every sample takes one window, however many iterations are asked for.
         group.sample_size(10).sampling_mode(SamplingMode::Flat);
         group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(600));
         for_every_lock!(run(&mut group, threads, pinned));

@@ -1,10 +1,10 @@
-//! Threads that each block in the kernel for 1 ms, then compute for 1 ms, over and over: how much
-//! of the processors' time they use.
+//! Threads that each block in the kernel for 1 ms, then compute for 1 ms, over and over: the share
+//! of the processors' time that they use.
 //!
-//! Nobody but the kernel knows that they block. The ideal is that every processor computes all the
-//! time; threads that take their processor along when they block come to half of it, whatever their
-//! number. Tasks of the pools, which have no stacks of their own, end after each turn and leave
-//! another.
+//! Only the kernel knows that they block. Ideally every processor computes all the time. If a
+//! thread keeps its processor while it blocks, half of that is reached, whatever the number of
+//! threads. Tasks of the pools have no stacks of their own, so each task ends after a turn and
+//! leaves another task.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,23 +21,23 @@ use crate::contest::{Contestant, rounds};
 use crate::measure::{Figures, Work, by, process_time, processors};
 use crate::options::Options;
 
-/// How long a thread blocks, and how long it computes.
+/// The time that a thread blocks, and the time that it computes.
 const EACH: Duration = Duration::from_millis(1);
 
-/// Threads for each processor.
+/// The number of threads for each processor.
 const CROWDS: [usize; 2] = [4, 16];
 
-/// How a thread blocks.
+/// A way to block.
 #[derive(Clone, Copy)]
 enum Means {
     Sleep,
     Read,
 }
 
-/// What a thread blocks by.
+/// A means by which a thread blocks.
 enum Block {
     Sleep,
-    /// A descriptor that can be read after a time: a read that waits, as of a pipe.
+    /// A descriptor that can be read after a time. The read waits, as that of a pipe does.
     Read(File),
 }
 
@@ -49,7 +49,7 @@ impl Block {
                 // SAFETY: a call that takes numbers.
                 let timer = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, 0) };
                 assert!(timer >= 0, "the system has a descriptor left");
-                // SAFETY: it is open, and nobody else's.
+                // SAFETY: the descriptor is open, and no other code owns it.
                 Self::Read(unsafe { File::from_raw_fd(timer) })
             }
         }
@@ -63,7 +63,7 @@ impl Block {
                 let once = libc::timespec { tv_sec: 0, tv_nsec: EACH.as_nanos() as _ };
                 let when = libc::itimerspec { it_interval: zero, it_value: once };
                 let before = std::ptr::null_mut();
-                // SAFETY: an open timer, a time, and nowhere to put the one before.
+                // SAFETY: an open timer and a time. Null: the former time is not stored.
                 let set =
                     unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const when, before) };
                 assert_eq!(set, 0, "a timer can be set");
@@ -73,13 +73,17 @@ impl Block {
     }
 }
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 struct Run {
+    /// The time at which the threads stop.
     until: Instant,
+    /// The computation of `EACH`.
     work: Work,
-    /// How often a thread has blocked and computed.
+    /// The number of times that a thread has blocked and computed. The threads write it.
     done: AtomicU64,
+    /// The time of the start.
     begun: Instant,
+    /// The processor time of the process at the start, in nanoseconds.
     cpu: u64,
 }
 
@@ -90,7 +94,7 @@ impl Run {
         Arc::new(Self { until: begun + lasting, work, done: AtomicU64::new(0), begun, cpu })
     }
 
-    /// What a thread does; `wrapped` is around what blocks.
+    /// Runs one thread. `wrapped` calls the function that blocks.
     fn take_part(&self, means: Means, wrapped: impl Fn(&mut dyn FnMut())) {
         let mut block = Block::new(means);
         loop {
@@ -102,7 +106,8 @@ impl Run {
         }
     }
 
-    /// One turn of a task, which blocks whoever runs it; whether another is to follow.
+    /// Takes one turn of a task, which blocks its worker. Returns whether another turn has to
+    /// follow.
     fn turn(&self, block: &mut Block) -> bool {
         block.block();
         self.compute();
@@ -178,8 +183,8 @@ fn ours(count: usize, means: Means, lasting: Duration, activations: bool, tells:
     })
 }
 
-/// Tasks in a scope of that pool, each of which makes the next when it has had its turn: ours and
-/// rayon's have the same verbs.
+/// Runs tasks in a scope of that pool. After its turn each task creates the next. The pool of this
+/// workspace and rayon have the same methods.
 macro_rules! in_scope {
     ($pool:expr, $($scope:ident)::+, $count:expr, $means:expr, $lasting:expr) => {{
         fn task<'scope>(scope: &$($scope)::+<'scope>, run: &'scope Run, mut block: Block) {
@@ -197,7 +202,7 @@ macro_rules! in_scope {
     }};
 }
 
-/// Tasks of `stanchion-threadpool`, which block their worker; with `compensate_blocking` another
+/// Tasks of `stanchion-threadpool`, which block their worker. With `compensate_blocking`, another
 /// thread takes part meanwhile.
 fn pool(count: usize, means: Means, lasting: Duration, compensates: bool) -> Figures {
     let builder = ThreadPoolBuilder::new().num_threads(processors()).spare_threads(count);
@@ -206,14 +211,14 @@ fn pool(count: usize, means: Means, lasting: Duration, compensates: bool) -> Fig
     in_scope!(pool, Scope, count, means, lasting)
 }
 
-/// The same of rayon's.
+/// The same tasks in rayon.
 fn rayon(count: usize, means: Means, lasting: Duration) -> Figures {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(processors()).build();
     let pool = pool.expect("few threads");
     in_scope!(pool, rayon::Scope, count, means, lasting)
 }
 
-/// Tasks that block their worker.
+/// Tasks of tokio, which block their worker.
 fn tasks(count: usize, means: Means, lasting: Duration) -> Figures {
     let runtime = tokio();
     let run = Run::begin(lasting);
@@ -234,7 +239,7 @@ fn tasks(count: usize, means: Means, lasting: Duration) -> Figures {
     run.end()
 }
 
-/// Tasks that have what blocks done elsewhere.
+/// Tasks of tokio that block in `spawn_blocking`.
 fn wrapped(count: usize, means: Means, lasting: Duration) -> Figures {
     let runtime = tokio();
     let run = Run::begin(lasting);

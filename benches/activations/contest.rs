@@ -1,9 +1,9 @@
-//! Contestants in a cell, round by round, and their medians.
+//! The contestants of a cell, round by round, and their medians.
 
 use crate::measure::{Figures, median};
 use crate::options::Options;
 
-/// Who takes part: a name, and one run.
+/// A contestant: a name, and a function for one run.
 pub(crate) struct Contestant<'a> {
     pub(crate) name: String,
     pub(crate) run: Box<dyn FnMut() -> Figures + 'a>,
@@ -15,10 +15,10 @@ impl<'a> Contestant<'a> {
     }
 }
 
-/// One line of a cell: who, and the medians of the rounds.
+/// One line of a cell: the contestant, and the medians of its rounds.
 pub(crate) type Line = (String, Figures);
 
-/// Runs those that are wanted, in every round in the other order.
+/// Runs the selected contestants. Every round has the reverse order of the last.
 pub(crate) fn rounds(contestants: Vec<Contestant<'_>>, options: &Options) -> Vec<Line> {
     let mut running: Vec<_> = contestants
         .into_iter()
@@ -43,7 +43,8 @@ pub(crate) fn rounds(contestants: Vec<Contestant<'_>>, options: &Options) -> Vec
         .collect()
 }
 
-/// Runs a cell and prints it: ns for each operation, and each one's time by that of the first.
+/// Runs a cell and prints it: ns for each operation, and each contestant's time divided by that of
+/// the first.
 pub(crate) fn nanos(cell: &str, contestants: Vec<Contestant<'_>>, options: &Options) {
     if !options.wants_cell(cell) {
         return;

@@ -1,4 +1,4 @@
-//! Null Fork: a thread that does nothing is made, run and joined.
+//! Null Fork: makes, runs and joins a thread that does nothing.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::contest::{self, Contestant};
 use crate::measure::{Figures, processors, repeat};
 use crate::options::Options;
 
-/// How many are forked before the first is joined.
+/// The number of threads that are forked before the first is joined.
 const TOGETHER: [u64; 2] = [1, 100];
 
 pub(crate) fn run(options: &Options) {
@@ -46,7 +46,7 @@ fn contestants(size: usize, together: u64, lasting: Duration) -> Vec<Contestant<
         });
         all.insert(4, tokio);
     }
-    // Its workers are the whole process's.
+    // The workers of `may` are those of the whole process.
     if size == processors() {
         all.insert(2, Contestant::new("may (peer)", move || with_may(size, together, lasting)));
     }
@@ -71,7 +71,7 @@ fn with_may(size: usize, together: u64, lasting: Duration) -> Figures {
     let body = move || {
         let mut handles = Vec::with_capacity(together as usize);
         repeat(lasting, together, || {
-            // SAFETY: neither it nor what it calls has thread-locals or a deep stack.
+            // SAFETY: neither the closure nor its callees have thread-locals or a deep stack.
             let fork = |number| unsafe { may::coroutine::spawn(move || black_box(number)) };
             handles.extend((0..together).map(fork));
             for handle in handles.drain(..) {
@@ -79,7 +79,7 @@ fn with_may(size: usize, together: u64, lasting: Duration) -> Figures {
             }
         })
     };
-    // SAFETY: the clock is all it asks for.
+    // SAFETY: the closure only reads the clock.
     unsafe { may::coroutine::spawn(body) }.join().expect("it ends")
 }
 
@@ -87,7 +87,7 @@ fn with_tokio(builder: &mut tokio::runtime::Builder, together: u64, lasting: Dur
     let runtime = builder.build().expect("few threads");
     let measuring = runtime.spawn(async move {
         let mut handles = Vec::with_capacity(together as usize);
-        // `repeat` calls what is no future.
+        // The function `repeat` cannot call futures.
         let (mut calls, cpu, begun) =
             (0, crate::measure::process_time(), std::time::Instant::now());
         while begun.elapsed() < lasting {

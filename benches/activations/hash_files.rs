@@ -1,4 +1,5 @@
-//! A directory of small files, a thread for each, which opens, reads and hashes it with plain `std::fs`: `examples/hasher`'s own crews.
+//! A directory of small files, with a thread for each file. The thread opens, reads and hashes its
+//! file with plain `std::fs`. The contestants are those of `examples/hasher`.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -12,13 +13,13 @@ use crate::crews::{CREWS, Size};
 use crate::measure::{by, process_time, processors};
 use crate::options::Options;
 
-/// Kernel threads, at most, of those that start more than one a processor.
+/// The most kernel threads of the contestants that start more than one for each processor.
 const THREADS: usize = 64;
 
-/// Files of a directory.
+/// The number of files in a directory.
 const TOGETHER: usize = 100;
 
-/// Files of 1 to 8 KiB, which are removed in the end.
+/// Files of 1 to 8 KiB. They are removed in the end.
 struct Files(PathBuf);
 
 impl Files {
@@ -40,7 +41,7 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // It lies in the target directory: if it stays, nothing is lost.
+        // The files are in the target directory, so nothing is lost if they stay.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,6 +1,8 @@
-//! Phases of short threads on all processors, alone, beside threads that compute all the time, and beside a second copy of the same.
+//! Phases of short threads on all processors: alone, beside threads that compute all the time, and
+//! beside a second copy of the same.
 //!
-//! A phase forks threads that compute, and joins them all; so whoever is off its processor with one of them keeps all others waiting. `CPU` has the hogs'
+//! A phase forks threads that compute, and joins them all. So if one thread loses its processor,
+//! all others wait for it. `CPU` includes the hogs' share.
 //! share in it.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,11 +15,12 @@ use crate::contest::{self, Contestant};
 use crate::measure::{Figures, Work, by, process_time, processors};
 use crate::options::Options;
 
-/// Threads of a phase for each processor, and how long each computes.
+/// The number of threads in a phase for each processor.
 const FORKS: usize = 16;
+/// The time that each thread computes.
 const GRAIN: Duration = Duration::from_micros(20);
 
-/// What runs beside.
+/// The program that runs beside the phases.
 #[derive(Clone, Copy)]
 enum Beside {
     Nothing,
@@ -25,7 +28,7 @@ enum Beside {
     Copy,
 }
 
-/// Runs phases for a time; how many.
+/// Runs phases for a time and returns their number.
 type Phases = fn(Duration) -> u64;
 
 pub(crate) fn run(options: &Options) {
@@ -72,7 +75,7 @@ fn beside_what(beside: Beside, phases: Phases, lasting: Duration) -> Figures {
             Beside::Copy => {
                 let copy = scope.spawn(move || phases(lasting));
                 let mine = phases(lasting);
-                // The time of a phase of one of them.
+                // The time of a phase of one copy.
                 let both = mine + copy.join().expect("it ends");
                 by(begun, cpu, both.div_ceil(2))
             }
@@ -80,7 +83,7 @@ fn beside_what(beside: Beside, phases: Phases, lasting: Duration) -> Figures {
     })
 }
 
-/// Calls `phase` until the time is up; how often.
+/// Calls `phase` until the time is up. Returns the number of calls.
 fn repeat(lasting: Duration, mut phase: impl FnMut()) -> u64 {
     let (mut phases, begun) = (0, Instant::now());
     while begun.elapsed() < lasting {

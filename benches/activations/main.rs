@@ -1,18 +1,22 @@
 //! `stanchion-activations` and its peers: `cargo bench -p benches --bench activations`.
 //!
-//! | section | what is measured |
-//! | --- | --- |
-//! | `fork` | a thread that does nothing is made, run and joined (the Null Fork of 1992), alone and a hundred together |
-//! | `signal` | two threads that wake each other in turn (Signal-Wait) |
-//! | `blocked` | threads that each block in the kernel for 1 ms and compute for 1 ms, over and over: how much of the processors is used |
-//! | `upcall` | how soon another thread runs where one has blocked |
-//! | `hash` | the files of a directory are hashed, one thread each, with their content in memory and without |
-//! | `waits` | programs whose threads wait in user space while others block: permits, times, channels, a crawler |
-//! | `hogs` | phases of short threads, beside others that want the processors all the time |
+//! The sections are:
 //!
-//! In each round every contestant runs once in every cell; the next round goes in the other order.
-//! Figures are medians of the rounds. `CPU` is processor time of the whole process, by the
-//! operations.
+//! - `fork`: a thread that does nothing is made, run and joined (the Null Fork of 1992), alone and
+//!   a hundred together.
+//! - `signal`: two threads wake each other in turn (Signal-Wait).
+//! - `blocked`: each thread blocks in the kernel for 1 ms and computes for 1 ms, over and over. The
+//!   figure is the used share of the processors.
+//! - `upcall`: the time until another thread runs in place of a blocked one.
+//! - `hash`: the files of a directory are hashed, one thread each, with their content in memory and
+//!   without.
+//! - `waits`: threads of a program wait in user space while others block: permits, times, channels,
+//!   a crawler.
+//! - `hogs`: phases of short threads, beside others that want the processors all the time.
+//!
+//! In each round every contestant runs once in every cell. The next round has the reverse order.
+//! Figures are medians of the rounds. `CPU` is the processor time of the whole process, divided by
+//! the operations.
 
 mod blocked;
 #[path = "../../examples/hasher/cold.rs"]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use crate::work::{Work, median, process_time};
 
-/// What a run came to, for each operation in ns.
+/// The result of a run, in ns for each operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
     pub(crate) ns: f64,
@@ -12,11 +12,11 @@ pub(crate) struct Figures {
     pub(crate) cpu: f64,
 }
 
-/// Calls `operations` over and over until the time is up; each call does so many.
+/// Calls `operations` over and over until the time is up. Each call does so many operations.
 pub(crate) fn repeat(lasting: Duration, each: u64, mut operations: impl FnMut()) -> Figures {
     operations();
     let (mut calls, cpu, begun) = (0, process_time(), Instant::now());
-    // The clock is not asked for each: what is measured may be shorter than a look.
+    // The clock is not read after each operation, which may be shorter than a look at the clock.
     let mut batch = 1;
     while begun.elapsed() < lasting {
         for _ in 0..batch {
@@ -28,7 +28,7 @@ pub(crate) fn repeat(lasting: Duration, each: u64, mut operations: impl FnMut())
     by(begun, cpu, calls * each)
 }
 
-/// Since then, by so many operations.
+/// Returns the times since `begun`, divided by the number of operations.
 pub(crate) fn by(begun: Instant, cpu: u64, operations: u64) -> Figures {
     let ns = begun.elapsed().as_nanos() as f64;
     let cpu = (process_time() - cpu) as f64;
@@ -36,12 +36,12 @@ pub(crate) fn by(begun: Instant, cpu: u64, operations: u64) -> Figures {
     Figures { ns: ns / operations, cpu: cpu / operations }
 }
 
-/// The processors that the process may use.
+/// Returns the number of processors that the process may use.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The figures that these shares of all are no greater than.
+/// Returns, for each share, the figure that this share of all figures does not exceed.
 pub(crate) fn percentiles<const N: usize>(figures: &mut [f64], shares: [f64; N]) -> [f64; N] {
     figures.sort_by(f64::total_cmp);
     shares.map(|share| figures[((figures.len() - 1) as f64 * share).round() as usize])

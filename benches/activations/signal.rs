@@ -1,4 +1,5 @@
-//! Signal-Wait: two threads that wake each other in turn. An operation is one thread's: it wakes the other, and waits until it is woken.
+//! Signal-Wait: two threads that wake each other in turn. In one operation, a thread wakes the
+//! other and waits until it is woken.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -16,12 +17,14 @@ use crate::contest::{self, Contestant};
 use crate::measure::{self, Figures, process_time, processors};
 use crate::options::Options;
 
-/// Whose turn it is.
+/// The turn of the thread that looks at the clock.
 const LEADS: u32 = 0;
+/// The turn of the other thread.
 const FOLLOWS: u32 = 1;
+/// The end of the run.
 const OVER: u32 = 2;
 
-/// Rounds between two looks at the clock.
+/// The number of rounds between two looks at the clock.
 const BATCH: u64 = 64;
 
 pub(crate) fn run(options: &Options) {
@@ -54,7 +57,7 @@ pub(crate) fn run(options: &Options) {
     }
 }
 
-/// Of the thread that looks at the clock: wakes the other, waits for it, and so on.
+/// Runs the thread that looks at the clock: wakes the other thread, waits for it, and so on.
 fn lead(turn: &AtomicU32, lasting: Duration, wake: impl Fn(), wait: impl Fn()) -> Figures {
     let (mut rounds, cpu, begun) = (0, process_time(), Instant::now());
     while begun.elapsed() < lasting {
@@ -73,7 +76,7 @@ fn lead(turn: &AtomicU32, lasting: Duration, wake: impl Fn(), wait: impl Fn()) -
     figures
 }
 
-/// Of the other.
+/// Runs the other thread.
 fn follow(turn: &AtomicU32, wake: impl Fn(), wait: impl Fn()) {
     loop {
         match turn.load(Acquire) {
@@ -102,14 +105,14 @@ fn ours(size: usize, lasting: Duration, activations: bool) -> Figures {
     })
 }
 
-/// Kernel threads by the same functions, outside of any runtime.
+/// Kernel threads with the same functions, outside of any runtime.
 fn kernel(lasting: Duration) -> Figures {
     let (turn, leader) = (AtomicU32::new(LEADS), activations::current());
     let (turn, leader) = (&turn, &leader);
     thread::scope(|scope| {
         let (tell, told) = std::sync::mpsc::channel();
         scope.spawn(move || {
-            tell.send(activations::current()).expect("somebody waits");
+            tell.send(activations::current()).expect("the other thread waits");
             follow(turn, || leader.unpark(), activations::park);
         });
         let follower = told.recv().expect("it says so first");
@@ -132,13 +135,13 @@ fn with_may(size: usize, lasting: Duration) -> Figures {
         let turn = Arc::new(AtomicU32::new(LEADS));
         let (shared, leader) = (turn.clone(), may::coroutine::current());
         let follower = move || follow(&shared, || leader.unpark(), may::coroutine::park);
-        // SAFETY: neither it nor what it calls has thread-locals or a deep stack.
+        // SAFETY: neither the closure nor its callees have thread-locals or a deep stack.
         let other = unsafe { may::coroutine::spawn(follower) };
         let figures = lead(&turn, lasting, || other.coroutine().unpark(), may::coroutine::park);
         other.join().expect("it ends");
         figures
     };
-    // SAFETY: the clock is all it asks for.
+    // SAFETY: the closure only reads the clock.
     unsafe { may::coroutine::spawn(body) }.join().expect("it ends")
 }
 

@@ -1,6 +1,8 @@
-//! How soon it is known that a thread has blocked in the kernel, and how soon another runs in its place.
+//! The time until the runtime knows that a thread has blocked in the kernel, and the time until
+//! another thread runs in its place.
 //!
-//! Times run from before the call that blocks, so they include its way into the kernel; in one row, from the kernel's own record of the switch.
+//! Times start before the call that blocks, so they include its way into the kernel. In one row
+//! they start with the kernel's own record of the switch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,7 +15,7 @@ use stanchion_activations::{Runtime, Upcall, spawn, yield_now};
 use crate::measure::{percentiles, processors};
 use crate::options::Options;
 
-/// How long the thread blocks: longer than any hand-over takes.
+/// The time that the thread blocks: longer than any hand-over takes.
 const BLOCKED: Duration = Duration::from_millis(4);
 
 pub(crate) fn run(options: &Options) {
@@ -45,7 +47,7 @@ pub(crate) fn run(options: &Options) {
     }
 }
 
-/// When the thread was about to block; 0 while it is not.
+/// The time at which the thread was about to block, or 0 while it is not.
 #[derive(Default)]
 struct Since(AtomicU64);
 
@@ -64,8 +66,10 @@ impl Since {
     }
 }
 
-/// One of two processors runs a thread that yields, and asks after each time whether the runtime has been told of the other. What it sees, and what the
-/// runtime has noted itself, from the kernel's record of the switch on, to a power of two.
+/// One of two processors runs a thread that yields. After each yield it asks whether the runtime
+/// has been told that the other thread blocked. Returns the times that this thread sees, and the
+/// times that the runtime has recorded itself: from the kernel's record of the switch on, to a
+/// power of two.
 fn seen(lasting: Duration) -> (Vec<f64>, Vec<f64>) {
     let runtime = Arc::new(Runtime::new(2).expect("few threads"));
     let shared = runtime.clone();
@@ -78,7 +82,8 @@ fn seen(lasting: Duration) -> (Vec<f64>, Vec<f64>) {
         runtime.spawn(move || {
             watches.store(true, Relaxed);
             let mut lags = Vec::new();
-            // A thread stays on the kernel thread that it began on: the other must not begin on this one.
+            // A thread stays on the kernel thread on which it began. So the other thread must not
+            // begin on this one.
             while !begun.load(Relaxed) {
                 thread::yield_now();
             }
@@ -88,7 +93,7 @@ fn seen(lasting: Duration) -> (Vec<f64>, Vec<f64>) {
                 let upcalls = shared.metrics().upcalls(Upcall::Blocked);
                 if upcalls != before {
                     before = upcalls;
-                    // Another block: of the memory allocator, say, or one that is over already.
+                    // Another block: one of the memory allocator, or one that is over already.
                     lags.extend(since.lag().filter(|&lag| lag < BLOCKED.as_nanos() as f64));
                 }
             }
@@ -103,7 +108,7 @@ fn seen(lasting: Duration) -> (Vec<f64>, Vec<f64>) {
         let begun = Instant::now();
         while begun.elapsed() < lasting {
             since.block(|block| block());
-            // So that the next block is another one.
+            // Yield, so that the watcher sees the next block as another one.
             yield_now();
         }
         over.store(true, Relaxed);
@@ -118,7 +123,7 @@ fn seen(lasting: Duration) -> (Vec<f64>, Vec<f64>) {
     (lags, noted.collect())
 }
 
-/// The one processor of the runtime blocks while a thread is ready, and nobody else is awake.
+/// The only processor of the runtime blocks while a thread is ready and no other thread is awake.
 fn replaced(lasting: Duration) -> Vec<f64> {
     one_behind(lasting, |block| block())
 }
@@ -133,12 +138,13 @@ fn one_behind(lasting: Duration, wrapped: fn(&mut dyn FnMut())) -> Vec<f64> {
         let (since, begun) = (Arc::new(Since::default()), Instant::now());
         let mut lags = Vec::new();
         while begun.elapsed() < lasting {
-            // It is back from a block, perhaps without a seat: first it waits for one, so that it has one to lose.
+            // The thread is back from a block, perhaps without a virtual processor. First it waits
+            // for one, so that it has one to lose.
             yield_now();
             let seen = since.clone();
             let behind = spawn(move || seen.lag());
             since.block(wrapped);
-            // None: it has run only now, after the block.
+            // None: that thread ran only after the block.
             lags.extend(behind.join().expect("it ends"));
         }
         lags

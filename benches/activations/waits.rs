@@ -1,7 +1,7 @@
-//! Threads that wait in user space, and threads that block, in one program: a thread that waits
-//! must not wait for one that blocks. An operation is a whole program.
+//! Threads that wait in user space, and threads that block, in one program. A thread that waits
+//! must not wait for a thread that blocks. An operation is a whole program.
 //!
-//! On kernel threads and in tokio's `spawn_blocking` the same functions of `sync` sleep in the
+//! On kernel threads and in tokio's `spawn_blocking`, the same functions of `sync` sleep in the
 //! kernel.
 
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use crate::contest::{self, Contestant};
 use crate::measure::{self, Figures, process_time, processors};
 use crate::options::Options;
 
-/// What runs threads. Its clones are the same.
+/// A means to run threads. Its clones run them in the same place.
 trait Crew: Clone + Send + 'static {
     type Handle: Send;
 
@@ -75,7 +75,7 @@ fn all<C: Crew>(handles: Vec<C::Handle>) {
     handles.into_iter().for_each(C::join);
 }
 
-/// 256 threads, 16 of which at a time may block for 5 ms.
+/// Runs 256 threads. At most 16 of them at a time may block for 5 ms.
 fn permits<C: Crew>(crew: &C) {
     let permits = Arc::new(Semaphore::new(16));
     let spawn = |_| {
@@ -88,7 +88,7 @@ fn permits<C: Crew>(crew: &C) {
     all::<C>((0..256).map(spawn).collect());
 }
 
-/// 20 threads that sleep in user space for 5 ms, then block for 20.
+/// Runs 20 threads that sleep in user space for 5 ms, then block for 20 ms.
 fn sleepers<C: Crew>(crew: &C) {
     let spawn = |_| {
         crew.spawn(|| {
@@ -99,8 +99,8 @@ fn sleepers<C: Crew>(crew: &C) {
     all::<C>((0..20).map(spawn).collect());
 }
 
-/// 40 threads that wait at a channel are sent something, while 20 others read from pipes that are
-/// silent until then.
+/// Runs 40 threads that wait at a channel. Each is sent something while 20 other threads read from
+/// pipes that are silent until then.
 fn sessions<C: Crew>(crew: &C) {
     let (asks, asked) = channel::bounded(0);
     let (answers, answered) = mpsc::channel();
@@ -124,8 +124,8 @@ fn sessions<C: Crew>(crew: &C) {
     all::<C>(sessions);
 }
 
-/// A page of a crawler blocks for 2 ms with one of 8 permits, then its four links are visited; 341
-/// pages.
+/// Visits a page of a crawler: blocks for 2 ms with one of 8 permits, then visits the page's four
+/// links. There are 341 pages.
 fn visit<C: Crew>(crew: &C, permits: &Arc<Semaphore>, depth: usize) {
     let permit = permits.acquire();
     thread::sleep(Duration::from_millis(2));
@@ -162,7 +162,7 @@ fn with_tokio(size: usize, program: fn(&Arc<tokio::runtime::Runtime>)) -> Figure
 
 type Programs = (fn(&Arc<Runtime>), fn(&KernelThreads), fn(&Arc<tokio::runtime::Runtime>));
 
-/// On as many processors as the program may use: `taskset -c 0` for one.
+/// Runs on all processors that the program may use: `taskset -c 0` for one.
 pub(crate) fn run(options: &Options) {
     let size = processors();
     let programs: [(&str, Programs); 4] = [

@@ -1,4 +1,4 @@
-//! Barriers, ours and others', in all circumstances.
+//! Barriers, of this workspace and of others, in many circumstances.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -17,9 +17,11 @@ use stanchion_gang::barrier::{
 use crate::measure::{self, Cell, Figures, Member, median};
 use crate::options::Options;
 
-/// A barrier and how it does in a cell.
+/// A barrier, and a function that measures it in a cell.
 struct Contestant {
+    /// The name in tables.
     name: &'static str,
+    /// Measures the barrier in a cell for a time.
     run: fn(Cell, Duration) -> Figures,
 }
 
@@ -39,7 +41,7 @@ const CONTESTANTS: [Contestant; 11] = [
 
 impl<B: Barrier> Member for Waiter<Arc<B>> {
     fn cross(&mut self) {
-        let _ = self.wait().expect("nobody leaves");
+        let _ = self.wait().expect("no member leaves");
     }
 }
 
@@ -81,14 +83,17 @@ fn spin(cell: Cell, lasting: Duration) -> Figures {
     measure::run(vec![barrier; cell.threads], cell, lasting)
 }
 
-/// The barrier of llama.cpp since its pull request 29258: so many pauses, then yields.
+/// The barrier of llama.cpp since its pull request 29258: some pauses, then yields.
 struct SpinThenYield {
+    /// The number of members that have arrived. The last one writes 0.
     arrived: machine::topology::CachePadded<AtomicUsize>,
+    /// The number of the crossing. The last member to arrive writes it.
     crossed: machine::topology::CachePadded<AtomicUsize>,
+    /// The number of members.
     members: usize,
 }
 
-/// Pauses before the first yield.
+/// The number of pauses before the first yield.
 const PAUSES: usize = 2_048;
 
 impl Member for Arc<SpinThenYield> {
@@ -120,12 +125,12 @@ fn spin_then_yield(cell: Cell, lasting: Duration) -> Figures {
     measure::run(vec![barrier; cell.threads], cell, lasting)
 }
 
-/// Two threads on a processor each.
+/// Returns the cells with two threads, each on a processor of its own.
 pub(crate) fn pair() -> Vec<Cell> {
     vec![Cell { threads: 2, grain: 0, hogs: 0, pinned: true }]
 }
 
-/// Everything else.
+/// Returns all other cells.
 pub(crate) fn grid() -> Vec<Cell> {
     let mut cells = Vec::new();
     for hogs in [0, 2] {
@@ -147,7 +152,7 @@ fn name(cell: Cell) -> String {
     format!("{} threads, grain {grain}, {} hogs{pinned}", cell.threads, cell.hogs)
 }
 
-/// Runs those of the cells that are wanted, and prints them when all is done.
+/// Runs the selected cells and prints all of them in the end.
 pub(crate) fn run(section: &str, cells: &[Cell], options: &Options) {
     let running: Vec<_> =
         CONTESTANTS.iter().filter(|known| options.wants_contestant(known.name)).collect();
@@ -186,7 +191,7 @@ pub(crate) fn run(section: &str, cells: &[Cell], options: &Options) {
     }
 }
 
-/// The median of each figure.
+/// Returns the median of each figure.
 fn medians(rounds: &[Figures]) -> Figures {
     let of =
         |figure: fn(&Figures) -> f64| median(&mut rounds.iter().map(figure).collect::<Vec<_>>());

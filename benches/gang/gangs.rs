@@ -1,5 +1,6 @@
-//! Gangs that take turns on all processors, against as many groups of threads that nobody coordinates: how many crossings there are in all, by the work
-//! between them. And an executor that has nothing to do.
+//! Gangs that take turns on all processors, against as many groups of threads without coordination.
+//! The figure is the number of crossings of all groups together, by the work between two crossings.
+//! One more measurement is an executor that has nothing to do.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,14 +14,19 @@ use stanchion_gang::{GangExecutor, Waiter};
 use crate::measure::{self, Member, Work, median};
 use crate::options::Options;
 
-/// Members of each gang, and seats of the executor.
+/// The number of members of each gang, and of processors of the executor.
 const MEMBERS: usize = 2;
+/// The numbers of gangs.
 const GANGS: [usize; 4] = [1, 2, 3, 4];
+/// The times of work between two crossings, in nanoseconds.
 const GRAINS: [u64; 4] = [0, 1_000, 10_000, 50_000];
 
+/// A way to run groups.
 struct Contestant {
+    /// The name in tables.
     name: &'static str,
-    /// The time by the crossings of so many groups that work for so long between two.
+    /// Measures the time of one crossing. The arguments are the number of groups, the work between
+    /// two crossings in nanoseconds, and the time of the run.
     run: fn(usize, u64, Duration) -> f64,
 }
 
@@ -32,7 +38,7 @@ const CONTESTANTS: [Contestant; 5] = [
     Contestant { name: "threads, CoResident", run: threads::<Waiter<Arc<CoResident>>> },
 ];
 
-/// Members of one group.
+/// The members of one group.
 trait Group: Member + Send + Sized {
     fn members() -> Vec<Self>;
 }
@@ -46,13 +52,13 @@ where
     }
 }
 
-/// A member that never gives its processor away.
+/// A member that never yields its processor.
 struct Spinning(Waiter<Arc<stanchion_gang::barrier::Central>>);
 
 impl Member for Spinning {
     fn cross(&mut self) {
         let crossed = self.0.wait_with(&mut Spin, machine::clock::Deadline::NEVER);
-        let _ = crossed.expect("nobody leaves");
+        let _ = crossed.expect("no member leaves");
     }
 }
 
@@ -67,7 +73,7 @@ struct InGang<'a>(&'a mut stanchion_gang::Member);
 
 impl Member for InGang<'_> {
     fn cross(&mut self) {
-        self.0.barrier().expect("nobody ends the gang");
+        self.0.barrier().expect("the gang runs");
     }
 }
 
@@ -107,7 +113,7 @@ fn gangs(groups: usize, grain: u64, lasting: Duration) -> f64 {
     each(&figures)
 }
 
-/// The time of a crossing, of all groups together.
+/// Returns the time of a crossing, of all groups together.
 fn each(figures: &[(u64, f64, f64)]) -> f64 {
     1.0 / figures
         .iter()
@@ -148,7 +154,8 @@ pub(crate) fn run(options: &Options) {
     idle(options);
 }
 
-/// By how much gangs beat threads that block, or lose to them, at each grain, a mark for each fifth of a doubling; and where the two are even.
+/// Draws the factor between gangs and threads that block at each grain, with a mark for each fifth
+/// of a doubling, and the grain at which both are even.
 fn draw(cell: &str, gangs: [f64; 4], threads: [f64; 4]) {
     let ahead: [f64; 4] = std::array::from_fn(|grain| (threads[grain] / gangs[grain]).log2());
     println!("{cell}: gangs that spin against threads, Blocking");
@@ -156,8 +163,8 @@ fn draw(cell: &str, gangs: [f64; 4], threads: [f64; 4]) {
         let bar = "#".repeat((ahead.abs() * 5.0).round().min(30.0) as usize);
         let (left, right) = if ahead < 0.0 { (bar, String::new()) } else { (String::new(), bar) };
         let (grain, factor) = (format!("{} µs", grain / 1_000), ahead.abs().exp2());
-        let who = if ahead < 0.0 { "threads" } else { "gangs" };
-        println!("{grain:>9} {left:>30}|{right:<30} {who} {factor:.2} times as fast");
+        let winner = if ahead < 0.0 { "threads" } else { "gangs" };
+        println!("{grain:>9} {left:>30}|{right:<30} {winner} {factor:.2} times as fast");
     }
     match crossing(ahead) {
         Some(nanos) => println!("they cross at {:.1} µs", nanos / 1e3),
@@ -165,8 +172,9 @@ fn draw(cell: &str, gangs: [f64; 4], threads: [f64; 4]) {
     }
 }
 
-/// The grain in ns at which `ahead`, a logarithm for each of [`GRAINS`], first falls below 0: straight lines between the grains, whose logarithms
-/// are taken too, but for the first.
+/// Returns the grain in ns at which `ahead` first falls below 0. `ahead` has a logarithm for each
+/// of [`GRAINS`]. Between two grains it is taken as linear in the logarithm of the grain. After the
+/// first grain, which is 0, it is taken as linear in the grain.
 fn crossing(ahead: [f64; 4]) -> Option<f64> {
     (1..GRAINS.len()).find(|&grain| ahead[grain - 1] >= 0.0 && ahead[grain] < 0.0).map(|grain| {
         let part = ahead[grain - 1] / (ahead[grain - 1] - ahead[grain]);
@@ -175,12 +183,12 @@ fn crossing(ahead: [f64; 4]) -> Option<f64> {
     })
 }
 
-/// What an executor takes that has had work and has none.
+/// Measures the processor time of an executor that had work and has none now.
 fn idle(options: &Options) {
     let executor = GangExecutor::builder().seats(MEMBERS).build().expect("few seats");
     let gang = executor.spawn(MEMBERS, |member| member.barrier()).expect("there is a slot");
     gang.join().expect("it ended well");
-    // What is on its way to bed gets there.
+    // Members that are about to sleep do so now.
     thread::sleep(Duration::from_millis(50));
     let before = measure::process_time();
     thread::sleep(options.lasting());

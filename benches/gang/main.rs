@@ -1,22 +1,25 @@
 //! `stanchion-gang` and its peers: `cargo bench -p benches --bench gang`.
 //!
-//! | section | what is measured |
-//! | --- | --- |
-//! | `switch` | what it costs a thread to be seen by `machine::presence`: two threads that give one processor to each other |
-//! | `slots` | a switch from one gang's slot to another's, in each mode |
-//! | `gangs` | gangs that take turns, against groups of threads that nobody coordinates; an executor that has nothing to do |
-//! | `pair` | crossings of a barrier by two threads, each on a processor of its own |
-//! | `grid` | crossings by 2, 4, 8 and 16 threads, with work between them, beside other threads that compute |
+//! The sections are:
 //!
-//! In each round every contestant runs once in every cell, for as long as `--milliseconds` says; the next round goes in the other order. Figures are
-//! medians of the rounds.
+//! - `switch`: the cost for a thread to be seen by `machine::presence`. Two threads give one
+//!   processor to each other.
+//! - `slots`: a switch from one gang's slot to another's, in each mode.
+//! - `gangs`: gangs that take turns, against groups of threads without coordination, and an
+//!   executor that has nothing to do.
+//! - `pair`: crossings of a barrier by two threads, each on a processor of its own.
+//! - `grid`: crossings by 2, 4, 8 and 16 threads, with work between them, beside other threads that
+//!   compute.
+//!
+//! In each round every contestant runs once in every cell, for as long as `--milliseconds` says.
+//! The next round has the reverse order. Figures are medians of the rounds.
 //!
 //! | column | meaning |
 //! | --- | --- |
-//! | `ns` | the time of the run by the crossings in it |
-//! | `CPU` | processor time of all members by the crossings, in ns |
-//! | `p99` | of one member's waits, in ns |
-//! | `regret` | `ns` by that of the best contestant in the same cell |
+//! | `ns` | the time of the run, divided by its crossings |
+//! | `CPU` | the processor time of all members, divided by the crossings, in ns |
+//! | `p99` | the 99th percentile of one member's waits, in ns |
+//! | `regret` | `ns`, divided by that of the best contestant in the same cell |
 
 mod barriers;
 mod gangs;

@@ -11,24 +11,24 @@ use machine::topology;
 use crate::work::time_of;
 pub(crate) use crate::work::{Work, median, process_time};
 
-/// What a run came to.
+/// The result of a run, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
-    /// Time of the run for each crossing.
+    /// The time of the run for each crossing.
     pub(crate) ns: f64,
-    /// Processor time of all members for each crossing.
+    /// The processor time of all members for each crossing.
     pub(crate) cpu: f64,
     /// The 99th percentile of one member's waits.
     pub(crate) p99: f64,
 }
 
-/// In what circumstances barriers are crossed.
+/// The circumstances of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     pub(crate) threads: usize,
-    /// Computation between two crossings, in ns.
+    /// The computation between two crossings, in ns.
     pub(crate) grain: u64,
-    /// Threads that compute all the time.
+    /// The number of threads that compute all the time.
     pub(crate) hogs: usize,
     pub(crate) pinned: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) trait Member {
     fn cross(&mut self);
 }
 
-/// One wait in so many is timed.
+/// One of this many waits is timed.
 const TIMED: u64 = 8;
 
 /// Runs `members` for about `lasting`.
@@ -46,7 +46,8 @@ pub(crate) fn run<M: Member + Send>(members: Vec<M>, cell: Cell, lasting: Durati
     let processors = topology::processors();
     let work = Work::of(cell.grain);
     let begin = Barrier::new(members.len() + cell.hogs);
-    // The crossing after which all end. Whoever sets it has not come to that crossing yet, so all see it behind that crossing.
+    // The crossing after which all members end. The member that sets it has not come to that
+    // crossing yet, so all members see the value after that crossing.
     let last = AtomicU64::new(u64::MAX);
     let over = AtomicBool::new(false);
     let cpu = AtomicU64::new(0);
@@ -85,8 +86,9 @@ pub(crate) fn run<M: Member + Send>(members: Vec<M>, cell: Cell, lasting: Durati
     })
 }
 
-/// Takes part until member 0, which leads, has measured for so long; the crossings, their time, the 99th percentile of the waits: 0 for who does not
-/// lead.
+/// Takes part until member 0, which leads, has measured for long enough. Returns the number of
+/// crossings, their time, and the 99th percentile of the waits, which is 0 for all members but the
+/// leader.
 pub(crate) fn take_part(
     member: &mut impl Member,
     leads: bool,
@@ -111,7 +113,7 @@ fn follow(member: &mut impl Member, work: Work, last: &AtomicU64) {
     }
 }
 
-/// The member that looks at the clock.
+/// Runs the member that looks at the clock.
 fn lead(
     member: &mut impl Member,
     work: Work,
@@ -143,7 +145,7 @@ fn lead(
     unreachable!("crossings are counted without end")
 }
 
-/// Nanoseconds of processor time that this thread has had.
+/// Returns the processor time of this thread in nanoseconds.
 pub(crate) fn thread_time() -> u64 {
     time_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }

@@ -1,4 +1,5 @@
-//! What it costs to be seen: the kernel writes a record whenever a registered thread leaves or takes a processor.
+//! The cost to be seen: the kernel writes a record whenever a registered thread leaves or takes a
+//! processor.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -24,7 +25,7 @@ pub(crate) fn run(options: &Options) {
     }
 }
 
-/// Nanoseconds of processor time for each yield.
+/// Returns the processor time of a yield in nanoseconds.
 fn yields(options: &Options, seen: bool) -> f64 {
     let processor = topology::processors()[0];
     let stop = AtomicBool::new(false);

@@ -1,7 +1,8 @@
-//! What a slot switch costs: from the last that a member of the slot that goes does on a seat to the first that one of the slot that comes does.
+//! The cost of a slot switch: the time on one processor from the last step of a member of the old
+//! slot to the first step of a member of the new slot.
 //!
-//! Two gangs, with a member on each of the two processors, take turns of a millisecond. Under cooperative switching they look in each step; otherwise
-//! they never do.
+//! Two gangs take turns of a millisecond, with a member on each of the two processors. With
+//! cooperative switching, members reach a checkpoint in each step. Otherwise they never do.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -40,11 +41,12 @@ pub(crate) fn run(options: &Options) {
     }
 }
 
-/// Who took the last step on a seat, and when: the gang in the lowest bit, the time above it. A line of its own.
+/// The last step on a processor: the gang that took it in the lowest bit, the time above. The
+/// processor's member writes it. It has cache lines of its own.
 #[repr(align(128))]
 struct Seat(AtomicU64);
 
-/// The gaps of one run, in nanoseconds.
+/// Returns the gaps of one run, in nanoseconds.
 fn round(switching: Switching, lasting: Duration) -> Vec<u64> {
     let executor = GangExecutor::builder()
         .seats(SEATS)
@@ -54,7 +56,8 @@ fn round(switching: Switching, lasting: Duration) -> Vec<u64> {
         .build()
         .expect("two seats and a clock");
     let seats: Arc<[Seat]> = (0..SEATS).map(|_| Seat(AtomicU64::new(0))).collect();
-    // Nobody runs before all are there: preferred members would let nobody come.
+    // No member runs before all have arrived: preferred members would keep the others from
+    // arriving.
     let ready = Arc::new(Barrier::new(SEATS * GANGS));
     let (begin, lasting) = (now(), lasting.as_nanos() as u64);
     let gangs: Vec<_> = (0..GANGS)

@@ -10,17 +10,18 @@ use machine::clock::now;
 
 use crate::report;
 
-/// A structure and the two operations of a pair.
+/// A structure, and the two operations of a pair.
 pub(crate) trait Structure: Sync {
-    /// Empty.
+    /// Returns an empty structure.
     fn make() -> Self;
-    /// Puts something in. The numbers of one thread count up by one; no two threads use the same.
+    /// Puts a number in. The numbers of one thread count up by one, and no two threads use the same
+    /// number.
     fn first(&self, number: u64);
-    /// Takes something out.
+    /// Takes a number out.
     fn second(&self);
 }
 
-/// No structure: only the other work.
+/// No structure: only the other work is done.
 struct Nothing;
 
 impl Structure for Nothing {
@@ -37,15 +38,16 @@ impl Structure for Nothing {
     }
 }
 
-/// What runs under one name.
+/// A structure that runs under one name.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
-    /// One of those that ours are compared with.
+    /// True if the structures of this workspace are compared with it.
     pub(crate) peer: bool,
+    /// Measures the structure in one window.
     run: fn(&Cell, Duration) -> Window,
 }
 
-/// Contestants that do the same.
+/// Contestants with the same task.
 pub(crate) struct Family {
     pub(crate) name: &'static str,
     pub(crate) contestants: Vec<Contestant>,
@@ -67,12 +69,12 @@ impl Family {
     }
 }
 
-/// How many threads, and how much other work after each operation.
+/// The number of threads, and the amount of other work after each operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell {
     pub(crate) threads: usize,
     pub(crate) work_ns: u64,
-    /// The same in turns of an empty loop.
+    /// The other work in iterations of an empty loop.
     turns: u64,
 }
 
@@ -83,7 +85,7 @@ impl Cell {
     }
 }
 
-/// What one contestant did in one window.
+/// The result of one contestant in one window.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Window {
     pub(crate) ns_per_pair: f64,
@@ -95,10 +97,13 @@ pub(crate) struct Window {
     pub(crate) longest_ns: f64,
 }
 
-/// What is asked for at the command line.
+/// The options of the command line.
 pub(crate) struct Options {
+    /// The selected parts of `family/contestant/cell`. Empty: all.
     filters: Vec<String>,
+    /// The number of rounds.
     rounds: usize,
+    /// The length of a window.
     window: Duration,
 }
 
@@ -116,9 +121,9 @@ impl Options {
                 })
             };
             match argument.as_str() {
-                // Said by cargo.
+                // Given by cargo.
                 "--bench" => {}
-                // Said by `cargo test --benches`: only whether everything runs.
+                // Given by `cargo test --benches`: only shows whether everything runs.
                 "--test" => {
                     options.rounds = 1;
                     options.window = Duration::from_millis(1);
@@ -142,7 +147,7 @@ impl Options {
     }
 }
 
-/// All cells of a family, as they come, and what they come to.
+/// Runs all cells of a family. Prints each one when it is done, and the regrets in the end.
 pub(crate) fn run(family: &Family, options: &Options) {
     let mut standings = Vec::new();
     for (threads, work_ns) in [1, 2, 4, 8].into_iter().flat_map(|p| [(p, 0), (p, 500)]) {
@@ -175,7 +180,7 @@ pub(crate) fn run(family: &Family, options: &Options) {
     report::family(family, &standings);
 }
 
-/// The median of each figure; the longest wait is the longest of all.
+/// Returns the median of each figure. The longest wait is the longest of all.
 fn medians(windows: &[Window]) -> Window {
     let of = |figure: fn(&Window) -> f64| {
         let mut figures: Vec<f64> = windows.iter().map(figure).collect();
@@ -193,17 +198,21 @@ fn medians(windows: &[Window]) -> Window {
     }
 }
 
-/// What one thread did.
+/// The result of one thread.
 struct Share {
+    /// The time at which the thread began.
     start: Instant,
+    /// The number of pairs that it did.
     pairs: u64,
+    /// The processor time that it got.
     processor: Duration,
-    /// How many operations looked at took from 2^(k/4) ns on, for each k.
+    /// For each k, the number of timed operations that took from 2^(k/4) ns on.
     waits: [u64; 128],
+    /// The longest of the timed operations.
     longest_ns: u64,
 }
 
-/// Every so many pairs are looked at.
+/// One of this many pairs is timed.
 const LOOK: u64 = 32;
 
 fn window<S: Structure>(cell: &Cell, length: Duration) -> Window {
@@ -216,7 +225,8 @@ fn window<S: Structure>(cell: &Cell, length: Duration) -> Window {
                 let (structure, ready, over) = (&structure, &ready, &over);
                 let processor = processors.get(index as usize % processors.len().max(1)).copied();
                 scope.spawn(move || {
-                    // Else the kernel may leave all of them where they began for as long as a window lasts.
+                    // Otherwise the kernel may leave all threads on the processors where they
+                    // began, for the whole window.
                     if let Some(processor) = processor {
                         core_affinity::set_for_current(processor);
                     }
@@ -231,7 +241,7 @@ fn window<S: Structure>(cell: &Cell, length: Duration) -> Window {
         let end = Instant::now();
         let join = |worker: thread::ScopedJoinHandle<'_, Share>| worker.join().expect("no panic");
         let shares: Vec<_> = workers.into_iter().map(join).collect();
-        // This thread may have been the last to leave the barrier.
+        // This thread may have left the barrier last.
         let start = shares.iter().map(|share| share.start).min().unwrap_or(end);
         (end - start, shares)
     });
@@ -310,7 +320,7 @@ fn summary(cell: &Cell, elapsed: Duration, shares: &[Share]) -> Window {
     }
 }
 
-/// Other work: a loop that touches nothing, as the paper's.
+/// Does other work: a loop that touches no memory, as in the paper.
 #[inline]
 fn work(turns: u64) {
     for turn in 0..turns {
@@ -318,7 +328,7 @@ fn work(turns: u64) {
     }
 }
 
-/// What a turn of the loop lasts: the best of several tries.
+/// Returns the time of one iteration of the loop: the best of several tries.
 fn ns_per_turn() -> f64 {
     static MEASURED: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
     *MEASURED.get_or_init(|| {
@@ -332,10 +342,10 @@ fn ns_per_turn() -> f64 {
     })
 }
 
-/// The processor time that this thread has had.
+/// Returns the processor time of this thread.
 fn thread_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a place for the answer, and nobody else's.
+    // SAFETY: `time` is memory for the answer, and no other code uses it.
     let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     assert_eq!(done, 0, "no clock of this thread's processor time");
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

@@ -8,7 +8,7 @@ use stanchion_lockfree::{
 
 use crate::contest::{Family, Structure};
 
-/// All counters.
+/// Returns all counters.
 pub(crate) fn family() -> Family {
     Family::new("counters")
         .ours::<Ours<FetchAddCounter>>("FetchAddCounter")
@@ -21,7 +21,7 @@ pub(crate) fn family() -> Family {
         .peer::<parking_lot::Mutex<u64>>("parking_lot Mutex<u64>")
 }
 
-/// One of ours.
+/// A counter of this workspace.
 struct Ours<C>(C);
 
 impl<C: Counter + Default + Sync> Structure for Ours<C> {

@@ -13,7 +13,7 @@ use stanchion_lockfree::heap::{
 
 use crate::contest::{Family, Structure};
 
-/// All priority queues.
+/// Returns all priority queues.
 pub(crate) fn family() -> Family {
     Family::new("heaps")
         .ours::<LockedHeap<u64, (), Barging>>("LockedHeap<Barging>")
@@ -27,7 +27,7 @@ pub(crate) fn family() -> Family {
         .peer::<parking_lot::Mutex<BinaryHeap<Reverse<u64>>>>("parking_lot Mutex<BinaryHeap>")
 }
 
-/// Numbers that count up, as keys that do not.
+/// Makes keys that do not count up from numbers that do.
 pub(crate) fn key(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

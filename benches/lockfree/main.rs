@@ -1,27 +1,37 @@
-//! The structures of `stanchion-lockfree` and their peers: `cargo bench -p benches --bench lockfree`.
+//! The structures of `stanchion-lockfree` and their peers.
 //!
-//! A *pair* is two operations on one structure that is empty at first: a push and a pop, two additions. Threads do pairs for a window of time, with
-//! other work of so many nanoseconds after each operation. In each round every contestant has one window, so that what else the computer
-//! does hits all alike; the next round goes in the other order. Figures are medians of the rounds.
+//! Run it with `cargo bench -p benches --bench lockfree`.
 //!
-//! | column | meaning |
-//! | --- | --- |
-//! | `ns/pair` | the window by all pairs of all threads: with 2 processors and other work of 500 ns, 500 of it are that work |
-//! | `net` | that less what the threads take for the other work alone, in the same round |
-//! | `regret` | `ns/pair` by that of the best peer in the same cell: below 1 we win |
-//! | `CPU` | processor time of all threads by all pairs, in ns |
-//! | `p99.9`, `longest` | of one operation, every 32nd pair looked at |
-//! | `least/most` | the pairs of the thread that did fewest by those of the one that did most |
-//! | `granted` | the processor time that the threads got, of what the computer could have given them: below 90 % somebody else was running, or they slept |
+//! A *pair* is two operations on one structure that is empty at first: a push and a pop, or two
+//! additions. Threads do pairs for a window of time. After each operation they do other work for a
+//! number of nanoseconds. In each round every contestant has one window, so that other programs on
+//! the computer slow all of them alike. The next round has the reverse order. Figures are medians
+//! of the rounds.
+//!
+//! The columns are:
+//!
+//! - `ns/pair`: the window, divided by the pairs of all threads. With 2 processors and other work
+//!   of 500 ns, 500 ns of it are that work.
+//! - `net`: `ns/pair` less the time that the threads take for the other work alone, in the same
+//!   round.
+//! - `regret`: `ns/pair`, divided by that of the best peer in the same cell. Below 1, the structure
+//!   of this workspace is faster.
+//! - `CPU`: the processor time of all threads, divided by all pairs, in ns.
+//! - `p99.9` and `longest`: of one operation. Every 32nd pair is timed.
+//! - `least/most`: the fewest pairs of a thread, divided by the most pairs of a thread.
+//! - `granted`: the share of the computer's processor time that the threads got. Below 90 %,
+//!   another program was running or the threads slept.
 //!
 //! ```text
 //! cargo bench -p benches --bench lockfree -- [FILTER]... [--rounds N] [--window MS]
 //! ```
 //!
-//! On a computer that does other things too, give it precedence: as root, `echo -20 > /proc/self/autogroup; nice -n -20
-//! target/release/deps/lockfree-…` (the program that cargo names), and see that `granted` is near 100 %.
+//! On a computer that runs other programs too, give the benchmark precedence. As root, run `echo
+//! -20 > /proc/self/autogroup; nice -n -20 target/release/deps/lockfree-…` (the program that cargo
+//! names), and check that `granted` is near 100 %.
 //!
-//! A filter is a part of `family/contestant/cell`, such as `queues`, `/Ring` or `2 threads`; the best peer is then the best of those that run.
+//! A filter is a part of `family/contestant/cell`, such as `queues`, `/Ring` or `2 threads`. The
+//! best peer is then the best of those that run.
 
 mod contest;
 mod counters;

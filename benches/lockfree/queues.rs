@@ -1,4 +1,4 @@
-//! Queues, bounded and not.
+//! Queues, bounded and unbounded.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -14,10 +14,10 @@ use stanchion_lockfree::queue::{
 
 use crate::contest::{Family, Structure};
 
-/// The room of a bounded queue.
+/// The capacity of a bounded queue.
 const ROOM: usize = 1024;
 
-/// Those with a bound, and a mutex around a sequential queue.
+/// Returns the bounded queues, and a mutex around a sequential queue.
 pub(crate) fn bounded() -> Family {
     Family::new("bounded queues")
         .ours::<LockedRing<u64>>("LockedRing")
@@ -29,7 +29,7 @@ pub(crate) fn bounded() -> Family {
         .peer::<parking_lot::Mutex<VecDeque<u64>>>("parking_lot Mutex<VecDeque>")
 }
 
-/// Those that grow.
+/// Returns the queues that grow.
 pub(crate) fn unbounded() -> Family {
     Family::new("unbounded queues")
         .ours::<LockedQueue<u64, Barging>>("LockedQueue<Barging>")
@@ -45,12 +45,12 @@ pub(crate) fn unbounded() -> Family {
         .peer::<parking_lot::Mutex<VecDeque<u64>>>("parking_lot Mutex<VecDeque>")
 }
 
-/// A pop that a bench waits for nobody with: it may find nothing.
+/// Consumes the result of a pop. It may be `None`, because a pop does not wait for a push.
 fn found(value: Option<u64>) {
     black_box(value);
 }
 
-/// Ours, and how to make one.
+/// Implements the interface for a queue of this workspace, with the expression that makes it.
 macro_rules! ours {
     ($($queue:ty => $make:expr;)+) => {$(
         impl Structure for $queue {

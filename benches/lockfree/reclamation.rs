@@ -1,4 +1,4 @@
-//! Ways to know when a node may be freed: a Treiber stack over each, with the same backoff.
+//! Schemes that tell when a node may be freed: a Treiber stack over each, with the same backoff.
 
 use std::hint::black_box;
 use std::ptr;
@@ -13,7 +13,7 @@ use stanchion_spin::Backoff;
 use crate::contest::{Family, Structure};
 use crate::stacks::Ours;
 
-/// All of them.
+/// Returns all schemes.
 pub(crate) fn family() -> Family {
     Family::new("reclamation")
         .ours::<Ours<TreiberStack<u64, Hazard>>>("Hazard")
@@ -23,15 +23,18 @@ pub(crate) fn family() -> Family {
         .peer::<Seize>("seize")
 }
 
-/// Takes everything out, so that it is freed.
+/// Takes everything out of a structure, so that it is freed.
 fn empty<S: Structure>(structure: &S, is_empty: impl Fn() -> bool) {
     while !is_empty() {
         structure.second();
     }
 }
 
+/// A node under `crossbeam_epoch`.
 struct EpochNode {
+    /// The number in the stack.
     value: u64,
+    /// The node below. Written before the node is published.
     next: Atomic<EpochNode>,
 }
 
@@ -62,14 +65,15 @@ impl Structure for Epoch {
         let mut backoff = Backoff::new();
         loop {
             let top = self.0.load(Ordering::Acquire, &guard);
-            // SAFETY: a node that can be reached while pinned is not freed before the thread is unpinned.
+            // SAFETY: if a thread can reach a node while it is pinned, the node is not freed before
+            // the thread is unpinned.
             let Some(node) = (unsafe { top.as_ref() }) else { return };
             let next = node.next.load(Ordering::Relaxed, &guard);
             let taken =
                 self.0.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed, &guard);
             if taken.is_ok() {
                 black_box(node.value);
-                // SAFETY: the exchange took the only way to it away.
+                // SAFETY: the exchange removed the only path to the node.
                 unsafe { guard.defer_destroy(top) };
                 return;
             }
@@ -84,12 +88,15 @@ impl Drop for Epoch {
     }
 }
 
+/// A node under the other schemes.
 struct Node {
+    /// The number in the stack.
     value: u64,
+    /// The node below, or null. Written before the node is published.
     next: *mut Node,
 }
 
-// SAFETY: a node is plain numbers; what its pointer leads to is kept by the scheme.
+// SAFETY: a node holds plain numbers, and the scheme keeps the node to which its pointer leads.
 unsafe impl Send for Node {}
 // SAFETY: as above.
 unsafe impl Sync for Node {}
@@ -104,7 +111,7 @@ struct Haphazard(haphazard::AtomicPtr<Node>);
 
 impl Structure for Haphazard {
     fn make() -> Self {
-        // SAFETY: null is not looked at.
+        // SAFETY: null is not dereferenced.
         Self(unsafe { haphazard::AtomicPtr::new(ptr::null_mut()) })
     }
 
@@ -134,7 +141,7 @@ impl Structure for Haphazard {
             // SAFETY: what is below the top is a node or null.
             if let Ok(Some(taken)) = unsafe { self.0.compare_exchange_ptr(top, next) } {
                 black_box(value);
-                // SAFETY: the exchange took the only way to it away.
+                // SAFETY: the exchange removed the only path to the node.
                 unsafe { taken.retire() };
                 return;
             }
@@ -150,7 +157,9 @@ impl Drop for Haphazard {
 }
 
 struct Seize {
+    /// The top node, or null. Threads that push and pop exchange it.
     top: AtomicPtr<Node>,
+    /// Frees the nodes of this stack.
     collector: seize::Collector,
 }
 
@@ -179,13 +188,13 @@ impl Structure for Seize {
         let mut backoff = Backoff::new();
         loop {
             let top = guard.protect(&self.top, Ordering::Acquire);
-            // SAFETY: a node that is protected is not freed before the guard goes.
+            // SAFETY: a protected node is not freed before the guard is dropped.
             let Some(node) = (unsafe { top.as_ref() }) else { return };
             let taken =
                 self.top.compare_exchange(top, node.next, Ordering::Relaxed, Ordering::Relaxed);
             if taken.is_ok() {
                 black_box(node.value);
-                // SAFETY: the exchange took the only way to it away.
+                // SAFETY: the exchange removed the only path to the node.
                 unsafe { guard.defer_retire(top, seize::reclaim::boxed) };
                 return;
             }

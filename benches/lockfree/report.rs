@@ -1,10 +1,12 @@
-//! What is printed.
+//! The tables that are printed.
 
 use crate::contest::{Cell, Contestant, Family, Window};
 
 /// The regret of each contestant in one cell.
 pub(crate) struct Standing {
+    /// The name of the cell.
     cell: String,
+    /// The name and regret of each contestant.
     regrets: Vec<(&'static str, f64)>,
 }
 

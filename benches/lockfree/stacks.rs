@@ -9,7 +9,7 @@ use stanchion_lockfree::stack::{EliminationStack, HerlihyStack, LockedStack, Tre
 
 use crate::contest::{Family, Structure};
 
-/// All stacks.
+/// Returns all stacks.
 pub(crate) fn family() -> Family {
     Family::new("stacks")
         .ours::<Ours<TreiberStack<u64, Hazard>>>("TreiberStack hazards")
@@ -24,7 +24,7 @@ pub(crate) fn family() -> Family {
         .peer::<parking_lot::Mutex<Vec<u64>>>("parking_lot Mutex<Vec>")
 }
 
-/// A stack of ours.
+/// A stack of this workspace.
 pub(crate) struct Ours<S>(S);
 
 impl<S: ConcurrentStack<Item = u64> + Default + Sync> Structure for Ours<S> {

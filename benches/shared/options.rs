@@ -1,4 +1,5 @@
-//! What is asked for at the command line, of a program whose sections have cells, and its cells contestants.
+//! The command line of a program. The program has sections, sections have cells, and cells have
+//! contestants.
 
 use std::time::Duration;
 
@@ -7,23 +8,28 @@ use crate::known::{NUMBERS, SECTIONS};
 /// An option that is a number.
 pub(crate) struct Number {
     pub(crate) name: &'static str,
-    /// Unless something is said.
+    /// The value without an option.
     pub(crate) usually: u64,
-    /// With `--quick`.
+    /// The value with `--quick`.
     pub(crate) quick: u64,
-    /// With `--test`, which is said by `cargo test --benches`: only whether everything runs.
+    /// The value with `--test`, which `cargo test --benches` gives: it only shows whether
+    /// everything runs.
     pub(crate) test: u64,
 }
 
+/// The options of one call of the program.
 pub(crate) struct Options {
+    /// The names of the selected sections. Empty: all.
     sections: Vec<String>,
+    /// Parts of the names of the selected cells. Empty: all.
     cells: Vec<String>,
+    /// Parts of the names of the selected contestants. Empty: all.
     contestants: Vec<String>,
-    /// Of `NUMBERS`, in their order.
+    /// The values of `NUMBERS`, in their order.
     numbers: Vec<u64>,
 }
 
-/// Why nothing is measured.
+/// The reason why nothing is measured.
 pub(crate) enum Stop {
     Help,
     Refused(String),
@@ -47,7 +53,7 @@ impl Options {
                 arguments.next().ok_or_else(lacking)
             };
             match argument.as_str() {
-                // Said by cargo.
+                // Given by cargo.
                 "--bench" => {}
                 "--help" | "-h" => return Err(Stop::Help),
                 "--test" => options.numbers = all(|number| number.test),
@@ -69,7 +75,7 @@ impl Options {
         Ok(options)
     }
 
-    /// What was said for an option of `NUMBERS`.
+    /// Returns the value of an option of `NUMBERS`.
     pub(crate) fn number(&self, name: &str) -> u64 {
         place(name).map_or_else(|| unreachable!("{name} is no option"), |place| self.numbers[place])
     }

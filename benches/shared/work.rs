@@ -1,10 +1,10 @@
-//! Work of a known length, processor time, and the middle of some figures.
+//! Work of a known length, processor time, and the median of figures.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// A computation of a known length, if nothing comes between.
+/// A computation of a known length, if the thread is not interrupted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) loops: u64,
@@ -34,15 +34,15 @@ impl Work {
     }
 }
 
-/// Nanoseconds of processor time that this process has had.
+/// Returns the processor time of this process in nanoseconds.
 pub(crate) fn process_time() -> u64 {
     time_of(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Nanoseconds by that clock of the thread or the process.
+/// Returns the nanoseconds of that clock of the thread or the process.
 pub(crate) fn time_of(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a clock that every thread and process has, and a place for its time.
+    // SAFETY: a clock that every thread and process has, and memory for its time.
     let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
     assert_eq!(failed, 0, "there is such a clock");
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

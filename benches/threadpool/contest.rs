@@ -1,9 +1,9 @@
-//! One workload, all contestants in turn, round after round.
+//! Runs one workload: all contestants in turn, round after round.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-/// What one run of a workload came to.
+/// The result of one run of a workload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) ns: f64,
@@ -14,9 +14,9 @@ pub(crate) struct Figures {
 /// A pool that does the workload.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
-    /// One of those that ours are compared with.
+    /// True if the pools of this workspace are compared with it.
     pub(crate) peer: bool,
-    /// Does so many items with so many threads.
+    /// Does a number of items with a number of threads.
     pub(crate) run: fn(usize, usize) -> Figures,
 }
 
@@ -45,10 +45,13 @@ impl Workload {
     }
 }
 
-/// What is asked for at the command line.
+/// The options of the command line.
 pub(crate) struct Options {
+    /// The selected parts of `workload/contestant/cell`. Empty: all.
     filters: Vec<String>,
+    /// The number of rounds.
     rounds: usize,
+    /// The share of the items that each contestant does, in per cent.
     scale: usize,
 }
 
@@ -65,9 +68,9 @@ impl Options {
                 })
             };
             match argument.as_str() {
-                // Said by cargo.
+                // Given by cargo.
                 "--bench" => {}
-                // Said by `cargo test --benches`: only whether everything runs.
+                // Given by `cargo test --benches`: only shows whether everything runs.
                 "--test" => {
                     options.rounds = 1;
                     options.scale = 1;
@@ -91,7 +94,7 @@ impl Options {
     }
 }
 
-/// What there is to be asked for.
+/// Prints the options, and all workloads and contestants.
 pub(crate) fn help(workloads: &[Workload]) {
     println!(
         "cargo bench -p benches --bench threadpool -- [FILTER]... [--rounds N] [--scale PERCENT]\n"
@@ -108,14 +111,16 @@ pub(crate) fn help(workloads: &[Workload]) {
     }
 }
 
-/// What a cell is called.
+/// Returns the name of a cell.
 fn cell(threads: usize) -> String {
     format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
 }
 
-/// How one of ours did in one cell, against the best peer there.
+/// The regret of one contestant of this workspace in one cell, against the best peer there.
 pub(crate) struct Regret {
+    /// The name of the contestant.
     contestant: &'static str,
+    /// Its time, divided by that of the best peer.
     regret: f64,
 }
 
@@ -145,10 +150,11 @@ pub(crate) fn run(workload: &Workload, options: &Options, regrets: &mut Vec<Regr
     }
 }
 
-/// What a child process is told: the workload, the contestant, how many threads and items.
+/// The variable of the environment that tells a child process its workload, contestant, threads and
+/// items.
 const CHILD: &str = "STANCHION_BENCH_CHILD";
 
-/// One run in a process of its own, where no other pool has left threads behind.
+/// Does one run in a process of its own, where no other pool has left threads behind.
 fn apart(workload: &Workload, contestant: &Contestant, threads: usize, items: usize) -> Figures {
     let told = format!("{}|{}|{threads}|{items}", workload.name, contestant.name);
     let program = std::env::current_exe().expect("the path of this program");
@@ -162,7 +168,7 @@ fn apart(workload: &Workload, contestant: &Contestant, threads: usize, items: us
     }
 }
 
-/// Does the run that this process was started for, if it was started for one.
+/// Does the run for which this process was started, if it was started for one.
 pub(crate) fn is_child(workloads: &[Workload]) -> bool {
     let Ok(told) = std::env::var(CHILD) else { return false };
     let parts: Vec<&str> = told.split('|').collect();
@@ -177,7 +183,7 @@ pub(crate) fn is_child(workloads: &[Workload]) -> bool {
     true
 }
 
-/// The median of each figure.
+/// Returns the median of each figure.
 fn medians(rounds: &[Figures]) -> Figures {
     let of = |figure: fn(&Figures) -> f64| {
         let mut figures: Vec<f64> = rounds.iter().map(figure).collect();
@@ -215,7 +221,7 @@ fn print(
     }
 }
 
-/// The worst regret of each of ours.
+/// Prints the worst regret of each contestant of this workspace.
 pub(crate) fn conclude(regrets: &[Regret]) {
     let mut worst = BTreeMap::new();
     for Regret { contestant, regret } in regrets {

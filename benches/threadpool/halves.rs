@@ -1,5 +1,5 @@
-//! Forks of two coarse halves, after other work of the same pool; forks by more threads than there
-//! are processors; and forks asked for by a thread outside of the pool. `cargo bench -p benches
+//! Forks of two coarse halves, after other work in the same pool; forks by more threads than there
+//! are processors; and forks that a thread outside of the pool asks for. `cargo bench -p benches
 //! --bench threadpool -- halves many outside`.
 //!
 //! `ns/item` is the median, `p99` the longest of fewer than 100 items.
@@ -15,7 +15,7 @@ use crate::contest::{Figures, Workload};
 use crate::latency::latencies;
 use crate::pools::{ours, rayon};
 
-/// For how long a half computes.
+/// The time that a half computes.
 const HALF: Duration = Duration::from_millis(8);
 
 fn fib_ours(n: u32) -> u64 {
@@ -41,7 +41,7 @@ fn half() {
     }
 }
 
-/// What two halves return.
+/// Drops the results of two halves.
 fn drop_units(_: ((), ())) {}
 
 fn nanos(body: impl FnOnce()) -> u64 {
@@ -50,12 +50,12 @@ fn nanos(body: impl FnOnce()) -> u64 {
     begin.elapsed().as_nanos() as u64
 }
 
-/// What a pool has done before the two halves, in the same `install`.
+/// The work of a pool before the two halves, in the same `install`.
 #[derive(Clone, Copy)]
 enum Before {
     Fib(u32),
     Pause,
-    /// A number of forks and a pause that differ from item to item.
+    /// A number of forks and a pause, which differ from item to item.
     Random,
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn after() -> [Workload; 7] {
     ]
 }
 
-/// The first fork of a pool, with its start.
+/// Measures the first fork of a pool, with the pool's start.
 pub(crate) fn first() -> Workload {
     Workload { name: "halves first", items: 40, threads: &[2], contestants: Vec::new() }
         .ours("join", |threads, items| {
@@ -141,7 +141,7 @@ pub(crate) fn first() -> Workload {
         })
 }
 
-/// fib(30) by many threads: each item is one computation.
+/// Measures fib(30) with many threads. Each item is one computation.
 pub(crate) fn many() -> Workload {
     const PAUSE: Duration = Duration::from_millis(2);
     Workload { name: "many, fib(30)", items: 60, threads: &[8, 16, 64], contestants: Vec::new() }
@@ -163,7 +163,8 @@ pub(crate) fn many() -> Workload {
         })
 }
 
-/// Forks that a thread outside of the pool asks for, one after the other: each item is a hundred.
+/// Measures forks that a thread outside of the pool asks for, one after the other. Each item is a
+/// hundred forks.
 pub(crate) fn outside() -> Workload {
     const FORKS: u64 = 100;
     fn figures(items: usize, join: impl Fn()) -> Figures {

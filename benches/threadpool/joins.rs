@@ -1,4 +1,5 @@
-//! What a fork costs: the sum of a balanced tree, and Fibonacci's numbers, with nothing to do at the leaves.
+//! The cost of a fork: the sum of a balanced tree, and Fibonacci numbers, with nothing to do at the
+//! leaves.
 
 use std::hint::black_box;
 
@@ -8,16 +9,21 @@ use stanchion_threadpool::{Worker, join};
 use crate::contest::{Figures, Workload};
 use crate::pools::{chili, forte, ours, per_item, rayon};
 
+/// A node of the tree.
 struct Node {
+    /// The number that is summed.
     value: u64,
+    /// The left subtree.
     left: Option<Box<Node>>,
+    /// The right subtree.
     right: Option<Box<Node>>,
 }
 
 impl Node {
-    /// A balanced tree of so many levels, allocated level by level: to run through it left side first and right side first touches the memory in
-    /// mirrored order. (Allocated by a recursive function it would lie in the order of one of the two, which the processor's prefetching rewards
-    /// with 20 ns a node.)
+    /// Returns a balanced tree with this many levels, allocated level by level. So the order left
+    /// side first and the order right side first touch the memory in mirrored order. A recursive
+    /// function would allocate it in one of these orders, which the processor's prefetching rewards
+    /// with 20 ns a node.
     fn tree(levels: u32) -> Self {
         let new = || Self { value: 1, left: None, right: None };
         let mut root = new();
@@ -36,13 +42,13 @@ impl Node {
         root
     }
 
-    /// One with about so many nodes.
+    /// Returns a tree with about this many nodes.
     fn of(nodes: usize) -> Self {
         Self::tree((nodes + 1).ilog2())
     }
 }
 
-/// Forks of `fib(n)`: one less than the number itself, of the next.
+/// Returns the forks of `fib(n)`: the next Fibonacci number less one.
 fn forks(n: u32) -> usize {
     let (mut this, mut next) = (0, 1);
     for _ in 0..=n {
@@ -51,12 +57,12 @@ fn forks(n: u32) -> usize {
     this - 1
 }
 
-/// The largest number whose computation forks at most so often.
+/// Returns the largest `n` for which `fib(n)` forks at most this often.
 fn number(items: usize) -> u32 {
     (2..).take_while(|&n| forks(n) <= items).last().unwrap_or(2)
 }
 
-/// The two programs, for each way to fork: with what is handed down, and how.
+/// Defines the two programs for each way to fork, with the argument that is handed down.
 macro_rules! programs {
     ($sum:ident, $fib:ident, |$with:ident: $type:ty, $a:ident, $b:ident| $join:expr) => {
         fn $sum($with: $type, node: &Node) -> u64 {

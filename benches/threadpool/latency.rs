@@ -1,4 +1,4 @@
-//! How long a task waits that finds the pool asleep.
+//! The time that a task waits if it finds the pool asleep.
 
 use std::sync::atomic::{
     AtomicU64, AtomicUsize,
@@ -13,8 +13,8 @@ use stanchion_threadpool::strategy::{IdleQueue, SingleLock, WorkStealing};
 use crate::contest::{Figures, Workload};
 use crate::pools::{ours, processor_time, rayon, tokio};
 
-/// Runs so many items, one after the other, each of which says how long it took; with `idle`
-/// between them.
+/// Runs a number of items, one after the other, with `idle` between them. Each item returns the
+/// time that it took.
 pub(crate) fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) -> Figures {
     let items = items.max(3);
     for _ in 0..3 {
@@ -38,8 +38,8 @@ pub(crate) fn latencies(items: usize, idle: Duration, item: impl Fn() -> u64) ->
     }
 }
 
-/// From the call that creates a task to its first instruction. The caller sleeps meanwhile, as
-/// somebody would who waits for it.
+/// Measures from the call that creates a task to its first instruction. The caller sleeps
+/// meanwhile, as a caller would that waits for the task.
 fn first(items: usize, idle: Duration, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Figures {
     static STARTED: AtomicU64 = AtomicU64::new(0);
     latencies(items, idle, || {
@@ -57,7 +57,7 @@ fn first(items: usize, idle: Duration, spawn: impl Fn(Box<dyn FnOnce() + Send>))
     })
 }
 
-/// The first task of a pool that has been idle for so many microseconds.
+/// Measures the first task of a pool that has been idle for this many microseconds.
 pub(crate) fn first_after(micros: u64) -> Workload {
     macro_rules! after {
         ($idle:expr, $name:expr, $items:expr) => {
@@ -96,11 +96,11 @@ pub(crate) fn first_after(micros: u64) -> Workload {
     }
 }
 
-/// So many tasks at once on a pool of as many threads: from the first call until all have started,
-/// each on a thread of its own, as each waits for the others.
+/// Starts as many tasks at once as the pool has threads. Measures from the first call until all
+/// have started. Each task waits for the others, so each is on a thread of its own.
 fn all_started(threads: usize, items: usize, spawn: impl Fn(Box<dyn FnOnce() + Send>)) -> Figures {
     latencies(items, Duration::from_millis(1), || {
-        // Leaked: the last task may still look at it.
+        // Leaked: the last task may still read it.
         let started: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
         let done: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
         let waiting = thread::current();

@@ -1,4 +1,5 @@
-//! A pool among others: more threads than processors beside two that compute all the time, and a pool that has nothing to do.
+//! A pool among other threads: more threads than processors, beside two threads that compute all
+//! the time. And a pool that has nothing to do.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use stanchion_threadpool::strategy::{SingleLock, Strategy, WorkStealing};
 use crate::contest::{Figures, Workload};
 use crate::pools::{ours, per_item, processor_time, rayon};
 
-/// A computation of about a microsecond.
+/// Computes for about a microsecond.
 fn work() -> u64 {
     let mut word = black_box(1_u64);
     for _ in 0..300 {
@@ -62,7 +63,7 @@ fn halves_rayon(items: usize) -> u64 {
 
 fn crowded_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
     let pool = ours::<S>(threads);
-    // In pieces, as a program has them: each time the workers have to be found again.
+    // In pieces, as in a program: each time the workers have to be woken again.
     beside_hogs(|| {
         per_item(items, || {
             for _ in 0..20 {
@@ -72,7 +73,8 @@ fn crowded_ours<S: Strategy>(threads: usize, items: usize) -> Figures {
     })
 }
 
-/// Eight workers and two hogs on whatever processors there are: what a fork-join program gets done.
+/// Measures the throughput of a fork-join program with eight workers and two hogs on the
+/// processors.
 pub(crate) fn crowded() -> Workload {
     Workload {
         name: "crowded, beside 2 hogs",
@@ -94,18 +96,18 @@ pub(crate) fn crowded() -> Workload {
     })
 }
 
-/// Processor time per millisecond of a pool that has had something to do, and now has not.
+/// Measures the processor time per millisecond of a pool that had work and has none now.
 fn idle_for(items: usize, once: impl FnOnce()) -> Figures {
     once();
     thread::sleep(Duration::from_millis(50));
     let cpu = processor_time();
     thread::sleep(Duration::from_millis(items as u64));
     let cpu = (processor_time() - cpu).as_secs_f64() * 1e9 / items as f64;
-    // There is nothing else that it could be measured by.
+    // The clock is the only measure of a pool without work.
     Figures { ns: cpu, p99: 0.0, cpu }
 }
 
-/// What a millisecond of doing nothing costs.
+/// Measures the cost of a millisecond without work.
 pub(crate) fn idle() -> Workload {
     Workload { name: "idle, ns each ms", items: 2_000, threads: &[2], contestants: Vec::new() }
         .ours("work stealing", |threads, items| {

@@ -1,22 +1,24 @@
 //! `stanchion-threadpool` and its peers: `cargo bench -p benches --bench threadpool`.
 //!
-//! A *workload* is a number of items, done by a pool of so many threads: a fork, a task. In each
-//! round every contestant does it once, in a process of its own, on a pool that has done it once
-//! before; the next round goes in the other order. Figures are medians of the rounds.
+//! A *workload* is a number of items, done by a pool with a number of threads. An item is a fork or
+//! a task. In each round every contestant does the workload once, in a process of its own, on a
+//! pool that has done it once before. The next round has the reverse order. Figures are medians of
+//! the rounds.
 //!
 //! | column | meaning |
 //! | --- | --- |
-//! | `ns/item` | the time of the run by the items; for latencies the median of the items |
-//! | `p99` | of the items of a latency |
-//! | `CPU` | processor time of the process by the items, in ns |
-//! | `regret` | `ns/item` by that of the best peer in the same cell: below 1 we win |
+//! | `ns/item` | the time of the run, divided by the items; for latencies the median |
+//! | `p99` | the 99th percentile of the items of a latency |
+//! | `CPU` | the processor time of the process, divided by the items, in ns |
+//! | `regret` | `ns/item`, divided by that of the best peer in the same cell |
 //!
 //! ```text
 //! cargo bench -p benches --bench threadpool -- [FILTER]... [--rounds N] [--scale PERCENT]
 //! ```
 //!
-//! `--help` lists workloads and contestants. A filter is a part of `workload/contestant/cell`, such
-//! as `join`, `/rayon` or `2 threads`. `--scale 10` does a tenth of the items.
+//! A regret below 1 means that the pool of this workspace is faster. `--help` lists workloads and
+//! contestants. A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or `2
+//! threads`. `--scale 10` does a tenth of the items.
 
 mod contest;
 mod halves;

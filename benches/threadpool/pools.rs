@@ -1,4 +1,4 @@
-//! The pools, made for one run, and what a run costs.
+//! The pools, made for one run, and the measurement of a run.
 
 use std::num::NonZeroUsize;
 use std::sync::Once;
@@ -25,8 +25,9 @@ pub(crate) fn tokio(threads: usize) -> tokio::runtime::Runtime {
         .expect("a runtime of tokio's")
 }
 
-/// Chili's calling thread takes part: it has one thread less of its own, but at least one. Where
-/// there should be none, the caller is pinned, and with it that one.
+/// Returns a pool of chili for runs with this many threads. The calling thread takes part, so the
+/// pool has one thread less, but at least one. If it should have none, the caller is pinned, and
+/// the pool's thread with it.
 pub(crate) fn chili(threads: usize) -> (chili::ThreadPool, Option<Pinned>) {
     let pinned = (threads == 1).then(|| pin(processors()[0]).expect("the first processor"));
     let more = NonZeroUsize::new(threads - 1).unwrap_or(NonZeroUsize::MIN);
@@ -34,8 +35,8 @@ pub(crate) fn chili(threads: usize) -> (chili::ThreadPool, Option<Pinned>) {
     (chili::ThreadPool::with_config(config), pinned)
 }
 
-/// A pool of forte's with so many threads of its own. They are static, and this process needs one;
-/// to shrink one has been seen to hang.
+/// Returns a pool of forte with this many threads of its own. These pools are static, and this
+/// process needs one. A pool of forte has been seen to hang when it shrinks.
 pub(crate) fn forte(threads: usize) -> &'static forte::ThreadPool {
     static POOL: forte::ThreadPool = forte::ThreadPool::new();
     static BEGUN: Once = Once::new();
@@ -45,7 +46,7 @@ pub(crate) fn forte(threads: usize) -> &'static forte::ThreadPool {
     &POOL
 }
 
-/// Time and processor time of `body`, by the items.
+/// Returns the time and the processor time of `body`, divided by the items.
 pub(crate) fn per_item(items: usize, body: impl FnOnce()) -> Figures {
     let cpu = processor_time();
     let start = Instant::now();
@@ -56,10 +57,10 @@ pub(crate) fn per_item(items: usize, body: impl FnOnce()) -> Figures {
     Figures { ns: by(time), p99: 0.0, cpu: by(cpu) }
 }
 
-/// What the process has used so far.
+/// Returns the processor time of the process so far.
 pub(crate) fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer.
+    // SAFETY: memory for the answer.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     assert_eq!(failed, 0, "the clock of this process");
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

@@ -1,4 +1,5 @@
-//! What a task costs that nobody waits for: created by a task (the paper's null threads), and from outside.
+//! The cost of a task that no thread waits for: created by a task (the paper's null threads), and
+//! from outside.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -15,17 +16,19 @@ use stanchion_threadpool::strategy::{
 use crate::contest::{Figures, Workload};
 use crate::pools::{forte, ours, per_item, rayon, tokio};
 
-/// Threads of tasks that create each other, and who waits for their end.
+/// Chains of tasks that create each other, and the thread that waits for their end.
 struct Chains {
-    /// How many tasks are to be created, by each of the chains.
+    /// The number of tasks of each chain.
     each: usize,
+    /// The number of chains that have not ended. The last task of a chain subtracts one.
     running: AtomicUsize,
+    /// The thread that waits for the end.
     waiting: Thread,
 }
 
 impl Chains {
     fn new(chains: usize, items: usize) -> &'static Self {
-        // It is used until the last task has ended, which is after the wait for it has.
+        // Leaked: the last task may still use it after `wait` has returned.
         Box::leak(Box::new(Self {
             each: items / chains,
             running: AtomicUsize::new(chains),
@@ -46,7 +49,7 @@ impl Chains {
     }
 }
 
-/// Each initial task creates one and ends; that creates one and ends.
+/// Runs chains of tasks: each task creates the next one and ends.
 fn null_on(threads: usize, items: usize, begin: impl Fn(&'static Chains)) -> Figures {
     let run = |items| {
         let chains = Chains::new(threads, items);
@@ -84,7 +87,7 @@ fn null_rayon(threads: usize, items: usize) -> Figures {
 }
 
 fn null_tokio(threads: usize, items: usize) -> Figures {
-    // A future that creates one of its own type must be boxed.
+    // A future that creates another of its own type must be boxed.
     fn task(
         chains: &'static Chains,
         left: usize,
@@ -132,7 +135,7 @@ pub(crate) fn null() -> Workload {
         .peer("forte", null_forte)
 }
 
-/// Tasks that only count, from one thread that is none of the pool's.
+/// Measures tasks that only count, created by one thread outside of the pool.
 fn outside_on(items: usize, spawn: impl Fn(Tally)) -> Figures {
     let run = |items: usize| {
         let shared = Arc::new((AtomicIsize::new(items as isize), std::thread::current()));
@@ -142,22 +145,22 @@ fn outside_on(items: usize, spawn: impl Fn(Tally)) -> Figures {
         while shared.0.load(Relaxed) > 0 {
             std::thread::park();
         }
-        // The last task may still look at it.
+        // The last task may still read it.
         std::mem::forget(shared);
     };
     run(items / 10);
     per_item(items, || run(items))
 }
 
-/// One task's part of the count.
+/// The part of one task in the count.
 struct Tally(*const (AtomicIsize, Thread));
 
-// SAFETY: what it points to is shared, and lives for ever.
+// SAFETY: the target is shared and lives for ever.
 unsafe impl Send for Tally {}
 
 impl Tally {
     fn count(self) {
-        // SAFETY: never dropped.
+        // SAFETY: the target is never dropped.
         let shared = unsafe { &*self.0 };
         if shared.0.fetch_sub(1, AcqRel) == 1 {
             shared.1.unpark();

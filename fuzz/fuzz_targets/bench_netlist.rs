@@ -1,7 +1,9 @@
-//! Any bytes at the `.bench` parser: it never panics, and what it accepts it prints so that it reads the same again.
+//! Gives any bytes to the `.bench` parser. It never panics. It prints an accepted input so that the
+//! output reads the same again.
 //!
-//! `cargo +nightly fuzz run bench_netlist fuzz/corpus/bench_netlist examples/data`. The same property runs
-//! over mutations of real netlists in every `cargo test` (`crates/applications/tests/reprint.rs`).
+//! `cargo +nightly fuzz run bench_netlist fuzz/corpus/bench_netlist examples/data`. The same
+//! property runs over mutations of real netlists in every `cargo test`
+//! (`crates/applications/tests/reprint.rs`).
 
 #![no_main]
 

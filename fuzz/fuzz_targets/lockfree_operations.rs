@@ -1,7 +1,10 @@
-//! Any bytes as operations on every structure and on a model of it: they answer the same, and every value is dropped once.
+//! Takes any bytes as operations on every structure and on a model of it. Both answer the same, and
+//! every value is dropped once.
 //!
-//! `cargo xtask fuzz lockfree_operations` for a while on the stable compiler, as CI does; `cargo +nightly fuzz run lockfree_operations fuzz/corpus/lockfree_operations
-//! fuzz/seeds/lockfree_operations` for long. The same property runs over random operations in every `cargo test` (`crates/lockfree/tests/state_machine.rs`).
+//! `cargo xtask fuzz lockfree_operations` runs for a while on the stable compiler, as CI does.
+//! `cargo +nightly fuzz run lockfree_operations fuzz/corpus/lockfree_operations
+//! fuzz/seeds/lockfree_operations` is for long runs. The same property runs over random operations
+//! in every `cargo test` (`crates/lockfree/tests/state_machine.rs`).
 
 #![no_main]
 
@@ -28,7 +31,8 @@ fn test<F: Family>(operations: &[Operation], rest: usize) {
     run::<F>(operations, rest);
 }
 
-// The first byte says which structure, the second how many values its iterator gives out; then each operation is two bytes.
+// The first byte selects the structure, and the second the number of values that its iterator
+// yields. Each operation after that is two bytes.
 fuzz_target!(|bytes: &[u8]| {
     let [which, rest, operations @ ..] = bytes else { return };
     let structures = all_structures!(count);

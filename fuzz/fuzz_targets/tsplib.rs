@@ -1,6 +1,8 @@
-//! Any bytes at the reader of TSPLIB files: it never panics, and what it accepts is symmetric and, written as a full matrix, reads the same again.
+//! Gives any bytes to the reader of TSPLIB files. It never panics. An accepted input is symmetric.
+//! If it is written as a full matrix, it reads the same again.
 //!
-//! `cargo xtask fuzz tsplib` for a while on the stable compiler, as CI does; `cargo +nightly fuzz run tsplib fuzz/corpus/tsplib examples/data` for long.
+//! `cargo xtask fuzz tsplib` runs for a while on the stable compiler, as CI does. `cargo +nightly
+//! fuzz run tsplib fuzz/corpus/tsplib examples/data` is for long runs.
 
 #![no_main]
 
@@ -9,7 +11,7 @@ use std::fmt::Write;
 use libfuzzer_sys::fuzz_target;
 use stanchion_applications::tsp::Instance;
 
-/// The longest matrix that is written again.
+/// The size of the longest matrix that is written again.
 const MOST: usize = 64;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,6 +1,8 @@
-//! Any bytes at the readers of recorded waits and of thresholds: they never panic, and what they accept they write so that it reads the same again.
+//! Gives any bytes to the readers of recorded waits and of thresholds. They never panic. They write
+//! an accepted input so that it reads the same again.
 //!
-//! `cargo +nightly fuzz run wait_file`. The same property runs over changed and cut recordings in every `cargo test` (`crates/competitive/tests/wait_files.rs`).
+//! `cargo +nightly fuzz run wait_file`. The same property runs over changed and cut recordings in
+//! every `cargo test` (`crates/competitive/tests/wait_files.rs`).
 
 #![no_main]
 

@@ -1,11 +1,16 @@
-//! Torture for user-level threads: runtimes of every kind, one after the other, with stalled carriers and books of every thread.
+//! Torture for user-level threads: runtimes of every kind, one after the other, with stalled
+//! carriers and a count of every thread.
 //!
-//! | what is done, at random | from |
-//! | --- | --- |
-//! | threads that spawn, join, yield, park and are unparked, wait for a time, panic, block in the kernel with and without saying so | threads outside and threads |
-//! | the runtime is dropped, by a kernel thread or by one of its own threads | the end of a round |
+//! At random, threads outside and inside the runtime do this:
 //!
-//! What a thread captures it returns or panics with: it is counted when it is made, when the thread runs, and when it is dropped.
+//! - They spawn, join, yield, park, unpark others and wait for a time.
+//! - They panic.
+//! - They block in the kernel, with and without saying so.
+//!
+//! At the end of a round the runtime is dropped, by a kernel thread or by one of its own threads.
+//!
+//! Each thread captures a [`Slip`], and returns it or panics with it. The slip is counted when it
+//! is made, when its thread runs, and when it is dropped.
 
 use std::fmt;
 use std::panic::panic_any;
@@ -23,38 +28,38 @@ use crate::phase::Torture;
 use crate::random::Random;
 use crate::tormentor;
 
-/// What is wrong with the runtime.
+/// A fault of the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActivationsFault {
-    /// Nothing ran for so long.
+    /// Nothing ran for this long.
     #[error(
         "no progress for {0:?} under {1}: a thread is ready and every carrier sleeps, or one waits for ever"
     )]
     NoProgress(Duration, String),
-    /// The books do not balance.
+    /// The counts do not agree.
     #[error(
         "{made} threads were made under {under}, {run} ran, and {dropped} captures were dropped"
     )]
     Books {
-        /// Which runtime.
+        /// The runtime, named by its seed.
         under: String,
-        /// Threads made.
+        /// The number of threads that were made.
         made: u64,
-        /// Threads that ran.
+        /// The number of threads that ran.
         run: u64,
-        /// Captures dropped.
+        /// The number of captures that were dropped.
         dropped: u64,
     },
 }
 
-/// What happened to it.
+/// The counts of a run without faults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ActivationsFigures {
-    /// Runtimes built and ended.
+    /// The number of runtimes that were built and ended.
     pub rounds: u64,
-    /// Threads run.
+    /// The number of threads that ran.
     pub threads: u64,
-    /// Stalls inflicted.
+    /// The number of stalls that were inflicted.
     pub stalls: u64,
 }
 
@@ -64,15 +69,20 @@ impl fmt::Display for ActivationsFigures {
     }
 }
 
+/// The counts of one round. All of its threads write them.
 #[derive(Default)]
 struct Books {
+    /// The number of slips that were made.
     made: AtomicU64,
+    /// The number of threads that ran.
     run: AtomicU64,
+    /// The number of slips that were dropped.
     dropped: AtomicU64,
-    /// Whatever a thread gets done.
+    /// The number of steps that threads have done.
     steps: AtomicU64,
+    /// True once the round only drops its runtime. Carriers are not stalled any more.
     over: AtomicBool,
-    /// Kernel threads that have carried a thread, by the kernel's numbers.
+    /// The kernel threads that have carried a thread, by the kernel's numbers.
     carriers: Mutex<Vec<i32>>,
 }
 
@@ -82,12 +92,12 @@ impl Books {
     }
 }
 
-/// What a thread captures, and returns.
+/// The capture of a thread, which the thread also returns.
 struct Slip(Arc<Books>);
 
 impl Slip {
     fn of(books: &Arc<Books>) -> Self {
-        // Relaxed: counts, compared when all threads have ended; so below.
+        // Relaxed, here and below: counts that are compared when all threads have ended.
         books.made.fetch_add(1, Relaxed);
         Self(books.clone())
     }
@@ -116,7 +126,7 @@ impl Drop for Slip {
 ///
 /// # Errors
 ///
-/// The first fault. Its threads are left behind; the caller is expected to end the process soon.
+/// The first fault. Its threads are left behind, so the caller should end the process soon.
 pub fn torment(torture: &Torture) -> Result<ActivationsFigures, ActivationsFault> {
     let begin = Instant::now();
     let mut figures = ActivationsFigures::default();
@@ -129,7 +139,7 @@ pub fn torment(torture: &Torture) -> Result<ActivationsFigures, ActivationsFault
         let under = format!("seed {seed}");
         figures.stalls += watch(&books, &runner, torture, &under)?;
         let panicked = runner.join().is_err();
-        // A runtime that was dropped inside ends by itself.
+        // A runtime that one of its threads dropped ends by itself.
         let ended = Instant::now();
         while books.dropped.load(Relaxed) != books.made.load(Relaxed)
             && ended.elapsed() < torture.stuck_after
@@ -175,7 +185,7 @@ fn watch(
     Ok(stalls)
 }
 
-/// One of the kinds that there are.
+/// Builds the kind of runtime that the seed selects.
 fn build(seed: u64) -> Runtime {
     let builder = Runtime::builder()
         .processors(1 + (seed % 4) as usize)
@@ -192,7 +202,7 @@ fn build(seed: u64) -> Runtime {
     builder.build().expect("so many threads can be had")
 }
 
-/// One runtime, from its first thread to its last.
+/// Runs one runtime, from its first thread to its last.
 fn round(seed: u64, books: &Arc<Books>, time: Duration) {
     let runtime = build(seed);
     let begin = Instant::now();
@@ -216,14 +226,15 @@ fn round(seed: u64, books: &Arc<Books>, time: Duration) {
             drop(receives.recv());
             yield_now();
         }));
-        // If it has panicked, the runtime is dropped here, which waits; the books say what has happened.
+        // If the thread has panicked, the runtime is dropped here, which waits. The counts then
+        // show the panic.
         drop(sends.send(runtime));
     } else {
         drop(runtime);
     }
 }
 
-/// Something from outside.
+/// Does something at random from outside the runtime.
 fn act(runtime: &Runtime, books: &Arc<Books>, random: &mut Random) {
     let seed = random.number();
     let slip = Slip::of(books);
@@ -235,13 +246,13 @@ fn act(runtime: &Runtime, books: &Arc<Books>, random: &mut Random) {
                     runtime.spawn(move || live(slip, seed.wrapping_add(number), 1))
                 })
                 .collect();
-            // Some are joined, some not.
+            // Some are joined, some are not.
             handles.into_iter().filter(|_| random.below(2) == 0).for_each(|one| drop(one.join()));
             slip.run();
         }
         4..6 => drop(runtime.spawn(move || live(slip, seed, 3)).join()),
         6 => {
-            // It waits for this thread, and this thread for it.
+            // The new thread waits for this thread, and this thread for the new one.
             let outside = current();
             let inside = runtime.spawn(move || {
                 slip.run();
@@ -253,7 +264,7 @@ fn act(runtime: &Runtime, books: &Arc<Books>, random: &mut Random) {
             inside.thread().unpark();
             park();
         }
-        // The runtime falls asleep.
+        // Sleep, so that the runtime falls asleep.
         _ => {
             thread::sleep(Duration::from_micros(300));
             slip.run();
@@ -261,7 +272,7 @@ fn act(runtime: &Runtime, books: &Arc<Books>, random: &mut Random) {
     }
 }
 
-/// A thread's life.
+/// Does something at random in a thread of the runtime.
 fn live(slip: Slip, seed: u64, levels: u32) -> Slip {
     slip.run();
     let mut random = Random::new(seed, u64::from(levels));
@@ -294,7 +305,7 @@ fn live(slip: Slip, seed: u64, levels: u32) -> Slip {
     slip
 }
 
-/// The calling thread and another one take turns.
+/// Lets the calling thread and another thread take turns.
 fn wake_each_other(slip: &Slip, rounds: u64) {
     let turn = Arc::new(AtomicU64::new(0));
     let first = current();
@@ -309,9 +320,10 @@ fn wake_each_other(slip: &Slip, rounds: u64) {
     drop(other.join());
 }
 
+/// Takes every second turn, and wakes the other thread after it.
 fn take_turns(turn: &AtomicU64, mine: u64, rounds: u64, other: &Thread) {
     for round in 0..rounds {
-        // Relaxed: parking orders it.
+        // Relaxed: parking orders the accesses.
         while turn.load(Relaxed) != 2 * round + mine {
             park();
         }

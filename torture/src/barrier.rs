@@ -1,6 +1,8 @@
-//! Torture for barriers: every one in turn, a crowd of members stalled at random, some with deadlines that pass, and one that leaves.
+//! Torture for barriers: all kinds in turn, with a crowd of members that are stalled at random.
+//! Some members have deadlines that pass, and one member leaves.
 //!
-//! In the end all members of a barrier must have crossed the same number of phases, whatever broke it, and each phase had one leader.
+//! In the end all members of a barrier must have crossed the same number of phases, whatever broke
+//! the barrier. Each phase must have had one leader.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,22 +19,22 @@ use crate::phase::{CROWDING, Torture};
 use crate::random::Random;
 use crate::tormentor;
 
-/// What is wrong with a barrier.
+/// A fault of a barrier.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BarrierFault {
-    /// Nobody crossed for so long.
+    /// No member crossed for this long.
     #[error(
         "no progress for {0:?} at {1}: its members wait for one that has come, or was not told that it is broken"
     )]
     NoProgress(Duration, &'static str),
-    /// Members do not agree.
+    /// The members' counts do not agree.
     #[error("{barrier} was crossed {crossed:?} times by its members, and {led} times led")]
     Split {
-        /// Which one.
+        /// The kind of barrier.
         barrier: &'static str,
-        /// How many phases each member crossed.
+        /// The number of phases that each member crossed.
         crossed: Vec<u64>,
-        /// How often somebody led.
+        /// The number of crossings as the leader.
         led: u64,
     },
     /// A member panicked.
@@ -40,14 +42,14 @@ pub enum BarrierFault {
     Panicked(&'static str),
 }
 
-/// What happened to them.
+/// The counts of a run without faults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BarrierFigures {
-    /// Barriers made and broken.
+    /// The number of barriers that were made and broken.
     pub rounds: u64,
-    /// Phases crossed.
+    /// The number of phases that were crossed.
     pub phases: u64,
-    /// Stalls inflicted.
+    /// The number of stalls that were inflicted.
     pub stalls: u64,
 }
 
@@ -57,20 +59,23 @@ impl fmt::Display for BarrierFigures {
     }
 }
 
-/// What the one that watches knows of a round.
+/// The state of a round that the watching thread reads.
 #[derive(Default)]
 struct Books {
+    /// The number of crossings of all members. Each member adds its own.
     crossed: AtomicU64,
-    /// The members that run, by the kernel's numbers.
+    /// The members that run, by the kernel's numbers. Each member adds and removes itself.
     members: Mutex<Vec<i32>>,
 }
 
-/// How many phases each member crossed, and how often somebody led.
+/// The number of phases that each member crossed, and the number of crossings as the leader.
 type Outcome = Option<(Vec<u64>, u64)>;
 
-/// A round of one barrier: a seed, how many members, its books, how long it lasts if nothing breaks it before.
+/// A round of one barrier. Its arguments are a seed, the number of members, the shared state, and
+/// the time after which the round ends if nothing breaks the barrier before.
 type Round = fn(u64, usize, &Books, Duration) -> Outcome;
 
+/// The kinds of barrier, by name.
 const ROUNDS: [(&str, Round); 7] = [
     ("Central", round::<Central>),
     ("BitMask", round::<BitMask>),
@@ -85,7 +90,7 @@ const ROUNDS: [(&str, Round); 7] = [
 ///
 /// # Errors
 ///
-/// The first fault. Its threads are left behind; the caller is expected to end the process soon.
+/// The first fault. Its threads are left behind, so the caller should end the process soon.
 pub fn torment(torture: &Torture) -> Result<BarrierFigures, BarrierFault> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let members = torture.threads.unwrap_or(CROWDING * processors).clamp(2, BitMask::MOST);
@@ -96,7 +101,7 @@ pub fn torment(torture: &Torture) -> Result<BarrierFigures, BarrierFault> {
         let books = Arc::new(Books::default());
         let time = (torture.time / ROUNDS.len() as u32).min(Duration::from_millis(100));
         let seed = torture.seed + figures.rounds;
-        // Not always the crowd: two members have ways of their own.
+        // Not always the whole crowd: some barriers treat two members in a special way.
         let members = 2 + seed as usize % (members - 1);
         let mine = Arc::clone(&books);
         let runner = thread::spawn(move || run(seed, members, &mine, time));
@@ -131,7 +136,7 @@ fn watch(
         }
         drop(members);
         thread::sleep(Duration::from_micros(500));
-        // Relaxed: whether it still moves.
+        // Relaxed: shows only whether the barrier still moves.
         let crossed = books.crossed.load(Relaxed);
         if crossed != last.0 {
             last = (crossed, Instant::now());
@@ -142,7 +147,7 @@ fn watch(
     Ok(stalls)
 }
 
-/// One barrier, until its first member leaves or a deadline passes. In every other round there are deadlines.
+/// Runs one barrier until a member leaves or a deadline passes. Every other round has deadlines.
 fn round<B: Barrier>(seed: u64, members: usize, books: &Books, time: Duration) -> Outcome {
     let barrier = B::with_members(members).expect("few enough for all");
     let begin = Instant::now();
@@ -163,7 +168,7 @@ fn round<B: Barrier>(seed: u64, members: usize, books: &Books, time: Duration) -
             };
             let Ok(crossing) = outcome else { break };
             crossed += 1;
-            // Relaxed: counts, compared when all threads have been joined.
+            // Relaxed: counts that are compared when all threads have been joined.
             books.crossed.fetch_add(1, Relaxed);
             led.fetch_add(u64::from(crossing.is_leader()), Relaxed);
         }

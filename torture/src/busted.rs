@@ -1,21 +1,24 @@
-//! Locks that are broken on purpose, one for each property that the harness claims to check.
+//! Locks that are broken on purpose: one for each property that the harness checks.
 //!
-//! | lock | broken how | must be caught as |
+//! | lock | how it is broken | what the harness must report |
 //! | --- | --- | --- |
 //! | [`RawBusted`] | test-and-set with a separate test and set | two holders at once |
-//! | [`RawBustedUnlock`] | unlocks with `Relaxed` | a data race, by ThreadSanitizer (x86 hides it) |
-//! | [`RawBustedWake`] | now and then forgets to unlock | no progress |
+//! | [`RawBustedUnlock`] | unlocks with `Relaxed` | a data race, by ThreadSanitizer |
+//! | [`RawBustedWake`] | forgets to unlock now and then | no progress |
 //! | [`RawBustedFair`] | serves one thread and no other | a starved thread |
+//!
+//! x86 hides the data race of [`RawBustedUnlock`], so only ThreadSanitizer can report it.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use lock_api::{GuardSend, RawMutex};
 
-/// Test-and-set in two steps: between the test and the set another thread may pass the test too.
+/// A test-and-set lock in two steps: between the test and the set another thread may pass the test
+/// too.
 #[derive(Debug)]
 pub struct RawBusted(AtomicBool);
 
-// SAFETY: none, and that is its purpose: it does not exclude. Nothing in this package hangs a reference on it.
+// SAFETY: none, on purpose: it does not exclude. No code of this package relies on it.
 unsafe impl RawMutex for RawBusted {
     const INIT: Self = Self(AtomicBool::new(false));
     type Guard = GuardSend;
@@ -25,11 +28,12 @@ unsafe impl RawMutex for RawBusted {
     }
 
     fn try_lock(&self) -> Option<GuardSend> {
-        // Acquire and Release as a right lock has them: only the gap between the two is wrong.
+        // Acquire and Release as in a correct lock: only the gap between the two is wrong.
         if self.0.load(Ordering::Acquire) {
             return None;
         }
-        // Widens the gap from a nanosecond to about a microsecond, so that a second of torture is sure to hit it.
+        // Widens the gap from a nanosecond to about a microsecond, so that a second of torture is
+        // sure to hit it.
         for _ in 0..32 {
             std::hint::spin_loop();
         }
@@ -47,11 +51,13 @@ unsafe impl RawMutex for RawBusted {
     }
 }
 
-/// Test-and-set that releases with `Relaxed`: what the holder wrote need not be seen by the next.
+/// A test-and-set lock that releases with `Relaxed`: the next holder need not see the last holder's
+/// writes.
 #[derive(Debug)]
 pub struct RawBustedUnlock(AtomicBool);
 
-// SAFETY: one holder at a time, but no synchronization between two of them; only ThreadSanitizer's run uses it.
+// SAFETY: there is one holder at a time, but no synchronization between two holders. Only
+// ThreadSanitizer's run uses it.
 unsafe impl RawMutex for RawBustedUnlock {
     const INIT: Self = Self(AtomicBool::new(false));
     type Guard = GuardSend;
@@ -70,19 +76,21 @@ unsafe impl RawMutex for RawBustedUnlock {
     }
 
     unsafe fn unlock(&self, _guard: GuardSend) {
-        // Relaxed is the bug.
+        // Relaxed: this is the bug.
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
-/// Loses one release in 10,000: whoever waits then waits for ever.
+/// A lock that loses one release in 10,000. All later waiters wait for ever.
 #[derive(Debug)]
 pub struct RawBustedWake {
+    /// Held or free. The holder frees it, except when a release is lost.
     locked: AtomicBool,
+    /// The number of releases. The holder writes it.
     releases: AtomicU32,
 }
 
-// SAFETY: it excludes, too well: the compare-exchange below admits one holder.
+// SAFETY: it excludes: the compare-exchange below admits one holder.
 unsafe impl RawMutex for RawBustedWake {
     const INIT: Self = Self { locked: AtomicBool::new(false), releases: AtomicU32::new(0) };
     type Guard = GuardSend;
@@ -101,21 +109,23 @@ unsafe impl RawMutex for RawBustedWake {
     }
 
     unsafe fn unlock(&self, _guard: GuardSend) {
-        // Relaxed: a count that only the holder touches.
+        // Relaxed: only the holder touches the count.
         if self.releases.fetch_add(1, Ordering::Relaxed) % 10_000 != 9_999 {
             self.locked.store(false, Ordering::Release);
         }
     }
 }
 
-/// Serves its favourite, the first thread that ever asked, and nobody else.
+/// A lock that serves only its favourite: the first thread that asked.
 #[derive(Debug)]
 pub struct RawBustedFair {
+    /// Held or free. Only the favourite writes it.
     locked: AtomicBool,
+    /// The number of the favourite, or 0 before the first attempt. The first thread writes it.
     favourite: AtomicUsize,
 }
 
-// SAFETY: it excludes; it is not fair, which `RawMutex` does not promise.
+// SAFETY: it excludes. It is not fair, but `RawMutex` does not promise fairness.
 unsafe impl RawMutex for RawBustedFair {
     const INIT: Self = Self { locked: AtomicBool::new(false), favourite: AtomicUsize::new(0) };
     type Guard = GuardSend;
@@ -126,7 +136,8 @@ unsafe impl RawMutex for RawBustedFair {
 
     fn try_lock(&self) -> Option<GuardSend> {
         let me = this_thread();
-        // Relaxed: which thread is the favourite publishes nothing; the lock itself is in `take`.
+        // Relaxed: the choice of the favourite publishes nothing. `take` orders the critical
+        // sections.
         let first = self.favourite.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
         if first.is_ok() || first == Err(me) { take(&self.locked) } else { None }
     }
@@ -141,13 +152,14 @@ unsafe impl RawMutex for RawBustedFair {
     }
 }
 
-/// What the right half of these locks is: one holder at a time.
+/// Takes the lock correctly: one holder at a time.
 fn take(locked: &AtomicBool) -> Option<GuardSend> {
-    // Relaxed on failure: nothing was taken, nothing is read.
+    // Relaxed on failure: nothing was taken, and nothing is read.
     let got = locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
     got.ok().map(|_| GuardSend::new())
 }
 
+/// Repeats an attempt until it succeeds, with a pause after each failure.
 fn until(pause: fn(), attempt: impl Fn() -> Option<GuardSend>) -> GuardSend {
     loop {
         if let Some(guard) = attempt() {
@@ -157,7 +169,8 @@ fn until(pause: fn(), attempt: impl Fn() -> Option<GuardSend>) -> GuardSend {
     }
 }
 
-/// A number that differs between threads alive at the same time: the address of a thread-local.
+/// Returns a number that differs between threads alive at the same time: the address of a
+/// thread-local.
 fn this_thread() -> usize {
     thread_local!(static HERE: u8 = const { 0 });
     HERE.with(|here| std::ptr::from_ref(here).addr())

@@ -1,9 +1,10 @@
-//! Threads that fight for one lock, and the books that are kept of it.
+//! Threads that contend for one lock, and the counts by which the lock is checked.
 //!
-//! Two counters, both raised once inside every critical section, must be equal whenever the lock is held, and in the end be what all
-//! threads together say they did. Each is raised by a load and a store, not by one atomic step, so two holders at once lose
-//! updates just as plain memory would; they are atomics all the same, so that a broken lock yields wrong numbers and not
-//! undefined behaviour in the program that is to report it.
+//! Every critical section raises two counters once. They must be equal whenever the lock is held.
+//! In the end they must equal the sum of the threads' own counts. Each counter is raised by a load
+//! and a store, not by one atomic step, so two holders at once lose updates just as plain memory
+//! would. The counters are atomics all the same. So a broken lock causes wrong numbers, and not
+//! undefined behaviour in the program that has to report it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::random::Random;
 use crate::subject::{Attempt, Subject};
 use crate::tormentor;
 
-/// What is wrong with a lock.
+/// A fault of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The counters differed inside the critical section, or do not add up.
@@ -25,30 +26,33 @@ pub enum Fault {
         "two holders at once: the counters differed {torn} times, and {done} acquisitions left them at {first} and {second}"
     )]
     TwoHolders {
-        /// How often a holder found them different.
+        /// The number of times that a holder found the counters different.
         torn: u64,
-        /// What the threads say they did.
+        /// The number of acquisitions that the threads counted.
         done: u64,
-        /// The first counter in the end.
+        /// The final value of the first counter.
         first: u64,
-        /// The second counter in the end.
+        /// The final value of the second counter.
         second: u64,
     },
-    /// Nobody acquired the lock for so long.
-    #[error("no progress for {0:?}: every thread waits, nobody holds or the holder never gave up")]
+    /// No thread acquired the lock for this long.
+    #[error(
+        "no progress for {0:?}: every thread waits, the lock is free or the holder never gave it up"
+    )]
     NoProgress(Duration),
-    /// Some threads acquired the lock, this one never, or not any more although the others had all left.
+    /// Other threads acquired the lock, but this thread never did, or did not any more after all
+    /// others had ended.
     #[error(
         "thread {thread} had the lock {had} times in {lasted:?}, while all together had it {done} times"
     )]
     Starved {
-        /// The thread, from 0.
+        /// The number of the thread, from 0.
         thread: usize,
-        /// How often it had the lock.
+        /// The number of acquisitions of the thread.
         had: u64,
-        /// How long it was at it.
+        /// The time for which the thread ran.
         lasted: Duration,
-        /// Acquisitions of all threads.
+        /// The number of acquisitions of all threads.
         done: u64,
     },
     /// A thread panicked.
@@ -56,46 +60,46 @@ pub enum Fault {
     Panicked(usize),
 }
 
-/// What to do to a lock.
+/// The parameters of one contest.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How many threads fight for it.
+    /// The number of threads that contend.
     pub threads: usize,
-    /// For how long.
+    /// The time for which they contend.
     pub time: Duration,
-    /// Without an acquisition for this long, the lock is stuck.
+    /// The time without an acquisition after which the lock counts as stuck.
     pub stuck_after: Duration,
-    /// Whether threads are stalled at random, wherever they are.
+    /// True if threads are stalled at random, at any point.
     pub stalls: bool,
-    /// Whether all threads share one processor.
+    /// True if all threads share one processor.
     pub one_processor: bool,
-    /// What the randomness starts from.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// What happened to it.
+/// The counts of a contest without faults.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Acquisitions of each thread.
+    /// The number of acquisitions of each thread.
     pub acquisitions: Vec<u64>,
-    /// Attempts that gave up.
+    /// The number of attempts that gave up.
     pub refusals: u64,
-    /// The longest that any thread waited.
+    /// The longest wait of any thread.
     pub longest_wait: Duration,
-    /// Stalls that were inflicted.
+    /// The number of stalls that were inflicted.
     pub stalls: u64,
-    /// From the first start to the last end.
+    /// The time from the first start to the last end.
     pub elapsed: Duration,
 }
 
 impl Figures {
-    /// Acquisitions of all threads.
+    /// Returns the number of acquisitions of all threads.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.acquisitions.iter().sum()
     }
 
-    /// The fewest and the most that a thread had.
+    /// Returns the fewest and the most acquisitions of a thread.
     #[must_use]
     pub fn spread(&self) -> (u64, u64) {
         let least = self.acquisitions.iter().min().copied().unwrap_or(0);
@@ -116,33 +120,43 @@ impl fmt::Display for Figures {
     }
 }
 
-/// One thread's books. Written by that thread alone, read by the one that watches.
+/// One thread's counts. That thread alone writes them, and the watching thread reads them.
 #[derive(Default)]
 struct Ledger {
+    /// The number of acquisitions.
     acquisitions: AtomicU64,
+    /// The number of attempts that gave up.
     refusals: AtomicU64,
+    /// The longest wait so far, in nanoseconds.
     longest_wait_ns: AtomicU64,
-    /// The kernel's name for the thread, once it runs; its address for stalls.
+    /// The kernel's number of the thread while it runs, else 0. Stalls are sent to it.
     thread: AtomicI32,
 }
 
+/// The state that all threads of a contest share.
 struct Ring {
+    /// The lock under test.
     lock: Arc<dyn Subject>,
+    /// The counter that a holder raises first.
     first: AtomicU64,
+    /// The counter that a holder raises last.
     second: AtomicU64,
+    /// The number of times that a holder found the counters different. Holders write it.
     torn: AtomicU64,
+    /// True when the threads have to end. The watching thread writes it.
     over: AtomicBool,
+    /// The counts of each thread.
     ledgers: Vec<CachePadded<Ledger>>,
 }
 
-/// How often the watching thread looks.
+/// The time between two looks of the watching thread.
 const LOOK: Duration = Duration::from_millis(2);
-/// A lock that was had within this time is not standing still.
+/// A lock that was acquired within this time still moves.
 const MOVING: Duration = Duration::from_millis(50);
 
-/// Lets threads fight for `lock` as `plan` says.
+/// Lets threads contend for `lock` as `plan` says.
 ///
-/// On a fault, threads that wait for ever are left behind; the caller is expected to end the process soon.
+/// On a fault, threads that wait for ever are left behind. The caller should end the process soon.
 ///
 /// # Errors
 ///
@@ -178,7 +192,7 @@ pub fn contest(lock: Arc<dyn Subject>, plan: Plan) -> Result<Figures, Fault> {
     }
 }
 
-/// Watches until all threads have ended, tormenting them meanwhile; says how many stalls it inflicted.
+/// Watches until all threads have ended, and stalls them meanwhile. Returns the number of stalls.
 fn watch(
     ring: &Ring,
     fighters: &[JoinHandle<()>],
@@ -190,7 +204,8 @@ fn watch(
     let mut last = (0, begin);
     while !fighters.iter().all(JoinHandle::is_finished) {
         if begin.elapsed() >= plan.time && last.1.elapsed() < MOVING {
-            // Only while it moves: a lock that stands still is watched until it is stuck. Relaxed: a flag that publishes nothing.
+            // Only while the lock moves: a lock that stands still is watched until it is stuck.
+            // Relaxed: a flag that publishes nothing.
             ring.over.store(true, Relaxed);
         } else if plan.stalls {
             let victim = &ring.ledgers[random.below(plan.threads as u64) as usize];
@@ -207,10 +222,11 @@ fn watch(
     Ok(stalls)
 }
 
-/// Nobody acquires anything any more: because two held it, because all wait, or because one does after the others have left.
+/// Finds the reason why no thread acquires the lock any more: two threads held it, all threads
+/// wait, or one thread waits after the others have ended.
 fn stuck(ring: &Ring, fighters: &[JoinHandle<()>], plan: Plan, lasted: Duration) -> Fault {
     let done = total(ring);
-    // Threads may still be inside, so only what they saw themselves counts here.
+    // Threads may still be inside. So only the differences that they saw count here.
     let torn = ring.torn.load(Relaxed);
     if torn > 0 {
         let (first, second) = (ring.first.load(Relaxed), ring.second.load(Relaxed));
@@ -223,16 +239,18 @@ fn stuck(ring: &Ring, fighters: &[JoinHandle<()>], plan: Plan, lasted: Duration)
     let had = |thread: usize| ring.ledgers[thread].acquisitions.load(Relaxed);
     match waiting.map(|(thread, _)| thread).min_by_key(|&thread| had(thread)) {
         Some(thread) => Fault::Starved { thread, had: had(thread), lasted, done },
-        // The last one has ended since: it was slow, and `lasted` says how slow.
+        // The last thread has ended since. It was slow, and `lasted` says how slow.
         None => Fault::NoProgress(plan.stuck_after),
     }
 }
 
+/// Returns the number of acquisitions so far.
 fn total(ring: &Ring) -> u64 {
-    // Relaxed: figures of a moment; those of the end are read after `join`.
+    // Relaxed: momentary counts. The final ones are read after `join`.
     ring.ledgers.iter().map(|ledger| ledger.acquisitions.load(Relaxed)).sum()
 }
 
+/// Sums up the threads' counts.
 fn figures(ring: &Ring, stalls: u64, elapsed: Duration) -> Figures {
     let ledgers = || ring.ledgers.iter();
     Figures {
@@ -246,6 +264,7 @@ fn figures(ring: &Ring, stalls: u64, elapsed: Duration) -> Figures {
     }
 }
 
+/// Checks that the counters agree with the threads' counts.
 fn check_exclusion(ring: &Ring, figures: &Figures) -> Result<(), Fault> {
     let (torn, done) = (ring.torn.load(Relaxed), figures.total());
     let (first, second) = (ring.first.load(Relaxed), ring.second.load(Relaxed));
@@ -255,11 +274,12 @@ fn check_exclusion(ring: &Ring, figures: &Figures) -> Result<(), Fault> {
     Err(Fault::TwoHolders { torn, done, first, second })
 }
 
-/// Loops of work inside at most, about 2 ns each: mostly short sections, as spin locks are meant for.
+/// The most loops of work inside, about 2 ns each. Spin locks are meant for such short sections.
 const INSIDE: u64 = 64;
-/// The longest wait of a timed attempt.
+/// The longest wait of a timed attempt, in nanoseconds.
 const PATIENCE_NS: u64 = 200_000;
 
+/// Runs one thread of the contest.
 fn fight(ring: &Ring, index: usize, plan: Plan) {
     if plan.one_processor {
         tormentor::share_one_processor();
@@ -288,9 +308,10 @@ fn fight(ring: &Ring, index: usize, plan: Plan) {
     ledger.thread.store(0, Relaxed);
 }
 
-/// The critical section: raises both counters, in two steps each.
+/// Runs the critical section: raises both counters, in two steps each.
 fn inside(ring: &Ring, work: u64) {
-    // Relaxed throughout: the lock is what orders these, and whether it does is the question.
+    // Relaxed, here and below: the lock has to order these accesses, and the test is whether it
+    // does.
     let (first, second) = (ring.first.load(Relaxed), ring.second.load(Relaxed));
     if first != second {
         ring.torn.fetch_add(1, Relaxed);

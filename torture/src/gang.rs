@@ -1,7 +1,9 @@
-//! Torture for gangs whose slots are switched by signal: members that allocate, hold locks, panic, are cancelled or never look, stopped wherever they are
-//! when a turn of 200 µs is over, and stalled beside that.
+//! Torture for gangs with slots that are switched by signal. Members allocate, hold locks, panic,
+//! are cancelled, or never reach a checkpoint. They are stopped at any point when a turn of 200 µs
+//! is over. They are also stalled.
 //!
-//! A round is an executor for some gangs. Each must end as its kind says, and the counter under the lock must be what its members have counted.
+//! A round is an executor for some gangs. Each gang must end as its kind says. The counter under
+//! the lock must equal the members' own count.
 
 use std::fmt;
 use std::hint::black_box;
@@ -16,39 +18,39 @@ use crate::phase::Torture;
 use crate::random::Random;
 use crate::tormentor;
 
-/// The shortest that is a few times what a switch costs.
+/// The length of a turn: the shortest that is a few times the cost of a switch.
 const QUANTUM: Duration = Duration::from_micros(200);
-/// Gangs of a round.
+/// The number of gangs in a round.
 const GANGS: usize = 6;
-/// Steps of a member that ends of itself.
+/// The number of steps of a member that ends by itself.
 const STEPS: u64 = 40;
 
-/// What is wrong with the gangs.
+/// A fault of the gangs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GangFault {
-    /// No member did a step for so long.
+    /// No member did a step for this long.
     #[error("no progress for {0:?}: a turn that does not end, or a member that was not let go on")]
     NoProgress(Duration),
-    /// A gang ended otherwise than it must.
+    /// A gang did not end as its kind must.
     #[error("round {round}: {what}")]
     Books {
-        /// Which round.
+        /// The number of the round.
         round: u64,
-        /// How it ended.
+        /// A description of the end.
         what: String,
     },
 }
 
-/// What happened to them.
+/// The counts of a run without faults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GangFigures {
-    /// Executors built and shut down.
+    /// The number of executors that were built and shut down.
     pub rounds: u64,
-    /// How often a member left its seat and came back.
+    /// The number of times that a member left its processor and came back.
     pub switches: u64,
-    /// Steps of all members.
+    /// The number of steps of all members.
     pub steps: u64,
-    /// Stalls inflicted.
+    /// The number of stalls that were inflicted.
     pub stalls: u64,
 }
 
@@ -59,56 +61,67 @@ impl fmt::Display for GangFigures {
     }
 }
 
-/// What a gang does, and how it must end.
+/// The work of a gang, and the way it must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Allocates and frees, and reduces what it has made.
+    /// Members allocate and free memory, and reduce a sum.
     Allocates,
-    /// Counts under a lock that all gangs want.
+    /// Members count under a lock that all gangs use.
     Locks,
-    /// One member panics, a lock in its hands.
+    /// One member panics while it holds a lock.
     Panics,
-    /// Does steps until it is cancelled.
+    /// Members do steps until they are cancelled.
     Cancelled,
-    /// Computes, and comes nowhere that it would look.
+    /// Members compute and never reach a checkpoint.
     Deaf,
 }
 
+/// All kinds.
 const KINDS: [Kind; 5] = [Kind::Allocates, Kind::Locks, Kind::Panics, Kind::Cancelled, Kind::Deaf];
 
-/// What all members of a round share.
+/// The state that all members of a round share.
 #[derive(Default)]
+/// The number of steps of all members. Each member adds its own.
 struct Books {
+    /// The number of increments of `counter`. Members add one after each.
     steps: AtomicU64,
+    /// The number of increments under the lock.
     counted: AtomicU64,
     counter: Mutex<u64>,
-    /// The members that run, by the kernel's numbers.
+    /// The members that run, by the kernel's numbers. Each member adds and removes itself.
     members: Mutex<Vec<i32>>,
 }
 
-/// A gang of a kind, one of whose members is chosen.
+/// The role of a gang's members: its kind, and one chosen member.
 #[derive(Clone, Copy)]
 struct Part {
+    /// The kind of the gang.
     kind: Kind,
+    /// The index of the member that panics, if the kind is `Panics`.
     chosen: usize,
+    /// The seed of the gang's random numbers.
     seed: u64,
 }
 
 impl Part {
+    /// Runs one member.
     fn play(self, member: &mut Member, books: &Books) -> Result<u64, Ended> {
         let me = tormentor::this_thread();
         books.members.lock().unwrap_or_else(PoisonError::into_inner).push(me);
-        // A member that panics leaves its number: a stall of nobody fails.
+        // A member that panics leaves its number in the list. A stall of that number fails, which
+        // does no harm.
         let outcome = self.steps(member, books);
         books.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|&other| other != me);
         outcome
     }
 
+    /// Does the steps of one member.
     fn steps(self, member: &mut Member, books: &Books) -> Result<u64, Ended> {
         let mut random = Random::new(self.seed, member.index() as u64);
         let mut sum = 0;
         for step in 1.. {
-            // Relaxed: whether it still moves, and a count that is compared when all have been joined.
+            // Relaxed: shows that the gang still moves, and is a count that is compared when all
+            // threads have been joined.
             books.steps.fetch_add(1, Relaxed);
             match self.kind {
                 Kind::Allocates => {
@@ -144,7 +157,7 @@ impl Part {
         Ok(sum)
     }
 
-    /// What is wrong with the way it ended.
+    /// Returns a description of the fault if the gang did not end as it must.
     fn check(self, members: usize, outcome: Result<Vec<u64>, GangError>) -> Option<String> {
         let each = if self.kind == Kind::Allocates { STEPS * members as u64 } else { STEPS };
         let right = match (&outcome, self.kind) {
@@ -159,11 +172,12 @@ impl Part {
     }
 }
 
-/// Tortures gangs for the whole of `torture.time`. Where signals cannot switch slots, cooperatively.
+/// Tortures gangs for the whole of `torture.time`. If signals cannot switch slots, they are
+/// switched cooperatively.
 ///
 /// # Errors
 ///
-/// The first fault. Its threads are left behind; the caller is expected to end the process soon.
+/// The first fault. Its threads are left behind, so the caller should end the process soon.
 pub fn torment(torture: &Torture) -> Result<GangFigures, GangFault> {
     let begin = Instant::now();
     let mut figures = GangFigures::default();
@@ -192,7 +206,7 @@ fn watch(
     let mut last = (0, Instant::now());
     let mut stalls = 0;
     while !runner.is_finished() {
-        // A member that is off may hold it.
+        // Do not wait: a member that has been switched off may hold this lock.
         if let Ok(members) = books.members.try_lock()
             && !members.is_empty()
         {
@@ -210,7 +224,7 @@ fn watch(
     Ok(stalls)
 }
 
-/// An executor and its gangs; the switches that there were.
+/// Runs an executor and its gangs. Returns the number of switches.
 fn round(seed: u64, seats: Option<usize>, books: &Arc<Books>) -> Result<u64, String> {
     let seats = seats.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let seats = seats.clamp(2, 16);

@@ -10,14 +10,14 @@ use stanchion_spin::{
 };
 use std::sync::Arc;
 
-/// A lock by name.
+/// A lock and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// What the command calls it.
+    /// The name in the command.
     pub name: &'static str,
-    /// Whether it is broken on purpose: never part of "all locks".
+    /// True if the lock is broken on purpose. Such a lock is never part of "all locks".
     pub busted: bool,
-    /// Makes a free one.
+    /// Makes a free lock.
     pub free: fn() -> Arc<dyn Subject>,
 }
 
@@ -56,7 +56,7 @@ locks! {
     "busted-fair": busted::RawBustedFair,
 }
 
-/// The lock called `name`.
+/// Returns the lock with this name.
 #[must_use]
 pub fn named(name: &str) -> Option<&'static Entry> {
     LOCKS.iter().find(|entry| entry.name == name)

@@ -11,11 +11,12 @@ use crate::subject::Subject;
 /// A way to torture a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// A thread a processor, nobody stalled: what the lock does at its best.
+    /// One thread for each processor, none stalled: the lock at its best.
     Calm,
-    /// Four threads a processor, stalled at random.
+    /// Four threads for each processor, stalled at random.
     Crowd,
-    /// The same threads and stalls on one processor: a waiter that never gives it up keeps the holder from it.
+    /// The same threads and stalls on one processor. A waiter that never yields it keeps the holder
+    /// from running.
     OneProcessor,
 }
 
@@ -29,27 +30,27 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What the user asked for.
+/// The user's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Torture {
-    /// For each lock, all phases together.
+    /// The time for each lock, all phases together.
     pub time: Duration,
-    /// Threads of a crowd; four a processor if `None`.
+    /// The number of threads of a crowd, or four for each processor if `None`.
     pub threads: Option<usize>,
-    /// Without an acquisition for this long, a lock is stuck.
+    /// The time without an acquisition after which a lock counts as stuck.
     pub stuck_after: Duration,
-    /// What the randomness starts from.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// Threads of a crowd for each processor.
+/// The number of threads of a crowd for each processor.
 pub const CROWDING: usize = 4;
 
 impl Phase {
-    /// All of them, in order.
+    /// All phases, in order.
     pub const ALL: [Phase; 3] = [Phase::Calm, Phase::Crowd, Phase::OneProcessor];
 
-    /// The plan of this phase: half of the time goes to the crowd.
+    /// Returns the plan of this phase. Half of the time goes to the crowd.
     #[must_use]
     pub fn plan(self, torture: &Torture) -> Plan {
         let processors = thread::available_parallelism().map_or(1, usize::from);

@@ -1,11 +1,13 @@
-//! Torture for the thread pool: every strategy and every way to wait, one after the other, with stalled workers and books of every task.
+//! Torture for the thread pool: every strategy and every way to wait, one after the other, with
+//! stalled workers and a count of every task.
 //!
-//! | what is done, at random | from |
-//! | --- | --- |
-//! | tasks, forks, scopes, broadcasts, a resize, tasks that block, tasks that panic | threads outside and tasks |
-//! | the pool is shut down, at once or when all has run | the end of a round |
+//! At random, threads outside and tasks use tasks, forks, scopes and broadcasts. They resize the
+//! pool. Some tasks block, some panic.
 //!
-//! What a task captures is counted when it is made, when it runs and when it is dropped.
+//! At the end of a round the pool is shut down, at once or after all tasks have run.
+//!
+//! Each task captures a [`Slip`]. The slip is counted when it is made, when its task runs, and when
+//! it is dropped.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -24,39 +26,40 @@ use crate::phase::{CROWDING, Torture};
 use crate::random::Random;
 use crate::tormentor;
 
-/// A round under one strategy: how it waits, a seed, where tasks are booked, how long it lasts.
+/// A round with one strategy. Its arguments are the way to wait, a seed, the counts, and the time
+/// that it lasts.
 type Round = fn(Wait, u64, &Arc<Books>, Duration);
 
-/// What is wrong with the pool.
+/// A fault of the pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolFault {
-    /// Nothing ran for so long.
+    /// Nothing ran for this long.
     #[error(
         "no progress for {0:?} under {1}: a task is ready and every worker sleeps, or a thread waits for ever"
     )]
     NoProgress(Duration, String),
-    /// The books do not balance.
+    /// The counts do not agree.
     #[error("{made} tasks were made under {under}, {run} ran, and {dropped} captures were dropped")]
     Books {
-        /// Strategy and way to wait.
+        /// The strategy and the way to wait.
         under: String,
-        /// Tasks made.
+        /// The number of tasks that were made.
         made: u64,
-        /// Tasks that ran.
+        /// The number of tasks that ran.
         run: u64,
-        /// Captures dropped.
+        /// The number of captures that were dropped.
         dropped: u64,
     },
 }
 
-/// What happened to it.
+/// The counts of a run without faults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PoolFigures {
-    /// Pools built and ended.
+    /// The number of pools that were built and ended.
     pub rounds: u64,
-    /// Tasks run.
+    /// The number of tasks that ran.
     pub tasks: u64,
-    /// Stalls inflicted.
+    /// The number of stalls that were inflicted.
     pub stalls: u64,
 }
 
@@ -66,22 +69,27 @@ impl fmt::Display for PoolFigures {
     }
 }
 
+/// The counts of one round. All of its threads write them.
 #[derive(Default)]
 struct Books {
+    /// The number of slips that were made.
     made: AtomicU64,
+    /// The number of tasks that ran.
     run: AtomicU64,
+    /// The number of slips that were dropped.
     dropped: AtomicU64,
+    /// True once the pool is shut down. Workers are not stalled any more.
     over: AtomicBool,
-    /// The workers, by the kernel's numbers.
+    /// The workers, by the kernel's numbers. Each worker adds itself when it starts.
     workers: Mutex<Vec<i32>>,
 }
 
-/// What a task captures.
+/// The capture of a task.
 struct Slip(Arc<Books>);
 
 impl Slip {
     fn of(books: &Arc<Books>) -> Self {
-        // Relaxed: counts, compared when all threads have been joined; so below.
+        // Relaxed, here and below: counts that are compared when all threads have been joined.
         books.made.fetch_add(1, Relaxed);
         Self(books.clone())
     }
@@ -101,7 +109,7 @@ impl Drop for Slip {
 ///
 /// # Errors
 ///
-/// The first fault. Its threads are left behind; the caller is expected to end the process soon.
+/// The first fault. Its threads are left behind, so the caller should end the process soon.
 pub fn torment(torture: &Torture) -> Result<PoolFigures, PoolFault> {
     let rounds: [Round; 8] = [
         round::<WorkStealing>,
@@ -139,6 +147,7 @@ pub fn torment(torture: &Torture) -> Result<PoolFigures, PoolFault> {
     Ok(figures)
 }
 
+/// Returns whether a round with this seed drops the tasks that are left at its end.
 fn shuts_down_now(seed: u64) -> bool {
     seed % 4 == 3
 }
@@ -171,7 +180,7 @@ fn watch(
     Ok(stalls)
 }
 
-/// One pool, from its first thread to its last.
+/// Runs one pool, from its first thread to its last.
 fn round<S: Strategy>(wait: Wait, seed: u64, books: &Arc<Books>, time: Duration) {
     let crowd = CROWDING * thread::available_parallelism().map_or(1, usize::from);
     let mine = books.clone();
@@ -205,7 +214,7 @@ fn round<S: Strategy>(wait: Wait, seed: u64, books: &Arc<Books>, time: Duration)
     books.over.store(true, Relaxed);
 }
 
-/// Something from outside.
+/// Does something at random from outside the pool.
 fn act<S: Strategy>(pool: &ThreadPool<S>, books: &Arc<Books>, random: &mut Random, crowd: usize) {
     let seed = random.number();
     match random.below(16) {
@@ -217,7 +226,7 @@ fn act<S: Strategy>(pool: &ThreadPool<S>, books: &Arc<Books>, random: &mut Rando
         }
         8..12 => {
             let slip = Slip::of(books);
-            // It may panic, which is no fault.
+            // The task may panic, which is no fault.
             drop(catch_unwind(AssertUnwindSafe(|| pool.install(move || breed(&slip, seed, 3)))));
         }
         12 => drop(pool.broadcast(|worker| worker.index())),
@@ -229,12 +238,12 @@ fn act<S: Strategy>(pool: &ThreadPool<S>, books: &Arc<Books>, random: &mut Rando
                 slip.run();
             });
         }
-        // The pool falls asleep.
+        // Sleep, so that the pool falls asleep.
         _ => thread::sleep(Duration::from_micros(300)),
     }
 }
 
-/// Something from a task.
+/// Does something at random in a task.
 fn breed(slip: &Slip, seed: u64, levels: u32) {
     slip.run();
     let mut random = Random::new(seed, u64::from(levels));

@@ -1,18 +1,19 @@
-//! Small seeded randomness: xorshift64*, which is enough to spread stalls and attempts.
+//! Small seeded random numbers: xorshift64*, which is enough to spread stalls and attempts.
 
-/// A generator; the same seed yields the same numbers.
+/// A generator. The same seed yields the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A generator for the `stream`th user of `seed`.
+    /// Returns a generator for the `stream`th user of `seed`.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
-        // Two rounds of splitmix64 so that neighbouring streams have nothing in common. The state must not be 0.
+        // Two rounds of splitmix64, so that neighbouring streams have nothing in common. The state
+        // must not be 0.
         Self(mix(mix(seed) ^ stream) | 1)
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -20,16 +21,17 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     ///
     /// # Panics
     ///
-    /// When `end` is 0.
+    /// If `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         (self.number() >> 16) % end
     }
 }
 
+/// Mixes the bits of `value` (the finalizer of splitmix64).
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

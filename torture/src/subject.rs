@@ -1,23 +1,24 @@
-//! Any `lock_api` lock behind one small interface, so that the books are kept by one piece of code.
+//! Any `lock_api` lock behind one small interface, so that one piece of code does all the counting.
 
 use std::time::Duration;
 
 use lock_api::{RawMutex, RawMutexTimed};
 
-/// How a lock is asked for.
+/// A way to ask for a lock.
 #[derive(Clone, Copy, Debug)]
 pub enum Attempt {
-    /// Wait until it is had.
+    /// Wait until the lock is acquired.
     Wait,
     /// Take it if it is free.
     Try,
-    /// Wait at most so long. A lock that cannot give up takes this for [`Try`](Self::Try).
+    /// Wait at most this long. A lock that cannot give up takes this for [`Try`](Self::Try).
     TryFor(Duration),
 }
 
 /// A lock under torture.
 pub trait Subject: Send + Sync {
-    /// Asks for the lock and, if it is had, runs `section` holding it, and gives it up. Says whether it was had.
+    /// Asks for the lock. If it is acquired, runs `section` while holding it, and then releases it.
+    /// Returns whether it was acquired.
     fn run(&self, attempt: Attempt, section: &mut dyn FnMut()) -> bool;
 }
 
@@ -30,7 +31,7 @@ pub struct Untimed<R>(R);
 pub struct Timed<R>(R);
 
 impl<R: RawMutex> Untimed<R> {
-    /// A free lock.
+    /// Returns a free lock.
     #[must_use]
     pub fn free() -> Self {
         Self(R::INIT)
@@ -38,7 +39,7 @@ impl<R: RawMutex> Untimed<R> {
 }
 
 impl<R: RawMutex> Timed<R> {
-    /// A free lock.
+    /// Returns a free lock.
     #[must_use]
     pub fn free() -> Self {
         Self(R::INIT)
@@ -66,10 +67,11 @@ impl<R: RawMutexTimed<Duration = Duration> + Send + Sync> Subject for Timed<R> {
     }
 }
 
+/// Runs `section` and releases the lock, if `guard` says that it is held.
 fn holding<R: RawMutex>(lock: &R, guard: Option<R::Guard>, section: &mut dyn FnMut()) -> bool {
     let Some(guard) = guard else { return false };
     section();
-    // SAFETY: `guard` is of the acquisition just made and has been given to nobody else.
+    // SAFETY: `guard` is that of the acquisition just made, and no other code has it.
     unsafe { lock.unlock(guard) };
     true
 }

@@ -1,4 +1,5 @@
-//! The harness can fail: each check catches the lock that is broken for it, and passes a right one.
+//! Tests that the harness can fail: each check catches the lock that is broken for it, and accepts
+//! a correct lock.
 
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ const TORTURE: Torture = Torture {
     seed: 1,
 };
 
+/// Returns the first fault of the lock with this name, if there is one.
 fn faults_of(name: &str) -> Vec<Fault> {
     let entry = named(name).expect("the lock is registered");
-    // As the command does: the first fault ends the torture of a lock.
+    // As in the command: the first fault ends the torture of a lock.
     let faults = Phase::ALL.iter().filter_map(|phase| phase.run((entry.free)(), &TORTURE).err());
     faults.take(1).collect()
 }

@@ -1,4 +1,4 @@
-//! The shim before a program that locks by `pthread_mutex_*` (`examples/pthreads.rs`).
+//! Tests of the shim with a program that locks by `pthread_mutex_*` (`examples/pthreads.rs`).
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use stanchion_competitive::waits::shared::{Gathered, SIZE, Shared, header};
 
-/// All policies that can replace locks.
+/// The policies that can replace locks.
 const POLICIES: [&str; 9] = [
     "adaptive",
     "always-block",
@@ -23,14 +23,15 @@ const POLICIES: [&str; 9] = [
     "randomized",
 ];
 
-/// Where cargo puts what it builds in this profile.
+/// Returns the folder in which cargo puts what it builds in this profile.
 fn built() -> PathBuf {
     let me = std::env::current_exe().expect("a running test has a file");
     me.parent().and_then(Path::parent).expect("tests lie in PROFILE/deps").to_owned()
 }
 
-/// The library. Cargo does not build one that nothing links to before its tests, so it is asked to; and for the program, which it leaves out if one
-/// test is named.
+/// Returns the path of the library. Before its tests, cargo does not build a library that no test
+/// links to, so this function asks for it. The same holds for the program, which cargo leaves out
+/// if one test is named.
 fn shim() -> &'static Path {
     static SHIM: OnceLock<PathBuf> = OnceLock::new();
     SHIM.get_or_init(|| {
@@ -107,7 +108,8 @@ fn ok(what: &str, policy: Option<&str>) -> Gathered {
     gathered
 }
 
-/// In both modes: recorded only, and replaced by two policies that differ most.
+/// Runs `pthreads WHAT` in both modes: recorded only, and replaced by the two policies that differ
+/// most.
 fn ok_in_all_modes(what: &str) {
     for policy in [None, Some("always-block"), Some("fixed-spin")] {
         ok(what, policy);
@@ -134,10 +136,11 @@ fn contended_locks_are_counted_under_their_places() {
         "{found:?}"
     );
     let lock = &found.locks[statics[0].0];
-    // The holder sleeps for 200 µs at times, so somebody blocked; and was woken by a release that was seen.
+    // The holder sleeps for 200 µs at times. So some thread blocked, and was woken by a release
+    // that the shim saw.
     assert!(lock.blocked() > 20, "{lock:?}");
     assert!(lock.max_ns() > 100_000, "{lock:?}");
-    assert!(lock.arrivals()[1] > 0, "four threads: somebody found another waiting: {lock:?}");
+    assert!(lock.arrivals()[1] > 0, "four threads: one of them found another waiting: {lock:?}");
 }
 
 #[test]

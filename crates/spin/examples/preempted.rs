@@ -1,4 +1,5 @@
-//! What a preempted holder costs, and what it helps to ask, or to fetch it: the figures of the crate's documentation.
+//! Measures what a preempted holder costs, and how much asking or fetching helps: the figures of
+//! the crate's documentation.
 //!
 //! ```text
 //! cargo run --release -p stanchion-spin --example preempted
@@ -16,11 +17,15 @@ use stanchion_spin::contention::Polling;
 use stanchion_spin::lock_api::{Mutex, RawMutex};
 use stanchion_spin::{PreemptionSafe, Recovering, TestAndSet};
 
+/// The length of one measurement.
 const WINDOW: Duration = Duration::from_millis(600);
+/// The length of a critical section.
 const SECTION_NS: u64 = 2_000;
+/// The time between two critical sections of a thread.
 const ELSEWHERE_NS: u64 = 6_000;
 
-/// One thread a processor under a pseudo-scheduler; prints sections for each millisecond of processor time granted.
+/// Runs one thread for each processor under a pseudo-scheduler. Prints the sections for each
+/// millisecond of processor time granted.
 fn multiprogrammed<R: RawMutex + Send + Sync>(name: &str, level: u32) {
     let scheduler = match Multiprogramming::level(level).start() {
         Ok(scheduler) => scheduler,
@@ -63,12 +68,13 @@ fn multiprogrammed<R: RawMutex + Send + Sync>(name: &str, level: u32) {
     );
 }
 
-/// Keeps the calling thread there.
+/// Pins the calling thread to that processor.
 fn pinned(cpu: usize) -> topology::Pinned {
     topology::pin(cpu).expect("one of our own")
 }
 
-/// A holder that shares its processor with a thread that only burns time, and a waiter that has one to itself: how long the longest waits were.
+/// Runs a holder that shares its processor with a thread that only burns time, and a waiter that
+/// has its own processor. Prints the longest waits.
 fn beside_a_hog<R: RawMutex + Send + Sync>(name: &str) {
     let processors = topology::processors();
     let [first, .., last] = processors[..] else {

@@ -1,33 +1,40 @@
-//! Backoff in time: how long to stay away from a contended word.
+//! Backoff in time: how long a thread stays away from a contended word.
 //!
-//! Why not a count of pauses: one pause hint lasts 5 ns on one processor and 45 ns on another, so a count tuned on one machine is
-//! ten times wrong on the next. Why random: waiters that failed together would come back together.
+//! Why not a count of pauses: one pause hint lasts 5 ns on one processor and 45 ns on another. A
+//! count that fits one machine is ten times wrong on the next.
 //!
-//! A delay after the *k*-th failure is uniform in `0 ..= slot * 2^k`, at most `cap`. The slot is about one hand-off of a lock between
-//! two processors; the paper's analogy is a transmission slot of the Ethernet.
+//! Why random: waiters that failed together would come back together.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, section 4.4; the randomized window is Metcalfe and Boggs 1976.
+//! The delay after the *k*-th failure is uniform in `0 ..= slot * 2^k`, and at most `cap`. The slot
+//! is about the time of one hand-off of a lock between two processors. The paper compares it to a
+//! transmission slot of the Ethernet.
+//!
+//! Source: Anderson, Lazowska and Levy 1989, section 4.4. The randomized window is from Metcalfe
+//! and Boggs 1976.
 
 use machine::wait::delay;
 
-/// About one hand-off between processors of one socket, in nanoseconds.
+/// The default slot in nanoseconds: about one hand-off between processors of one socket.
 pub const SLOT_NS: u64 = 100;
 
-/// The longest delay by default, in nanoseconds: about what it costs to put a thread to sleep and wake it.
+/// The default cap on a single delay in nanoseconds: about the cost to put a thread to sleep and
+/// wake it.
 pub const CAP_NS: u64 = 30_000;
 
-/// The window doubles this often at most; after as many failures a backoff is complete, whatever its cap.
+/// The window doubles at most this often. After as many failures a backoff is complete, whatever
+/// its cap.
 const DOUBLINGS: u32 = 20;
 
-/// Grows from one slot to the cap, and says when it got there.
+/// A backoff that grows from one slot to the cap, and reports when it has reached the cap.
 ///
-/// | method | use it | what it does |
-/// | --- | --- | --- |
-/// | [`spin`](Self::spin) | after losing a race: another thread made progress | pauses |
-/// | [`snooze`](Self::snooze) | to wait for another thread to make progress | pauses; yields once the cap is reached |
-/// | [`is_completed`](Self::is_completed) | to stop and block | true after a bounded number of calls of *either* |
+/// - [`spin`](Self::spin) pauses. It is for a thread that has lost a race: another thread made
+///   progress.
+/// - [`snooze`](Self::snooze) pauses, and yields once the cap is reached. It is for a thread that
+///   waits until another thread makes progress.
+/// - [`is_completed`](Self::is_completed) says when to stop and block. It becomes true after a
+///   bounded number of calls of *either*.
 ///
-/// Under loom it takes no time and lets the other threads run.
+/// Under loom a delay takes no time and lets the other threads run.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -47,24 +54,27 @@ const DOUBLINGS: u32 = 20;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Backoff {
+    /// The delays since the start or the last `reset`: the exponent of the window.
     failures: u32,
+    /// The first window, in nanoseconds.
     slot: u64,
+    /// The longest delay, in nanoseconds.
     cap: u64,
-    /// The state of the random source; 0 until the first delay asks for it.
+    /// The state of the random source. It is 0 until the first delay seeds it.
     random: u64,
 }
 
 impl Backoff {
-    /// Returns a backoff with a slot of [`SLOT_NS`] and a cap of [`CAP_NS`]. The thread's random source
-    /// seeds it at its first delay.
+    /// Returns a backoff with a slot of [`SLOT_NS`] and a cap of [`CAP_NS`]. At its first delay it
+    /// is seeded by the thread's random source.
     #[inline]
     #[must_use]
     pub const fn new() -> Self {
         Self { failures: 0, slot: SLOT_NS, cap: CAP_NS, random: 0 }
     }
 
-    /// Returns it with another cap on a single delay, in nanoseconds. A backoff with a cap of 0 never
-    /// delays.
+    /// Returns the backoff with another cap on a single delay, in nanoseconds. With a cap of 0 it
+    /// never delays.
     #[inline]
     #[must_use]
     pub const fn with_cap(mut self, nanos: u64) -> Self {
@@ -72,7 +82,7 @@ impl Backoff {
         self
     }
 
-    /// Returns it with another first delay, in nanoseconds.
+    /// Returns the backoff with another slot, in nanoseconds.
     #[inline]
     #[must_use]
     pub const fn with_slot(mut self, nanos: u64) -> Self {
@@ -80,7 +90,8 @@ impl Backoff {
         self
     }
 
-    /// Returns it with a random source of its own, so that its delays are the same on every run.
+    /// Returns the backoff with a random source of its own. Its delays are then the same on every
+    /// run.
     #[inline]
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
@@ -88,34 +99,35 @@ impl Backoff {
         self
     }
 
-    /// How many delays there have been since the start or the last [`reset`](Self::reset).
+    /// Returns the number of delays since the start or the last [`reset`](Self::reset).
     #[inline]
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// Starts over with the shortest delay; the random source goes on.
+    /// Starts over with the shortest delay. The random source is not reset.
     #[inline]
     pub const fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// Whether the delays have reached the cap: time to block, if one can.
+    /// Returns whether the delays have reached the cap. A thread that can block should block then.
     #[inline]
     #[must_use]
     pub const fn is_completed(&self) -> bool {
         self.failures >= DOUBLINGS || self.window() >= self.cap
     }
 
-    /// Delays after a lost race.
+    /// Delays the thread after it lost a race.
     #[inline]
     pub fn spin(&mut self) {
         let nanos = self.next_delay();
         delay(nanos);
     }
 
-    /// Delays while another thread has to make progress; yields the processor once the cap is reached.
+    /// Delays the thread while another thread has to make progress. Once the cap is reached, it
+    /// yields the processor instead.
     #[inline]
     pub fn snooze(&mut self) {
         #[cfg(feature = "std")]
@@ -126,7 +138,8 @@ impl Backoff {
         self.spin();
     }
 
-    /// The next delay in nanoseconds, counted as taken: for waiters that do the waiting themselves.
+    /// Returns the next delay in nanoseconds and counts it as taken. It is for callers that do the
+    /// waiting themselves.
     #[inline]
     pub fn next_delay(&mut self) -> u64 {
         let window = self.window().min(self.cap);
@@ -135,17 +148,17 @@ impl Backoff {
             self.random = source::next();
         }
         self.random = step(self.random);
-        // The high bits are the good ones.
+        // The high bits of the generator are the best ones.
         ((u128::from(self.random) * (u128::from(window) + 1)) >> 64) as u64
     }
 
-    /// Counts a failure without delaying: the delay comes when the word next looks free.
+    /// Counts a failure without a delay: the caller delays when the word next looks free.
     #[inline]
     pub const fn fail(&mut self) {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// Delays as the failures so far suggest, without counting another.
+    /// Delays as long as the failures so far suggest, without counting another failure.
     #[inline]
     pub fn delay_again(&mut self) {
         let failures = self.failures;
@@ -154,7 +167,7 @@ impl Backoff {
         self.failures = failures;
     }
 
-    /// The window after this many failures, before the cap.
+    /// Returns the window after the failures so far, before the cap is applied.
     #[inline]
     const fn window(&self) -> u64 {
         let doublings = if self.failures < DOUBLINGS { self.failures } else { DOUBLINGS };
@@ -168,7 +181,7 @@ impl Default for Backoff {
     }
 }
 
-/// Makes this thread's random source start from `seed`, so that a single-threaded test repeats itself.
+/// Seeds the random source of the calling thread, so that a single-threaded test repeats itself.
 ///
 /// ```
 /// use stanchion_spin::backoff::{Backoff, seed_thread};
@@ -182,7 +195,7 @@ pub fn seed_thread(seed: u64) {
     source::SEED.with(|source| source.set(scramble(seed)));
 }
 
-/// One step of Marsaglia's xorshift generator: never 0 from a state that is not 0.
+/// Advances Marsaglia's xorshift generator by one step. The result is never 0 unless `state` is 0.
 const fn step(mut state: u64) -> u64 {
     state ^= state << 13;
     state ^= state >> 7;
@@ -190,7 +203,7 @@ const fn step(mut state: u64) -> u64 {
     state
 }
 
-/// A state that is not 0 from any seed (the finalizer of splitmix64).
+/// Makes a state that is not 0 from any seed (the finalizer of splitmix64).
 const fn scramble(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -203,11 +216,12 @@ mod source {
     use core::cell::Cell;
 
     machine::thread_local! {
-        /// This thread's random source; 0 until it is first asked.
+        /// The state of this thread's random source. It is 0 until its first use.
         pub(super) static SEED: Cell<u64> = Cell::new(0);
     }
 
-    /// The next number of this thread's source; during the thread's destruction, one from nowhere.
+    /// Returns the next number of the thread's source. During the thread's destruction it returns a
+    /// number that no source made.
     pub(super) fn next() -> u64 {
         SEED.try_with(|source| {
             let state = if source.get() == 0 { fresh() } else { source.get() };
@@ -217,7 +231,7 @@ mod source {
         .unwrap_or_else(|_| fresh())
     }
 
-    /// Differs between threads, which is what counts.
+    /// Returns a seed that differs between threads. More is not needed.
     fn fresh() -> u64 {
         super::scramble(machine::hint::entropy())
     }
@@ -225,7 +239,8 @@ mod source {
 
 #[cfg(not(feature = "std"))]
 mod source {
-    /// There are no thread-locals here; the machine tells the waiters apart.
+    /// Returns a new seed each time, as there are no thread-locals. `machine` tells the waiters
+    /// apart.
     pub(super) fn next() -> u64 {
         super::scramble(machine::hint::entropy())
     }
@@ -235,7 +250,7 @@ mod source {
 mod tests {
     use super::*;
 
-    /// crossbeam#949: a backoff that only ever spins must also come to its end.
+    /// crossbeam#949: a backoff that only ever spins must also complete.
     #[test]
     fn completes_whichever_method_is_called() {
         let mut spinning = Backoff::new().with_cap(1_000);

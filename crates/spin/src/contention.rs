@@ -1,13 +1,17 @@
-//! Four ways to wait for a test-and-set lock that is held: the subject of section 4 of Anderson, Lazowska and Levy 1989.
+//! Four ways to wait for a held test-and-set lock, from section 4 of Anderson, Lazowska and Levy
+//! 1989.
 //!
-//! | type | the waiter | its cost to the holder |
-//! | --- | --- | --- |
-//! | [`Exchange`] | exchanges until it gets a free lock back (section 4.2) | every try takes the line away |
-//! | [`Read`] | reads its cached copy, exchanges when it reads free (4.3) | a stampede at every release |
-//! | [`Ethernet`] | on a release seen, delays by the number of past failures, looks again, then tries (4.4) | one read a waiter at a release |
-//! | [`Polling`] | delays whenever it reads busy (4.4, the variation on persistence) | one read a waiter and delay |
+//! - [`Exchange`] exchanges until it finds the lock free (section 4.2). Every try takes the cache
+//!   line away from the holder.
+//! - [`Read`] reads its cached copy and exchanges when it reads free (4.3). Every release causes a
+//!   stampede.
+//! - [`Ethernet`] sees a release, delays by the number of past failures, looks again, and then
+//!   tries (4.4). It costs the holder one read for each waiter at a release.
+//! - [`Polling`] delays whenever it reads busy (4.4, the variation on persistence). It costs the
+//!   holder one read for each waiter and delay.
 //!
-//! Each is a type parameter of [`TestAndSet`](crate::TestAndSet); [`Ethernet`] is the default, as in the paper's own thread package.
+//! Each is a type parameter of [`TestAndSet`](crate::TestAndSet). [`Ethernet`] is the default, as
+//! in the paper's own thread package.
 
 use machine::atomic::{AtomicBool, Ordering};
 use machine::clock::Deadline;
@@ -17,10 +21,10 @@ use crate::backoff::{self, Backoff};
 
 /// A way to acquire a held test-and-set lock.
 ///
-/// Sealed: a fifth way is one more file of this crate, so that it is modelled and measured with the others.
+/// Sealed: a new way belongs in this crate, so that it is modelled and measured with the others.
 pub trait Contention: sealed::Sealed {
-    /// Acquires `locked`, which was held at the last look, by tries of `attempt`, which change nothing if they fail; `false` if the deadline came
-    /// first.
+    /// Acquires `locked`, which was held at the last look, by calls of `attempt`. A failed
+    /// `attempt` changes nothing. Returns `false` if the deadline came first.
     #[doc(hidden)]
     fn acquire<W: WaitPolicy>(
         locked: &AtomicBool,
@@ -37,15 +41,16 @@ mod sealed {
     impl Sealed for super::Polling {}
 }
 
-/// One try to take the lock.
+/// Tries once to take the lock.
 #[inline]
 pub(crate) fn try_acquire(locked: &AtomicBool) -> bool {
     // Acquire: pairs with the Release store of `TestAndSet::unlock`.
     locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
 }
 
-/// Tries whenever `locked` reads free, until a try succeeds or the deadline comes. With `collisions`, a waiter that has lost a race stays
-/// away for a while when the lock comes free, and looks again before it tries.
+/// Waits until `locked` reads free, then tries, and repeats this until a try succeeds or the
+/// deadline comes. With `collisions`, a waiter that has lost a race delays when the lock comes
+/// free, and looks again before it tries.
 #[inline]
 fn try_when_free(
     locked: &AtomicBool,
@@ -55,7 +60,7 @@ fn try_when_free(
     mut collisions: Option<Backoff>,
 ) -> bool {
     loop {
-        // Relaxed: only a hint to try; the try synchronizes.
+        // Relaxed: only a hint to try. The try synchronizes.
         let free = wait::wait_until_deadline(
             locked,
             Ordering::Relaxed,
@@ -67,6 +72,7 @@ fn try_when_free(
             return false;
         }
         if let Some(backoff) = collisions.as_mut().filter(|backoff| backoff.failures() > 0) {
+            // Earlier tries have failed: stay away for a while.
             backoff.delay_again();
             // Relaxed: only a hint whether to try.
             if locked.load(Ordering::Relaxed) {
@@ -79,16 +85,19 @@ fn try_when_free(
         if let Some(backoff) = &mut collisions {
             backoff.fail();
         }
-        // Free at every look and lost at every try: the wait above would not notice.
+        // The lock read free at every look, and every try was lost. The wait above then returns
+        // without a look at the clock.
         if deadline.passed() {
             return false;
         }
     }
 }
 
-/// Spins on the exchange instruction. Fastest for two processors and a short section, worst for many.
+/// Spins on the exchange instruction. It is the fastest for two processors and a short section, and
+/// the worst for many processors.
 ///
-/// A compare-and-exchange: on x86 a failed one takes the line for writing as the paper's `xchgb` does; elsewhere it may be kinder.
+/// The instruction is a compare-and-exchange. On x86 a failed one takes the cache line for writing,
+/// as the paper's `xchgb` does. Elsewhere it may cost the holder less.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange;
 
@@ -104,7 +113,7 @@ impl Contention for Exchange {
     }
 }
 
-/// Spins on reads of the cached copy, exchanges when it reads free.
+/// Spins on reads of the cached copy, and exchanges when it reads free.
 #[derive(Clone, Copy, Debug)]
 pub struct Read;
 
@@ -119,12 +128,14 @@ impl Contention for Read {
     }
 }
 
-/// Ethernet-style backoff: the more collisions, the longer it stays away after a release.
+/// Ethernet-style backoff: the more collisions a waiter had, the longer it stays away after a
+/// release.
 ///
-/// Unfair by nature: a thread that has just arrived is likelier to win than one that has failed often.
+/// It is unfair by nature: a thread that has just arrived is likelier to win than a thread that has
+/// failed often.
 ///
 /// `SLOT_NS` is the unit of the delays in nanoseconds. It should be about one hand-off of the lock
-/// between two processors. The default is that of a machine of today.
+/// between two processors. The default fits a machine of today.
 ///
 /// ```
 /// use stanchion_spin::{PolicyTestAndSetMutex, contention::Ethernet};
@@ -152,10 +163,12 @@ impl<const SLOT_NS: u64> Contention for Ethernet<SLOT_NS> {
     }
 }
 
-/// Backoff by polling: stays away whenever the lock reads busy, tries at once when it reads free. Known as test-and-test-and-set with bounded
-/// exponential backoff, the bound being [`CAP_NS`](crate::backoff::CAP_NS).
+/// Backoff by polling: stays away whenever the lock reads busy, and tries at once when it reads
+/// free. It is known as test-and-test-and-set with bounded exponential backoff. The bound is
+/// [`CAP_NS`](crate::backoff::CAP_NS).
 ///
-/// For machines without coherent caches, where watching a word costs the others; elsewhere it is slow to notice a release.
+/// It is for machines without coherent caches, where watching a word costs the other processors.
+/// Elsewhere it is slow to notice a release.
 #[derive(Clone, Copy, Debug)]
 pub struct Polling;
 
@@ -171,9 +184,11 @@ impl Contention for Polling {
     }
 }
 
-/// A policy that stays away for a growing time before it does what it did.
+/// A policy that delays for a growing time before each pause of another policy.
 pub(crate) struct Delayed<W> {
+    /// The other policy, which pauses after the delay.
     policy: W,
+    /// The delays so far of this wait.
     backoff: Backoff,
 }
 

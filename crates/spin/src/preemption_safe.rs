@@ -1,31 +1,40 @@
-//! The test-and-set lock whose holder asks not to be preempted.
+//! A test-and-set lock. Its holder asks not to be preempted.
 //!
-//! Where threads are stopped in the middle of everything, a spin lock costs most when its holder is stopped: all others wait for whole slices, and
-//! whoever polls burns a processor over it. Here a thread asks the scheduler for a little more time *before* it tries for the lock, and takes that
-//! back *after* it has released it, or when the try has failed. So a thread is not asked to be spared while it only waits.
+//! If threads can be stopped at any point, a spin lock costs most when its holder is stopped. All
+//! other threads wait for whole time slices, and a thread that polls burns a processor meanwhile.
+//! Here a thread asks the scheduler for a little more time *before* it tries for the lock. It takes
+//! the request back *after* it has released the lock, or when the try has failed. So a thread that
+//! only waits has no request.
 //!
-//! Why no queue lock: there the next in line must not be preempted either, and he waits for long. The takers of a test-and-set lock come in any
-//! order, so only the holder matters. Why not any lock in a wrapper: the request has to surround each try, and tries are inside of the lock.
+//! Why not a queue lock: there the next waiter must not be preempted either, and it waits for long.
+//! A test-and-set lock is taken in any order, so only the holder matters.
 //!
-//! | step | the lock | the request |
-//! | --- | --- | --- |
-//! | a try that succeeds | held | made before the exchange, stays |
-//! | a try that fails | somebody else's | made before the exchange, taken back after it: a thread that was lent time gives way there |
-//! | a release | free | taken back after the store: who gives way holds nothing |
+//! Why not a wrapper around any lock: the request has to surround each try, and the tries are
+//! inside the lock.
 //!
-//! Whoever honours the request is [`machine::preemption`]'s business. Where nobody does, this is [`TestAndSet`](crate::TestAndSet) and a count.
+//! - A try that succeeds: the request is made before the exchange and stays.
+//! - A try that fails: the request is made before the exchange and taken back after it. If the
+//!   scheduler lent the thread time, the thread gives way at that point.
+//! - A release: the request is taken back after the store. A thread that gives way then holds
+//!   nothing.
+//!
+//! [`machine::preemption`] says which schedulers honour the request. With any other scheduler this
+//! lock is [`TestAndSet`](crate::TestAndSet) with a count.
 //!
 //! # Invariants
 //!
-//! 1. Only the thread whose exchange found `false` holds the lock, until it stores `false`.
-//! 2. A thread has one request for each lock of this kind that it holds, and none besides when it waits. The guard stays with its thread, because its
-//!    request does.
+//! 1. A thread holds the lock if its exchange found `false`. It holds the lock until it stores
+//!    `false`. No other thread holds it.
+//! 2. A thread has one request for each lock of this kind that it holds. A wait adds none. The
+//!    guard stays with its thread, because the request does.
 //!
 //! # Orderings
 //!
-//! As [`TestAndSet`](crate::TestAndSet): `unlock` stores with Release; the exchange that finds that `false` has Acquire.
+//! As [`TestAndSet`](crate::TestAndSet): `unlock` stores with Release, and the exchange that finds
+//! that `false` has Acquire.
 //!
-//! Source: Edler, Lipkis and Schonberg 1988; the preemption-safe locks of Michael and Scott 1997, section 2.
+//! Source: Edler, Lipkis and Schonberg 1988, and the preemption-safe locks of Michael and Scott
+//! 1997, section 2.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -39,25 +48,31 @@ use machine::wait::{Patient, WaitPolicy};
 use crate::bomb;
 use crate::contention::{Contention, Polling, try_acquire};
 
-/// A test-and-set lock whose holder asks not to be preempted; waiters contend as `C` says and pass the time as `W` says.
+/// A test-and-set lock with a holder that asks not to be preempted. `C` is the way to contend, `W`
+/// the waiting policy.
 ///
 /// | | |
 /// | --- | --- |
 /// | bypass bound | none: a waiter may be overtaken for ever |
-/// | cache misses to acquire | as [`TestAndSet`](crate::TestAndSet); the request is the thread's own |
+/// | cache misses to acquire | as [`TestAndSet`](crate::TestAndSet): the request is thread-local |
 /// | size | 1 byte |
-/// | more threads than processors | keeps working; with somebody who honours requests, hardly ever waits for a holder that does not run |
+/// | more threads than processors | keeps working |
 /// | deadline | yes |
 ///
-/// The lock of the 1997 paper's figures is `PreemptionSafe<Polling, Spin>`, test-and-test-and-set with exponential backoff of at most 30 µs; its
-/// ordinary lock is `TestAndSet<Polling, Spin>`, the same without the request.
+/// If the scheduler honours requests, a waiter hardly ever waits for a holder that does not run.
 ///
-/// Its waits allocate nothing and open no file. On a kernel with the slice extension (Linux 7.0) the first acquisition of each thread switches the
-/// extension on, for which it looks up a name in the C library and takes the loader's lock for a moment.
+/// The lock in the figures of the 1997 paper is `PreemptionSafe<Polling, Spin>`:
+/// test-and-test-and-set with exponential backoff of at most 30 µs. The ordinary lock of that paper
+/// is `TestAndSet<Polling, Spin>`, the same without the request.
 ///
-/// Critical sections should be shorter than what the scheduler lends: some 5 µs by the kernel, 1 ms by the pseudo-scheduler. A holder that stays
-/// longer is preempted all the same. A guard that is forgotten leaves its thread with a request for good: then each slice of it may end that much
-/// later.
+/// Its waits allocate nothing and open no file. On a kernel with the slice extension (Linux 7.0)
+/// the first acquisition of each thread switches the extension on. For that it looks up a name in
+/// the C library and takes the loader's lock for a moment.
+///
+/// Critical sections should be shorter than the time that the scheduler lends: some 5 µs by the
+/// kernel, 1 ms by the pseudo-scheduler. A holder that stays longer is preempted all the same. A
+/// forgotten guard leaves its thread with a request for good. Each time slice of that thread may
+/// then end that much later.
 ///
 /// ```
 /// use stanchion_spin::PreemptionSafeMutex;
@@ -70,12 +85,16 @@ use crate::contention::{Contention, Polling, try_acquire};
 /// The guard stays with the thread that asked:
 ///
 /// ```compile_fail,E0277
-/// static HITS: stanchion_spin::PreemptionSafeMutex<u32> = stanchion_spin::PreemptionSafeMutex::new(0);
+/// use stanchion_spin::PreemptionSafeMutex;
+///
+/// static HITS: PreemptionSafeMutex<u32> = PreemptionSafeMutex::new(0);
 /// let guard = HITS.lock();
 /// std::thread::spawn(move || drop(guard));
 /// ```
 pub struct PreemptionSafe<C = Polling, W = Patient> {
+    /// Held or free. The thread that takes the lock writes true, and the holder writes false.
     locked: AtomicBool,
+    /// The parameters `C` and `W` are type parameters only, no value is stored.
     waiting: PhantomData<fn() -> (C, W)>,
 }
 
@@ -84,7 +103,7 @@ mutex_aliases! {
     PreemptionSafe<C, W>: PolicyPreemptionSafeMutex, PolicyPreemptionSafeMutexGuard, [C, W = Patient];
 }
 
-/// One try, as one who would not be preempted: the request stays if it succeeds.
+/// Tries once, with a request not to be preempted. The request stays if the try succeeds.
 #[inline]
 fn try_asking(locked: &AtomicBool) -> bool {
     preemption::keep();
@@ -111,10 +130,10 @@ impl<C: Contention, W: WaitPolicy> PreemptionSafe<C, W> {
         Self { locked: AtomicBool::new(false), waiting: PhantomData }
     }
 
-    /// Acquires before `deadline`, after a try that failed.
+    /// Waits for the lock after a try that failed. Returns `None` if `deadline` came first.
     #[cold]
     fn lock_until(&self, deadline: Deadline) -> Option<GuardNoSend> {
-        // A policy must not unwind out of here: it might do so with the lock just taken.
+        // A policy must not unwind out of here: the thread might have just taken the lock.
         let bomb = bomb::armed();
         let acquired = C::acquire::<W>(&self.locked, try_asking, deadline);
         bomb.defuse();
@@ -122,7 +141,8 @@ impl<C: Contention, W: WaitPolicy> PreemptionSafe<C, W> {
     }
 }
 
-// SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
+// SAFETY: by Invariant 1 two threads never hold the lock at once. The orderings make one holder's
+// writes visible to the next holder.
 unsafe impl<C: Contention, W: WaitPolicy> RawMutex for PreemptionSafe<C, W> {
     const INIT: Self = Self::with_policy();
 
@@ -151,7 +171,7 @@ unsafe impl<C: Contention, W: WaitPolicy> RawMutex for PreemptionSafe<C, W> {
     unsafe fn unlock(&self, _guard: GuardNoSend) {
         // Release: pairs with the Acquire exchange of the next holder.
         self.locked.store(false, Ordering::Release);
-        // Last: a thread that gives way here holds nobody up.
+        // Last: a thread that gives way here holds no lock that others wait for.
         preemption::thank();
     }
 

@@ -1,10 +1,10 @@
-//! Macros for what locks of this crate have in the same form: aliases, fairness, deadlines, and the
-//! trait of `lock_api` 0.4.
+//! Macros for the parts that the locks of this crate have in common: aliases, fairness, deadlines,
+//! and the trait of `lock_api` 0.4.
 
-/// The mutexes and guards of a raw lock: `lock_api`'s with the lock filled in.
+/// Defines the mutexes and guards of a raw lock: the types of `lock_api` with the lock filled in.
 ///
-/// The first line names the types with the default parameters. They have no parameter but the
-/// payload, so that a constructor infers. The second line names those with all parameters.
+/// The first line names the types with the default parameters. Their only parameter is the payload,
+/// so a constructor can infer it. The second line names the types with all parameters.
 macro_rules! mutex_aliases {
     (
         $plain:ty: $mutex:ident, $guard:ident;
@@ -25,10 +25,10 @@ macro_rules! mutex_aliases {
     };
 }
 
-/// `RawMutexFair` for a lock that serves its waiters in order anyway.
+/// Implements `RawMutexFair` for a lock that serves its waiters in order anyway.
 macro_rules! always_fair {
     ($raw:ty, [$($params:tt)*]) => {
-        // SAFETY: the contract is `RawMutex`'s, and this is its release.
+        // SAFETY: the contract is that of `RawMutex`, and this is its release.
         unsafe impl<$($params)*> lock_api::RawMutexFair for $raw {
             #[inline]
             unsafe fn unlock_fair(&self, guard: Self::Guard) {
@@ -39,7 +39,8 @@ macro_rules! always_fair {
     };
 }
 
-/// The trait of `lock_api` 0.4 for a lock whose guard is `$marker` and carries nothing.
+/// Implements the trait of `lock_api` 0.4 for a lock with the guard `$marker`, which carries
+/// nothing.
 macro_rules! stateless_04 {
     ($raw:ty, $marker:ident, [$($params:tt)*]) => {
         // SAFETY: the same lock, and its guard carries nothing that 0.4 could lose.
@@ -74,7 +75,8 @@ macro_rules! stateless_04 {
     };
 }
 
-/// `RawMutexTimed` in the units of `std`, for a lock that has `lock_until(&self, Deadline) -> Option<Guard>`.
+/// Implements `RawMutexTimed` with the types of `std`, for a lock that has `lock_until(&self,
+/// Deadline) -> Option<Guard>`.
 macro_rules! timed {
     ($raw:ty, [$($params:tt)*]) => {
         // SAFETY: `lock_until` yields a guard only for an acquired lock.

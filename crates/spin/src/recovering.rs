@@ -1,39 +1,49 @@
-//! The lock whose waiter fetches a preempted holder.
+//! A test-and-set lock. A waiter fetches a preempted holder.
 //!
-//! The holder was preempted, and its processor has been given to somebody else: everybody waits until it comes to its turn there, for 12 ms to 22 ms
-//! of a pinned thread. A waiter that *sees* it ([`machine::presence`]) has a processor that is good for nothing else meanwhile. So it brings the
-//! holder there ([`presence::pull`]), yields to it until the section is over, sends the holder home, and has the lock.
+//! If the holder is preempted, its processor runs another thread. All waiters wait until the holder
+//! has its turn there, 12 ms to 22 ms for a pinned thread. A waiter that *sees* this
+//! ([`machine::presence`]) has a processor with no better use meanwhile. So it brings the holder to
+//! that processor ([`presence::pull`]) and yields to it until the section is over. Then it sends
+//! the holder home and has the lock.
 //!
-//! Why not only ask not to be preempted ([`PreemptionSafe`](crate::PreemptionSafe)): that prevents, where somebody honours it, and for a bounded
-//! time; this repairs, after the fact and without a scheduler's help, for a system call and a switch each time. Why the lock goes to the one that
-//! pulled: the holder's affinity must be given back before it can leave, so its release is a hand-over, and the one who knows when it is complete is
-//! the puller.
+//! Why not only ask not to be preempted ([`PreemptionSafe`](crate::PreemptionSafe)): such a request
+//! prevents the preemption, for a bounded time, and only if the scheduler honours it. This lock
+//! repairs the preemption afterwards, without help from the scheduler. Each repair costs a system
+//! call and a switch.
 //!
-//! | `owner` | meaning | left by |
-//! | --- | --- | --- |
-//! | 0 | free | any thread, by exchanging in its number |
-//! | `n` | held by thread `n - 1` | the holder, by exchanging in 0; a waiter, by adding `PULLED` |
-//! | `n`, `PULLED` | held; one waiter pulls, and will be the next holder | the holder, by adding `DONE` |
-//! | `n`, `PULLED`, `DONE` | between two holders | the puller, by storing its number |
+//! Why the puller gets the lock next: the holder's affinity must be restored before the holder can
+//! leave. So the holder's release is a hand-over, and the puller is the thread that knows when it
+//! is complete.
+//!
+//! `owner` is one of these:
+//!
+//! - 0: free. Any thread leaves this state by exchanging in its number.
+//! - `n`: held by thread `n - 1`. The holder leaves it by exchanging in 0, a waiter by adding
+//!   `PULLED`.
+//! - `n` with `PULLED`: held, and one waiter pulls. That waiter will be the next holder. The holder
+//!   leaves it by adding `DONE`.
+//! - `n` with `PULLED` and `DONE`: between two holders. The puller leaves it by storing its number.
 //!
 //! # Invariants
 //!
-//! 1. The thread whose number is in `owner` holds the lock. It is put there by the exchange that found 0, or by the puller when it found `DONE`.
-//! 2. Only one waiter adds `PULLED` to a holder's number. It ends its pull before it takes the number away.
-//! 3. A holder that finds `PULLED` stays in `unlock` until its number is gone. So while it is being pulled it neither ends nor comes to use its
-//!    affinity, which is what [`presence::pull`] asks for. The guard stays with its thread for the same reason.
+//! 1. A thread holds the lock if its number is in `owner` without `DONE`. The number is stored by
+//!    the exchange that found 0, or by the puller when it found `DONE`.
+//! 2. Only one waiter adds `PULLED` to a holder's number. It ends its pull before it takes the
+//!    number away.
+//! 3. A holder that finds `PULLED` stays in `unlock` until its number is gone. So while it is being
+//!    pulled, it neither ends nor uses its affinity. [`presence::pull`] asks for that. The guard
+//!    stays with its thread for the same reason.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | take: exchange 0 for a number | Acquire | the Release exchange of `unlock` |
-//! | pull: add `PULLED` | Relaxed | nobody: it publishes nothing |
-//! | hand over: store `DONE` | Release | the puller's Acquire look |
-//! | the puller's number | Relaxed | nobody: its holder-to-be has acquired already |
+//! - Take, an exchange of 0 for a number: Acquire. It pairs with the Release exchange of `unlock`.
+//! - Pull, adding `PULLED`: Relaxed. It has no partner, because it publishes nothing.
+//! - Hand over, a store of `DONE`: Release. It pairs with the puller's Acquire load.
+//! - The puller's store of its number: Relaxed. It has no partner, because the puller, the next
+//!   holder, has acquired already.
 //!
-//! Source: the recovery of Black 1990 and of Anderson, Bershad, Lazowska and Levy 1992, section 3.3, as Michael and Scott 1997 describe them in
-//! section 2.
+//! Source: the recovery of Black 1990 and of Anderson, Bershad, Lazowska and Levy 1992, section
+//! 3.3, as Michael and Scott 1997 describe them in section 2.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -47,44 +57,49 @@ use machine::wait::{self, Patient, WaitPolicy, wait_until};
 use crate::bomb;
 use crate::contention::Delayed;
 
-/// The owner of a lock that nobody holds.
+/// The value of `owner` while the lock is free.
 const FREE: u32 = 0;
-/// A thread without an index: nobody can see where it is.
+/// The number of any thread without an index. Such a thread cannot be seen by waiters.
 const NAMELESS: u32 = 1 << 29;
-/// A waiter pulls the holder.
+/// A flag in `owner`: a waiter pulls the holder.
 const PULLED: u32 = 1 << 30;
-/// The pulled holder is through.
+/// A flag in `owner`: the pulled holder has left its critical section.
 const DONE: u32 = 1 << 31;
 
-/// A test-and-set lock whose waiters bring a preempted holder to their own processor; otherwise they poll with backoff, and pass the time as `W`
-/// says.
+/// A test-and-set lock with waiters that bring a preempted holder to their own processor. While the
+/// holder runs, they poll with backoff. `W` is the waiting policy.
 ///
 /// | | |
 /// | --- | --- |
 /// | bypass bound | none: a waiter may be overtaken for ever |
 /// | cache misses to acquire | 1 uncontended |
 /// | size | 4 bytes |
-/// | more threads than processors | a holder that was preempted elsewhere comes back after a system call and a switch |
+/// | more threads than processors | a preempted holder runs on the waiter's processor |
 /// | deadline | no: a waiter that pulls a holder cannot give up |
 ///
-/// Only threads that are [registered](machine::presence::register) with switch records can be seen, and so pulled; for others this is a test-and-set
-/// lock. It pays for threads that are pinned. A thread that may run anywhere is often fetched by the system as soon as a processor falls idle. A
-/// critical section must not change its thread's affinity, nor outlast its thread in a thread-local's destructor.
+/// To fetch a holder takes a system call and a switch.
 ///
-/// Its waits allocate nothing and open no file. To bring a holder takes a few system calls about affinity. What allocates, opens a perf event and
-/// checks it by two threads is the registration, which is the caller's to make.
+/// Waiters see, and so pull, only threads that are [registered](machine::presence::register) with
+/// switch records. For other threads this is a test-and-set lock. It pays for pinned threads: the
+/// system often fetches a thread that may run anywhere as soon as a processor falls idle. A
+/// critical section must not change its thread's affinity. It must not outlast its thread in a
+/// thread-local's destructor.
+///
+/// Its waits allocate nothing and open no file. To bring a holder takes a few system calls about
+/// affinity. The registration allocates, opens a perf event, and checks it with two threads. It is
+/// up to the caller to register.
 ///
 /// ```
 /// use stanchion_spin::RecoveringMutex;
 ///
 /// static HITS: RecoveringMutex<u32> = RecoveringMutex::new(0);
-/// // Whoever is to be fetched must be seen.
+/// // A thread must be registered to be seen and fetched.
 /// let _seen = machine::presence::register();
 /// *HITS.lock() += 1;
 /// assert_eq!(*HITS.lock(), 1);
 /// ```
 ///
-/// The guard stays with its thread, which is the one that is fetched:
+/// The guard stays with its thread, because that thread is fetched:
 ///
 /// ```compile_fail,E0277
 /// static HITS: stanchion_spin::RecoveringMutex<u32> = stanchion_spin::RecoveringMutex::new(0);
@@ -92,7 +107,10 @@ const DONE: u32 = 1 << 31;
 /// std::thread::spawn(move || drop(guard));
 /// ```
 pub struct Recovering<W = Patient> {
+    /// The holder's number and the flags. The holder, a waiter that pulls, and the next holder
+    /// write it.
     owner: AtomicU32,
+    /// The waiting policy: `W` is a type parameter only, no value is stored.
     waiting: PhantomData<fn() -> W>,
 }
 
@@ -101,19 +119,21 @@ mutex_aliases! {
     Recovering<W>: PolicyRecoveringMutex, PolicyRecoveringMutexGuard, [W];
 }
 
-/// How puller and pulled wait for one another, on one processor: each lets the other run at once, and sleeps if that does not help.
+/// The policy by which puller and holder wait for each other on one processor. Each lets the other
+/// run at once, and sleeps if that does not help.
 ///
 /// Why not a futex: the two take turns, and a yield is the cheaper switch.
 type Yielding = Patient<0>;
 
-/// What ends a wait.
+/// The reason for the end of a wait.
 enum Found {
+    /// The waiter has taken the lock.
     Acquired,
-    /// The holder of that number has been preempted.
+    /// The holder with this number has been preempted.
     Stopped(u32),
 }
 
-/// The calling thread's number.
+/// Returns the calling thread's number.
 #[inline]
 fn number() -> u32 {
     // `as`: indices are below `thread::INDICES`, far below 2^29.
@@ -136,15 +156,18 @@ impl<W: WaitPolicy> Recovering<W> {
         Self { owner: AtomicU32::new(FREE), waiting: PhantomData }
     }
 
+    /// Tries once to take the lock for the thread with the number `me`.
     #[inline]
     fn try_acquire(&self, me: u32) -> bool {
         // Acquire: pairs with the Release exchange of `unlock`.
         self.owner.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
+    /// Waits until this thread holds the lock.
     #[cold]
     fn lock_contended(&self, me: u32) {
-        // A policy must not unwind out of here: it might do so with the lock just taken, or with a holder pulled.
+        // A policy must not unwind out of here: the thread might have just taken the lock, or be
+        // pulling a holder.
         let bomb = bomb::armed();
         let mut policy = Delayed::<W>::start();
         loop {
@@ -161,9 +184,9 @@ impl<W: WaitPolicy> Recovering<W> {
         bomb.defuse();
     }
 
-    /// One look, and a try if the lock reads free.
+    /// Looks once: takes the lock if it is free, or finds that its holder has been preempted.
     fn look(&self, me: u32) -> Option<Found> {
-        // Relaxed: only a hint to try, or to look where the holder is; the exchanges decide.
+        // Relaxed: only a hint to try, or to look for the holder. The exchanges decide.
         let owner = self.owner.load(Ordering::Relaxed);
         if owner == FREE {
             return self.try_acquire(me).then_some(Found::Acquired);
@@ -172,39 +195,43 @@ impl<W: WaitPolicy> Recovering<W> {
         seen.then_some(Found::Stopped(owner))
     }
 
-    /// Brings the holder here, waits until it is through, and takes the lock over. `false` if it is not the holder any more, or is being pulled
+    /// Brings the holder to this processor, waits until it has left its section, and takes the lock
+    /// over. Returns `false` if it does not hold the lock any more, or if another waiter pulls it
     /// already.
     fn fetch(&self, holder: u32, me: u32) -> bool {
         let pulled = holder | PULLED;
-        // Relaxed: publishes nothing; that the holder stays is Invariant 3.
+        // Relaxed: it publishes nothing. The holder stays because of Invariant 3.
         let mine =
             self.owner.compare_exchange(holder, pulled, Ordering::Relaxed, Ordering::Relaxed);
         if mine.is_err() {
             return false;
         }
         let here = presence::pull(holder as usize - 1);
-        // Yielding, not spinning: the holder is to run here. Acquire: pairs with the Release store of `hand_over`.
+        // Yielding, not spinning: the holder has to run on this processor. Acquire: pairs with the
+        // Release store of `hand_over`.
         let done = |owner| owner == pulled | DONE;
         wait_until(&self.owner, Ordering::Acquire, done, &mut Yielding::start());
-        // Before the holder's number goes: Invariant 2.
+        // Before the store that takes the holder's number away: Invariant 2.
         drop(here);
-        // Relaxed: the look above has acquired.
+        // Relaxed: the wait above has acquired.
         self.owner.store(me, Ordering::Relaxed);
         true
     }
 
-    /// The release of a holder that is being pulled.
+    /// Releases the lock to the waiter that pulls the calling holder.
     #[cold]
     fn hand_over(&self, me: u32) {
         let done = me | PULLED | DONE;
-        // Release: pairs with the puller's Acquire look.
+        // Release: pairs with the puller's Acquire load.
         self.owner.store(done, Ordering::Release);
-        // The puller needs this processor. Relaxed: only that the pull is over; nothing is touched after it.
+        // The puller needs this processor, so this wait yields. Relaxed: the value says only that
+        // the pull is over. Nothing is touched after it.
         wait_until(&self.owner, Ordering::Relaxed, |owner| owner != done, &mut Yielding::start());
     }
 }
 
-// SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
+// SAFETY: by Invariant 1 two threads never hold the lock at once. The orderings make one holder's
+// writes visible to the next holder.
 unsafe impl<W: WaitPolicy> RawMutex for Recovering<W> {
     const INIT: Self = Self::with_policy();
 
@@ -227,7 +254,8 @@ unsafe impl<W: WaitPolicy> RawMutex for Recovering<W> {
 
     #[inline]
     unsafe fn unlock(&self, _guard: GuardNoSend) {
-        // Relaxed: our own number, to which a waiter may have added `PULLED`; the exchange finds out.
+        // Relaxed: this thread's own number. A waiter may have added `PULLED` to it; the exchange
+        // finds out.
         let owner = self.owner.load(Ordering::Relaxed) & !PULLED;
         // Release: pairs with the Acquire exchange of the next holder.
         let freed = self.owner.compare_exchange(owner, FREE, Ordering::Release, Ordering::Relaxed);

@@ -1,8 +1,11 @@
-//! The test-and-set lock: one byte, whoever exchanges it first.
+//! The test-and-set lock: one byte. The thread that exchanges it first holds the lock.
 //!
-//! Why not always this one: it is unfair, and its waiters all watch the one word that the holder must write. Why it is the default
-//! all the same: it is the smallest, nothing is cheaper uncontended, and because it lets a running thread overtake a
-//! preempted one (*barging*), it is the spin lock that suffers least when threads outnumber processors.
+//! Why not always this one: it is unfair, and all its waiters watch the one word that the holder
+//! must write.
+//!
+//! Why it is the default all the same: it is the smallest, and no lock is cheaper without
+//! contention. It lets a running thread overtake a preempted one (*barging*). So it is the spin
+//! lock that suffers least when threads outnumber processors.
 //!
 //! | `locked` | meaning | left by |
 //! | --- | --- | --- |
@@ -11,13 +14,16 @@
 //!
 //! # Invariants
 //!
-//! 1. Only the thread whose exchange found `false` holds the lock, until it stores `false`.
+//! 1. A thread holds the lock if its exchange found `false`. It holds the lock until it stores
+//!    `false`. No other thread holds it.
 //!
 //! # Orderings
 //!
-//! `unlock` stores with Release; the exchange that finds that `false` has Acquire. Looks in between are Relaxed hints.
+//! `unlock` stores with Release. The exchange that finds that `false` has Acquire. Loads in between
+//! are Relaxed hints.
 //!
-//! Source: Anderson, Lazowska and Levy 1989, sections 4.2 to 4.4; the ways of waiting are in [`contention`](crate::contention).
+//! Source: Anderson, Lazowska and Levy 1989, sections 4.2 to 4.4. The ways of waiting are in
+//! [`contention`](crate::contention).
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -30,12 +36,12 @@ use machine::wait::{Patient, WaitPolicy};
 use crate::bomb;
 use crate::contention::{Contention, Ethernet, try_acquire};
 
-/// A test-and-set lock whose waiters contend as `C` says and pass the time as `W` says.
+/// A test-and-set lock. `C` is the way to contend, `W` the waiting policy.
 ///
 /// | | |
 /// | --- | --- |
 /// | bypass bound | none: a waiter may be overtaken for ever |
-/// | cache misses to acquire | 1 uncontended; contended 2 and more, for each waiter at each release |
+/// | cache misses to acquire | 1 uncontended; else 2 or more, for each waiter at each release |
 /// | size | 1 byte |
 /// | more threads than processors | keeps working: a running thread overtakes a preempted one |
 /// | deadline | yes |
@@ -60,7 +66,9 @@ use crate::contention::{Contention, Ethernet, try_acquire};
 /// # drop(held);
 /// ```
 pub struct TestAndSet<C = Ethernet, W = Patient> {
+    /// Held or free. The thread that takes the lock writes true, and the holder writes false.
     locked: AtomicBool,
+    /// The parameters `C` and `W` are type parameters only, no value is stored.
     waiting: PhantomData<fn() -> (C, W)>,
 }
 
@@ -85,27 +93,29 @@ impl<C: Contention, W: WaitPolicy> TestAndSet<C, W> {
         Self { locked: AtomicBool::new(false), waiting: PhantomData }
     }
 
+    /// Waits for the lock after a try that failed. Returns `None` if `deadline` came first.
     #[cold]
     fn lock_contended(&self, deadline: Deadline) -> Option<GuardSend> {
-        // A policy must not unwind out of here: it might do so with the lock just taken.
+        // A policy must not unwind out of here: the thread might have just taken the lock.
         let bomb = bomb::armed();
         let acquired = C::acquire::<W>(&self.locked, try_acquire, deadline);
         bomb.defuse();
         acquired.then(GuardSend::new)
     }
 
-    /// Acquires before `deadline`, after a try that failed.
+    /// Acquires the lock after a try that failed. Returns `None` if `deadline` came first.
     #[cfg(feature = "std")]
     fn lock_until(&self, deadline: Deadline) -> Option<GuardSend> {
         self.lock_contended(deadline)
     }
 }
 
-// SAFETY: by Invariant 1 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
+// SAFETY: by Invariant 1 two threads never hold the lock at once. The orderings make one holder's
+// writes visible to the next holder.
 unsafe impl<C: Contention, W: WaitPolicy> RawMutex for TestAndSet<C, W> {
     const INIT: Self = Self::with_policy();
 
-    /// `Send`: a release is a plain store, whichever thread does it.
+    /// `Send`: a release is a plain store, and any thread may do it.
     type Guard = GuardSend;
 
     #[inline]

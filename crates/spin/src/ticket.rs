@@ -1,7 +1,10 @@
-//! The ticket lock: take a number, wait until it is served.
+//! The ticket lock: a thread draws a number and waits until that number is served.
 //!
-//! Why not test-and-set: first come, first served, by two words and one addition. Why not always: all waiters watch the one word, and
-//! first come, first served means that a preempted waiter holds up everyone behind it.
+//! Why not test-and-set: the ticket lock is first come, first served, with two words and one
+//! addition.
+//!
+//! Why not always this one: all waiters watch one word. First come, first served also means that a
+//! preempted waiter delays all waiters behind it.
 //!
 //! ```text
 //! next     the ticket that the next arrival will draw
@@ -10,16 +13,19 @@
 //!
 //! # Invariants
 //!
-//! 1. `serving` is written by the holder only, and only counts up, wrapping.
-//! 2. `next - serving` (wrapping) is the number of threads that hold or wait. It is below 2^32: there are not that many threads.
-//! 3. The thread that drew the ticket equal to `serving` holds the lock, until it stores the next number.
+//! 1. Only the holder writes `serving`. The value only counts up, and wraps.
+//! 2. `next - serving` (wrapping) is the number of threads that hold or wait. It is below 2^32,
+//!    because there are not that many threads.
+//! 3. The thread that drew the ticket equal to `serving` holds the lock, until it stores the next
+//!    number.
 //!
 //! # Orderings
 //!
-//! `unlock` stores `serving` with Release; the waiter's look that finds its own number has Acquire. Drawing a ticket is Relaxed: it
-//! orders the threads, it publishes nothing.
+//! `unlock` stores `serving` with Release. The waiter's load that finds its own number has Acquire.
+//! Drawing a ticket is Relaxed: it orders the threads and publishes nothing.
 //!
-//! Source: Mellor-Crummey and Scott 1991, section 2.2, with their proportional backoff; the lock is older (Reed and Kanodia 1979).
+//! Source: Mellor-Crummey and Scott 1991, section 2.2, with their proportional backoff. The lock is
+//! older (Reed and Kanodia 1979).
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -30,14 +36,14 @@ use machine::wait::{Patient, WaitPolicy, wait_for_turn};
 
 use crate::bomb;
 
-/// A ticket lock whose waiters pass the time as `W` says.
+/// A ticket lock. `W` is the waiting policy.
 ///
 /// | | |
 /// | --- | --- |
 /// | bypass bound | 0: first come, first served |
-/// | cache misses to acquire | 1 uncontended; contended one at each release while waiting, less by proportional backoff |
+/// | cache misses to acquire | 1 uncontended; else 1 at each release, less by backoff |
 /// | size | 8 bytes |
-/// | more threads than processors | slow: every hand-off to a preempted waiter costs a trip through the scheduler ([measured](crate#measured)) |
+/// | more threads than processors | slow ([measured](crate#measured)) |
 /// | deadline | no: a drawn ticket cannot be given back |
 ///
 /// ```
@@ -48,10 +54,17 @@ use crate::bomb;
 /// assert_eq!(queue.lock().len(), 1);
 /// ```
 ///
-/// At most 2^32 - 1 threads may hold and wait, and a thread must not sleep inside `try_lock` for exactly 2^32 acquisitions.
+/// The backoff of its waiters is proportional to the number of threads ahead. If threads outnumber
+/// processors, every hand-off to a preempted waiter costs a trip through the scheduler.
+///
+/// At most 2^32 - 1 threads may hold and wait. A thread must not sleep inside `try_lock` for
+/// exactly 2^32 acquisitions.
 pub struct Ticket<W = Patient> {
+    /// The ticket that the next arrival draws. Every arrival adds one.
     next: AtomicU32,
+    /// The ticket that may hold the lock. The holder writes it.
     serving: AtomicU32,
+    /// The waiting policy: `W` is a type parameter only, no value is stored.
     waiting: PhantomData<fn() -> W>,
 }
 
@@ -76,27 +89,29 @@ impl<W: WaitPolicy> Ticket<W> {
         Self::with_first_ticket(0)
     }
 
-    /// Returns a free lock whose next ticket is `ticket`.
+    /// Returns a free lock that gives the ticket `ticket` to the first arrival.
     ///
-    /// Tests of the wrap-around start close to it.
+    /// With it, tests start close to the wrap-around.
     #[must_use]
     pub const fn with_first_ticket(ticket: u32) -> Self {
         Self { next: AtomicU32::new(ticket), serving: AtomicU32::new(ticket), waiting: PhantomData }
     }
 
-    /// How many threads hold the lock or wait for it: a hint, out of date when it is returned.
+    /// Returns the number of threads that hold the lock or wait for it. It is a hint, out of date
+    /// when it is returned.
     #[must_use]
     pub fn holders_and_waiters(&self) -> u32 {
-        // Acquire: pairs with the Release store of `unlock`, before which the ticket now served was drawn: so `next` is not behind, and the
-        // difference errs on the high side.
+        // Acquire: pairs with the Release store of `unlock`. The ticket now served was drawn before
+        // that store, so `next` is not behind `serving`. The difference errs on the high side.
         let serving = self.serving.load(Ordering::Acquire);
         // Relaxed: a hint.
         self.next.load(Ordering::Relaxed).wrapping_sub(serving)
     }
 
+    /// Waits until `ticket` is served.
     #[cold]
     fn lock_contended(&self, ticket: u32) {
-        // A ticket that is drawn must be served: unwinding would lose it, and with it the lock.
+        // Each drawn ticket must be served. Unwinding would lose this ticket, and with it the lock.
         let bomb = bomb::armed();
         // Acquire: pairs with the Release store of `unlock`.
         wait_for_turn::<_, W>(&self.serving, Ordering::Acquire, |serving| {
@@ -106,7 +121,8 @@ impl<W: WaitPolicy> Ticket<W> {
     }
 }
 
-// SAFETY: by Invariant 3 two threads never hold the lock at once, and the orderings make one holder's writes visible to the next.
+// SAFETY: by Invariant 3 two threads never hold the lock at once. The orderings make one holder's
+// writes visible to the next holder.
 unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
     const INIT: Self = Self::with_policy();
 
@@ -126,9 +142,11 @@ unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
 
     #[inline]
     fn try_lock(&self) -> Option<GuardSend> {
-        // Acquire: pairs with the Release store of `unlock`; if the draw below succeeds, this was the last of them.
+        // Acquire: pairs with the Release store of `unlock`. If the exchange below succeeds, that
+        // was the last release.
         let serving = self.serving.load(Ordering::Acquire);
-        // Relaxed: as in `lock`. It succeeds only if nobody has drawn `serving`, which by Invariant 2 means that the lock is free.
+        // Relaxed: as in `lock`. The exchange succeeds only if no thread has drawn `serving`. By
+        // Invariant 2 the lock is free then.
         self.next
             .compare_exchange(
                 serving,
@@ -142,9 +160,9 @@ unsafe impl<W: WaitPolicy> RawMutex for Ticket<W> {
 
     #[inline]
     unsafe fn unlock(&self, _guard: GuardSend) {
-        // Relaxed: nobody else writes it (Invariant 1).
+        // Relaxed: no other thread writes it (Invariant 1).
         let served = self.serving.load(Ordering::Relaxed);
-        // Release: pairs with the Acquire look of the waiter whose number this is.
+        // Release: pairs with the Acquire load of the waiter that has this number.
         self.serving.store(served.wrapping_add(1), Ordering::Release);
     }
 

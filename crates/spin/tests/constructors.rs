@@ -1,6 +1,6 @@
 //! Each lock is made by its plain constructor, and no type parameter is named.
 //!
-//! What fails here fails to compile: a constructor that is generic in a defaulted parameter infers
+//! These tests fail by not compiling. A constructor that is generic in a defaulted parameter infers
 //! nothing, because an expression has no defaults to take it from.
 
 use stanchion_spin::lock_api::{Mutex, RawMutex};
@@ -15,7 +15,7 @@ use stanchion_spin::{
     RecoveringMutexGuard, TimePublishedMcs, TimePublishedMcsMutex, TimePublishedMcsMutexGuard,
 };
 
-/// Tries a raw lock that its plain constructor has made.
+/// Locks once with a raw lock that its plain constructor has made.
 fn locks_once<R: RawMutex>(raw: R) {
     assert!(!raw.is_locked());
     let mutex = Mutex::from_raw(raw, 1);
@@ -23,7 +23,7 @@ fn locks_once<R: RawMutex>(raw: R) {
     assert_eq!(mutex.into_inner(), 2);
 }
 
-/// For each lock: its mutex, the mutex's guard.
+/// Defines one test for each lock, from its mutex and the mutex's guard.
 macro_rules! constructors {
     ($($(#[$cfg:meta])* $test:ident: $raw:ident, $mutex:ident, $guard:ident;)+) => {$(
         $(#[$cfg])*
@@ -61,7 +61,7 @@ constructors! {
     time_published_mcs: TimePublishedMcs, TimePublishedMcsMutex, TimePublishedMcsMutexGuard;
 }
 
-/// The parameters that a caller chooses, in the order of the raw lock, after the payload.
+/// Tests for parameters that a caller chooses: in the order of the raw lock, after the payload.
 mod chosen {
     use super::*;
     use stanchion_spin::contention::Read;

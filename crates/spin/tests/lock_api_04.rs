@@ -1,4 +1,4 @@
-//! The locks whose guards carry nothing, in code written for `lock_api` 0.4.
+//! Tests of the locks with guards that carry nothing, in code written for `lock_api` 0.4.
 #![cfg(feature = "lock_api_04")]
 
 use lock_api_04::{Mutex, MutexGuard, RawMutex};
@@ -6,11 +6,12 @@ use stanchion_spin::{Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePu
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 assert_impl_all!(MutexGuard<'static, TimePublishedMcs, u32>: Send);
-// These guards concern their thread.
+// These guards must stay with their thread.
 assert_not_impl_any!(MutexGuard<'static, PreemptionSafe, u32>: Send);
 assert_not_impl_any!(MutexGuard<'static, Recovering, u32>: Send);
 
 fn works<R: RawMutex + Send + Sync>() {
+    /// Increments under the lock in three threads, then tries the held lock.
     let mutex = Mutex::<R, _>::new(0);
     std::thread::scope(|scope| {
         for _ in 0..3 {

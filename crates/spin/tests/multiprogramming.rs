@@ -1,5 +1,7 @@
-//! Locks whose threads are stopped in the middle of everything, by the pseudo-scheduler: they exclude, everybody comes to an end, and no request is
-//! left open. How much is lost is the study's.
+//! Tests of locks with threads that the pseudo-scheduler stops at any point.
+//!
+//! The locks exclude, every thread ends, and no request is left open. The study measures how much
+//! time is lost.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,7 +15,8 @@ use machine::{preemption, presence};
 use stanchion_spin::contention::Polling;
 use stanchion_spin::{Mcs, PreemptionSafe, Recovering, TestAndSet};
 
-/// Two threads lock until each has been stopped three times; returns how often they were let stay.
+/// Lets two threads lock until each has been stopped three times. Returns how often a thread was
+/// granted more time.
 fn stopped_everywhere<R: RawMutex + Send + Sync>() -> u64 {
     let scheduler =
         Multiprogramming::level(2).quantum(Duration::from_millis(2)).start().expect("Linux");
@@ -52,7 +55,8 @@ fn a_lock_that_does_not_ask_is_not_let_stay() {
 
 #[test]
 fn a_lock_that_asks_is_let_stay_now_and_then() {
-    // The threads are mostly inside: that none of many stops meets a section is not to be expected, but it may be.
+    // The threads are inside the lock most of the time. It is unlikely, but possible, that none of
+    // many stops meets a critical section.
     let met = (0..50).any(|_| stopped_everywhere::<PreemptionSafe<Polling, Spin>>() > 0);
-    assert!(met, "no holder was ever let stay");
+    assert!(met, "no holder was ever granted more time");
 }

@@ -1,7 +1,9 @@
-//! Every lock of the crate, with real threads: one list of properties, one line for each lock.
+//! Properties of every lock of the crate, with real threads: one list of properties, one line for
+//! each lock.
 //!
-//! Exclusion is watched by a pair of counters that only the holder touches and that must agree, so a broken lock is noticed without
-//! undefined behaviour. Each property is first shown to fail for a lock that is broken on purpose.
+//! Exclusion is watched by a pair of counters. Only the holder touches them, and they must agree.
+//! So a broken lock is noticed without undefined behaviour. Each property is also shown to fail for
+//! a lock that is broken on purpose.
 
 mod common;
 
@@ -21,18 +23,19 @@ use stanchion_spin::{
     Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
 };
 
-/// Two counters that agree whenever nobody is between them. Atomic, so that even a broken lock has no undefined behaviour.
+/// Two counters that agree whenever no thread is between them. They are atomic, so that even a
+/// broken lock has no undefined behaviour.
 #[derive(Debug, Default)]
 struct Pair(AtomicU64, AtomicU64);
 
 impl Pair {
-    /// Adds one to both, not atomically; panics if somebody else was here.
+    /// Adds one to both, not atomically. Panics if another thread was here.
     fn bump(&self) {
         let first = self.0.load(Relaxed);
         assert_eq!(first, self.1.load(Relaxed), "two threads were inside at once");
         self.0.store(first + 1, Relaxed);
         if first.is_multiple_of(64) {
-            // Now and then the holder loses its processor inside.
+            // Now and then the holder loses its processor inside the lock.
             thread::yield_now();
         }
         self.1.store(first + 1, Relaxed);
@@ -43,12 +46,12 @@ impl Pair {
     }
 }
 
-/// Fewer rounds under Miri, which takes a thousand times as long for each.
+/// Returns fewer rounds under Miri, which takes a thousand times as long for each.
 fn rounds(times: u64) -> u64 {
     if cfg!(miri) { times.div_ceil(100) } else { times }
 }
 
-/// `threads` threads bump a pair `times` times each.
+/// Lets `threads` threads bump a pair `times` times each.
 fn excludes<R: RawMutex + Send + Sync>(raw: R, threads: u64, times: u64) {
     let times = rounds(times);
     let mutex = Mutex::<R, _>::from_raw(raw, Pair::default());
@@ -65,7 +68,7 @@ fn excludes<R: RawMutex + Send + Sync>(raw: R, threads: u64, times: u64) {
     assert!(!mutex.is_locked());
 }
 
-/// Tells a loop to end, also when its starter panics.
+/// A guard that tells a loop to end when it is dropped, also if the thread that started it panics.
 struct SetOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -74,7 +77,7 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Some lock, some only try; nobody is inside with anyone.
+/// Lets one thread lock while another only tries. The two are never inside at once.
 fn a_try_excludes<R: RawMutex + Send + Sync>() {
     let mutex = Mutex::<R, _>::new(Pair::default());
     let (tried, done) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -98,7 +101,7 @@ fn a_try_excludes<R: RawMutex + Send + Sync>() {
     assert_eq!(mutex.lock().count(), rounds(2_000) + tried.load(Relaxed));
 }
 
-/// A panic inside releases the lock: there is no poison.
+/// Panics while the lock is held: the panic releases the lock, and there is no poison.
 fn a_panic_inside_releases<R: RawMutex + Send + Sync>() {
     let mutex = Mutex::<R, _>::new(Pair::default());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -110,7 +113,7 @@ fn a_panic_inside_releases<R: RawMutex + Send + Sync>() {
     assert_eq!(mutex.try_lock().expect("free again").count(), 1);
 }
 
-/// A forgotten guard leaves the lock held, and a held lock may be moved, formatted and dropped.
+/// Forgets a guard: the lock stays held. A held lock may be moved, formatted and dropped.
 fn a_forgotten_guard_keeps_it_locked<R: RawMutex + Send + Sync>() {
     let mutex = Mutex::<R, _>::new(7);
     mem::forget(mutex.lock());
@@ -122,7 +125,7 @@ fn a_forgotten_guard_keeps_it_locked<R: RawMutex + Send + Sync>() {
     assert!(format!("{mutex:?}").contains("<locked>"));
 }
 
-/// A holder that does not run for a while holds everybody up, and nobody gets in.
+/// Holds the lock in a thread that does not run for a while. All waiters wait, and none gets in.
 fn waits_for_a_holder_that_sleeps<R: RawMutex + Send + Sync>() {
     let mutex = Mutex::<R, _>::new(Pair::default());
     let held = mutex.lock();
@@ -130,7 +133,7 @@ fn waits_for_a_holder_that_sleeps<R: RawMutex + Send + Sync>() {
         for _ in 0..3 {
             scope.spawn(|| mutex.lock().bump());
         }
-        // Long enough for the default policy to come to its sleeps.
+        // Long enough for waiters with the default policy to begin to sleep.
         thread::sleep(Duration::from_millis(10));
         assert_eq!(held.count(), 0);
         drop(held);
@@ -138,7 +141,7 @@ fn waits_for_a_holder_that_sleeps<R: RawMutex + Send + Sync>() {
     assert_eq!(mutex.lock().count(), 3);
 }
 
-/// Four threads on one processor come to an end: waiters give the processor to the holder.
+/// Runs four threads on one processor: they end, because waiters give the processor to the holder.
 fn ends_on_one_processor<R: RawMutex + Send + Sync>() {
     let processor = machine::topology::processors()[0];
     let mutex = Mutex::<R, _>::new(Pair::default());
@@ -155,7 +158,7 @@ fn ends_on_one_processor<R: RawMutex + Send + Sync>() {
     assert_eq!(mutex.lock().count(), 1_200);
 }
 
-/// A guard may be dropped by another thread than the one that locked.
+/// Drops a guard in another thread than the one that locked.
 fn a_guard_may_be_sent<R>()
 where
     R: RawMutex + Send + Sync,
@@ -173,12 +176,12 @@ where
     assert_eq!(mutex.lock().count(), 50);
 }
 
-/// Locking in the destructor of a thread-local, when the crate's own thread-locals may be gone.
+/// Locks in the destructor of a thread-local, when the crate's own thread-locals may be gone.
 fn locks_while_its_thread_ends<R: RawMutex + Send + Sync + 'static>() {
     struct Last<R: RawMutex + Send + Sync + 'static>(Arc<Mutex<R, Pair>>);
     impl<R: RawMutex + Send + Sync + 'static> Drop for Last<R> {
         fn drop(&mut self) {
-            // A panic here would end the process; the count tells.
+            // A panic here would end the process. The count shows the failure instead.
             let _ = catch_unwind(AssertUnwindSafe(|| (0..20).for_each(|_| self.0.lock().bump())));
         }
     }
@@ -201,7 +204,7 @@ fn locks_while_its_thread_ends<R: RawMutex + Send + Sync + 'static>() {
     assert_eq!(mutex.lock().count(), 3 * 21);
 }
 
-/// What holds for guards that may be sent, and not for those that stay with their thread.
+/// Defines the tests of guards that may be sent. Guards that stay with their thread have none.
 macro_rules! sent_guards {
     ($lock:ty) => {
         #[test]
@@ -281,7 +284,7 @@ properties! {
     impatient: Mcs<Patient<0, 0>>;
 }
 
-/// Waiters that only ever pause still work, given processors.
+/// Waiters that only pause work too, as long as processors are free.
 #[test]
 fn a_policy_that_never_yields() {
     excludes(TestAndSet::<Read, Spin>::with_policy(), 2, 2_000);
@@ -322,7 +325,7 @@ mod deadlines {
     {
         let mutex = Mutex::<R, _>::new(Pair::default());
         let past = Instant::now().checked_sub(Duration::from_secs(1)).unwrap_or_else(Instant::now);
-        // A free lock is had whatever the deadline.
+        // A free lock is acquired whatever the deadline.
         assert!(mutex.try_lock_until(past).is_some());
         assert!(mutex.try_lock_for(Duration::ZERO).is_some());
         assert!(mutex.try_lock_for(Duration::MAX).is_some());
@@ -334,7 +337,7 @@ mod deadlines {
         assert!(mutex.try_lock_for(Duration::from_millis(2)).is_none());
         assert!(start.elapsed() >= Duration::from_millis(2), "gave up early");
         thread::scope(|scope| {
-            // To the end of time, and a little further.
+            // The longest timeout reaches beyond the last representable instant.
             let patient = scope.spawn(|| mutex.try_lock_for(Duration::MAX).map(|pair| pair.bump()));
             thread::sleep(Duration::from_millis(1));
             drop(held);
@@ -355,7 +358,7 @@ mod deadlines {
         of_every_kind::<Clh>();
     }
 
-    /// Waiters give up all around those who wait for good.
+    /// Some waiters give up while others wait without a deadline.
     #[test]
     fn a_storm() {
         fn storm<R: RawMutexTimed<Duration = Duration> + Send + Sync>() {
@@ -387,7 +390,8 @@ mod deadlines {
         storm::<Clh>();
     }
 
-    /// However many give up while one holds, what they leave behind is skipped, and freed at the latest with the lock.
+    /// Waiters that gave up leave nodes behind. These are skipped, and freed at the latest with the
+    /// lock.
     #[test]
     fn a_queue_of_the_gone() {
         let mutex = Mutex::<Clh, _>::new(());
@@ -407,7 +411,8 @@ mod deadlines {
     }
 }
 
-/// A policy that panics ends the process: unwinding would leave a node, a ticket or the lock behind.
+/// A policy that panics ends the process. Unwinding would leave a node, a ticket or the lock
+/// behind.
 mod a_policy_that_panics {
     use super::*;
     use machine::wait::WaitPolicy;
@@ -417,7 +422,7 @@ mod a_policy_that_panics {
     static WAITING: AtomicBool = AtomicBool::new(false);
     static PAUSED: AtomicBool = AtomicBool::new(false);
 
-    /// Panics at its first pause, or when it is dropped.
+    /// A policy that panics at its first pause, or when it is dropped.
     struct Hostile<const ON_DROP: bool>;
 
     impl<const ON_DROP: bool> WaitPolicy for Hostile<ON_DROP> {
@@ -439,13 +444,13 @@ mod a_policy_that_panics {
         }
     }
 
-    /// Waits for a held lock; comes back only if the process was not ended.
+    /// Waits for a held lock. It returns only if the process was not ended.
     fn survive<R: RawMutex + Send + Sync>() {
         let mutex = Mutex::<R, _>::new(());
         let held = mutex.lock();
         thread::scope(|scope| {
             let waiter = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| drop(mutex.lock()))));
-            // The lock is held until the waiter has paused, so it does wait.
+            // The lock is held until the waiter has paused. So the waiter does wait.
             while !(WAITING.load(Relaxed) && PAUSED.load(Relaxed)) {
                 thread::yield_now();
             }
@@ -487,12 +492,12 @@ mod a_policy_that_panics {
     }
 }
 
-/// Each property fails for a lock without it.
+/// Each property fails for a lock that lacks it.
 mod broken_on_purpose {
     use super::*;
 
     fn fails(property: impl Fn()) -> bool {
-        // A race may stay away for once, so it gets some tries.
+        // A race may not occur in one run, so there are several tries.
         (0..50).any(|_| catch_unwind(AssertUnwindSafe(&property)).is_err())
     }
 
@@ -509,11 +514,11 @@ mod broken_on_purpose {
         assert!(fails(a_forgotten_guard_keeps_it_locked::<Addressed>));
     }
 
-    /// The other properties concern releases; this one never gives the lock back to a try.
+    /// The other properties concern releases: this lock never becomes free again.
     #[test]
     fn a_lost_release_is_missed() {
         struct Lost(Racy);
-        // SAFETY: it is never given twice.
+        // SAFETY: the lock is never given twice.
         unsafe impl RawMutex for Lost {
             const INIT: Self = Self(Racy::INIT);
             type Guard = lock_api::GuardSend;
@@ -535,7 +540,8 @@ mod broken_on_purpose {
     }
 }
 
-/// First come, first served: waiters that are seen to queue one after the other get the lock in that order.
+/// The ticket lock is first come, first served. Waiters are seen to queue one after the other, and
+/// get the lock in that order.
 #[test]
 fn tickets_are_served_in_order() {
     let mutex = Mutex::<Ticket, _>::new(Vec::new());
@@ -544,7 +550,7 @@ fn tickets_are_served_in_order() {
         for turn in 0..4 {
             let mutex = &mutex;
             scope.spawn(move || mutex.lock().push(turn));
-            // SAFETY: only asks.
+            // SAFETY: the call only reads counters.
             while unsafe { mutex.raw() }.holders_and_waiters() < turn + 2 {
                 thread::yield_now();
             }

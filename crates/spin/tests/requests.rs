@@ -1,5 +1,5 @@
-//! Requests not to be preempted are open for as long as the lock is held that made them, and not for longer: not after a panic, a try in vain, a
-//! wait.
+//! Tests of requests not to be preempted. A request is open only while its lock is held: not after
+//! a panic, after a try in vain, or during a wait.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
@@ -33,11 +33,11 @@ fn who_waits_or_tries_in_vain_has_none() {
             assert_eq!(preemption::requests(), 0);
             assert!(mutex.try_lock_for(Duration::from_millis(1)).is_none());
             assert_eq!(preemption::requests(), 0);
-            tried.send(()).expect("somebody waits for it");
+            tried.send(()).expect("the main thread receives");
             *mutex.lock() += 1;
             preemption::requests()
         });
-        // It has tried in vain, or has panicked; now it waits, most likely.
+        // The other thread has tried in vain, or has panicked. Most likely it waits by now.
         let _ = wait.recv();
         thread::sleep(Duration::from_millis(2));
         assert_eq!(preemption::requests(), 1);

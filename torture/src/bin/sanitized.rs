@@ -1,9 +1,16 @@
-//! What ThreadSanitizer runs: `sanitized LOCK`, two threads, a plain counter under a fence-free lock.
+//! A program for ThreadSanitizer: `sanitized LOCK` runs two threads that increment a plain counter
+//! under a lock without fences.
 //!
-//! ThreadSanitizer understands atomic operations but no fences, and without a rebuilt std it does not see into it. So: a plain `main`
-//! (libtest reports through a channel), `thread::spawn` and `join` (whose ordering its runtime knows from pthreads), no std
-//! lock, channel, `scope` or `park`, and only locks whose correctness rests on their own atomics. The mutex is not here: its sleepers rest on a
-//! barrier of the kernel's, and in a program that links it the broken locks below went unreported.
+//! ThreadSanitizer understands atomic operations but no fences, and without a rebuilt std it does
+//! not see into std. So the program avoids std where it can:
+//!
+//! - It has a plain `main`, because libtest reports through a channel.
+//! - It uses `thread::spawn` and `join`. ThreadSanitizer knows their ordering from pthreads.
+//! - It uses no lock, channel, `scope` or `park` of std.
+//! - Its locks are only those that are correct by their own atomics.
+//!
+//! The mutex is not here: its sleepers depend on a barrier in the kernel. In a program that links
+//! it, the broken locks below went unreported.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -15,27 +22,34 @@ use stanchion_spin::contention::{Exchange, Polling, Read};
 use stanchion_spin::{Anderson, Clh, Mcs, TestAndSet, Ticket};
 use torture::busted::{RawBusted, RawBustedUnlock};
 
-/// Sections of each thread. ThreadSanitizer slows them some ten times.
+/// Critical sections of each thread. ThreadSanitizer slows them some ten times.
 const SECTIONS: u32 = 20_000;
-/// One thread a processor at most machines: FIFO locks crawl beyond that.
+/// The number of threads: on most machines at most one for each processor. FIFO locks crawl beyond
+/// that.
 const THREADS: u32 = 2;
 
+/// A counter and its lock.
 struct Counter<R> {
+    /// The lock under test.
     lock: R,
-    /// Plain memory on purpose: ThreadSanitizer is to judge the accesses.
+    /// The number of sections so far. It is plain memory on purpose, so that ThreadSanitizer judges
+    /// the accesses. The holder writes it.
     count: UnsafeCell<u32>,
+    /// The number of threads that have begun. Each thread adds one.
     here: AtomicU32,
 }
 
-// SAFETY: `count` is touched only while `lock` is held. (For the broken locks that is untrue, which is what is to be reported.)
+// SAFETY: `count` is touched only while `lock` is held. For the broken locks that is untrue, and
+// ThreadSanitizer must report it.
 unsafe impl<R: Sync> Sync for Counter<R> {}
 
+/// Runs the threads with one kind of lock and returns the count.
 fn race<R: RawMutex + Send + Sync + 'static>() -> u32 {
     let counter =
         Arc::new(Counter { lock: R::INIT, count: UnsafeCell::new(0), here: AtomicU32::new(0) });
     let work = |counter: Arc<Counter<R>>| {
-        // All at once: threads that run one after the other are ordered by accident, in the allocator or the loader. Relaxed, so
-        // that the gate itself orders nothing.
+        // All threads start together: threads that run one after the other are ordered by accident,
+        // in the allocator or the loader. Relaxed, so that this wait itself orders nothing.
         counter.here.fetch_add(1, Relaxed);
         while counter.here.load(Relaxed) < THREADS {
             thread::yield_now();
@@ -66,9 +80,10 @@ fn race<R: RawMutex + Send + Sync + 'static>() -> u32 {
     unsafe { *counter.count.get() }
 }
 
+/// A lock's name and its run.
 type Race = (&'static str, fn() -> u32);
 
-/// The broken ones come last and must be reported.
+/// The locks. ThreadSanitizer must report the broken ones, which come last.
 const RACES: &[Race] = &[
     ("test-and-set", race::<TestAndSet>),
     ("test-and-set-exchange", race::<TestAndSet<Exchange>>),

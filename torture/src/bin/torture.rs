@@ -1,4 +1,6 @@
-//! `torture [LOCK | pool | barrier | gang | activations]… --seconds N`: see the library. Exit code 1 if one is at fault, 2 if the command makes no sense.
+//! `torture [LOCK | pool | barrier | gang | activations]… --seconds N`: see the library.
+//!
+//! The exit code is 1 if a subject has a fault, and 2 if the command line is wrong.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -16,27 +18,28 @@ use torture::pool::PoolFault;
 /// Tortures locks with real threads, random stalls and too few processors.
 #[derive(Parser)]
 struct Arguments {
-    /// Which locks, `pool`, `barrier`, `gang` or `activations`; all that are not broken on purpose if none is named
+    /// Locks, `pool`, `barrier`, `gang` or `activations`; without any, all but those broken on
+    /// purpose
     #[arg(value_name = "LOCK", value_parser = subject)]
     subjects: Vec<Subject>,
     /// Seconds for each lock
     #[arg(long, value_name = "N", default_value_t = 10.0, value_parser = positive)]
     seconds: f64,
-    /// Threads of the crowd; four a processor if not given
+    /// Threads of the crowd; four for each processor if not given
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=4096))]
     threads: Option<u16>,
     /// Seconds without an acquisition after which a lock counts as stuck
     #[arg(long, value_name = "N", default_value_t = 10.0, value_parser = positive)]
     stuck_after: f64,
-    /// Where the randomness starts
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Name the locks and end
+    /// Print the names and end
     #[arg(long)]
     list: bool,
 }
 
-/// What can be tortured.
+/// A subject of the torture.
 #[derive(Clone, Copy)]
 enum Subject {
     Lock(&'static Entry),
@@ -46,13 +49,13 @@ enum Subject {
     Activations,
 }
 
-/// What the thread pool is called.
+/// The name of the thread pool.
 const POOL: &str = "pool";
-/// What all barriers together are called.
+/// The name of all barriers together.
 const BARRIER: &str = "barrier";
-/// What gangs are called.
+/// The name of the gangs.
 const GANG: &str = "gang";
-/// What the runtime of user-level threads is called.
+/// The name of the runtime of user-level threads.
 const ACTIVATIONS: &str = "activations";
 
 fn subject(name: &str) -> Result<Subject, String> {
@@ -98,12 +101,13 @@ fn main() -> ExitCode {
             .collect()
     };
     let subjects = if arguments.subjects.is_empty() { all() } else { arguments.subjects };
-    // A closed pipe ends the run quietly; what was asked for was the text.
+    // A closed pipe ends the run without an error: the user wanted the text.
     let Ok(faults) = run(&subjects, &torture, arguments.list) else { return ExitCode::SUCCESS };
-    // Threads that wait for ever may be left behind: `main` returning ends them.
+    // Threads that wait for ever may be left behind. They end when `main` returns.
     if faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// Tortures the subjects, or lists them. Returns the number of faults.
 fn run(subjects: &[Subject], torture: &Torture, list: bool) -> io::Result<usize> {
     let mut out = io::stdout().lock();
     let mut faults = 0;
@@ -144,7 +148,8 @@ fn run(subjects: &[Subject], torture: &Torture, list: bool) -> io::Result<usize>
                 Err(fault) => {
                     faults += 1;
                     writeln!(out, "FAULT: {}: {fault}", kind(&fault))?;
-                    // Its threads may still be at it; another phase beside them would measure nothing.
+                    // The threads of this phase may still run. Another phase beside them would
+                    // measure nothing.
                     break;
                 }
             }
@@ -160,7 +165,7 @@ fn pool(out: &mut impl Write, torture: &Torture, list: bool) -> io::Result<usize
     }
     write!(out, "{POOL:22} {:14} ", "crowd")?;
     out.flush()?;
-    // Its tasks panic on purpose.
+    // The tasks panic on purpose.
     std::panic::set_hook(Box::new(|_| ()));
     let tortured = torture::pool::torment(torture);
     drop(std::panic::take_hook());
@@ -232,7 +237,7 @@ fn activations(out: &mut impl Write, torture: &Torture, list: bool) -> io::Resul
     }
     write!(out, "{ACTIVATIONS:22} {:14} ", "crowd")?;
     out.flush()?;
-    // Its threads panic on purpose.
+    // The threads panic on purpose.
     std::panic::set_hook(Box::new(|_| ()));
     let tortured = torture::activations::torment(torture);
     drop(std::panic::take_hook());
@@ -250,7 +255,7 @@ fn activations(out: &mut impl Write, torture: &Torture, list: bool) -> io::Resul
     Ok(0)
 }
 
-/// One word for the fault, for those who search the output.
+/// Returns one word for the fault, by which the output can be searched.
 fn kind(fault: &Fault) -> &'static str {
     match fault {
         Fault::TwoHolders { .. } => "exclusion",

@@ -1,4 +1,4 @@
-//! Threads that are cancelled.
+//! Tests with threads that are cancelled.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,6 +9,7 @@ use libc::{EBUSY, c_int};
 use super::STATIC_LOCK;
 use super::objects::{Cond, Mutex};
 
+/// The condition on which the cancelled thread waits.
 static CANCELLED: Cond = Cond::new();
 
 extern "C" fn waits_for_ever(_: *mut libc::c_void) -> *mut libc::c_void {
@@ -23,11 +24,13 @@ unsafe extern "C" {
     fn pthread_testcancel();
 }
 
-/// Each is waited for once, so that each wait is the first for its lock.
+/// Mutexes that are waited for once each, so that each wait is the first for its lock.
 static FIRST_WAITS: [Mutex; 8] = [const { Mutex::new() }; 8];
-/// How many of them a thread that is to be cancelled is about to lock, and has locked.
+/// The number of these mutexes that the thread that is to be cancelled has begun to lock.
 static COMING: AtomicUsize = AtomicUsize::new(0);
+/// The number of these mutexes that it has locked.
 static LOCKED: AtomicUsize = AtomicUsize::new(0);
+/// True once the cancellation of the thread has been requested.
 static CANCEL_IS_DUE: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn locks_before_it_is_cancelled(_: *mut libc::c_void) -> *mut libc::c_void {
@@ -36,7 +39,7 @@ extern "C" fn locks_before_it_is_cancelled(_: *mut libc::c_void) -> *mut libc::c
     }
     for mutex in &FIRST_WAITS {
         COMING.fetch_add(1, Ordering::Release);
-        // The raw calls: a thread that is cancelled here must not unwind through this program.
+        // The raw calls: a cancelled thread must not unwind through this program.
         // SAFETY: a mutex.
         if unsafe { libc::pthread_mutex_lock(mutex.0.get()) } == 0 {
             LOCKED.fetch_add(1, Ordering::Release);
@@ -49,7 +52,7 @@ extern "C" fn locks_before_it_is_cancelled(_: *mut libc::c_void) -> *mut libc::c
     ptr::null_mut()
 }
 
-/// A lock is no point at which a thread is cancelled, whatever the shim does there.
+/// Cancels a thread while it locks. A lock is no cancellation point, with the shim or without.
 pub(super) fn after_locks() {
     FIRST_WAITS.iter().for_each(|mutex| assert_eq!(mutex.lock(), 0));
     let mut thread = 0;
@@ -61,7 +64,7 @@ pub(super) fn after_locks() {
     assert_eq!(unsafe { pthread_cancel(thread) }, 0);
     CANCEL_IS_DUE.store(true, Ordering::Release);
     for (nth, mutex) in FIRST_WAITS.iter().enumerate() {
-        // Until it comes, or until it has been cancelled where it must not be.
+        // Until it comes, or until it has been cancelled at a lock, which would be wrong.
         let began = std::time::Instant::now();
         while COMING.load(Ordering::Acquire) <= nth && began.elapsed() < Duration::from_secs(5) {
             std::thread::yield_now();
@@ -76,7 +79,7 @@ pub(super) fn after_locks() {
     assert_eq!(LOCKED.load(Ordering::Acquire), FIRST_WAITS.len(), "locks before it ended");
 }
 
-/// A thread that waits for a condition is cancelled; it ends with the mutex.
+/// Cancels a thread that waits for a condition. The thread ends and holds the mutex then.
 pub(super) fn within_a_wait() {
     let mut thread = 0;
     // SAFETY: the function needs nothing.

@@ -1,7 +1,7 @@
-//! Children that go on with mutexes and condition variables which threads of their parent used.
+//! Tests with children that go on with mutexes and condition variables of threads of their parent.
 //!
-//! Most of the parent's forks come while another of its threads is within a condition variable:
-//! a broadcast to many waiters, a wait that times out. The child has no such thread.
+//! Most of the forks come while another thread of the parent is within a condition variable: in a
+//! broadcast to many waiters, or in a wait that times out. The child has no such thread.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -12,17 +12,21 @@ use libc::{CLOCK_REALTIME, ETIMEDOUT};
 use super::objects::{Cond, Mutex};
 use super::{after, fork};
 
+/// The number of children.
 const CHILDREN: usize = 200;
-/// A child needs some milliseconds. One that has not ended after this time hangs.
+/// The time after which a child that has not ended counts as hanging. A child needs some
+/// milliseconds.
 const GENEROUS: Duration = Duration::from_secs(40);
 
-/// Held by the parent over every other fork, so that those children hold it, too.
+/// The mutex that the parent holds at every other fork. Those children hold it too.
 static HELD: Mutex = Mutex::new();
+/// The condition variables of parent and children.
 static CONDITIONS: [Cond; 3] = [const { Cond::new() }; 3];
-/// Which children have not been counted yet by the threads that they start.
+/// The number of the last turn that the second thread of a child has begun. That thread writes it
+/// under the mutex.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
-/// What a child does, one after the other. It notes the number where its parent can read it.
+/// The steps of a child. It stores the number of its step where its parent can read it.
 const STEPS: [&str; 8] = [
     "its start",
     "pthread_mutex_unlock of the mutex that was held over the fork",
@@ -83,17 +87,18 @@ pub(super) fn conditions() {
     });
 }
 
-/// How many threads of the parent are about to wait, wait, or are on their way back.
+/// The number of threads of the parent that wait, are about to, or are on their way back.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 fn waiting() -> usize {
     WAITING.load(Ordering::Relaxed)
 }
 
+/// Waits on `cond` until `done`. Some threads time out.
 fn wait_again_and_again(cond: &Cond, thread: usize, done: &AtomicBool) {
     WAITING.fetch_add(1, Ordering::Relaxed);
     let own = Mutex::new();
-    // Some wait with the mutex that the parent holds over forks, some with one of their own.
+    // Some threads wait with the mutex that the parent holds at forks, some with one of their own.
     let mutex = if thread.is_multiple_of(2) { &HELD } else { &own };
     while !done.load(Ordering::Relaxed) {
         mutex.with(|| {
@@ -109,8 +114,8 @@ fn wait_again_and_again(cond: &Cond, thread: usize, done: &AtomicBool) {
     WAITING.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// What a child does. `held`: it holds the mutex that its parent held. `whole`: the C library has
-/// readied itself for a child, which may start threads.
+/// Runs the steps of a child. If `held`, it holds the mutex that its parent held. If `whole`, the C
+/// library has prepared itself for a child, which may then start threads.
 fn child(step: &AtomicUsize, held: bool, whole: bool) {
     let own = Mutex::new();
     let mutex = if held { &HELD } else { &own };
@@ -135,8 +140,8 @@ fn child(step: &AtomicUsize, held: bool, whole: bool) {
     step.store(7, Ordering::Relaxed);
 }
 
-/// Forks without the handlers of `pthread_atfork`. The child may only do what a signal handler may,
-/// and use locks.
+/// Forks without the handlers of `pthread_atfork`. The child may only do what a signal handler may
+/// do, and use locks.
 fn bare_fork(body: &dyn Fn()) -> libc::pid_t {
     // SAFETY: as `fork`, without a stack of its own.
     let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
@@ -146,6 +151,7 @@ fn bare_fork(body: &dyn Fn()) -> libc::pid_t {
     libc::pid_t::try_from(child).expect("the number of a process")
 }
 
+/// Starts a second thread in the child. It wakes the first one, once by each condition variable.
 fn wake_each_other(step: &AtomicUsize, mutex: &Mutex) {
     step.store(5, Ordering::Relaxed);
     STARTED.store(0, Ordering::Relaxed);
@@ -166,12 +172,13 @@ fn wake_each_other(step: &AtomicUsize, mutex: &Mutex) {
     });
 }
 
+/// The number of threads that wait for the mutexes.
 const WAITERS: usize = 24;
-/// After this time a replaced mutex is handed to the thread that has slept on it longest.
+/// The time after which a replaced mutex is handed to the thread that has slept on it longest.
 const PATIENCE: Duration = Duration::from_millis(12);
 
-/// A child finds those mutexes held that another thread held. It can use all others, also those
-/// that threads of its parent were asleep on.
+/// Forks while threads hold mutexes and sleep on them. In the child a mutex that another thread
+/// held is held. The child can use all others, also those on which threads of its parent slept.
 pub(super) fn mutexes() {
     let held: Vec<Mutex> = (0..WAITERS).map(|_| Mutex::new()).collect();
     let forked: Vec<Mutex> = (0..WAITERS).map(|_| Mutex::new()).collect();
@@ -212,10 +219,10 @@ pub(super) fn mutexes() {
                 let soon = after(CLOCK_REALTIME, Duration::from_millis(1));
                 assert_eq!(held[0].lock_until(soon), ETIMEDOUT);
                 forked.iter().for_each(|mutex| assert_eq!(mutex.unlock(), 0));
-                // Threads of the child meet at each of them.
+                // Threads of the child meet at each mutex.
                 let sum = AtomicUsize::new(0);
                 super::on_threads(3, || {
-                    // No thread of the child is taken for the holder.
+                    // No thread of the child counts as the holder.
                     let soon = after(CLOCK_REALTIME, Duration::from_micros(50));
                     assert!(held.iter().all(|mutex| mutex.lock_until(soon) == ETIMEDOUT));
                     for mutex in forked.iter().chain(&free).cycle().take(10 * WAITERS) {
@@ -236,7 +243,7 @@ pub(super) fn mutexes() {
     });
 }
 
-/// Returns the status of a child that ends; kills one that does not.
+/// Returns the status of a child that ends. Kills a child that does not.
 fn end_of(child: libc::pid_t) -> Option<i32> {
     let began = Instant::now();
     let mut status = 0;
@@ -257,7 +264,7 @@ fn end_of(child: libc::pid_t) -> Option<i32> {
     }
 }
 
-/// Returns a word that children share with their parent.
+/// Returns a word that the children share with their parent.
 fn shared_word() -> &'static AtomicUsize {
     let length = size_of::<AtomicUsize>();
     let access = libc::PROT_READ | libc::PROT_WRITE;

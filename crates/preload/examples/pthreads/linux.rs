@@ -1,4 +1,4 @@
-//! What is tried. Statics are waited for under their names, so they have some.
+//! The tests, each by its name. The statics have names, under which waits for them are recorded.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -16,6 +16,7 @@ mod forked;
 mod objects;
 mod signals;
 
+/// Returns the time after `time` from now on `clock`.
 fn after(clock: clockid_t, time: Duration) -> timespec {
     let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to `now`.
@@ -35,14 +36,17 @@ fn busy(nanos: u64) {
 }
 
 #[unsafe(no_mangle)]
+/// A mutex that is recorded under its name.
 static STATIC_LOCK: Mutex = Mutex::new();
+/// The number of increments under `STATIC_LOCK`.
 static STATIC_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// A counter that only a mutex protects.
+/// Increments a counter that only a mutex protects: with a load and a store.
 fn increment(count: &AtomicU64) {
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
+/// Runs `body` in `threads` threads.
 fn on_threads(threads: usize, body: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -51,7 +55,7 @@ fn on_threads(threads: usize, body: impl Fn() + Sync) {
     });
 }
 
-/// Threads that surely meet: now and then the holder sleeps.
+/// Lets threads lock the same mutexes. Now and then the holder sleeps, so that they surely meet.
 fn contend(threads: usize, rounds: u64) {
     let heap = Mutex::of_type(libc::PTHREAD_MUTEX_DEFAULT);
     let count = AtomicU64::new(0);
@@ -63,7 +67,9 @@ fn contend(threads: usize, rounds: u64) {
             STATIC_LOCK.with(|| {
                 increment(&STATIC_COUNT);
                 if round == 0 {
-                    // Somebody has to wait, also where threads that come one after the other are done one after the other.
+                    // The first holder waits until all threads are here, so that some thread has to
+                    // wait for the lock. Otherwise threads that start one after the other could end
+                    // one after the other.
                     while arrived.load(Ordering::Relaxed) < threads as u64 {
                         std::thread::yield_now();
                     }
@@ -110,7 +116,7 @@ fn kinds() {
         scope.spawn(|| assert_eq!(robust.lock(), 0));
     });
     assert_eq!(robust.lock(), EOWNERDEAD);
-    // SAFETY: a robust mutex that this thread has.
+    // SAFETY: a robust mutex that this thread holds.
     assert_eq!(unsafe { libc::pthread_mutex_consistent(robust.0.get()) }, 0);
     assert_eq!(robust.unlock(), 0);
 
@@ -149,11 +155,12 @@ fn timed() {
     assert_eq!(mutex.lock_by(99, timespec { tv_sec: 1, tv_nsec: 0 }), EINVAL);
 }
 
-/// Waits that end by the clock and by a release: what an earlier call left in `errno` is still there.
+/// Waits that end by the clock and by a release. They keep the value of `errno` from an earlier
+/// call.
 fn errno() {
     const MARK: c_int = 77;
     let kept = |what: &str, wait: &dyn Fn() -> c_int| {
-        // SAFETY: a thread-local number of the C library's.
+        // SAFETY: a thread-local number of the C library.
         let errno = unsafe { libc::__errno_location() };
         // SAFETY: as above.
         unsafe { *errno = MARK };
@@ -177,7 +184,7 @@ fn errno() {
         while !gave_up.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // By now it waits again, if the machine is not busy.
+        // By now the thread waits again, if the machine is not busy.
         std::thread::sleep(Duration::from_millis(10));
         assert_eq!(kept("an unlock with a waiter", &|| mutex.unlock()), 0);
     });
@@ -187,7 +194,7 @@ fn errno() {
     assert_eq!(mutex.unlock(), 0);
 }
 
-/// Two producers and three consumers, a queue of four.
+/// Runs two producers and three consumers with a queue of four entries.
 fn queue(mutex: &Mutex, rounds: u32) {
     let (filled, emptied) = (Cond::new(), Cond::new());
     let (length, taken) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -242,7 +249,7 @@ fn conditions() {
     let checking = Mutex::of_type(libc::PTHREAD_MUTEX_ERRORCHECK);
     assert_eq!(cond.wait(&checking), EPERM, "a mutex that it does not hold");
 
-    // On the clock that it was made for.
+    // With the clock that the condition variable was made for.
     let monotonic = Cond::new();
     // SAFETY: attributes that were initialized.
     monotonic
@@ -251,7 +258,7 @@ fn conditions() {
     mutex.with(|| while monotonic.wait_until(&mutex, soon(CLOCK_MONOTONIC)) != ETIMEDOUT {});
     assert!((9..5_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
 
-    // Destroyed as soon as all are woken; some of them time out at that moment.
+    // Destroyed as soon as all waiters are woken. Some of them time out at that moment.
     for round in 0..300 {
         let cond = Box::new(Cond::new());
         let (waiting, go) = (AtomicU32::new(0), AtomicBool::new(false));
@@ -279,16 +286,16 @@ fn conditions() {
                 go.store(true, Ordering::Relaxed);
                 cond.broadcast();
             });
-            // One that has not come yet does not wait any more.
+            // A thread that has not arrived yet does not wait any more.
         });
         cond.destroy();
-        // What lies there next is not the condition's.
-        // SAFETY: plain bytes that nobody has any more.
+        // The next contents of this memory are not the condition variable's.
+        // SAFETY: plain bytes that no thread uses any more.
         unsafe { ptr::write_bytes(cond.0.get(), 0x5A, 1) };
     }
 }
 
-/// A mutex and a condition shared with the child of a fork.
+/// Shares a mutex and a condition variable with the child of a fork.
 fn shared() {
     struct Shared {
         mutex: Mutex,
@@ -335,7 +342,7 @@ fn shared() {
     });
     wait_for(child);
 
-    // A mutex of the process alone with a condition that is shared.
+    // A mutex private to the process, with a shared condition variable.
     let (mutex, done) = (Mutex::new(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -354,21 +361,21 @@ fn shared() {
 }
 
 fn fork(body: &dyn Fn()) -> libc::pid_t {
-    // SAFETY: the child does what a test may.
+    // SAFETY: the child does only what a test may do.
     match unsafe { libc::fork() } {
         0 => end_after(body),
         child => child,
     }
 }
 
-/// Ends the calling process after `body`, also if that panics: what it would unwind to belongs to
+/// Ends the calling process after `body`, also if `body` panics. Unwinding would reach frames of
 /// the process's parent.
 fn end_after(body: &dyn Fn()) -> ! {
     struct Exit(c_int);
 
     impl Drop for Exit {
         fn drop(&mut self) {
-            // SAFETY: ends the process, without what would run at an exit.
+            // SAFETY: ends the process without exit handlers.
             unsafe { libc::_exit(self.0) }
         }
     }
@@ -387,9 +394,10 @@ fn wait_for(child: libc::pid_t) {
     assert_eq!(status, 0, "the child's end");
 }
 
+/// The mutex that the handlers of `pthread_atfork` hold during each fork.
 static FORKED: Mutex = Mutex::new();
 
-/// Forks while threads wait for locks, and goes on with locks and threads in the children.
+/// Forks while threads wait for locks. The children go on with locks and threads.
 fn forks() {
     extern "C" fn before() {
         assert_eq!(FORKED.lock(), 0);
@@ -438,7 +446,7 @@ extern "C" fn contender(_: *mut libc::c_void) -> *mut libc::c_void {
     ptr::null_mut()
 }
 
-/// Waits on the smallest stacks there are.
+/// Waits in threads with the smallest stacks possible.
 fn small_stacks() {
     let mut attributes = MaybeUninit::uninit();
     let attributes = attributes.as_mut_ptr();
@@ -463,7 +471,7 @@ fn small_stacks() {
     }
 }
 
-/// More mutexes than the shim has room for, each waited for.
+/// Waits for more mutexes than the shim has room for.
 fn many() {
     for round in 0..40 {
         let mutexes: Vec<Mutex> = (0..200).map(|_| Mutex::new()).collect();
@@ -478,7 +486,7 @@ fn many() {
         });
         assert_eq!(count.load(Ordering::Relaxed), 600);
         if round % 2 == 0 {
-            // The others end without a word.
+            // The other mutexes end without `pthread_mutex_destroy`.
             assert!(mutexes.iter().all(|mutex| mutex.destroy() == 0));
         }
     }

@@ -1,4 +1,4 @@
-//! Mutexes and condition variables of the C library, which answer with its error numbers.
+//! Mutexes and condition variables of the C library. Their methods return its error numbers.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -17,7 +17,7 @@ unsafe extern "C" {
 
 #[repr(transparent)]
 pub(crate) struct Mutex(pub(crate) UnsafeCell<pthread_mutex_t>);
-// SAFETY: a mutex is for several threads.
+// SAFETY: a mutex may be used by several threads.
 unsafe impl Sync for Mutex {}
 
 impl Mutex {
@@ -37,7 +37,7 @@ impl Mutex {
         // SAFETY: initializes them.
         assert_eq!(unsafe { libc::pthread_mutexattr_init(attributes) }, 0);
         assert_eq!(set(attributes), 0);
-        // SAFETY: a mutex that nobody has.
+        // SAFETY: a mutex that no thread uses yet.
         assert_eq!(unsafe { libc::pthread_mutex_init(self.0.get(), attributes) }, 0);
     }
 
@@ -86,7 +86,7 @@ impl Mutex {
 
 #[repr(transparent)]
 pub(crate) struct Cond(pub(crate) UnsafeCell<pthread_cond_t>);
-// SAFETY: a condition variable is for several threads.
+// SAFETY: a condition variable may be used by several threads.
 unsafe impl Sync for Cond {}
 
 impl Cond {
@@ -100,12 +100,12 @@ impl Cond {
         // SAFETY: initializes them.
         assert_eq!(unsafe { libc::pthread_condattr_init(attributes) }, 0);
         assert_eq!(set(attributes), 0);
-        // SAFETY: a condition variable that nobody has.
+        // SAFETY: a condition variable that no thread uses yet.
         assert_eq!(unsafe { libc::pthread_cond_init(self.0.get(), attributes) }, 0);
     }
 
     pub(crate) fn wait(&self, mutex: &Mutex) -> c_int {
-        // SAFETY: both are what they are, and this thread holds the mutex.
+        // SAFETY: a condition variable and a mutex, and this thread holds the mutex.
         unsafe { libc::pthread_cond_wait(self.0.get(), mutex.0.get()) }
     }
 
@@ -130,7 +130,7 @@ impl Cond {
     }
 
     pub(crate) fn destroy(&self) {
-        // SAFETY: a condition variable that nobody waits for.
+        // SAFETY: a condition variable without waiters.
         assert_eq!(unsafe { libc::pthread_cond_destroy(self.0.get()) }, 0);
     }
 }

@@ -1,4 +1,4 @@
-//! Signals that arrive while threads lock, wait and signal conditions.
+//! Tests with signals that arrive while threads lock, wait and signal conditions.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -9,13 +9,14 @@ use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, ETIMEDOUT, c_int, clockid_t, pthread
 use super::objects::{Cond, Mutex};
 use super::{after, increment};
 
+/// The number of rounds of each thread.
 const ROUNDS: u64 = 2_000;
 
-/// How many signals have been handled.
+/// The number of signals that have been handled.
 static HANDLED: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn handle(_: c_int) {
-    // Now and then a thread stands still wherever it is: with a lock, with a queue's lock.
+    // Now and then the thread stands still at any point: with a lock, or with a queue's lock.
     if HANDLED.fetch_add(1, Ordering::Relaxed).is_multiple_of(32) {
         let time = libc::timespec { tv_sec: 0, tv_nsec: 300_000 };
         // SAFETY: reads `time`.
@@ -25,12 +26,17 @@ extern "C" fn handle(_: c_int) {
 
 /// Threads that get signals until all of them are done.
 struct Targets {
+    /// The `pthread_t` of each thread, or 0 before it has begun. The thread writes it.
     threads: [AtomicU64; TARGETS],
+    /// The number of threads that have begun. Each thread adds one.
     begun: AtomicUsize,
+    /// The number of threads that have done their work. Each thread adds one.
     done: AtomicUsize,
+    /// True after the last signal was sent. The thread that sends them writes it.
     over: AtomicBool,
 }
 
+/// The number of threads that get signals.
 const TARGETS: usize = 7;
 
 impl Targets {
@@ -43,9 +49,10 @@ impl Targets {
         }
     }
 
-    /// Runs `body` on the calling thread, which then stays until the last signal has been sent.
+    /// Runs `body` on the calling thread. The thread then stays until the last signal has been
+    /// sent.
     fn is_one(&self, body: impl FnOnce()) {
-        // SAFETY: the calling thread's own name.
+        // SAFETY: names the calling thread.
         let me = unsafe { libc::pthread_self() };
         let place = &self.threads[self.begun.fetch_add(1, Ordering::Relaxed)];
         // Release: pairs with the Acquire of `shoot`.
@@ -111,7 +118,7 @@ pub(super) fn storm() {
                     }
                 }
             });
-            // The clock of the day may be set by a little.
+            // The clock of the day may be set back a little meanwhile.
             assert!(began.elapsed() >= time / 2, "{:?}", began.elapsed());
         }
     };

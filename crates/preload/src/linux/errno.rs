@@ -1,10 +1,12 @@
-//! `errno`: a program may look at it after a lock for what an earlier call left there. The C library's locks do not touch it, system calls made by
-//! `libc::syscall` do.
+//! Keeps `errno` as the program left it.
+//!
+//! A program may read it after a lock, to see the value of an earlier call. The C library's locks
+//! do not change it, but system calls made by `libc::syscall` do.
 
-/// Does `body` and puts `errno` back.
+/// Runs `body` and restores `errno`.
 #[inline]
 pub(super) fn kept<R>(body: impl FnOnce() -> R) -> R {
-    // SAFETY: a thread-local number of the C library's.
+    // SAFETY: a thread-local number of the C library.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let before = unsafe { *errno };

@@ -1,7 +1,7 @@
-//! The functions that stand before the C library's.
+//! The functions that stand before those of the C library.
 //!
-//! Each looks what is to be done and has it done. The two by which a program comes to wait first note where they were called from, which only the
-//! assembler knows.
+//! Each looks up the mode and acts on it. A function that may make the program wait first stores
+//! the address that called it. Only assembly can read that address.
 
 use core::ffi::c_int;
 
@@ -10,16 +10,19 @@ use libc::{clockid_t, pthread_condattr_t, pthread_mutexattr_t, timespec};
 use super::session::{self, Mode};
 use super::{Cond, Mutex, Site, errno, locks, real, replace, waits};
 
-/// How long a thread is ready to wait.
+/// The time for which a thread waits.
 #[derive(Clone, Copy)]
 pub(super) enum Until {
+    /// Without a limit.
     Ever,
-    /// On the clock of the day.
+    /// Until a time on the clock of the day.
     Time(*const timespec),
+    /// Until a time on this clock.
     Clock(clockid_t, *const timespec),
 }
 
 impl Until {
+    /// Locks a mutex of the C library, with this limit.
     unsafe fn real_lock(self, mutex: Mutex) -> c_int {
         match self {
             // SAFETY: the caller's promise.
@@ -31,6 +34,7 @@ impl Until {
         }
     }
 
+    /// Waits for a condition variable of the C library, with this limit.
     unsafe fn real_wait(self, cond: Cond, mutex: Mutex) -> c_int {
         match self {
             // SAFETY: the caller's promise.
@@ -43,11 +47,13 @@ impl Until {
     }
 }
 
+/// Locks a mutex as the mode says: passes the call on, records the wait, or uses the replaced
+/// mutex.
 pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
     if let Until::Clock(clock, _) = until
         && !matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_MONOTONIC)
     {
-        // Refused before anybody looks whether the mutex is free.
+        // The C library refuses such a clock before it looks whether the mutex is free.
         return libc::EINVAL;
     }
     match session::mode() {
@@ -72,6 +78,7 @@ pub(super) unsafe fn lock(mutex: Mutex, site: Site, until: Until) -> c_int {
     }
 }
 
+/// Locks a mutex of the C library, and records the wait if the mutex is held.
 #[inline]
 unsafe fn lock_recorded(
     table: &stanchion_competitive::waits::shared::Shared,
@@ -79,7 +86,8 @@ unsafe fn lock_recorded(
     site: Site,
     until: Until,
 ) -> c_int {
-    // For every kind of mutex: an attempt that does not say `EBUSY` has done what a lock would.
+    // This holds for every kind of mutex: an attempt that does not return `EBUSY` has done the same
+    // as a lock.
     // SAFETY: the caller's promise.
     let attempt = || unsafe { real::mutex_trylock(mutex) };
     let result = attempt();
@@ -90,6 +98,7 @@ unsafe fn lock_recorded(
     waits::wait(table, mutex, site, attempt, || unsafe { until.real_lock(mutex) })
 }
 
+/// Unlocks a mutex as the mode says.
 pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
     match session::mode() {
         // SAFETY: the caller's promise.
@@ -107,6 +116,7 @@ pub(super) unsafe fn unlock(mutex: Mutex) -> c_int {
     }
 }
 
+/// Waits for a condition variable as the mode says.
 unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
     match session::mode() {
         // SAFETY: the caller's promise.
@@ -124,7 +134,8 @@ unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
     }
 }
 
-/// Defines a function that calls another of the same arguments, and one more: where it was called from.
+/// Defines exported functions. Each passes its arguments and the address of its caller to another
+/// function.
 macro_rules! with_site {
     ($($name:ident => $target:ident($($argument:ident: $type:ty),*) $x86:literal $arm:literal;)*) => { $(
         #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
@@ -132,7 +143,7 @@ macro_rules! with_site {
         #[cfg(target_arch = "x86_64")]
         #[unsafe(naked)]
         unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            // The return address lies on top of the stack; the arguments stay where they are.
+            // The return address is on top of the stack. The arguments stay where they are.
             core::arch::naked_asm!(concat!("mov ", $x86, ", [rsp]"), "jmp {target}", target = sym $target)
         }
 
@@ -213,7 +224,7 @@ unsafe extern "C-unwind" fn clockwait_from(
     unsafe { wait(cond, mutex, site, Until::Clock(clock, until)) }
 }
 
-/// Defines functions as the C library has them.
+/// Defines exported functions with the signatures of the C library.
 macro_rules! exported {
     ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => { $(
         #[doc = concat!("# Safety\n\nAs `", stringify!($name), "` of the C library.")]
@@ -243,10 +254,10 @@ exported! {
 
     fn pthread_mutex_init(mutex: Mutex, attributes: *const pthread_mutexattr_t) {
         if !matches!(session::mode(), Mode::Off) {
-            // What was there before may have ended without a word.
+            // An earlier mutex at this address may have ended without `pthread_mutex_destroy`.
             locks::forget(mutex.addr());
         }
-        // SAFETY: the caller's promise. A mutex of ours is zeros at first as well.
+        // SAFETY: the caller's promise. A replaced mutex is zeros at first as well.
         unsafe { real::mutex_init(mutex, attributes) }
     }
 
@@ -303,7 +314,7 @@ exported! {
     }
 }
 
-/// Runs as the library is loaded.
+/// Runs when the library is loaded, before `main`.
 extern "C" fn begin() {
     if let Mode::Off = session::mode() {
         return;

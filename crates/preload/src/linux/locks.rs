@@ -1,17 +1,21 @@
-//! The mutexes that somebody had to wait for, by address: a table of fixed size, open addressing.
+//! The mutexes that threads had to wait for, by address: a table of fixed size with open
+//! addressing.
 //!
-//! An unlock looks here whether anybody waits, and if so leaves the time: the paper's `releaseTime`. It finds most mutexes missing at the first look,
-//! because nobody ever waited for them.
+//! An unlock looks here whether any thread waits. If so, it stores the time, the paper's
+//! `releaseTime`. Most mutexes are missing at the first look, because no thread ever waited for
+//! them.
 //!
-//! | `address` | |
-//! | --- | --- |
-//! | 0 | never used: a search ends here |
-//! | 1 | given up: its mutex was destroyed |
-//! | else | that mutex |
+//! `address` is one of these:
 //!
-//! A mutex may stand twice if two threads met it at once, and a full neighbourhood gives up one that nobody waits for: both cost some release times,
-//! nothing else. Everything here is what a wait is described by, never what it depends on; so all of it is Relaxed, except that `address` is
-//! published by a Release store for the name that was written before.
+//! - 0: never used. A search ends here.
+//! - 1: given up. The mutex was destroyed.
+//! - Any other value: the address of the mutex.
+//!
+//! If two threads meet a mutex at once, it may be in the table twice. If all slots near a mutex are
+//! taken, one of them without waiters is given up. Both cost some release times and nothing else.
+//! The table only describes waits, and no wait depends on it. So every access is Relaxed, with two
+//! exceptions: `address` and a known call `site` are published by a Release store, because the name
+//! was written before.
 
 use core::mem;
 
@@ -21,38 +25,46 @@ use stanchion_competitive::waits::shared::Shared;
 
 use super::{Site, place};
 
+/// The number of slots.
 const LOCKS: usize = 4096;
-/// How far from its place a mutex may lie.
+/// The number of slots, from the hash on, in which a mutex may be.
 const NEAR: usize = 16;
+/// The number of call sites with a known name.
 const SITES: usize = 512;
+/// The number of memory ranges without statics that are remembered.
 const RANGES: usize = 64;
 
+/// The `address` of a slot that was never used.
 const FREE: usize = 0;
+/// The `address` of a slot after its mutex was destroyed.
 const GONE: usize = 1;
 
-/// A mutex that was waited for.
+/// A slot of the table: a mutex that was waited for.
 #[repr(C, align(64))]
 pub(super) struct Lock {
+    /// `FREE`, `GONE`, or the address of the mutex. Waiters write it, and the thread that destroys
+    /// the mutex.
     address: AtomicUsize,
-    /// Its name's place in the shared table and 1; 0 for none.
+    /// The index of the mutex's name in the shared table plus 1, or 0 without a name. The first
+    /// waiter writes it.
     name: AtomicU32,
     pub(super) waiting: Waiting,
-    /// How often it was released while somebody waited.
+    /// The number of releases while a thread waited. The holder writes it.
     releases: AtomicU32,
-    /// When, in nanoseconds; the last ones.
+    /// The times of the last releases, in nanoseconds. The holder writes them.
     released_at: [AtomicU64; KEPT],
 }
 
-/// How many threads wait for a mutex: the number in the lower half, the [`generation`] of their
-/// process in the upper one. A child of a fork has none of them, and begins at 0.
+/// The number of threads that wait for a mutex: the count in the lower half, the [`generation`] of
+/// their process in the upper half. A child of a fork has none of these threads, and begins at 0.
 pub(super) struct Waiting(AtomicU64);
 
 impl Waiting {
-    /// Counts the calling thread in and returns how many others wait.
+    /// Counts the calling thread in and returns how many other threads wait.
     pub(super) fn enter(&self) -> u32 {
         let mine = u64::from(generation()) << 32;
         let add = |bits| Some((if bits >> 32 == mine >> 32 { bits } else { mine }) + 1);
-        // Relaxed, here and below: numbers by themselves.
+        // Relaxed, here and below: the count orders nothing else.
         let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         let before = before.unwrap_or_else(|bits| bits);
         if before >> 32 == mine >> 32 { before as u32 } else { 0 }
@@ -73,9 +85,10 @@ impl Waiting {
     }
 }
 
-/// How many releases are remembered of a mutex.
+/// The number of releases that are remembered for a mutex.
 const KEPT: usize = 20;
 
+/// The slots. All threads of the process share them.
 static TABLE: [Lock; LOCKS] = [const { Lock::new() }; LOCKS];
 
 impl Lock {
@@ -89,40 +102,41 @@ impl Lock {
         }
     }
 
-    /// How many releases there were.
+    /// Returns the number of releases so far.
     pub(super) fn releases(&self) -> u32 {
         self.releases.load(Ordering::Relaxed)
     }
 
-    /// It is released now, by its holder; so there is one at a time.
+    /// Records a release at the time `now`. Only the holder calls it, so there is one call at a
+    /// time.
     pub(super) fn release(&self, now: u64) {
         let release = self.releases();
         self.released_at[release as usize % KEPT].store(now, Ordering::Relaxed);
         self.releases.store(release.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// When release number `release` was, if that is remembered.
+    /// Returns the time of release number `release`, if it is remembered.
     pub(super) fn released_at(&self, release: u32) -> Option<u64> {
         let ago = self.releases().wrapping_sub(release);
         let remembered = (1..=KEPT as u32).contains(&ago);
         remembered.then(|| self.released_at[release as usize % KEPT].load(Ordering::Relaxed))
     }
 
-    /// Its name's place in the shared table.
+    /// Returns the index of the mutex's name in the shared table.
     pub(super) fn name(&self) -> Option<u32> {
         self.name.load(Ordering::Relaxed).checked_sub(1)
     }
 }
 
-/// Where a mutex may lie.
+/// Returns the slots in which a mutex may be.
 #[inline]
 fn near(mutex: usize) -> impl Iterator<Item = &'static Lock> {
-    // Mutexes lie 40 bytes apart or more; fields of equal objects a power of two apart.
+    // Mutexes are 40 bytes apart or more. Fields of equal objects are a power of two apart.
     let place = (mutex >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize) >> (usize::BITS - 12);
     (place..place + NEAR).map(|place| &TABLE[place % LOCKS])
 }
 
-/// The mutex at that address, if anybody ever waited for it.
+/// Finds the slot of the mutex at that address. There is one only if a thread has waited for it.
 #[inline]
 pub(super) fn find(mutex: usize) -> Option<&'static Lock> {
     for lock in near(mutex) {
@@ -136,7 +150,8 @@ pub(super) fn find(mutex: usize) -> Option<&'static Lock> {
     None
 }
 
-/// Gives a mutex a place and a name. Takes some 100 µs for a new name: reads `/proc/self/maps`.
+/// Gives a mutex a slot and a name. A new name takes some 100 µs, because `/proc/self/maps` is
+/// read.
 #[cold]
 pub(super) fn enter(mutex: usize, site: Site, table: &Shared) -> Option<&'static Lock> {
     let name = name(mutex, site, table).map_or(0, |name| name + 1);
@@ -150,31 +165,41 @@ pub(super) fn enter(mutex: usize, site: Site, table: &Shared) -> Option<&'static
     Some(lock)
 }
 
-/// The mutex is no more.
+/// Gives up the slot of a mutex that no longer exists.
 pub(super) fn forget(mutex: usize) {
     if let Some(lock) = find(mutex) {
         let _ = lock.address.compare_exchange(mutex, GONE, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// Names of calls that are known already. Filled from the front, never emptied.
+/// A call site with a known name. The array is filled from the front and never emptied.
 struct Known {
+    /// The address, written after the name. It is 0 while the entry is empty or being filled.
     site: AtomicUsize,
+    /// The index of the name plus 1, or 0 if there is none. The thread that claims the entry writes
+    /// it.
     name: AtomicU32,
 }
 
+/// The known call sites.
 static SITES_KNOWN: [Known; SITES] =
     [const { Known { site: AtomicUsize::new(0), name: AtomicU32::new(0) } }; SITES];
 
-/// Memory in which no static lies, mostly the allocator's; so that it is looked up once.
+/// A range of memory without statics, mostly the allocator's. It is remembered so that it is looked
+/// up once.
 struct Range {
+    /// The first address, written after `end`. It is 0 while the entry is empty or being filled.
     start: AtomicUsize,
+    /// The end of the range. The thread that claims the entry writes it.
     end: AtomicUsize,
 }
 
+/// The known ranges.
 static RANGES_KNOWN: [Range; RANGES] =
     [const { Range { start: AtomicUsize::new(0), end: AtomicUsize::new(0) } }; RANGES];
 
+/// Returns the index of the mutex's name in the shared table: the static at its address, or the
+/// call at `site`.
 fn name(mutex: usize, site: Site, table: &Shared) -> Option<u32> {
     let known = RANGES_KNOWN.iter().any(|range| {
         let start = range.start.load(Ordering::Relaxed);
@@ -192,7 +217,8 @@ fn name(mutex: usize, site: Site, table: &Shared) -> Option<u32> {
     for known in &SITES_KNOWN {
         // Acquire: pairs with the Release below.
         match known.site.load(Ordering::Acquire) {
-            // A place with a name alone is being filled, or was when this process was forked.
+            // An entry with a name but no site is being filled, or was being filled when this
+            // process was forked.
             0 if known.name.load(Ordering::Relaxed) == 0 => break,
             found if found == site => return known.name.load(Ordering::Relaxed).checked_sub(1),
             _ => {}
@@ -206,6 +232,7 @@ fn name(mutex: usize, site: Site, table: &Shared) -> Option<u32> {
     name
 }
 
+/// Stores a range without statics in a free entry, if there is one.
 fn remember_range(start: usize, end: usize) {
     if start == 0 {
         return;
@@ -214,13 +241,14 @@ fn remember_range(start: usize, end: usize) {
         if range.start.load(Ordering::Relaxed) == 0
             && range.end.compare_exchange(0, end, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            // Until now the range was empty, from 0.
+            // Until this store the range is empty, because it starts at 0.
             range.start.store(start, Ordering::Relaxed);
             return;
         }
     }
 }
 
+/// Stores the name of a call site in a free entry, if there is one.
 fn remember_site(site: Site, name: Option<u32>) {
     for known in &SITES_KNOWN {
         let bits = name.map_or(0, |name| name + 1);
@@ -234,5 +262,5 @@ fn remember_site(site: Site, name: Option<u32>) {
     }
 }
 
-// An unlock of a mutex that nobody waited for looks at one line of memory.
+// The unlock of a mutex without waiters reads one cache line of the table.
 const _: () = assert!(mem::offset_of!(Lock, waiting) < 64 && mem::align_of::<Lock>() == 64);

@@ -1,4 +1,4 @@
-//! `/proc/self/maps`, read line by line with nothing but system calls and a buffer on the stack.
+//! Reads `/proc/self/maps` line by line with system calls and buffers on the stack only.
 //!
 //! Why not the C library's `open`, `read` and `close`: a thread may be cancelled in each of them.
 
@@ -6,25 +6,31 @@ use core::mem;
 
 use super::errno;
 
-/// A path may be longer: then it is cut.
+/// The most bytes of a line. A longer path is cut.
 const LONGEST: usize = 400;
 
-/// A line of it.
+/// A line of the file: one mapping.
 pub(super) struct Mapping<'l> {
+    /// The first address.
     pub(super) start: usize,
+    /// The address after the last.
     pub(super) end: usize,
+    /// True if the memory can be read.
     pub(super) readable: bool,
-    /// Where in its file it begins.
+    /// The offset in the file at which the mapping begins.
     pub(super) offset: usize,
-    /// Empty for memory without a file; in brackets for the stack and the like.
+    /// The path of the file. It is empty for memory without a file, and in brackets for the stack
+    /// and the like.
     pub(super) path: &'l [u8],
 }
 
-/// Calls `each` with one mapping after another, lowest first, until it says that it is done. Leaves `errno` alone.
+/// Calls `each` with one mapping after another, lowest first, until it returns true. Does not
+/// change `errno`.
 pub(super) fn visit(mut each: impl FnMut(&Mapping<'_>) -> bool) {
     errno::kept(|| read(&mut each));
 }
 
+/// Does the work of `visit`.
 fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
     let path = c"/proc/self/maps".as_ptr();
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
@@ -62,7 +68,7 @@ fn read(each: &mut impl FnMut(&Mapping<'_>) -> bool) {
     unsafe { libc::syscall(libc::SYS_close, file) };
 }
 
-/// `start-end permissions offset device inode path`
+/// Parses a line: `start-end permissions offset device inode path`.
 fn parse(line: &[u8]) -> Option<Mapping<'_>> {
     let (range, rest) = word(line)?;
     let dash = range.iter().position(|&byte| byte == b'-')?;
@@ -79,7 +85,7 @@ fn parse(line: &[u8]) -> Option<Mapping<'_>> {
     })
 }
 
-/// The first word, and what follows.
+/// Splits off the first word.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.trim_ascii_start();
     let end = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());

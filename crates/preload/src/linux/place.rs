@@ -1,14 +1,17 @@
-//! What a lock is called: where it lies, if it is a static of the program or a library, else where it was first waited for.
+//! The names of locks. A lock that is a static of the program or a library is named after its
+//! address. Any other lock is named after the call that first waited for it.
 //!
-//! A name here is a kind, a path and an offset; `stanchion record` looks the symbol up when the program has ended.
+//! A name here is a kind, a path and an offset. `stanchion record` looks the symbol up after the
+//! program has ended.
 //!
 //! ```text
 //! S/usr/lib/libx.so.1+0x5c10     a static of the library
 //! C/usr/bin/program+0x1f2b4      called from there
 //! ```
 //!
-//! An offset counts from where the file's beginning is mapped. A static that is zero at first lies behind the file's mappings, in memory without a
-//! name: whether it belongs to the file before it, the file's own header says, which is mapped too.
+//! An offset counts from the address at which the file's beginning is mapped. A static that is zero
+//! at first is behind the file's mappings, in memory without a name. The file's own header, which
+//! is mapped too, says whether that memory belongs to the file.
 
 use core::ops::Range;
 
@@ -17,11 +20,13 @@ use stanchion_competitive::waits::shared::MAX_NAME;
 use super::Site;
 use super::maps;
 
-/// A name, built up in place.
+/// A name under construction.
 pub(super) struct Name {
+    /// The bytes of the name. The first `length` of them are in use.
     text: [u8; MAX_NAME],
+    /// The number of bytes in use.
     length: usize,
-    /// It did not fit.
+    /// True if a part did not fit.
     cut: bool,
 }
 
@@ -34,6 +39,7 @@ impl Name {
         &self.text[..self.length]
     }
 
+    /// Appends `bytes`, or as much of them as fits.
     fn push(&mut self, bytes: &[u8]) {
         let room = self.text.len() - self.length;
         self.cut |= bytes.len() > room;
@@ -42,6 +48,7 @@ impl Name {
         self.length += bytes.len();
     }
 
+    /// Appends a number, such as `0x5c10`.
     fn push_hexadecimal(&mut self, number: usize) {
         self.push(b"0x");
         let digits = (usize::BITS - number.leading_zeros()).div_ceil(4).max(1);
@@ -50,40 +57,44 @@ impl Name {
         }
     }
 
+    /// Starts a name of this kind with this path.
     fn start(&mut self, kind: u8, path: &[u8]) {
         *self = Self::new();
         self.push(&[kind]);
         self.push(end(path));
     }
 
-    /// Whether it was started with that path.
+    /// Returns whether the name was started with that path.
     fn is_of(&self, path: &[u8]) -> bool {
         self.length > 1 && self.as_bytes()[1..] == *end(path)
     }
 
+    /// Appends the offset.
     fn finish(&mut self, offset: usize) {
         self.push(b"+");
         self.push_hexadecimal(offset);
     }
 }
 
-/// As much of a path as leaves room for the offset: one that is longer is cut at its front.
+/// Returns as much of a path as leaves room for the offset. A longer path is cut at its front.
 fn end(path: &[u8]) -> &[u8] {
     &path[path.len().saturating_sub(MAX_NAME - 1 - 20)..]
 }
 
-/// Of the static that lies at `address`; if there is no such static, the memory around it in which there is none.
+/// Returns the name of the static at `address`. If there is no such static, returns the memory
+/// around the address in which there is none.
 pub(super) fn of_static(address: usize) -> Result<Name, Range<usize>> {
     let mut around = 0..0;
     name(b'S', address, &mut around).ok_or(around)
 }
 
-/// Of the call that returns to `site`.
+/// Returns the name of the call that returns to `site`.
 pub(super) fn of_site(site: Site) -> Option<Name> {
-    // The call itself: what it returns to may be another function.
+    // An address within the call itself: the return address may be in another function.
     name(b'C', site.checked_sub(1)?, &mut (0..0))
 }
 
+/// Finds the name of `address`, and stores the mapping that contains it in `around`.
 fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<Name> {
     let mut name = Name::new();
     let mut module = Module { base: 0, end: 0, header: false };
@@ -119,23 +130,25 @@ fn name(kind: u8, address: usize, around: &mut Range<usize>) -> Option<Name> {
     (found && !name.cut).then_some(name)
 }
 
-/// A file as it is mapped.
+/// A file and the memory in which it is mapped.
 struct Module {
+    /// The address at which the file's beginning is mapped, or would be.
     base: usize,
+    /// The end of the last mapping of the file so far.
     end: usize,
-    /// Its beginning is there to be read.
+    /// True if the beginning of the file is mapped and can be read.
     header: bool,
 }
 
 impl Module {
-    /// Its head, if it is a program or a library.
+    /// Returns the file's header, if the file is a program or a library.
     fn head(&self) -> Option<&libc::Elf64_Ehdr> {
         if !self.header {
             return None;
         }
         let head = self.base as *const libc::Elf64_Ehdr;
-        // SAFETY: the kernel says that a page there can be read; it holds the head of the file that the lock or the caller lies in, which stays
-        // mapped.
+        // SAFETY: the kernel says that the page there can be read. It holds the header of the file
+        // that contains the lock or the caller. That file stays mapped.
         let head = unsafe { &*head };
         (head.e_ident[..4] == *b"\x7fELF").then_some(head)
     }
@@ -144,7 +157,8 @@ impl Module {
         self.head().is_some()
     }
 
-    /// How much of the memory from its base on is the file's, if it is a program or a library whose head says that where it can be read.
+    /// Returns how much memory from the base on belongs to the file. This is known if the file is a
+    /// program or a library with a readable program header table.
     fn size(&self) -> Option<usize> {
         let header = self.head()?;
         if usize::from(header.e_phentsize) != size_of::<libc::Elf64_Phdr>() {
@@ -152,7 +166,7 @@ impl Module {
         }
         let first = self.base.wrapping_add(usize::try_from(header.e_phoff).ok()?);
         let bytes = usize::from(header.e_phnum) * size_of::<libc::Elf64_Phdr>();
-        // Linkers put the table behind the header. One that lies elsewhere may not be mapped.
+        // Linkers put the table behind the header. A table at another offset may not be mapped.
         if header.e_phoff > 1024 || bytes > 3072 {
             return None;
         }
@@ -160,7 +174,7 @@ impl Module {
         let mut most = 0;
         for index in 0..usize::from(header.e_phnum) {
             let entry = (first as *const libc::Elf64_Phdr).wrapping_add(index);
-            // SAFETY: within the first page, see above.
+            // SAFETY: within the first page, as checked above.
             let entry = unsafe { entry.read_unaligned() };
             if entry.p_type == libc::PT_LOAD {
                 let (start, size) = (entry.p_vaddr as usize, entry.p_memsz as usize);

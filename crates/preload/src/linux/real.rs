@@ -1,6 +1,7 @@
-//! The C library's own functions, which ours stand before.
+//! The C library's own functions, behind the shim's functions of the same names.
 //!
-//! Found all at once, at the first call of any of ours, which is before `main`: looking one up later could wait for the loader.
+//! All are found at once, at the first call of any of the shim's functions, which is before `main`.
+//! A later search could wait for the loader.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::mem;
@@ -11,7 +12,7 @@ use machine::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::{Cond, Mutex, session};
 
-/// Declares functions that pass on to the next library's of that name.
+/// Declares functions that call the next library's function of that name.
 macro_rules! real {
     ($($name:ident = $symbol:literal ($($argument:ident: $type:ty),*);)*) => {
         struct Addresses { $($name: AtomicPtr<c_void>,)* }
@@ -19,7 +20,7 @@ macro_rules! real {
         static ADDRESSES: Addresses = Addresses { $($name: AtomicPtr::new(ptr::null_mut()),)* };
 
         fn find_all() {
-            // Relaxed: found again by whoever does not see it.
+            // Relaxed: a thread that does not see an address finds it again.
             $(ADDRESSES.$name.store(find($symbol), Ordering::Relaxed);)*
             // Release: pairs with the Acquire of `found`.
             FOUND.store(true, Ordering::Release);
@@ -34,7 +35,8 @@ macro_rules! real {
                 if address.is_null() {
                     return libc::ENOSYS;
                 }
-                // SAFETY: the address of the C function of that name, which has these arguments. One that is cancelled unwinds.
+                // SAFETY: the address of the C function of that name, which has these arguments. It
+                // unwinds if the thread is cancelled in it.
                 let function = unsafe {
                     mem::transmute::<*mut c_void, unsafe extern "C-unwind" fn($($type),*) -> c_int>(address)
                 };
@@ -45,6 +47,7 @@ macro_rules! real {
     };
 }
 
+/// True once all addresses are stored.
 static FOUND: AtomicBool = AtomicBool::new(false);
 
 real! {
@@ -64,6 +67,7 @@ real! {
     cond_broadcast = c"pthread_cond_broadcast" (cond: Cond);
 }
 
+/// Makes sure that the addresses have been found.
 #[inline]
 fn found() {
     // Acquire: pairs with the Release of `find_all`.
@@ -72,11 +76,12 @@ fn found() {
     }
 }
 
+/// Finds one function in the libraries behind the shim.
 #[cold]
 fn find(symbol: &CStr) -> *mut c_void {
     // SAFETY: the name ends with a zero.
     let address = unsafe { libc::dlsym(libc::RTLD_NEXT, symbol.as_ptr()) };
-    // `clocklock` and `clockwait` came with version 2.30; a program that calls them has them.
+    // `clocklock` and `clockwait` came with version 2.30. A program that calls them has them.
     if address.is_null()
         && !symbol.to_bytes().starts_with(b"pthread_mutex_clock")
         && symbol != c"pthread_cond_clockwait"

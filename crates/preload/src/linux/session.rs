@@ -1,12 +1,12 @@
-//! What this process is asked to do, by the environment that `stanchion record` sets.
+//! The mode of this process. `stanchion record` sets it in the environment:
 //!
-//! | variable | |
-//! | --- | --- |
-//! | `STANCHION_RECORD` | the file with the shared table ([`shared`]) |
-//! | `STANCHION_LOCK` | the policy of the locks that replace the program's, if they are to be replaced |
+//! - `STANCHION_RECORD`: the file with the shared table ([`shared`]).
+//! - `STANCHION_LOCK`: the policy of the locks that replace the program's locks, if they are to be
+//!   replaced.
 //!
-//! Decided once, at the first call of ours: a lock that was taken as the C library's own must be released so. Several threads may decide at once, to
-//! the same end.
+//! The mode is decided once, at the first call of any of the shim's functions. A lock that was
+//! taken by the C library's function must be released by it too. Several threads may decide at
+//! once, with the same result.
 
 use core::ffi::CStr;
 use core::ptr;
@@ -17,31 +17,40 @@ use stanchion_competitive::waits::shared::{self, Shared};
 
 use super::replace::{self, Operations};
 
+/// The value of `MODE` before the first call.
 const UNDECIDED: u8 = 0;
+/// The number of [`Mode::Off`].
 const OFF: u8 = 1;
+/// The number of [`Mode::Record`].
 const RECORD: u8 = 2;
+/// The number of [`Mode::Replace`].
 const REPLACE: u8 = 3;
 
+/// The mode of the process. Threads that decide write it last.
 static MODE: AtomicU8 = AtomicU8::new(UNDECIDED);
+/// The shared table, or null. The first thread that decides writes it.
 static TABLE: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
+/// The operations of the chosen policy, or null. Threads that decide write it.
 static OPERATIONS: AtomicPtr<Operations> = AtomicPtr::new(ptr::null_mut());
-/// The [`generation`] of the process that was counted as one that records; 0 before that.
+/// The [`generation`] of the process when it was counted as a process that records, or 0 before
+/// that.
 static COUNTED: AtomicU32 = AtomicU32::new(0);
-/// The [`generation`] of the process that was counted as one that locks; 0 before that. A child of
-/// a fork inherits its parent's, which is not its own.
+/// The [`generation`] of the process when it was counted as a process that locks, or 0 before that.
+/// A child of a fork inherits its parent's value, which is not its own generation.
 static LOCKED: AtomicU32 = AtomicU32::new(0);
 
-/// What is to be done.
+/// The mode of the process.
 #[derive(Clone, Copy)]
 pub(super) enum Mode {
-    /// Nothing: every call is passed on.
+    /// Every call is passed on.
     Off,
     /// Waits are recorded.
     Record(&'static Shared),
-    /// Waits are recorded, and the locks are ours.
+    /// Waits are recorded, and the locks are replaced.
     Replace(&'static Shared, &'static Operations),
 }
 
+/// Returns the mode of the process. The first call decides it.
 #[inline]
 pub(super) fn mode() -> Mode {
     // Acquire: pairs with the Release of `decide`.
@@ -51,9 +60,10 @@ pub(super) fn mode() -> Mode {
     }
 }
 
+/// Returns the mode with this number.
 #[inline]
 fn decided(mode: u8) -> Mode {
-    // SAFETY: null, or a mapping that stays.
+    // SAFETY: null, or a mapping that stays for good.
     let table = unsafe { TABLE.load(Ordering::Relaxed).as_ref() };
     // SAFETY: null, or a static.
     let operations = unsafe { OPERATIONS.load(Ordering::Relaxed).as_ref() };
@@ -64,8 +74,8 @@ fn decided(mode: u8) -> Mode {
     }
 }
 
-/// Counts this process, at its first lock, as one that locks: so a program without any lock can be
-/// told from one without contention.
+/// Counts this process, at its first lock, as a process that locks. So a program without any lock
+/// can be told from a program without contention.
 #[inline]
 pub(super) fn locks(table: &Shared) {
     // Relaxed, here and below: two threads that both count the process do no harm.
@@ -74,16 +84,19 @@ pub(super) fn locks(table: &Shared) {
     }
 }
 
+/// Counts this process as one that locks. If it is the child of a fork, counts it as one that
+/// records too.
 #[cold]
 fn locks_first(table: &Shared) {
     LOCKED.store(generation(), Ordering::Relaxed);
-    // A child of a fork begins no session of its own.
+    // The child of a fork does not decide again, so it is counted here.
     if COUNTED.swap(generation(), Ordering::Relaxed) != generation() {
         table.process_begins();
     }
     table.process_locks();
 }
 
+/// Decides the mode from the environment.
 #[cold]
 fn decide() -> Mode {
     let mut mode = OFF;
@@ -92,7 +105,7 @@ fn decide() -> Mode {
             Ok(table) => {
                 COUNTED.store(generation(), Ordering::Relaxed);
                 table.process_begins();
-                // The first to decide has the table that all use.
+                // The first thread that decides stores the table that all threads use.
                 let table = ptr::from_ref(table).cast_mut();
                 let _ = TABLE.compare_exchange(
                     ptr::null_mut(),
@@ -122,20 +135,22 @@ fn decide() -> Mode {
     decided(mode)
 }
 
+/// Returns a variable of the environment.
 fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: the name ends with a zero; before `main` nobody changes the environment.
+    // SAFETY: the name ends with a zero. Before `main` no thread changes the environment.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     // SAFETY: null, or a string that ends with a zero and stays.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
 }
 
+/// Maps the shared table in the file at `path`.
 fn map(path: &CStr) -> Result<&'static Shared, &'static [u8]> {
     // SAFETY: the path ends with a zero.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
     if file < 0 {
         return Err(b"it cannot be opened");
     }
-    // SAFETY: a file of our own making, of that size or refused below.
+    // SAFETY: an open file. If it does not have the size of the table, it is refused below.
     let length = unsafe { libc::lseek(file, 0, libc::SEEK_END) };
     let fits = usize::try_from(length).is_ok_and(|length| length == shared::SIZE);
     let start = if fits {
@@ -161,12 +176,12 @@ fn map(path: &CStr) -> Result<&'static Shared, &'static [u8]> {
     if start == libc::MAP_FAILED {
         return Err(b"it cannot be mapped");
     }
-    // SAFETY: mapped for good, and used by all processes through tables like this one.
+    // SAFETY: mapped for good. All processes use it only through tables like this one.
     unsafe { Shared::at(start.cast_const().cast(), shared::SIZE) }
         .map_err(|_| &b"it is not a table of waits of this version"[..])
 }
 
-/// Says something on standard error, before the program begins.
+/// Prints a message on standard error, before the program begins.
 pub(super) fn say(parts: &[&[u8]]) {
     let mut line = [0; 512];
     let mut length = 0;
@@ -175,6 +190,6 @@ pub(super) fn say(parts: &[&[u8]]) {
         line[length..length + part.len()].copy_from_slice(part);
         length += part.len();
     }
-    // SAFETY: writes bytes of `line`. If it cannot be said, there is nobody to tell.
+    // SAFETY: writes bytes of `line`. If that fails, there is no way to report it.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), length) };
 }

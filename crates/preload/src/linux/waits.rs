@@ -1,21 +1,27 @@
-//! A wait for one of the C library's mutexes, measured.
+//! Measures waits for mutexes of the C library.
 //!
-//! The C library does the waiting, as it always would. Seen from outside:
+//! The C library does the waiting, as it does without the shim. From outside, a wait is measured
+//! like this:
 //!
-//! | | is taken to be |
-//! | --- | --- |
-//! | contended | an attempt failed |
-//! | blocked | the thread left its processor of its own will meanwhile (`ru_nvcsw`) |
-//! | the length | if it blocked, until the release that woke it; else until it had the mutex |
-//! | wake latency | from that release on, if there is no doubt which it was |
-//! | the release that woke it | if it blocked once: the first after it came, or the one after as many as there were others waiting; if it blocked more often, the last |
+//! - It is contended if an attempt failed.
+//! - It blocked if the thread left its processor of its own will meanwhile (`ru_nvcsw`).
+//! - If it blocked, its length ends with the release that woke it. Otherwise it ends when the
+//!   thread has the mutex.
+//! - The wake latency is the time from that release on. It is recorded only if there is no doubt
+//!   which release that was.
+//! - The release that woke a thread that blocked once: each other thread that waited before it
+//!   takes one release, and the next release is its own. For a thread that blocked more often, it
+//!   is the last release.
 //!
-//! Why not always the last release: while a woken thread gets to its feet others take and release the mutex many times, and the last of these would
-//! come out as its waker. The C library wakes one thread at the first release, and no more until that one has looked.
+//! Why not always the last release: while a woken thread gets to run, other threads take and
+//! release the mutex many times. The last of these releases would be taken for its waker. The C
+//! library wakes one thread at the first release, and no more until that thread has looked.
 //!
-//! What is not seen: the way back into a mutex from `pthread_cond_wait`, which is within the C library.
+//! The way back into a mutex from `pthread_cond_wait` is not seen, because it is within the C
+//! library.
 //!
-//! The first wait for a lock begins only when the lock has its name: what was needed to find it is not counted.
+//! The first wait for a lock begins only when the lock has its name. The time to find the name is
+//! not counted.
 
 use core::ffi::c_int;
 use core::mem;
@@ -25,7 +31,8 @@ use stanchion_competitive::waits::shared::Shared;
 
 use super::{Mutex, Site, locks};
 
-/// Has `block` wait for the mutex, after an attempt failed, and counts the wait if it ended with the mutex. `again` attempts once more.
+/// Calls `block` to wait for the mutex, after an attempt failed. If the wait ended with the mutex,
+/// counts it. `again` attempts once more.
 #[cold]
 #[inline(never)]
 pub(super) fn wait(
@@ -58,7 +65,7 @@ pub(super) fn wait(
     if let Some(lock) = lock {
         lock.waiting.leave();
         let seen = lock.releases().wrapping_sub(before);
-        // The last one is that by which it came to this thread.
+        // The last release is the one that gave this thread the mutex.
         wait.holder_changes = seen.saturating_sub(1);
         let turn =
             if blocks == 1 { others.min(seen.saturating_sub(1)) } else { seen.saturating_sub(1) };
@@ -67,21 +74,22 @@ pub(super) fn wait(
             && (since..=until).contains(&released)
         {
             wait.length_ns = released - since;
-            // Only of a thread that waited alone and was woken once is it certain which release woke it.
+            // If the thread waited alone and was woken once, it is certain which release woke it.
+            // Otherwise it is not.
             wait.wake_latency_ns = (blocks == 1 && others == 0).then_some(until - released);
         }
     }
     if !blocked {
         wait.spun_ns = wait.length_ns;
     }
-    // A mutex whose owner died is had all the same.
+    // A mutex with a dead owner is acquired too.
     if result == 0 || result == libc::EOWNERDEAD {
         table.add(lock.and_then(locks::Lock::name), &wait);
     }
     result
 }
 
-/// The mutex is about to be released.
+/// Records a release of the mutex, which is about to happen.
 #[inline]
 pub(super) fn releases(mutex: Mutex) {
     if let Some(lock) = locks::find(mutex.addr())
@@ -91,7 +99,7 @@ pub(super) fn releases(mutex: Mutex) {
     }
 }
 
-/// Nanoseconds on the monotonic clock. No system call, and nothing that would have to be set up.
+/// Returns nanoseconds on the monotonic clock. It makes no system call and needs no preparation.
 fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to `time`.
@@ -99,7 +107,7 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// How often this thread has left its processor to wait for something.
+/// Returns how often this thread has left its processor to wait.
 fn voluntary_switches() -> libc::c_long {
     // SAFETY: plain numbers, for which zeros are a value.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };

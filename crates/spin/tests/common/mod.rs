@@ -3,11 +3,11 @@
 use lock_api::{GuardSend, RawMutex};
 use machine::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// Looks, then takes: two threads may look before either takes.
+/// A lock that looks and then takes: two threads may look before either takes.
 #[derive(Debug)]
 pub(crate) struct Racy(AtomicBool);
 
-// SAFETY: none; that is the point. It is used by tests that expect it to fail, on payloads that survive a race.
+// SAFETY: none, on purpose. Tests expect this lock to fail, and use payloads that survive a race.
 unsafe impl RawMutex for Racy {
     const INIT: Self = Self(AtomicBool::new(false));
     type Guard = GuardSend;
@@ -39,7 +39,7 @@ unsafe impl RawMutex for Racy {
     }
 }
 
-/// Knows that it is held by its own address, and so forgets it when it is moved.
+/// A lock that stores its own address while it is held. So it counts as free when it is moved.
 #[derive(Debug)]
 pub(crate) struct Addressed(AtomicPtr<Addressed>);
 
@@ -49,7 +49,7 @@ impl Addressed {
     }
 }
 
-// SAFETY: as sound as test-and-set until it is moved while held, which is what the test does.
+// SAFETY: as sound as test-and-set until it is moved while held. The test does that.
 unsafe impl RawMutex for Addressed {
     const INIT: Self = Self(AtomicPtr::new(core::ptr::null_mut()));
     type Guard = GuardSend;

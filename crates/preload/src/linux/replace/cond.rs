@@ -1,41 +1,42 @@
-//! A condition variable, for any mutex: a queue of the threads that wait, first come, first woken.
+//! A condition variable for any mutex. Its waiters are in a queue: first come, first woken.
 //!
-//! Why not a word that each signal changes, and a futex on it: a thread that begins to wait after a
-//! signal could then be woken in the place of one that waited before it. Here a signal takes the
-//! first thread out of the queue and wakes that one.
+//! Why not a word that each signal changes, with a futex on it: there, a thread that begins to wait
+//! after a signal could be woken instead of a thread that waited before the signal. Here a signal
+//! takes the first thread out of the queue and wakes that thread.
 //!
-//! | bytes | |
-//! | --- | --- |
-//! | 0 | lock of the queue: 0 if free, else the generation of the process whose thread holds it |
-//! | 4 | how many threads use the variable |
-//! | 8 | first of the queue |
-//! | 16 | last |
-//! | 24 | the clock of its timed waits |
-//! | 28 | the generation of the process that the queue belongs to |
-//! | 36 | 0: not shared between processes, see [`super`] |
+//! Its bytes hold:
 //!
-//! All zeros are a variable that no thread waits for, whose clock is that of the day; as in the C
-//! library.
+//! - 0: the lock of the queue. It is 0 if free, else the generation of the process of the holder.
+//! - 4: the number of threads that use the variable.
+//! - 8: the first node of the queue.
+//! - 16: the last node of the queue.
+//! - 24: the clock of timed waits.
+//! - 28: the generation of the process that the queue belongs to.
+//! - 36: 0 if the variable is not shared between processes, see [`super`].
+//!
+//! All zeros are a variable without waiters and with the clock of the day, as in the C library.
 //!
 //! # Invariants
 //!
-//! 1. The queue is touched under its lock only. Its nodes lie on the stacks of threads that do not
-//!    return before they are out of it.
+//! 1. The queue is touched under its lock only. Its nodes are on the stacks of waiting threads.
+//!    Such a thread does not return before its node is out of the queue.
 //! 2. A node is in the queue until it is `WOKEN`, or its own thread has taken it out.
-//! 3. A thread is counted in `users` as long as it may touch the variable, its wakers too, and
-//!    `destroy` waits until all have left. So the variable may be destroyed as soon as all waiters
-//!    have been woken.
-//! 4. A waker does not touch a node once it is `WOKEN`; it wakes by address.
-//! 5. The queue and `users` mean something only if the queue belongs to this process: if it has this
+//! 3. A thread is counted in `users` as long as it may touch the variable. This holds for wakers
+//!    too. `destroy` waits until all have left. So the variable may be destroyed as soon as all
+//!    waiters have been woken.
+//! 4. A waker does not touch a node once the node is `WOKEN`. It wakes the thread by the address of
+//!    the word.
+//! 5. The queue and `users` are valid only if the queue belongs to this process: if it has this
 //!    process's [`generation`].
 //!
 //! # Fork
 //!
-//! A child has none of the threads that wait in its parent, use a variable or hold a queue's lock,
-//! and it uses their stacks again. What they left in a variable has another generation: a wait
-//! takes a lock that they held, and empties a queue that they were in ([`Queue::adopt`]). A signal
-//! or `destroy` finds that no thread of this process waits. So the child needs nothing that a thread
-//! of its parent held, and nothing has to be repaired at the fork.
+//! Threads of the parent that wait, use a variable or hold a queue's lock do not exist in the
+//! child. The child also uses the memory of their stacks again. The state that these threads left
+//! in a variable has another generation. A wait takes a lock that they held, and empties a queue
+//! that they were in ([`Queue::adopt`]). A signal or `destroy` finds that no thread of this process
+//! waits. So the child needs nothing that a thread of its parent held, and nothing has to be
+//! repaired at the fork.
 //!
 //! # Cancellation
 //!
@@ -43,10 +44,11 @@
 //!
 //! # Orderings
 //!
-//! `state` is stored with Release and loaded with Acquire, though the mutex orders what the program
-//! wrote. The queue is ordered by its lock. `users` goes down with Release, which pairs with the
-//! Acquire of `destroy`. `generation` is stored with Release after `users`, and loaded with Acquire
-//! before `users` is.
+//! - `state` is stored with Release and loaded with Acquire, although the mutex already orders the
+//!   program's writes.
+//! - The lock of the queue orders the queue.
+//! - `users` is decremented with Release, which pairs with the Acquire of `destroy`.
+//! - `generation` is stored with Release after `users`, and loaded with Acquire before `users`.
 
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -64,33 +66,43 @@ use super::is_shared;
 use crate::linux::interpose::{self, Until};
 use crate::linux::{Cond, Mutex, Site, real};
 
+/// The queue, in the memory of the program's condition variable.
 #[repr(C)]
 struct Queue {
-    /// 0, or the generation of the process whose thread holds the lock.
+    /// 0, or the generation of the process of the holder.
     lock: AtomicU32,
-    /// How many threads may touch the variable (Invariant 3).
+    /// The number of threads that may touch the variable (Invariant 3).
     users: AtomicU32,
+    /// The node that is woken next, or null. Written under the lock.
     first: Cell<*const Node>,
+    /// The node that came last, or null. Written under the lock.
     last: Cell<*const Node>,
-    /// Written by `init` only.
+    /// The clock of timed waits. Only `init` writes it.
     clock: Cell<clockid_t>,
-    /// The process that the queue belongs to (Invariant 5). Written under the lock.
+    /// The generation of the process that the queue belongs to (Invariant 5). Written under the
+    /// lock.
     generation: AtomicU32,
 }
 
+/// The value of `lock` while no thread holds it.
 const FREE: u32 = 0;
 
+/// The `state` of a node in the queue.
 const WAITING: u32 = 0;
+/// The `state` of a node that a waker has taken out.
 const WOKEN: u32 = 1;
 
+/// A waiter, on the stack of its thread.
 struct Node {
-    /// `WAITING`, then `WOKEN`: written by the waker.
+    /// `WAITING`, then `WOKEN`. The waker writes it.
     state: AtomicU32,
-    /// The thread that came next.
+    /// The node that came next, or null. Written under the queue's lock.
     next: Cell<*const Node>,
 }
 
 impl Queue {
+    /// Returns the queue in a condition variable.
+    ///
     /// # Safety
     ///
     /// It must be a condition variable that is not shared, and outlive `'a`.
@@ -107,13 +119,14 @@ impl Queue {
         self.generation.load(Ordering::Acquire) == generation()
     }
 
-    /// Makes the queue this process's: forgets what threads of a parent left in it.
+    /// Makes the queue belong to this process: forgets the state that threads of a parent left in
+    /// it.
     fn adopt(&self) {
         if self.is_adopted() {
             return;
         }
         self.with(|| {
-            // Relaxed: stored under the lock that is held here.
+            // Relaxed: stored under the lock, which this thread holds.
             if self.generation.load(Ordering::Relaxed) != generation() {
                 self.first.set(ptr::null());
                 self.last.set(ptr::null());
@@ -124,13 +137,14 @@ impl Queue {
         });
     }
 
+    /// Runs `body` under the lock.
     fn with<R>(&self, body: impl FnOnce() -> R) -> R {
         let mine = generation();
         let attempt = || {
             // Relaxed: a look before the exchange.
             let holder = self.lock.load(Ordering::Relaxed);
-            // If a thread of a parent holds the lock, it does so in the parent: here it is free.
-            // Acquire: pairs with the Release below.
+            // If a thread of a parent holds the lock, it does so in the parent only. Here the lock
+            // is free. Acquire: pairs with the Release below.
             let take = || {
                 self.lock.compare_exchange(holder, mine, Ordering::Acquire, Ordering::Relaxed).ok()
             };
@@ -152,9 +166,10 @@ impl Queue {
         self.is_adopted() && self.users.load(Ordering::Relaxed) != 0
     }
 
-    /// Keeps the variable from being destroyed meanwhile (Invariant 3). It must be adopted.
+    /// Runs `body` and keeps the variable from being destroyed meanwhile (Invariant 3). The queue
+    /// must be adopted.
     fn used<R>(&self, body: impl FnOnce() -> R) -> R {
-        // Relaxed: the program keeps it until here.
+        // Relaxed: until here the program keeps the variable.
         self.users.fetch_add(1, Ordering::Relaxed);
         let result = body();
         // Release: pairs with the Acquire of `destroy`. The variable is not touched from here on.
@@ -162,7 +177,7 @@ impl Queue {
         result
     }
 
-    /// Puts a node at the end. The lock must be held.
+    /// Puts a node at the end of the queue. The lock must be held.
     fn push(&self, node: &Node) {
         // SAFETY: a node in the queue is alive (Invariant 1).
         match unsafe { self.last.get().as_ref() } {
@@ -172,7 +187,7 @@ impl Queue {
         self.last.set(node);
     }
 
-    /// Takes the first node out of the queue and returns the word that its thread sleeps on. The
+    /// Takes the first node out of the queue and returns the word on which its thread sleeps. The
     /// lock must be held.
     fn pop(&self) -> Option<*const AtomicU32> {
         // SAFETY: as above.
@@ -182,12 +197,13 @@ impl Queue {
             self.last.set(ptr::null());
         }
         let state = &raw const first.state;
-        // Release: pairs with the Acquire of its thread. Invariant 4.
+        // Release: pairs with the Acquire of the waiter. Invariant 4: the node is not touched after
+        // it.
         first.state.store(WOKEN, Ordering::Release);
         Some(state)
     }
 
-    /// Takes a node out, wherever it is. The lock must be held.
+    /// Takes a node out of the queue, wherever it is. The lock must be held.
     fn remove(&self, node: &Node) {
         let mut before: Option<&Node> = None;
         let mut at = self.first.get();
@@ -209,7 +225,7 @@ impl Queue {
     }
 }
 
-/// Waits for a signal, without the mutex.
+/// Releases the mutex, waits for a signal, and locks the mutex again.
 pub(in crate::linux) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until: Until) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {
@@ -238,7 +254,7 @@ pub(in crate::linux) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until:
         if released == 0 {
             (released, !sleep(queue, &node, moment))
         } else {
-            // Not the caller's mutex: nothing was waited for.
+            // The caller does not hold the mutex: do not wait.
             give_up(queue, &node);
             (released, false)
         }
@@ -254,7 +270,7 @@ pub(in crate::linux) unsafe fn wait(cond: Cond, mutex: Mutex, site: Site, until:
     }
 }
 
-/// Sleeps until the node is woken; returns `false` if the moment came first.
+/// Sleeps until the node is woken. Returns `false` if the moment came first.
 fn sleep(queue: &Queue, node: &Node, moment: Option<Moment>) -> bool {
     loop {
         let left = match moment.map(Moment::remaining) {
@@ -271,16 +287,16 @@ fn sleep(queue: &Queue, node: &Node, moment: Option<Moment>) -> bool {
         }
         // Acquire: as above.
         if node.state.load(Ordering::Acquire) == WOKEN {
-            // Its waker may still hold the queue's lock; the node is out of it.
+            // The waker may still hold the queue's lock, but the node is out of the queue.
             return true;
         }
     }
 }
 
-/// Takes the node out of the queue, if it is still there; returns whether it was.
+/// Takes the node out of the queue, if it is still there. Returns whether it was.
 fn give_up(queue: &Queue, node: &Node) -> bool {
     queue.with(|| {
-        // Relaxed: stored under the lock that is held here.
+        // Relaxed: stored under the lock, which this thread holds.
         let waiting = node.state.load(Ordering::Relaxed) == WAITING;
         if waiting {
             queue.remove(node);
@@ -289,7 +305,7 @@ fn give_up(queue: &Queue, node: &Node) -> bool {
     })
 }
 
-/// Waits for a while: a condition variable of the C library's cannot wait with a mutex of ours. The
+/// Waits for a while: the C library's condition variable cannot wait with a replaced mutex. The
 /// thread comes back without a signal, as POSIX allows.
 unsafe fn wait_shared(mutex: Mutex, site: Site) -> c_int {
     // SAFETY: the caller's promise.
@@ -301,6 +317,7 @@ unsafe fn wait_shared(mutex: Mutex, site: Site) -> c_int {
     unsafe { interpose::lock(mutex, site, Until::Ever) }
 }
 
+/// Wakes the thread that has waited longest.
 pub(in crate::linux) unsafe fn signal(cond: Cond) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {
@@ -319,6 +336,7 @@ pub(in crate::linux) unsafe fn signal(cond: Cond) -> c_int {
     0
 }
 
+/// Wakes all threads that wait.
 pub(in crate::linux) unsafe fn broadcast(cond: Cond) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {
@@ -330,7 +348,7 @@ pub(in crate::linux) unsafe fn broadcast(cond: Cond) -> c_int {
     if !queue.is_used() {
         return 0;
     }
-    // The threads that wait now, not those that come meanwhile.
+    // Only the threads that wait now. Threads that come meanwhile are not woken.
     queue.used(|| {
         queue.with(|| {
             while let Some(state) = queue.pop() {
@@ -341,6 +359,7 @@ pub(in crate::linux) unsafe fn broadcast(cond: Cond) -> c_int {
     0
 }
 
+/// Makes a condition variable.
 pub(in crate::linux) unsafe fn init(cond: Cond, attributes: *const pthread_condattr_t) -> c_int {
     // SAFETY: the caller's promise.
     let result = unsafe { real::cond_init(cond, attributes) };
@@ -360,6 +379,7 @@ pub(in crate::linux) unsafe fn init(cond: Cond, attributes: *const pthread_conda
     0
 }
 
+/// Waits until no thread uses the condition variable any more.
 pub(in crate::linux) unsafe fn destroy(cond: Cond) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { is_shared(cond) } {

@@ -1,4 +1,4 @@
-//! A moment that the program names, on a clock of its choice, as a time from now.
+//! Moments that the program names on a clock of its choice, as times from now.
 
 use core::ffi::c_int;
 use core::time::Duration;
@@ -8,14 +8,18 @@ use libc::{clockid_t, timespec};
 /// A moment on one of the two clocks that a thread may wait by.
 #[derive(Clone, Copy)]
 pub(super) struct Moment {
+    /// The clock on which the moment is.
     clock: clockid_t,
+    /// The moment, as the time since the clock's zero.
     at: Duration,
 }
 
 impl Moment {
+    /// Returns the moment `until` on `clock`.
+    ///
     /// # Errors
     ///
-    /// `EINVAL` for another clock, and for a time that is none.
+    /// `EINVAL` for another clock, and for nanoseconds out of range.
     ///
     /// # Safety
     ///
@@ -32,7 +36,8 @@ impl Moment {
         Ok(Self { clock, at: duration(until) })
     }
 
-    /// How long it is until then; `None` if it is past. The clock of the day may be set meanwhile, so who has waited for so long asks again.
+    /// Returns the time until the moment, or `None` if it is past. The clock of the day may be set
+    /// meanwhile. A thread that has waited that long therefore has to ask again.
     pub(super) fn remaining(self) -> Option<Duration> {
         let mut now = timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: writes to `now`.
@@ -41,7 +46,7 @@ impl Moment {
     }
 }
 
-/// Since the clock's zero; a time before that is past.
+/// Returns the time since the clock's zero. A time before zero counts as zero, and so as past.
 fn duration(time: timespec) -> Duration {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))

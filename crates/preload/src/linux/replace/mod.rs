@@ -1,20 +1,23 @@
-//! The program's locks, replaced: a mutex of ours in the memory of the C library's.
+//! The program's locks, replaced: a mutex of the shim in the memory of the C library's mutex.
 //!
-//! | bytes of a `pthread_mutex_t` | the C library's | ours |
+//! | bytes of a `pthread_mutex_t` | the C library's | the shim's |
 //! | --- | --- | --- |
 //! | 0 to 15 | lock, count, owner, users | a [`RawPolicyMutex`] |
-//! | 16 to 19 | kind | the same: says whose it is |
+//! | 16 to 19 | kind | the same: says whether it is replaced |
 //! | 20 to 23 | spins, elision | |
 //! | 24 to 27 | a list | whether the policy has begun |
 //!
-//! A mutex that has just been made, by `pthread_mutex_init` or by an initializer, is all zeros but for its kind, in both. Replaced are the kinds
-//! *normal* (which is *default*) and *adaptive*, private to the process. Recursive, error-checking, robust, priority-inheriting and shared ones stay
-//! the C library's: what they promise is not ours to give.
+//! A new mutex, from `pthread_mutex_init` or an initializer, is all zeros but for its kind. This
+//! holds for both. The kinds *normal* (which is *default*) and *adaptive* are replaced, if they are
+//! private to the process. Recursive, error-checking, robust, priority-inheriting and shared
+//! mutexes stay the C library's, because the shim's mutex cannot keep their promises.
 //!
-//! Condition variables must be replaced with them, since `pthread_cond_wait` would release the mutex within the C library: [`cond`]. Those shared
-//! between processes stay, known by a bit that the C library sets.
+//! Condition variables must be replaced with the mutexes, since `pthread_cond_wait` would release
+//! the mutex within the C library: [`cond`]. Condition variables that are shared between processes
+//! stay the C library's. They are known by a bit that the C library sets.
 //!
-//! Both places in the C library's structures are verified before any lock is replaced ([`layout_is_known`]).
+//! The offsets of the kind and of that bit are verified before any lock is replaced
+//! ([`layout_is_known`]).
 
 use core::ffi::c_int;
 use core::mem::{self, MaybeUninit};
@@ -37,16 +40,19 @@ pub(super) use cond::{
 };
 pub(super) use mutex::{Operations, destroy, lock, try_lock, unlock};
 
-/// Where the C library keeps a mutex's kind.
+/// The offset at which the C library keeps a mutex's kind.
 const KIND: usize = 16;
-/// Bits of a kind that say how its lock word may be elided.
+/// The bits of a kind that say how its lock word may be elided.
 const ELISION: u32 = 0x300;
+/// The kind of a normal mutex.
 const NORMAL: u32 = 0;
+/// The kind of an adaptive mutex.
 const ADAPTIVE: u32 = 3;
-/// Where the C library keeps the bit that a condition variable is shared between processes.
+/// The offset at which the C library keeps the bit of a shared condition variable.
 const SHARED: usize = 36;
 
-/// The policies, by name.
+/// Returns the operations of the policy with this name. Fails if there is no such policy, or if the
+/// C library lays out its structures in an unknown way.
 pub(super) fn operations(policy: &[u8]) -> Result<&'static Operations, &'static [u8]> {
     let operations = match policy {
         b"adaptive" => const { &Operations::of::<Adaptive>() },
@@ -69,7 +75,7 @@ pub(super) fn operations(policy: &[u8]) -> Result<&'static Operations, &'static 
     }
 }
 
-/// The word at `offset` of a mutex or condition variable.
+/// Returns the word at `offset` of a mutex or condition variable.
 ///
 /// # Safety
 ///
@@ -80,7 +86,7 @@ unsafe fn word<'a, T>(object: *mut T, offset: usize) -> &'a AtomicU32 {
     unsafe { &*word }
 }
 
-/// Whether it is one of ours.
+/// Returns whether the mutex is replaced.
 ///
 /// # Safety
 ///
@@ -89,11 +95,12 @@ unsafe fn word<'a, T>(object: *mut T, offset: usize) -> &'a AtomicU32 {
 pub(super) unsafe fn is_ours(mutex: Mutex) -> bool {
     // SAFETY: the caller's promise.
     let kind = unsafe { word(mutex, KIND) };
-    // Relaxed: written when the mutex was made, and who locks it knows of that.
+    // Relaxed: the kind was written when the mutex was made, and a thread that locks the mutex
+    // knows of that.
     matches!(kind.load(Ordering::Relaxed) & !ELISION, NORMAL | ADAPTIVE)
 }
 
-/// Whether waiting for the condition with the mutex is our affair.
+/// Returns whether the shim does this wait.
 ///
 /// # Safety
 ///
@@ -105,7 +112,7 @@ pub(super) unsafe fn is_ours_too(cond: Cond, mutex: Mutex) -> bool {
     !shared || unsafe { is_ours(mutex) }
 }
 
-/// Whether a condition variable is the C library's, being shared between processes.
+/// Returns whether a condition variable is shared between processes, and so the C library's.
 ///
 /// # Safety
 ///
@@ -117,7 +124,8 @@ unsafe fn is_shared(cond: Cond) -> bool {
     flags.load(Ordering::Relaxed) & 1 == 1
 }
 
-/// Makes a mutex of a kind and a shared condition variable, and looks where that shows.
+/// Makes mutexes of known kinds and condition variables, and checks that the known offsets show
+/// what they are.
 fn layout_is_known() -> bool {
     const { assert!(mem::size_of::<libc::pthread_mutex_t>() >= 40) };
     const { assert!(mem::size_of::<libc::pthread_cond_t>() >= SHARED + 4) };
@@ -129,6 +137,7 @@ fn layout_is_known() -> bool {
             .all(|shared| shared_of_new(shared) == Some(shared == libc::PTHREAD_PROCESS_SHARED))
 }
 
+/// Makes a mutex of this kind and returns the kind that its memory shows.
 fn kind_of_new(kind: c_int) -> Option<u32> {
     let mut attributes = MaybeUninit::uninit();
     let attributes = attributes.as_mut_ptr();
@@ -145,6 +154,7 @@ fn kind_of_new(kind: c_int) -> Option<u32> {
     (made | chosen | begun == 0).then_some(found)
 }
 
+/// Makes a condition variable and returns whether its memory shows that it is shared.
 fn shared_of_new(shared: c_int) -> Option<bool> {
     let mut attributes = MaybeUninit::uninit();
     let attributes = attributes.as_mut_ptr();
@@ -161,9 +171,9 @@ fn shared_of_new(shared: c_int) -> Option<bool> {
     (made | chosen | begun == 0).then_some(found)
 }
 
-/// Does before the program starts what would otherwise be done by the first wait: reads the clock's
-/// rate and the quota of processor time, asks the kernel for its barrier and for a page that a fork
-/// wipes, numbers the first thread.
+/// Does before the program starts what its first wait would do otherwise. It reads the clock's rate
+/// and the quota of processor time. It asks the kernel for its barrier and for a page that a fork
+/// wipes. It numbers the first thread.
 pub(super) fn warm_up() {
     machine::warm_up();
     let _ = stanchion_competitive::cost::current();

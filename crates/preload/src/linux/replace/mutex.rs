@@ -1,12 +1,15 @@
-//! A mutex of ours where the C library's was.
+//! A mutex of the shim in the memory of the C library's mutex.
 //!
 //! # Invariants
 //!
-//! 1. Bytes 0 to 15 of a mutex that is ours are a [`RawPolicyMutex`]: zeros are a free one, but for its policy.
-//! 2. The policy is looked at by waiters only, and each waiter first sees to it that it has begun ([`begin`]).
+//! 1. Bytes 0 to 15 of a replaced mutex are a [`RawPolicyMutex`]. Zeros are a free one, except for
+//!    its policy.
+//! 2. Only waiters look at the policy. Each waiter first makes sure that the policy has begun
+//!    ([`begin`]).
 //!
-//! Two waiters may begin the policy at once, and one of them late: then the policy forgets what it had learnt. Waiting for each other could last for
-//! ever in the child of a fork.
+//! Two waiters may begin the policy at once, and one of them late. Then the policy forgets what it
+//! had learnt. A waiter does not wait for the other, because in the child of a fork that could last
+//! for ever.
 
 use core::ffi::c_int;
 use core::mem::{self, ManuallyDrop};
@@ -26,17 +29,24 @@ use crate::linux::interpose::Until;
 use crate::linux::session::{self, Mode};
 use crate::linux::{Mutex, Site, errno, locks};
 
-/// Where it is noted that the policy has begun.
+/// The offset of the word that says whether the policy has begun.
 const BEGUN: usize = 24;
 
-/// What is done with a mutex of one policy.
+/// The functions for mutexes of one policy.
 pub(in crate::linux) struct Operations {
+    /// Tries to lock. Returns whether it succeeded.
     try_lock: unsafe fn(Mutex) -> bool,
-    // A policy or the mutex itself may panic, which nothing above expects: these end the process then.
+    /// Locks.
+    // A policy or the mutex itself may panic, and no caller expects that. `extern "C"` makes a
+    // panic end the process, here and in the next function.
     lock: unsafe extern "C" fn(Mutex),
+    /// Locks within a time. Returns whether it succeeded.
     lock_for: unsafe extern "C" fn(Mutex, &Duration) -> bool,
+    /// Unlocks.
     unlock: unsafe fn(Mutex),
+    /// Returns whether the mutex is held.
     is_locked: unsafe fn(Mutex) -> bool,
+    /// Drops the policy, if it has begun.
     end: unsafe fn(Mutex),
 }
 
@@ -66,7 +76,8 @@ impl Operations {
                 // SAFETY: a mutex.
                 if unsafe { word(mutex, BEGUN) }.swap(0, Ordering::Acquire) != 0 {
                     let policy = policy::<P>(mutex);
-                    // SAFETY: it has begun, and the program destroys the mutex: nobody else has it.
+                    // SAFETY: the policy has begun. The program destroys the mutex, so no other
+                    // thread uses it.
                     unsafe { ptr::drop_in_place(policy) };
                 }
             },
@@ -74,6 +85,7 @@ impl Operations {
     }
 }
 
+/// Locks a mutex that was held at the last try.
 unsafe extern "C" fn lock_waiting<P: Policy>(mutex: Mutex) {
     // SAFETY: the caller's promise.
     unsafe { begin::<P>(mutex) };
@@ -81,6 +93,7 @@ unsafe extern "C" fn lock_waiting<P: Policy>(mutex: Mutex) {
     let _ = unsafe { raw::<P>(mutex) }.lock();
 }
 
+/// Locks a mutex that was held at the last try, within a time.
 unsafe extern "C" fn lock_for<P: Policy>(mutex: Mutex, time: &Duration) -> bool {
     // SAFETY: the caller's promise.
     unsafe { begin::<P>(mutex) };
@@ -88,20 +101,23 @@ unsafe extern "C" fn lock_for<P: Policy>(mutex: Mutex, time: &Duration) -> bool 
     unsafe { raw::<P>(mutex) }.try_lock_for(*time).is_some()
 }
 
+/// Returns the mutex in the memory of the program's mutex.
+///
 /// # Safety
 ///
-/// The mutex must be ours, and outlive `'a`.
+/// The mutex must be replaced, and outlive `'a`.
 unsafe fn raw<'a, P: Policy>(mutex: Mutex) -> &'a RawPolicyMutex<Told<P>> {
     // SAFETY: Invariant 1; large enough and aligned, as asserted in `of`.
     unsafe { &*mutex.cast() }
 }
 
-/// How far into the mutex its policy lies.
+/// Returns the offset of the policy in the mutex.
 fn offset<P: Policy>() -> usize {
     let sample = ManuallyDrop::new(RawPolicyMutex::<Told<P>>::INIT);
     ptr::from_ref(sample.policy()).addr() - (&raw const sample).addr()
 }
 
+/// Returns the policy of a mutex.
 fn policy<P: Policy>(mutex: Mutex) -> *mut Told<P> {
     mutex.cast::<u8>().wrapping_add(offset::<P>()).cast()
 }
@@ -117,7 +133,7 @@ unsafe fn begin<P: Policy>(mutex: Mutex) {
     let first = ManuallyDrop::new(Told::<P>::INIT);
     let from = (&raw const first).cast::<u32>();
     for index in 0..mem::size_of::<P>() / 4 {
-        // SAFETY: a policy is made of atomic 32-bit integers, so all of its bytes are there.
+        // SAFETY: a policy consists of atomic 32-bit integers, so all of its bytes are initialized.
         let value = unsafe { from.wrapping_add(index).read() };
         // SAFETY: within the mutex.
         let place = unsafe { word(mutex, offset::<P>() + index * 4) };
@@ -127,7 +143,7 @@ unsafe fn begin<P: Policy>(mutex: Mutex) {
     begun.store(1, Ordering::Release);
 }
 
-/// A policy whose waits are recorded.
+/// A policy that records its waits in the shared table.
 struct Told<P>(P);
 
 impl<P: Policy> Policy for Told<P> {
@@ -153,6 +169,7 @@ impl<P: Policy> Policy for Told<P> {
     }
 }
 
+/// Locks a replaced mutex.
 pub(in crate::linux) unsafe fn lock(
     operations: &Operations,
     table: &Shared,
@@ -195,17 +212,20 @@ pub(in crate::linux) unsafe fn lock(
     libc::ETIMEDOUT
 }
 
+/// Tries to lock a replaced mutex.
 pub(in crate::linux) unsafe fn try_lock(operations: &Operations, mutex: Mutex) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { (operations.try_lock)(mutex) } { 0 } else { libc::EBUSY }
 }
 
+/// Unlocks a replaced mutex.
 pub(in crate::linux) unsafe fn unlock(operations: &Operations, mutex: Mutex) -> c_int {
     // SAFETY: the caller's promise.
     errno::kept(|| unsafe { (operations.unlock)(mutex) });
     0
 }
 
+/// Ends a replaced mutex, unless it is held.
 pub(in crate::linux) unsafe fn destroy(operations: &Operations, mutex: Mutex) -> c_int {
     // SAFETY: the caller's promise.
     if unsafe { (operations.is_locked)(mutex) } {
@@ -213,7 +233,8 @@ pub(in crate::linux) unsafe fn destroy(operations: &Operations, mutex: Mutex) ->
     }
     // SAFETY: the caller's promise.
     unsafe { (operations.end)(mutex) };
-    // As the C library made it, for who makes it anew without saying so.
+    // As the C library made it: the program may use the memory as a new mutex without an
+    // initialization.
     for offset in (0..16).step_by(mem::size_of::<AtomicU32>()) {
         // SAFETY: within the mutex.
         unsafe { word(mutex, offset) }.store(0, Ordering::Relaxed);
