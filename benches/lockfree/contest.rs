@@ -141,7 +141,12 @@ impl Options {
         Ok(options)
     }
 
-    fn wants(&self, family: &str, contestant: &str, cell: &str) -> bool {
+    pub(crate) fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    /// Returns whether a filter asks for this cell, or there is no filter.
+    pub(crate) fn wants(&self, family: &str, contestant: &str, cell: &str) -> bool {
         let name = format!("{family}/{contestant}/{cell}");
         self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter.as_str()))
     }

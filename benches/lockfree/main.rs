@@ -22,6 +22,8 @@
 //! - `granted`: the share of the computer's processor time that the threads got. Below 90 %,
 //!   another program was running or the threads slept.
 //!
+//! Values that threads hand to other threads have families of their own: see `handover.rs`.
+//!
 //! ```text
 //! cargo bench -p benches --bench lockfree -- [FILTER]... [--rounds N] [--window MS]
 //! ```
@@ -35,6 +37,7 @@
 
 mod contest;
 mod counters;
+mod handover;
 mod heaps;
 mod queues;
 mod reclamation;
@@ -61,4 +64,5 @@ fn main() {
     ] {
         run(&family, &options);
     }
+    handover::run(&options);
 }

@@ -29,13 +29,14 @@ mod channel;
 mod error;
 mod gate;
 mod iter;
+mod search;
 
 use core::fmt;
 use core::time::Duration;
 
 use machine::clock::{Deadline, Instant};
-use machine::wait::retry_for;
-use stanchion_competitive::{EventCount, cost};
+use machine::wait::{WaitPolicy, retry_while_awake};
+use stanchion_competitive::EventCount;
 
 pub use channel::{
     IntoIter, Receiver, Sender, SyncReceiver, SyncSender, channel, channel_with_queue, sync_channel,
@@ -46,9 +47,7 @@ pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, 
 
 use crate::{ConcurrentQueue, Full};
 use gate::{Gate, Pass};
-
-/// The pauses of a search before a thread goes to sleep, in nanoseconds: they double from the first to the second.
-const PAUSES: core::ops::Range<u64> = 50..1_000;
+use search::Search;
 
 /// A queue `Q` in which threads wait for values, and for room if it is bounded.
 ///
@@ -67,8 +66,10 @@ const PAUSES: core::ops::Range<u64> = 50..1_000;
 /// | | |
 /// | --- | --- |
 /// | cost | the queue's; a push besides two counts on a line that few other threads use |
-/// | waiting | searches for C ([`cost::current`], 500 to 50,000 ns), then sleeps: an idle queue uses no processor |
+/// | waiting | pauses for 0.75 µs, yields until C is over, then sleeps: an idle queue uses no processor |
 /// | order of waking | first asleep, first woken; a thread that comes at the right moment may be first |
+///
+/// C is what a sleep costs, 500 to 50,000 ns: see [`cost`](stanchion_competitive::cost).
 ///
 /// ```
 /// use std::sync::mpsc::SendError;
@@ -389,22 +390,17 @@ impl<Q: ConcurrentQueue> Blocking<Q> {
     }
 }
 
-/// Repeats `attempt` until it yields something, or the deadline has passed: searches for a while, then sleeps until there is a notification.
+/// Repeats `attempt` until it yields something, or the deadline has passed. Searches for a while,
+/// then sleeps until there is a notification.
 fn wait<R>(
     events: &EventCount,
     deadline: Deadline,
     mut attempt: impl FnMut() -> Option<R>,
 ) -> Option<R> {
     loop {
-        let mut left = cost::current();
-        let mut pause = PAUSES.start;
-        let again = || {
-            left = left.saturating_sub(pause);
-            pause = (pause * 2).min(PAUSES.end);
-            left > 0 && !deadline.passed()
-        };
-        if let Some(outcome) = retry_for(&mut attempt, PAUSES, again) {
-            return Some(outcome);
+        let found = retry_while_awake(&mut attempt, &mut Search::start(), deadline);
+        if found.is_some() {
+            return found;
         }
         let key = events.prepare();
         if let Some(outcome) = attempt() {

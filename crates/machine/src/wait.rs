@@ -251,6 +251,34 @@ fn retry<R>(
     }
 }
 
+/// [`retry_until_deadline`] for a caller that sleeps by itself: also gives up where `policy` would
+/// [put the thread to sleep](WaitPolicy::sleeps). Attempts at least once; under loom exactly once.
+///
+/// ```
+/// use machine::{clock::Deadline, wait::{Patient, WaitPolicy, retry_while_awake}};
+///
+/// let mut policy = <Patient>::start();
+/// assert_eq!(retry_while_awake(|| None::<()>, &mut policy, Deadline::NEVER), None);
+/// assert!(policy.sleeps());
+/// # use stanchion_machine as machine;
+/// ```
+#[inline]
+pub fn retry_while_awake<R>(
+    mut attempt: impl FnMut() -> Option<R>,
+    policy: &mut impl WaitPolicy,
+    deadline: Deadline,
+) -> Option<R> {
+    loop {
+        if let Some(outcome) = attempt() {
+            return Some(outcome);
+        }
+        if !backend::wait::SPINS || policy.sleeps() || deadline.passed() {
+            return None;
+        }
+        policy.pause();
+    }
+}
+
 /// Looks at `word` for at most about `nanos` nanoseconds; `None` if `done` was never satisfied.
 /// Looks at least once.
 ///
