@@ -9,7 +9,7 @@
 //!
 //! At the end of a round the runtime is dropped, by a kernel thread or by one of its own threads.
 //!
-//! Each thread captures a [`Slip`], and returns it or panics with it. The slip is counted when it
+//! Each thread captures a `Slip`, and returns it or panics with it. The slip is counted when it
 //! is made, when its thread runs, and when it is dropped.
 
 use std::fmt;

@@ -6,7 +6,7 @@
 //!
 //! At the end of a round the pool is shut down, at once or after all tasks have run.
 //!
-//! Each task captures a [`Slip`]. The slip is counted when it is made, when its task runs, and when
+//! Each task captures a `Slip`. The slip is counted when it is made, when its task runs, and when
 //! it is dropped.
 
 use std::fmt;

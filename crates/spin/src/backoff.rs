@@ -54,7 +54,7 @@ const DOUBLINGS: u32 = 20;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Backoff {
-    /// The delays since the start or the last `reset`: the exponent of the window.
+    /// The failures since the start or the last `reset`: the exponent of the window.
     failures: u32,
     /// The first window, in nanoseconds.
     slot: u64,
@@ -99,7 +99,8 @@ impl Backoff {
         self
     }
 
-    /// Returns the number of delays since the start or the last [`reset`](Self::reset).
+    /// Returns the number of failures since the start or the last [`reset`](Self::reset): of delays,
+    /// and of calls of [`fail`](Self::fail).
     #[inline]
     #[must_use]
     pub const fn failures(&self) -> u32 {

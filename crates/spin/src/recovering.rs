@@ -26,8 +26,9 @@
 //!
 //! # Invariants
 //!
-//! 1. A thread holds the lock if its number is in `owner` without `DONE`. The number is stored by
-//!    the exchange that found 0, or by the puller when it found `DONE`.
+//! 1. The thread that stored its number into `owner` holds the lock while that number is there
+//!    without `DONE`. The number is stored by the exchange that found 0, or by the puller when it
+//!    found `DONE`.
 //! 2. Only one waiter adds `PULLED` to a holder's number. It ends its pull before it takes the
 //!    number away.
 //! 3. A holder that finds `PULLED` stays in `unlock` until its number is gone. So while it is being

@@ -1,9 +1,7 @@
-//! Properties of every lock of the crate, with real threads: one list of properties, one line for
-//! each lock.
+//! Properties of every lock of the crate, with real threads: one list, and one line for each lock.
 //!
-//! Exclusion is watched by a pair of counters. Only the holder touches them, and they must agree.
-//! So a broken lock is noticed without undefined behaviour. Each property is also shown to fail for
-//! a lock that is broken on purpose.
+//! Two atomic counters show exclusion: only the holder touches them, and they must agree. So a broken
+//! lock has no undefined behaviour. Each property is also shown to fail for a lock broken on purpose.
 
 mod common;
 
@@ -23,8 +21,7 @@ use stanchion_spin::{
     Anderson, Clh, Mcs, PreemptionSafe, Recovering, TestAndSet, Ticket, TimePublishedMcs,
 };
 
-/// Two counters that agree whenever no thread is between them. They are atomic, so that even a
-/// broken lock has no undefined behaviour.
+/// Two counters that agree whenever no thread is between them. They are atomic, see above.
 #[derive(Debug, Default)]
 struct Pair(AtomicU64, AtomicU64);
 
@@ -390,8 +387,7 @@ mod deadlines {
         storm::<Clh>();
     }
 
-    /// Waiters that gave up leave nodes behind. These are skipped, and freed at the latest with the
-    /// lock.
+    /// The nodes of waiters that gave up are skipped, and freed at the latest with the lock.
     #[test]
     fn a_queue_of_the_gone() {
         let mutex = Mutex::<Clh, _>::new(());
@@ -411,8 +407,7 @@ mod deadlines {
     }
 }
 
-/// A policy that panics ends the process. Unwinding would leave a node, a ticket or the lock
-/// behind.
+/// A policy that panics ends the process: unwinding would leave a node or the lock behind.
 mod a_policy_that_panics {
     use super::*;
     use machine::wait::WaitPolicy;
@@ -540,8 +535,7 @@ mod broken_on_purpose {
     }
 }
 
-/// The ticket lock is first come, first served. Waiters are seen to queue one after the other, and
-/// get the lock in that order.
+/// Waiters of a ticket lock that are seen to queue one after the other are served in that order.
 #[test]
 fn tickets_are_served_in_order() {
     let mutex = Mutex::<Ticket, _>::new(Vec::new());
