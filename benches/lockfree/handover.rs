@@ -1,9 +1,10 @@
-//! Values that go from threads to other threads, through a bounded queue and through a channel.
+//! Values that threads hand to other threads, through a bounded queue or a channel. The families
+//! are:
 //!
-//! | family | what runs | how a thread waits |
-//! | --- | --- | --- |
-//! | `between two threads` | a producer and a consumer, each on a processor of its own | both try again at once, or after a pause hint |
-//! | `pipeline` | two producers, two workers, one consumer, with a channel before and behind the workers | as the channel does |
+//! - `between two threads`: a producer and a consumer, each on a processor of its own. A thread
+//!   that waits tries again at once, or after a pause hint.
+//! - `pipeline`: two producers, two workers and one consumer, with a channel before and behind the
+//!   workers. A thread waits as the channel does.
 //!
 //! In each round every contestant hands over the same number of values. Figures are medians of the
 //! rounds.
@@ -19,19 +20,19 @@ use stanchion_lockfree::{Blocking, ConcurrentQueue};
 
 use crate::contest::Options;
 
-/// The most that the queues of a cell hold.
+/// The capacities of the queues: one cell each.
 const CAPACITIES: [usize; 3] = [3, 64, 1024];
 
-/// How many values one contestant hands over in one round.
+/// The number of values that one contestant hands over in one round.
 const VALUES: u64 = 100_000;
 
-/// Tells the receivers of a crossbeam channel that no more values come.
+/// The value that tells the receivers of a crossbeam channel that no more values come.
 const END: u64 = u64::MAX;
 
-/// A bounded queue whose calls do not wait.
+/// A bounded queue with calls that do not wait.
 trait Queue: Sync {
     fn with_capacity(capacity: usize) -> Self;
-    /// Returns whether there was room.
+    /// Returns false if the queue is full.
     fn put(&self, value: u64) -> bool;
     fn take(&self) -> Option<u64>;
 }
@@ -45,8 +46,11 @@ trait Channel: Sync {
     fn close(&self);
 }
 
+/// A mutex around a sequential queue with a bound.
 struct LockedDeque {
+    /// The values in the queue.
     values: parking_lot::Mutex<VecDeque<u64>>,
+    /// The most values in the queue.
     capacity: usize,
 }
 
@@ -127,7 +131,7 @@ impl Channel for Crossbeam {
     fn receive(&self) -> Option<u64> {
         let value = self.1.recv().ok().filter(|&value| value != END);
         if value.is_none() {
-            // For the next receiver. The senders have stopped, so there is room.
+            // Pass it on to the next receiver. The senders have stopped, so there is room.
             self.send(END);
         }
         value
@@ -138,21 +142,26 @@ impl Channel for Crossbeam {
     }
 }
 
-/// What one contestant needed in one round.
+/// The result of one contestant in one round.
 #[derive(Clone, Copy)]
 struct Round {
+    /// The time of the round for each value.
     ns_per_value: f64,
+    /// The processor time of the process for each value.
     cpu_per_value: f64,
 }
 
-/// A way to hand values over, and how to run one round of it.
+/// A way to hand values over, with a function that runs one round of it.
 struct Contestant {
+    /// The name in tables.
     name: &'static str,
+    /// True if the structures of this workspace are compared with it.
     peer: bool,
+    /// Runs one round with queues of this capacity.
     run: fn(usize) -> Round,
 }
 
-/// Runs the cells that `options` ask for.
+/// Runs the selected cells.
 pub(crate) fn run(options: &Options) {
     family("between two threads", "at once", options, &between::<false>());
     family("between two threads", "pause", options, &between::<true>());
@@ -206,7 +215,8 @@ fn family(name: &str, shape: &str, options: &Options, contestants: &[Contestant]
         let mut rounds = vec![Vec::new(); running.len()];
         for round in 0..options.rounds() {
             for place in 0..running.len() {
-                // The order changes, so that what else the computer does hits all alike.
+                // The order changes, so that other programs on the computer slow all contestants
+                // alike.
                 let which = if round % 2 == 0 { place } else { running.len() - 1 - place };
                 rounds[which].push((running[which].run)(capacity));
             }
@@ -281,7 +291,7 @@ fn stream<Q: Queue, const PAUSE: bool>(capacity: usize) -> Round {
     })
 }
 
-/// Hands values from two threads to two others, and from those to one.
+/// Hands values from two threads to two others, and from those two to one.
 fn pipeline<C: Channel>(capacity: usize) -> Round {
     let (before, behind) = (C::with_capacity(capacity), C::with_capacity(capacity));
     timed(|| {
@@ -324,7 +334,7 @@ fn timed(run: impl FnOnce()) -> Round {
     }
 }
 
-/// Keeps the calling thread on one processor.
+/// Pins the calling thread to one processor.
 fn pin(index: usize) {
     let processors = core_affinity::get_core_ids().unwrap_or_default();
     if let Some(&processor) = processors.get(index % processors.len().max(1)) {
@@ -335,7 +345,7 @@ fn pin(index: usize) {
 /// Returns the processor time of all threads of this process.
 fn process_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a place for the answer, which no other thread uses.
+    // SAFETY: `time` is memory for the answer, which no other thread uses.
     let done = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     assert_eq!(done, 0, "this system has no clock of a process's processor time");
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

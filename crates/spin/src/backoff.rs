@@ -99,8 +99,8 @@ impl Backoff {
         self
     }
 
-    /// Returns the number of failures since the start or the last [`reset`](Self::reset): of delays,
-    /// and of calls of [`fail`](Self::fail).
+    /// Returns the number of failures since the start or the last [`reset`](Self::reset). Every
+    /// delay and every call of [`fail`](Self::fail) counts as one.
     #[inline]
     #[must_use]
     pub const fn failures(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! Properties of every lock of the crate, with real threads: one list, and one line for each lock.
 //!
-//! Two atomic counters show exclusion: only the holder touches them, and they must agree. So a broken
-//! lock has no undefined behaviour. Each property is also shown to fail for a lock broken on purpose.
+//! Two atomic counters show exclusion: only the holder touches them, and they must agree. A broken
+//! lock has no undefined behaviour then. Each property also fails for a lock broken on purpose.
 
 mod common;
 
