@@ -6,9 +6,9 @@
 //! - `mutex, 2 threads` and so on: the same by as many threads, on all processors of this process.
 //!   The figure is for one acquisition, with an empty section.
 //! - `uncontended reader-writer lock`: one read or write by one thread.
-//! - `beside 10,000 sleepers on one other mutex of the bucket` and `beside one sleeper on each of
-//!   10,000 other mutexes`: one acquisition and release by one thread, of a mutex that no other
-//!   thread uses.
+//! - `beside 10,000 sleepers on one other mutex of the bucket` and
+//!   `beside one sleeper on each of 10,000 other mutexes`: one acquisition and release by one
+//!   thread, of a mutex that no other thread uses.
 //! - `200 sleeping readers until the last is in`: the time from a writer's release.
 //!
 //! An elapsed time says nothing of fairness, tails or burnt processor time. `cargo study regret`

@@ -28,9 +28,9 @@
 //! cargo bench -p benches --bench lockfree -- [FILTER]... [--rounds N] [--window MS]
 //! ```
 //!
-//! On a computer that runs other programs too, give the benchmark precedence. As root, run `echo
-//! -20 > /proc/self/autogroup; nice -n -20 target/release/deps/lockfree-…` (the program that cargo
-//! names), and check that `granted` is near 100 %.
+//! On a computer that runs other programs too, give the benchmark precedence. As root, run
+//! `echo -20 > /proc/self/autogroup; nice -n -20 target/release/deps/lockfree-…` (the program that
+//! cargo names), and check that `granted` is near 100 %.
 //!
 //! A filter is a part of `family/contestant/cell`, such as `queues`, `/Ring` or `2 threads`. The
 //! best peer is then the best of those that run.

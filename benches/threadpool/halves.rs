@@ -1,6 +1,6 @@
 //! Forks of two coarse halves, after other work in the same pool; forks by more threads than there
-//! are processors; and forks that a thread outside of the pool asks for. `cargo bench -p benches
-//! --bench threadpool -- halves many outside`.
+//! are processors; and forks that a thread outside of the pool asks for. Run it
+//! with `cargo bench -p benches --bench threadpool -- halves many outside`.
 //!
 //! `ns/item` is the median, `p99` the longest of fewer than 100 items.
 

@@ -17,8 +17,8 @@
 //! ```
 //!
 //! A regret below 1 means that the pool of this workspace is faster. `--help` lists workloads and
-//! contestants. A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or `2
-//! threads`. `--scale 10` does a tenth of the items.
+//! contestants. A filter is a part of `workload/contestant/cell`, such as `join`, `/rayon` or
+//! `2 threads`. `--scale 10` does a tenth of the items.
 
 mod contest;
 mod halves;

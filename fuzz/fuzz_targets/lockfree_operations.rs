@@ -1,10 +1,16 @@
 //! Takes any bytes as operations on every structure and on a model of it. Both answer the same, and
 //! every value is dropped once.
 //!
-//! `cargo xtask fuzz lockfree_operations` runs for a while on the stable compiler, as CI does.
-//! `cargo +nightly fuzz run lockfree_operations fuzz/corpus/lockfree_operations
-//! fuzz/seeds/lockfree_operations` is for long runs. The same property runs over random operations
-//! in every `cargo test` (`crates/lockfree/tests/state_machine.rs`).
+//! `cargo xtask fuzz lockfree_operations` runs for a while on the stable compiler, as CI does. For
+//! long runs:
+//!
+//! ```text
+//! cargo +nightly fuzz run lockfree_operations \
+//!     fuzz/corpus/lockfree_operations fuzz/seeds/lockfree_operations
+//! ```
+//!
+//! The same property runs over random operations in every `cargo test`
+//! (`crates/lockfree/tests/state_machine.rs`).
 
 #![no_main]
 

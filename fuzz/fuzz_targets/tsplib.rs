@@ -1,8 +1,8 @@
 //! Gives any bytes to the reader of TSPLIB files. It never panics. An accepted input is symmetric.
 //! If it is written as a full matrix, it reads the same again.
 //!
-//! `cargo xtask fuzz tsplib` runs for a while on the stable compiler, as CI does. `cargo +nightly
-//! fuzz run tsplib fuzz/corpus/tsplib examples/data` is for long runs.
+//! `cargo xtask fuzz tsplib` runs for a while on the stable compiler, as CI does.
+//! `cargo +nightly fuzz run tsplib fuzz/corpus/tsplib examples/data` is for long runs.
 
 #![no_main]
 

@@ -75,8 +75,8 @@ macro_rules! stateless_04 {
     };
 }
 
-/// Implements `RawMutexTimed` with the types of `std`, for a lock that has `lock_until(&self,
-/// Deadline) -> Option<Guard>`.
+/// Implements `RawMutexTimed` with the types of `std`, for a lock that has
+/// `lock_until(&self, Deadline) -> Option<Guard>`.
 macro_rules! timed {
     ($raw:ty, [$($params:tt)*]) => {
         // SAFETY: `lock_until` yields a guard only for an acquired lock.

@@ -1,5 +1,5 @@
-//! The shim, for the GNU C library on 64-bit Linux. Elsewhere the library is empty, and `stanchion
-//! record` says so.
+//! The shim, for the GNU C library on 64-bit Linux. Elsewhere the library is empty, and
+//! `stanchion record` says so.
 //!
 //! # What the shim must not do
 //!
