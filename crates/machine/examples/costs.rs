@@ -1,4 +1,4 @@
-//! What each question to the machine costs here: the numbers in this crate's documentation.
+//! Prints what each query of the machine costs here: the numbers in this crate's documentation.
 //!
 //! ```text
 //! cargo run --release -p stanchion-machine --example costs
@@ -14,7 +14,8 @@ use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Prints the least mean time of several rounds of `count` calls: the least, because whatever disturbs a round lengthens it.
+/// Prints the least mean time of several rounds of `count` calls. It is the least because a
+/// disturbance only lengthens a round.
 fn cost<R>(what: &str, count: u32, mut call: impl FnMut() -> R) {
     let round = |_| {
         let start = Instant::now();
@@ -50,7 +51,7 @@ fn main() {
     cost("Deadline::passed", 1_000_000, || deadline.passed());
     cost("thread::index", 1_000_000, thread::index);
     let word = AtomicU32::new(0);
-    cost("park::wake_one, nobody there", 100_000, || park::wake_one(&word));
+    cost("park::wake_one, no waiter", 100_000, || park::wake_one(&word));
     cost("park::wait, word changed", 1_000_000, || park::wait(&word, 1, deadline));
     cost("topology::processors", 10_000, topology::processors);
     cost("topology::usable", 1_000_000, topology::usable);
@@ -113,7 +114,7 @@ fn barriers() {
         let stop = &stop;
         scope.spawn(move || {
             sender.send(()).ok();
-            // Relaxed: nothing but the word is waited for.
+            // Relaxed: the word publishes no other data.
             while !stop.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
@@ -128,13 +129,14 @@ fn barriers() {
     cost("asymmetric::light", 1_000_000, asymmetric::light);
 }
 
-/// Prints what it costs that two threads on one processor wake each other: two switches, each out of one thread and into the other.
+/// Prints the cost of two threads on one processor that wake each other: two switches, each out of
+/// one thread and into the other.
 fn two_switches(what: &str, recorded: bool) {
     const OVER: u32 = u32::MAX;
     let turn = AtomicU32::new(0);
     let processor = topology::processors().first().copied().unwrap_or(0);
     let settle = || (topology::pin(processor), recorded.then(presence::register));
-    // The one goes on when it is odd, the other when it is even.
+    // One thread continues when the turn is odd, the other when it is even.
     let wait_for = |parity: u32| loop {
         let seen = turn.load(Ordering::Acquire);
         if seen % 2 == parity {
@@ -167,7 +169,8 @@ fn two_switches(what: &str, recorded: bool) {
     });
 }
 
-/// Prints what stacks cost: a fresh one, its pages, one whose pages were given back, and one that is used again as it is; with both kinds of guards.
+/// Prints what stacks cost, with both kinds of guards: a new one, its pages, one after its pages
+/// were given back, and one that is used again as it is.
 fn stacks() {
     first("stack::guards: trying", stack::guards);
     for kind in [Guards::Installed, Guards::Protected] {
@@ -188,7 +191,7 @@ fn stacks() {
         cost("stack: its page touched first", ROUNDS, || untouched.next().map(touch));
         let mut used = stacks.iter_mut();
         cost("stack: given back, one page touched", ROUNDS, || {
-            // SAFETY: nothing is on it.
+            // SAFETY: nothing is on the stack.
             used.next().map(|stack| unsafe { stack.discard() })
         });
         let mut empty = stacks.iter();
@@ -206,17 +209,17 @@ fn stacks() {
     on_stacks::beside_mappings();
 }
 
-/// What stacks are for: coroutines, on those of a slab and on mappings of their own.
+/// Measures coroutines on stacks of a slab, and on mappings of their own.
 #[cfg(unix)]
 mod on_stacks {
     use super::{Size, Slab, Stack, cost, stack};
     use corosensei::stack::{DefaultStack, StackPointer};
     use corosensei::{Coroutine, Yielder};
 
-    /// As a coroutine wants it.
+    /// A stack in the form that a coroutine takes.
     struct On(Stack);
 
-    // SAFETY: a guard below, and at least 15 KiB above it.
+    // SAFETY: the stack has a guard below, and at least 15 KiB above it.
     unsafe impl corosensei::stack::Stack for On {
         fn base(&self) -> StackPointer {
             self.0.base()
@@ -244,7 +247,7 @@ mod on_stacks {
         }
     }
 
-    /// Prints what one of many coroutines costs that are resumed in turn.
+    /// Prints the cost of resuming one of many coroutines, which are resumed in turn.
     fn in_turn<S: corosensei::stack::Stack + 'static>(on: &str, stacks: Vec<S>) {
         let what = format!("resume and leave, {} on {on}", stacks.len());
         let begin = |stack| {
@@ -268,10 +271,10 @@ mod on_stacks {
     }
 }
 
-/// Writes the first byte that a thread would write.
+/// Writes the first byte that a thread would write on the stack.
 fn touch(stack: &Stack) {
     let place = std::ptr::with_exposed_provenance_mut::<u8>(stack.base().get() - 1);
-    // SAFETY: the stack is this one's, and nothing is on it.
+    // SAFETY: the caller owns the stack, and nothing is on it.
     unsafe { place.write_volatile(1) };
 }
 

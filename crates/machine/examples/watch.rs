@@ -1,4 +1,5 @@
-//! What being watched costs a thread, and how soon the sleeper runs: the numbers in the documentation of `machine::watch`.
+//! Prints what being watched costs a thread, and how soon the sleeper runs: the numbers in the
+//! documentation of `machine::watch`.
 //!
 //! ```text
 //! cargo run --release -p stanchion-machine --example watch
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 
 const ROUNDS: u32 = 20_000;
 
-/// The best of so many goes counts: whatever disturbs one lengthens it.
+/// The number of runs of a measurement. The best one counts, because a disturbance only lengthens a
+/// run.
 const GOES: u32 = 7;
 
 fn main() {
@@ -35,7 +37,7 @@ fn main() {
     delivery("on the same processor", first);
 }
 
-/// What there is of each of the threads.
+/// The kind of records that each of the threads has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Watched {
     No,
@@ -44,7 +46,8 @@ enum Watched {
     Paused,
 }
 
-/// So many threads on one processor, each of which wakes the next and sleeps: the least mean time of a switch over several goes, in ns.
+/// Runs `threads` threads on one processor, each of which wakes the next and sleeps. Returns the
+/// least mean time of a switch over several runs, in ns.
 fn in_turn(cpu: usize, threads: usize, watched: Watched) -> f64 {
     let words: Vec<_> = (0..threads).map(|_| AtomicU32::new(0)).collect();
     let (words, laps) = (&words[..], ROUNDS / threads as u32);
@@ -138,7 +141,7 @@ fn arming(cpu: usize) {
     });
 }
 
-/// Prints how long after a thread has gone to sleep its watcher runs.
+/// Prints how long after a thread has gone to sleep the thread that watches it runs.
 fn delivery(what: &str, cpu: usize) {
     const SAMPLES: usize = 400;
     let (go, left, stop) = (AtomicU32::new(0), AtomicU64::new(0), AtomicBool::new(false));
@@ -152,7 +155,8 @@ fn delivery(what: &str, cpu: usize) {
                 let now = go.load(SeqCst);
                 left.store(clock::now().to_bits(), SeqCst);
                 park::wait(&go, now, Deadline::NEVER);
-                // Awake for long enough that the watcher sleeps again before we do.
+                // Stay awake for long enough that the watching thread sleeps again before this one
+                // does.
                 let end = clock::now().plus_nanos(200_000);
                 while clock::now() < end {
                     std::hint::spin_loop();
@@ -170,10 +174,10 @@ fn delivery(what: &str, cpu: usize) {
             let before = left.load(SeqCst);
             go.fetch_add(1, SeqCst);
             park::wake_one(&go);
-            // It gets its processor, which is a switch as well.
+            // The thread gets its processor, which is a switch as well.
             while presence::of(index) == presence::Presence::Blocked {
                 if left.load(SeqCst) != before {
-                    // On this processor it came first, and sleeps again.
+                    // On this processor the thread ran first, and sleeps again.
                     continue 'samples;
                 }
                 std::thread::yield_now();

@@ -1,5 +1,5 @@
-//! A store-load barrier whose price is paid by one side: [`light`] is free or nearly so, [`heavy`]
-//! costs a system call.
+//! An asymmetric store-load barrier: one side pays for both. [`light`] is free or nearly so, and
+//! [`heavy`] costs a system call.
 //!
 //! Two threads each write one word and then read the word of the other (Dekker's pattern). At least
 //! one of them must see the other's write. With ordinary fences each thread pays for one. An unlock
@@ -27,16 +27,16 @@
 //! `membarrier` (private expedited) takes 0.1 to 0.4 µs if no other thread of the process runs, and
 //! 1 to 2 µs if one does.
 //!
-//! # When the process registers, and the one pause that is left
+//! # When the process registers, and the one pause that remains
 //!
 //! The kernel wants the process to register before it uses `membarrier`. In a process with one
 //! thread that takes a microsecond. In a process with several threads the kernel first lets every
 //! processor pass through its scheduler: 7 to 19 ms, once, for the thread that registers. Other
 //! threads do not wait for it. Linking this crate registers nothing. The process registers
 //!
-//! 1. in the first `heavy`, whose thread mostly is about to sleep anyway;
-//! 2. or in the 131,072nd `light`, so that a program whose threads never sleep stops paying for
-//!    fences. Why not earlier: such a program may end before, and then has not paid for a
+//! 1. in the first `heavy`: its thread is mostly about to sleep anyway;
+//! 2. or in the 131,072nd `light`, so that a program in which no thread ever sleeps stops paying
+//!    for fences. Why not earlier: such a program may end before, and then has not paid for a
 //!    registration at all. By then its fences have cost half a millisecond in one thread, and
 //!    several where threads compete for the count, so the pause is of the same order.
 //!
@@ -83,15 +83,16 @@ pub fn light() {
     backend::asymmetric::light();
 }
 
-/// [`light`] without the look whether it is free: for a caller that keeps that answer itself.
+/// Orders as [`light`] does, without checking whether that is free: for a caller that keeps the
+/// answer itself.
 ///
-/// A barrier for the compiler on the real machine, and `light` on the others.
+/// It is a barrier for the compiler on the real machine, and `light` on the others.
 ///
-/// The caller has seen [`is_free`] say `true`. The answer can become `false` later, if a filter
-/// refuses the barrier or the program calls [`never_use_membarrier`]. So each thread that relies on
-/// [`heavy`] towards this function asks `is_free` after each `heavy`. If the answer is `false`, it
-/// makes the callers of this function use `light` instead, and waits for 20 ms: after that all that
-/// they wrote before is visible.
+/// Before the call, [`is_free`] must have returned `true` to the caller. The answer can become
+/// `false` later, if a filter refuses the barrier or the program calls [`never_use_membarrier`]. So
+/// each thread that relies on [`heavy`] towards this function calls `is_free` after each `heavy`.
+/// If the answer is `false`, it makes the callers of this function use `light` instead, and waits
+/// for 20 ms: after that, all that they wrote before is visible.
 ///
 /// ```
 /// use stanchion_machine::asymmetric;
@@ -138,10 +139,9 @@ pub fn is_free() -> bool {
 
 /// Makes both sides fence for good: the process does not call `membarrier` any more.
 ///
-/// Programs call it before they install a system call filter that kills on `membarrier`. An error
-/// of such a filter needs no care, a killed process cannot be mended. It is a function and no
-/// environment variable because the answer is needed inside `lock()`, where reading a variable
-/// could allocate.
+/// Programs call it before they install a system call filter that kills on `membarrier`. A filter
+/// that returns an error needs no such call. It is a function and no environment variable because
+/// the answer is needed inside `lock()`, where reading a variable could allocate.
 ///
 /// Called before the first lock of the process is used, it costs nothing, and nothing ever calls
 /// `membarrier`. Called after the process has registered, it sleeps 20 ms. A thread that is inside

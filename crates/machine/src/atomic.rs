@@ -10,9 +10,9 @@
 //! with its creator is reported. An atomic made by `new` is checked too, but less exactly: see the
 //! chapter [`checking`](crate::checking).
 //!
-//! On a simulated machine they are the core types too, and the memory system charges each access.
+//! On a simulated machine they wrap the core types, and the memory system charges each access.
 //!
-//! [`AtomicU64`] is missing on the real machine where the processor has none of that width
+//! [`AtomicU64`] is missing on a real machine with a processor that has no atomics of that width
 //! (`thumbv7em`, `riscv32imac`).
 
 #[cfg(any(stanchion_loom, stanchion_simulated, target_has_atomic = "64"))]
@@ -20,9 +20,11 @@ pub use crate::backend::atomic::AtomicU64;
 pub use crate::backend::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, fence};
 pub use core::sync::atomic::Ordering;
 
-/// Keeps the compiler from moving accesses across it: for a thread and what interrupts it, as a handler of signals, and no other thread.
+/// Keeps the compiler from moving accesses across it. It orders a thread with what interrupts it,
+/// such as a handler of signals, and with no other thread.
 ///
-/// On every machine a [`compiler_fence`](core::sync::atomic::compiler_fence), which costs no instruction. C++ calls it `atomic_signal_fence`.
+/// On every machine it is a [`compiler_fence`](core::sync::atomic::compiler_fence), which costs no
+/// instruction. C++ calls it `atomic_signal_fence`.
 #[inline]
 pub fn signal_fence() {
     core::sync::atomic::compiler_fence(Ordering::SeqCst);
@@ -59,12 +61,13 @@ pub trait Fresh {
 
 /// An atomic that a waiter can watch; see [`wait_until`](crate::wait::wait_until).
 ///
-/// Sealed: the atomics of this module and no others, because a simulated machine must know them all.
+/// Sealed: only the atomics of this module implement it, because a simulated machine must know them
+/// all.
 pub trait Word: sealed::Sealed {
-    /// The result of a look at the word.
+    /// The type of the word's value.
     type Value: Copy;
 
-    /// One look. Panics for `Release` and `AcqRel`, as a load does.
+    /// Loads the value once. Panics for `Release` and `AcqRel`, as a load does.
     #[cfg_attr(stanchion_loom, track_caller)]
     fn look(&self, order: Ordering) -> Self::Value;
 }

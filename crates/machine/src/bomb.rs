@@ -1,21 +1,24 @@
-//! What ends the process if a thread unwinds where it must not: out of a queue, in which its place would vanish under its neighbours; out of a wait
-//! for a lock, whose ticket would never be served, or which would be left held by nobody.
+//! A drop bomb: it ends the process if a thread unwinds where it must not. If the thread unwound
+//! out of a queue, its node would disappear while its neighbours still point to it. If it unwound
+//! out of a wait for a lock, its ticket would never be served, or the lock would stay held without
+//! an owner.
 //!
-//! Not part of the interface: it is here because the crates above this one need the same one.
+//! Not part of the interface: it is public because the crates above this one need it too.
 
-/// Ends the process if it is dropped, which only unwinding does: the owner [defuses](Self::defuse) it.
+/// Ends the process when it is dropped, which happens only during unwinding: otherwise the owner
+/// [defuses](Self::defuse) it.
 #[derive(Debug)]
 pub struct AbortOnUnwind(&'static str);
 
 impl AbortOnUnwind {
-    /// `why` is what it says when it goes off.
+    /// Returns an armed bomb. `why` is the message with which it ends the process.
     #[inline]
     #[must_use = "it guards nothing once it is dropped, and it goes off"]
     pub const fn armed(why: &'static str) -> Self {
         Self(why)
     }
 
-    /// The danger is over.
+    /// Disarms it: the thread can no longer unwind out of the critical place.
     #[inline]
     pub const fn defuse(self) {
         core::mem::forget(self);
@@ -25,7 +28,7 @@ impl AbortOnUnwind {
 impl Drop for AbortOnUnwind {
     #[cold]
     fn drop(&mut self) {
-        // A panic while unwinding aborts, with or without `std`.
+        // A second panic during unwinding aborts, with or without `std`.
         panic!("{}", self.0);
     }
 }

@@ -144,10 +144,10 @@
 //! an ordering. ...
 //! ```
 //!
-//! There are no false reports: a thread that uses memory before another thread got it races,
-//! whatever the code does. (An order that comes from `std::sync` does not count, see below.) So a
-//! lock in a static passes, and so does one made before the threads start, or one that was made by
-//! a thread and handed over with `Release` and `Acquire`.
+//! There are no false reports: a thread that uses memory before another thread got it races in any
+//! program. (An order that comes from `std::sync` does not count, see below.) So a lock in a static
+//! passes. So does one made before the threads start, or one that a thread made and handed over
+//! with `Release` and `Acquire`.
 //!
 //! The check of `new` is weaker than that of `fresh` where the memory is older than the object.
 //! It counts

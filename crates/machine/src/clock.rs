@@ -7,13 +7,13 @@
 //! | how long have I spun? | [`Ticks`] | a processor counter where the kernel reads it too |
 //! | must I give up? | [`Deadline`] | the monotonic clock, which the kernel sleeps by |
 //!
-//! [`source`] says which clock ticks are read from. They may be wrong by 0.4 % at first and by less
-//! later; by more once a virtual machine has moved to a processor of another speed. Deadlines are
-//! exact.
+//! [`source`] returns which clock ticks are read from. Ticks may be wrong by 0.4 % at first and by
+//! less later. They may be wrong by more once a virtual machine has moved to a processor of another
+//! speed. Deadlines are exact.
 //!
 //! Why not [`std::time::Instant`] for both: it is a call into the kernel's page (20 to 40 ns) where
-//! the counter is one instruction. On a machine whose kernel does not trust the counter it is a
-//! system call.
+//! the counter is one instruction. It is a system call on a machine with a kernel that does not
+//! trust the counter.
 //!
 //! Budgets in this project are **time**, never counts of pauses: a pause hint lasts 1 ns on one
 //! processor and 60 ns on another.
@@ -38,10 +38,10 @@ use crate::backend;
 #[cfg(feature = "std")]
 use core::{fmt, time::Duration};
 
-/// The moments that deadlines are given in: the standard library's, under every machine.
+/// The moments that deadlines are given in: the standard library's, on every machine.
 ///
-/// Get one from [`moment_after`], which knows the machine: a simulated one refuses what was read
-/// from the real clock.
+/// Get one from [`moment_after`], which knows the machine. A simulated machine refuses an instant
+/// that was read from the real clock.
 #[cfg(feature = "std")]
 pub use std::time::Instant;
 
@@ -74,28 +74,29 @@ pub fn now() -> Ticks {
 
 #[cfg(feature = "std")]
 impl Ticks {
-    /// Nanoseconds from `earlier` to `self`; 0 if `earlier` is the later one.
+    /// Returns the nanoseconds from `earlier` to `self`, or 0 if `earlier` is the later one.
     #[inline]
     #[must_use]
     pub fn nanos_since(self, earlier: Self) -> u64 {
         backend::clock::to_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The moment `nanos` nanoseconds later; the last moment there is if that lies beyond it.
+    /// Returns the moment `nanos` nanoseconds later, or the last representable moment if that lies
+    /// beyond it.
     #[inline]
     #[must_use]
     pub fn plus_nanos(self, nanos: u64) -> Self {
         Self(self.0.saturating_add(backend::clock::from_nanos(nanos)))
     }
 
-    /// The bare count, for keeping a moment in an atomic word.
+    /// Returns the bare count, for keeping a moment in an atomic word.
     #[inline]
     #[must_use]
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The moment whose [`to_bits`](Self::to_bits) is `bits`.
+    /// Returns the moment for which [`to_bits`](Self::to_bits) returned `bits`.
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
@@ -103,18 +104,20 @@ impl Ticks {
     }
 }
 
-/// A time that is to pass from now on: over when the ticks have moved on by so many, or have run
+/// A length of time from now on. It is over when the ticks have moved on by that many, or have run
 /// backwards (Invariant 3).
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
+    /// The ticks at its beginning.
     start: u64,
+    /// Its length in ticks.
     ticks: u64,
 }
 
 #[cfg(feature = "std")]
 impl Span {
-    /// `nanos` nanoseconds from now.
+    /// Returns a span of `nanos` nanoseconds from now.
     #[inline]
     pub(crate) fn from_now(nanos: u64) -> Self {
         Self { ticks: backend::clock::from_nanos(nanos), start: backend::clock::now() }
@@ -125,23 +128,24 @@ impl Span {
         self.is_over_at(backend::clock::now())
     }
 
-    /// Nanoseconds that are left of it.
+    /// Returns the nanoseconds that are left of it.
     pub(crate) fn left(self) -> u64 {
         let passed = backend::clock::now().wrapping_sub(self.start);
         backend::clock::to_nanos(self.ticks.saturating_sub(passed))
     }
 
-    /// A jump backwards wraps around to more than any span.
+    /// Returns whether it is over at `now`. A jump backwards wraps around to more than any span.
     #[inline]
     fn is_over_at(self, now: u64) -> bool {
         now.wrapping_sub(self.start) >= self.ticks
     }
 }
 
-/// How long one pause hint lasts on this processor, in nanoseconds: measured at the first call, 50
-/// µs or so, then remembered.
+/// Returns how long one pause hint lasts on this processor, in nanoseconds. The first call measures
+/// it, in about 50 µs; later calls remember it.
 ///
-/// The shortest of several windows, so that an interrupt or a busy sibling does not lengthen it.
+/// The result is the shortest of several windows, so that an interrupt or a busy sibling does not
+/// lengthen it.
 #[cfg(feature = "std")]
 #[must_use]
 pub fn pause_ns() -> f64 {
@@ -159,12 +163,12 @@ pub fn source() -> Source {
     backend::clock::source()
 }
 
-/// Which clock [`now`] reads.
+/// The clock that [`now`] reads.
 #[cfg(feature = "std")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// A counter of the processor, which the kernel keeps its own time by.
+    /// A counter of the processor, from which the kernel makes its own time.
     Counter {
         /// `rdtsc` on x86, `cntvct_el0` on aarch64.
         instruction: &'static str,
@@ -177,7 +181,7 @@ pub enum Source {
     Virtual,
 }
 
-/// Why the processor's counter is not read directly.
+/// The reason why the processor's counter is not read directly.
 #[cfg(feature = "std")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -186,10 +190,11 @@ pub enum Distrust {
     NoCounter,
     /// The counter changes speed or stops (x86: no invariant TSC).
     NotInvariant,
-    /// The kernel's clock takes a system call, so it is not made from the counter. The kernel's
-    /// source of time is named here: another clock, if the kernel has found the counter wrong.
+    /// The kernel's clock takes a system call, so it is not made from the counter. This holds the
+    /// name of the kernel's time source. That is another clock if the kernel has found the counter
+    /// wrong.
     Clocksource(std::string::String),
-    /// The same, and the kernel does not say what it keeps its time by.
+    /// The same, and the kernel does not name its time source.
     UnknownClocksource,
 }
 
@@ -221,8 +226,8 @@ impl fmt::Display for Distrust {
     }
 }
 
-/// The moment `timeout` from now, as `lock_api`'s deadlines want it; `None` if it lies beyond the
-/// end of the clock.
+/// Returns the moment `timeout` from now, in the type that `lock_api` takes deadlines in. Returns
+/// `None` if it lies beyond the end of the clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -236,7 +241,8 @@ pub fn moment_after(timeout: Duration) -> Option<Instant> {
     backend::clock::instant().checked_add(timeout)
 }
 
-/// The system's monotonic clock in nanoseconds: the same for all processes, unlike [`Ticks`].
+/// Returns the system's monotonic clock in nanoseconds. It is the same for all processes, unlike
+/// [`Ticks`].
 ///
 /// ```
 /// use stanchion_machine::clock::monotonic;
@@ -249,9 +255,10 @@ pub fn monotonic() -> u64 {
     backend::clock::monotonic()
 }
 
-/// When a wait gives up: a moment of the monotonic clock, or never.
+/// The time at which a wait gives up: a moment of the monotonic clock, or never.
 ///
-/// Without the `std` feature there is no clock, and the only deadline is [`NEVER`](Self::NEVER).
+/// Without the `std` feature there is no clock, and the only deadlines are [`NEVER`](Self::NEVER)
+/// and [`PAST`](Self::PAST).
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -270,16 +277,16 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Never gives up.
+    /// The deadline that never passes.
     pub const NEVER: Self = Self { nanos: u64::MAX };
 
-    /// Past already: a wait for it looks once.
+    /// A deadline that has passed already: a wait for it looks once.
     pub const PAST: Self = Self { nanos: 0 };
 }
 
 #[cfg(feature = "std")]
 impl Deadline {
-    /// `timeout` from now; a time beyond the end of the clock (500 years) is
+    /// Returns the deadline `timeout` from now. A time beyond the end of the clock (500 years) is
     /// [`NEVER`](Self::NEVER).
     #[must_use]
     pub fn after(timeout: Duration) -> Self {
@@ -287,27 +294,28 @@ impl Deadline {
         Self { nanos: backend::clock::monotonic().saturating_add(timeout) }
     }
 
-    /// At `instant`, which may lie in the past.
+    /// Returns the deadline at `instant`, which may lie in the past.
     #[must_use]
     pub fn at(instant: std::time::Instant) -> Self {
         Self { nanos: backend::clock::monotonic_at(instant) }
     }
 
-    /// Whether it is past. One reading of the monotonic clock, none for [`NEVER`](Self::NEVER).
+    /// Returns whether the deadline has passed. Costs one reading of the monotonic clock, and none
+    /// for [`NEVER`](Self::NEVER).
     #[inline]
     #[must_use]
     pub fn passed(self) -> bool {
         self == Self::PAST || (self != Self::NEVER && backend::clock::monotonic() >= self.nanos)
     }
 
-    /// How long it is until then, zero if it is past; `None` if it never comes.
+    /// Returns the time left until the deadline: zero if it has passed, `None` if it never comes.
     #[must_use]
     pub fn remaining(self) -> Option<Duration> {
         (self != Self::NEVER)
             .then(|| Duration::from_nanos(self.nanos.saturating_sub(backend::clock::monotonic())))
     }
 
-    /// The bare moment, for keeping it in an atomic word: earlier ones are smaller.
+    /// Returns the bare moment, for keeping it in an atomic word: earlier deadlines are smaller.
     ///
     /// ```
     /// use core::time::Duration;
@@ -323,7 +331,7 @@ impl Deadline {
         self.nanos
     }
 
-    /// The moment whose [`to_bits`](Self::to_bits) is `bits`.
+    /// Returns the deadline for which [`to_bits`](Self::to_bits) returned `bits`.
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
@@ -340,7 +348,8 @@ impl Deadline {
 
 #[cfg(not(feature = "std"))]
 impl Deadline {
-    /// Whether it is past: there is no clock, so only [`PAST`](Self::PAST) is.
+    /// Returns whether the deadline has passed: there is no clock, so only [`PAST`](Self::PAST)
+    /// has.
     #[inline]
     #[must_use]
     pub fn passed(self) -> bool {

@@ -1,10 +1,12 @@
-//! Control of one thread by others, with its consent: they interrupt it, or change its priority.
+//! Control of one thread by other threads, with its consent: they interrupt it, or change its
+//! priority.
 //!
-//! A scheduler inside a program gets its threads off their processors by asking: they look at a
-//! word, and leave. A thread that does not look needs more. A thread that calls [`allow`] is found
-//! in a [`Place`]. Through it other threads make that thread run a function in between, wherever it
-//! is, or have the system prefer it to other threads. The place is memory of the scheduler's, in
-//! which one thread comes after another. So an actor allocates and frees nothing.
+//! A scheduler inside a program gets its threads off their processors by request: the threads check
+//! a word, and leave. A thread that does not check the word needs a stronger means. A thread that
+//! calls [`allow`] is entered in a [`Place`]. Through it, other threads make that thread run a
+//! function in between, wherever it is, or make the system prefer it to other threads. The place is
+//! memory of the scheduler's, which one thread uses after another. So a thread that acts on the
+//! place allocates and frees nothing.
 //!
 //! | machine | [`interrupt`](Place::interrupt) | [`prefer`](Place::prefer) |
 //! | --- | --- | --- |
@@ -16,15 +18,15 @@
 //!
 //! # Deferral
 //!
-//! Code that holds a lock for which the function's work waits must not be interrupted. It calls
-//! [`defer`]. An interruption that arrives then is carried out when the last [`Deferred`] of the
-//! thread is dropped. That costs two writes to a thread-local count.
+//! Some code holds a lock for which the function's work waits. Such code must not be interrupted,
+//! so it calls [`defer`]. An interruption that arrives then is carried out when the last
+//! [`Deferred`] of the thread is dropped. Deferral costs two writes to a thread-local count.
 //!
 //! # Life and death
 //!
-//! The system gives numbers of threads out again, even to other programs. So an actor holds on to
-//! the thread while it acts: a thread that gives up its [`Allowed`] waits for the few µs that this
-//! takes. Nothing is sent to its number afterwards.
+//! The system gives numbers of threads out again, even to other programs. So a thread that acts on
+//! a place keeps the place's thread from leaving meanwhile: a thread that gives up its [`Allowed`]
+//! waits for the few µs that this takes. No signal is sent to its number afterwards.
 //!
 //! A child of `fork` has none of these threads. In the child each [`Place`] that was taken before
 //! is empty, also if the thread that forked was in it. That thread may call [`allow`] again.
@@ -53,7 +55,7 @@ use std::sync::Arc;
 ///
 /// `place` returns the same place each time.
 pub unsafe trait Interrupted: Send + Sync + 'static {
-    /// Returns the place in which others find the thread.
+    /// Returns the place in which other threads find the thread.
     fn place(&self) -> &Place;
 
     /// Is run for a call of [`Place::interrupt`], or for none: an interruption can be late.
@@ -71,7 +73,7 @@ pub enum Preference {
     Before(u8),
 }
 
-/// Lets others control the calling thread, until the guard is dropped or the thread ends.
+/// Lets other threads control the calling thread, until the guard is dropped or the thread ends.
 ///
 /// # Errors
 ///
@@ -98,7 +100,7 @@ pub enum Preference {
 ///     let count = Arc::new(Count::default());
 ///     let allowed = control::allow(count.clone())?;
 ///     assert!(count.1.interrupt());
-///     assert_eq!(count.0.load(Ordering::Relaxed), 1, "the thread that calls is interrupted at once");
+///     assert_eq!(count.0.load(Ordering::Relaxed), 1, "the calling thread is interrupted at once");
 ///     drop(allowed);
 ///     assert!(!count.1.interrupt(), "the place is empty");
 /// }
@@ -118,10 +120,11 @@ pub fn can_interrupt() -> Result<(), Refused> {
     backend::can_interrupt()
 }
 
-/// Returns whether threads can be interrupted still: the signal that [`can_interrupt`] has chosen
-/// has its handler. A program that installs a handler of its own for it later, ignores it, or
-/// resets it takes it away. Then no signal is sent any more, and [`Place::interrupt`] returns
-/// false. Another call of [`can_interrupt`] chooses another signal, for all threads.
+/// Returns whether threads can still be interrupted, that is whether the signal that
+/// [`can_interrupt`] has chosen still has its handler. If the program later installs a handler of
+/// its own for the signal, ignores it, or resets it, then no signal is sent any more, and
+/// [`Place::interrupt`] returns false. Another call of [`can_interrupt`] chooses another signal,
+/// for all threads.
 ///
 /// Costs a system call. May be called by a handler of signals. Before a signal is chosen the answer
 /// is that nothing is wrong.
@@ -137,7 +140,7 @@ pub fn still_interrupts() -> Result<(), Refused> {
 /// that no system call of the thread ends early with `EINTR` for it. An interruption that arrives
 /// meanwhile is carried out then. Guards nest.
 ///
-/// [`defer`] is cheaper, and does not help system calls: its signals arrive, and are noted.
+/// [`defer`] is cheaper, but does not protect system calls: its signals arrive, and are recorded.
 ///
 /// Costs two system calls, the second when the guard is dropped. A thread that is started meanwhile
 /// inherits the mask, which changes nothing for it unless it calls [`allow`], which lifts it.
@@ -147,15 +150,17 @@ pub fn undisturbed() -> Undisturbed {
 }
 
 /// A section in which no signal of [`Place::interrupt`] arrives at the calling thread. Not `Send`:
-/// it is about this thread.
+/// it belongs to this thread.
 #[derive(Debug)]
 pub struct Undisturbed {
+    /// The backend's mask of the signal, undone when it is dropped.
     _masked: backend::Undisturbed,
+    /// Makes the guard neither `Send` nor `Sync`.
     not_send: PhantomData<*const ()>,
 }
 
-/// Returns whether this process may prefer threads by `Preference::Before(level)`. Tries it on the
-/// calling thread, whose policy is the old one afterwards.
+/// Returns whether this process may prefer threads by `Preference::Before(level)`. It tries that on
+/// the calling thread and then restores the thread's policy.
 ///
 /// # Errors
 ///
@@ -183,9 +188,10 @@ pub fn defer() -> Deferred {
     Deferred { not_send: PhantomData }
 }
 
-/// A section in which the calling thread is not interrupted. Not `Send`: it is about this thread.
+/// A section in which the calling thread is not interrupted. Not `Send`: it belongs to this thread.
 #[derive(Debug)]
 pub struct Deferred {
+    /// Makes the guard neither `Send` nor `Sync`.
     not_send: PhantomData<*const ()>,
 }
 
@@ -196,16 +202,18 @@ impl Drop for Deferred {
     }
 }
 
-/// The calling thread's consent to be controlled, until this is dropped. The preference stays as it
-/// is then. Not `Send`: it is about this thread.
+/// The calling thread's consent to be controlled, until this is dropped. The thread keeps its
+/// preference then. Not `Send`: it belongs to this thread.
 #[derive(Debug)]
 #[must_use = "the thread cannot be controlled any more when this is dropped"]
 pub struct Allowed {
+    /// The backend's entry of the thread in its place, removed when it is dropped.
     _allowed: backend::Allowed,
+    /// Makes the guard neither `Send` nor `Sync`.
     not_send: PhantomData<*const ()>,
 }
 
-/// A place in which others find a thread that they can control, if there is one.
+/// A place in which other threads find a thread that they can control, if there is one.
 #[derive(Default)]
 pub struct Place(pub(crate) backend::Place);
 
@@ -216,9 +224,9 @@ impl Place {
         Self::default()
     }
 
-    /// Makes the thread run soon what it passed to [`allow`]; returns whether it will. At most one
-    /// interruption is under way to a thread. An interruption that comes after this call sees what
-    /// the caller wrote before it, whichever thread sent the signal.
+    /// Makes the thread soon run the function that it passed to [`allow`]. Returns whether it will.
+    /// At most one interruption is under way to a thread. An interruption that comes after this
+    /// call sees what the caller wrote before it, whichever thread sent the signal.
     ///
     /// Costs a system call. Does not allocate; a thread that is leaving waits until this is done.
     pub fn interrupt(&self) -> bool {
@@ -244,7 +252,7 @@ impl fmt::Debug for Place {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// Not on this machine.
+    /// Not supported on this machine.
     #[error("threads can be interrupted and preferred on 64-bit Linux only; this is {os}")]
     Unsupported {
         /// The operating system.
@@ -253,14 +261,14 @@ pub enum Refused {
     /// The thread can be controlled already, or is ending, or another thread is in its place.
     #[error("the thread can be controlled already, or is ending, or another is in its place")]
     Already,
-    /// The program handles or ignores each signal.
+    /// No signal is free, because the program handles or ignores each.
     #[error(
         "no signal is free: the program handles or ignores every one from {from} to {to}; leave one at its default"
     )]
     NoSignal {
-        /// The first that was tried.
+        /// The first signal that was tried.
         from: i32,
-        /// The last.
+        /// The last one.
         to: i32,
     },
     /// The program has taken the signal for itself since it was chosen.
@@ -271,13 +279,13 @@ pub enum Refused {
         /// The signal.
         signal: i32,
     },
-    /// There are the levels 1 to 99.
+    /// There are only the levels 1 to 99.
     #[error("level {level} of preference: there are the levels 1 to 99")]
     NoLevel {
         /// The level asked for.
         level: u8,
     },
-    /// The user may not.
+    /// The user may not prefer threads at that level.
     #[error(
         "this user may not prefer threads by SCHED_FIFO at level {level} (its limit is {limit}): raise RLIMIT_RTPRIO (`ulimit -r`), or grant CAP_SYS_NICE"
     )]
@@ -287,7 +295,7 @@ pub enum Refused {
         /// The highest that the limit allows; 0 is none.
         limit: u64,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("{call} failed with error {errno}")]
     Other {
         /// The system call.

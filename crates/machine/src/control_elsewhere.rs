@@ -1,4 +1,4 @@
-//! Machines on which no thread controls another.
+//! Control of threads, for machines where no thread controls another.
 
 use crate::control::{Interrupted, Preference, Refused};
 use std::sync::Arc;

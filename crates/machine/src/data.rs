@@ -1,14 +1,17 @@
-//! What a program declares of itself, so that a simulated machine can charge for it: computation, and shared data that is not atomic.
+//! Declarations of a program's own costs, so that a simulated machine can charge for them:
+//! computation, and shared data that is not atomic.
 //!
-//! Why declared: the compiler's loads and stores cannot be seen from here, and most of them are a thread's own. Who measures a program on the
-//! simulated machine says where its time goes, and which data travels between processors; a forgotten declaration is a cost that is missing there,
-//! never a wrong result.
+//! Why declared: this crate cannot see the compiler's loads and stores, and most of them are a
+//! thread's own. A program that is measured on the simulated machine declares how long it computes
+//! and which data travels between processors. If a declaration is missing, its cost is missing from
+//! the result; the result is never otherwise wrong.
 
 use crate::backend;
 
-/// The caller computes for so many nanoseconds of the machine's time: nothing on the real machine, where it takes what it takes.
+/// Declares that the caller computes for `nanos` nanoseconds of the machine's time. On the real
+/// machine it does nothing, because computation takes its real time there.
 ///
-/// Beside real work, so that it takes time on the simulated machine too.
+/// Put it beside real work, so that the work takes time on the simulated machine too.
 ///
 /// ```
 /// let sum: u64 = (0..1_000).sum();
@@ -20,9 +23,11 @@ pub fn work(nanos: u64) {
     backend::data::work(nanos);
 }
 
-/// Computes for about so many nanoseconds on the real machine and the simulated one, touching nothing shared; nothing under loom.
+/// Computes for about `nanos` nanoseconds on the real machine and the simulated one, and touches
+/// nothing shared. Does nothing under loom.
 ///
-/// A stand-in for work that an experiment does not have. Without the `std` feature there is no clock, and it pauses a nominal number of times.
+/// It stands in for work that an experiment does not have. Without the `std` feature there is no
+/// clock, and it pauses a nominal number of times.
 ///
 /// ```
 /// stanchion_machine::burn(1_000);
@@ -32,9 +37,11 @@ pub fn burn(nanos: u64) {
     backend::data::burn(nanos);
 }
 
-/// Declares that the caller reads `value` where others write: on the simulated machine one read for each 8-byte word that it lies in, free elsewhere.
+/// Declares that the caller reads `value`, which other threads write. On the simulated machine that
+/// costs one read for each 8-byte word that the value lies in. It is free elsewhere.
 ///
-/// What [`cell::UnsafeCell::with`](crate::cell::UnsafeCell::with) and the atomics do needs no declaration.
+/// Accesses through [`cell::UnsafeCell::with`](crate::cell::UnsafeCell::with) and the atomics need
+/// no declaration.
 ///
 /// ```
 /// let table = [0_u64; 32];
@@ -46,7 +53,7 @@ pub fn read<T: ?Sized>(value: &T) {
     backend::data::read(core::ptr::from_ref(value).cast(), size_of_val(value));
 }
 
-/// Declares that the caller writes `value`, which others read or write too; see [`read`].
+/// Declares that the caller writes `value`, which other threads read or write too; see [`read`].
 ///
 /// ```
 /// let mut table = [0_u64; 32];
@@ -59,10 +66,11 @@ pub fn write<T: ?Sized>(value: &T) {
     backend::data::write(core::ptr::from_ref(value).cast(), size_of_val(value));
 }
 
-/// Gives `value` a name in the statistics of the simulated machine, which then count by name what is asked of its words, and say which names share a
-/// cache line; free elsewhere.
+/// Gives `value` a name in the statistics of the simulated machine. The statistics then count the
+/// accesses to its words by that name, and report which names share a cache line. It is free
+/// elsewhere.
 ///
-/// Parts of a value may have names of their own; what has the same name is counted together.
+/// Parts of a value may have names of their own. Values with the same name are counted together.
 ///
 /// ```
 /// use stanchion_machine::atomic::AtomicUsize;

@@ -1,9 +1,9 @@
-//! Which process of a family of forks this is.
+//! Tells a forked child from its parent.
 //!
 //! A child of `fork` starts with a copy of its parent's memory and with one thread. What the memory
 //! says of the parent's other threads is wrong there: they do not sleep, hold or watch anything in
-//! the child. A structure that lists threads therefore remembers the [`generation`] in which it
-//! was written. If the generation is another one by now, the structure forgets its threads.
+//! the child. A structure that lists threads therefore remembers the [`generation`] in which it was
+//! written. If the generation has changed, the structure forgets its threads.
 //!
 //! Why not repair everything in a handler of `pthread_atfork`: the handler would have to know every
 //! such structure, it would need the locks that guard them, and those may be held by threads that
@@ -11,7 +11,7 @@
 
 use crate::backend;
 
-/// Whether there are children that go on with a copy of their parent's memory: on Unix systems.
+/// True where a child process can continue with a copy of its parent's memory: on Unix systems.
 pub const POSSIBLE: bool = backend::fork::POSSIBLE;
 
 /// Returns a number, at least 1, that differs between this process and all processes it was forked
@@ -26,8 +26,8 @@ pub const POSSIBLE: bool = backend::fork::POSSIBLE;
 /// | other Unix systems, and where the kernel refuses that | by `getpid` |
 /// | elsewhere, under loom, simulated | there is no fork |
 ///
-/// By `getpid`, a child has the number of an ancestor if that one has ended and the system has gone
-/// round its numbers once since.
+/// By `getpid`, a child can get the number of an ancestor. That happens if the ancestor has ended
+/// and the system has since gone through all its process numbers once.
 ///
 /// ```
 /// use stanchion_machine::fork::generation;

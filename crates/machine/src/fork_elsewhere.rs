@@ -1,6 +1,6 @@
-//! A machine without `fork`.
+//! Forks on a machine that has no `fork`.
 
-/// Whether this process can be a child that goes on with its parent's memory.
+/// Tells whether this process can be a child that continues with its parent's memory.
 pub(crate) const POSSIBLE: bool = false;
 
 #[inline]

@@ -2,10 +2,11 @@
 
 pub use core::hint::black_box;
 
-/// A number that nobody chose, to start a random source from: where the caller's stack lies on the real machine, one of the run's seed under
-/// simulation, always the same under loom. Mix it before use.
+/// Returns an arbitrary number, to seed a source of random numbers. On the real machine it is the
+/// address of the caller's stack. Under simulation it derives from the run's seed. Under loom it is
+/// always the same. Mix it before use.
 ///
-/// Different threads get different ones, mostly; one thread may get the same again.
+/// Different threads mostly get different numbers. One thread may get the same number again.
 ///
 /// ```
 /// let seed = stanchion_machine::hint::entropy();
@@ -16,9 +17,11 @@ pub fn entropy() -> u64 {
     crate::backend::entropy()
 }
 
-/// One pause of a waiting loop, of a length that [`clock::pause_ns`](crate::clock::pause_ns) measures.
+/// Pauses once in a waiting loop, for a length that [`clock::pause_ns`](crate::clock::pause_ns)
+/// measures.
 ///
-/// Algorithms do not call this: they wait through [`wait`](crate::wait), which calls it where it makes sense.
+/// Algorithms do not call this. They wait through [`wait`](crate::wait), which calls it where that
+/// is useful.
 #[inline]
 pub fn spin_loop() {
     crate::backend::spin_loop();

@@ -1,28 +1,30 @@
-//! What the kernel could do for a lock, and if not, why: restartable sequences and the time-slice extension.
+//! Reports which help for locks the kernel offers, and why not if it does not: restartable
+//! sequences and the time-slice extension.
 //!
-//! The slice extension (Linux 7.0) lets a thread in a critical section ask for a few µs more before it is preempted. It needs `rseq` to be registered
-//! with a structure of more than 32 bytes, which glibc does from 2.41. [`preemption`](crate::preemption) uses it where it is there: these
-//! are questions that a program can ask before it chooses a lock.
+//! With the slice extension (Linux 7.0), a thread in a critical section can ask for a few more µs
+//! before it is preempted. The extension needs `rseq` to be registered with a structure of more
+//! than 32 bytes, which glibc does from 2.41. [`preemption`](crate::preemption) uses the extension
+//! where it exists. A program can call the functions of this module before it chooses a lock.
 
 use core::fmt;
 
-/// What is registered with the kernel for restartable sequences.
+/// The registration with the kernel for restartable sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rseq {
     /// Bytes of the structure that the C library registered for each thread.
     pub registered: u32,
-    /// Bytes that the kernel knows how to fill; 0 before Linux 6.3, which does not say.
+    /// Bytes that the kernel can fill. It is 0 before Linux 6.3, which does not report the number.
     pub kernel: u32,
 }
 
-/// Why something cannot be had.
+/// The reason why a feature of the kernel cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Missing {
     /// Only Linux has it.
     #[error("only Linux has this; the program runs on {os}")]
     NotLinux {
-        /// What it runs on.
+        /// The operating system that the program runs on.
         os: &'static str,
     },
     /// The C library has not registered restartable sequences.
@@ -33,18 +35,18 @@ pub enum Missing {
     /// The kernel has no such thing.
     #[error("the kernel is too old or built without it (error {errno}): {needs}")]
     OldKernel {
-        /// What the kernel answered.
+        /// The error that the kernel returned.
         errno: i32,
-        /// What would have it.
+        /// The versions or options that are needed.
         needs: &'static str,
     },
-    /// It is there, but switched off.
+    /// The kernel has it, but it is switched off.
     #[error("switched off when the kernel was started: boot with rseq_slice_ext=on")]
     SwitchedOff,
-    /// Anything else.
+    /// Any other error.
     #[error("prctl failed with error {errno}")]
     Other {
-        /// What the call answered.
+        /// The error that the call returned.
         errno: i32,
     },
 }
@@ -55,11 +57,11 @@ impl fmt::Display for Rseq {
     }
 }
 
-/// Whether restartable sequences are registered for the threads of this process.
+/// Returns the registration of this process's threads for restartable sequences.
 ///
 /// # Errors
 ///
-/// Why not.
+/// [`Missing`], if there is none.
 ///
 /// ```
 /// match stanchion_machine::kernel::rseq() {
@@ -71,11 +73,12 @@ pub fn rseq() -> Result<Rseq, Missing> {
     crate::backend::kernel::rseq()
 }
 
-/// Whether the calling thread could ask for the time-slice extension. Only asks; switches nothing on.
+/// Returns whether the calling thread could ask for the time-slice extension. It switches nothing
+/// on.
 ///
 /// # Errors
 ///
-/// Why not.
+/// [`Missing`], if it could not.
 pub fn slice_extension() -> Result<(), Missing> {
     crate::backend::kernel::slice_extension()
 }

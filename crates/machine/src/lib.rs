@@ -8,7 +8,8 @@ extern crate std;
 #[cfg(all(any(feature = "alloc", stanchion_simulated), not(stanchion_loom)))]
 extern crate alloc;
 
-// The one place where the machine is chosen. Everything below asks `backend`; nothing above this crate asks which it is.
+// The only place that chooses the machine. All modules below use `backend`. No crate above this one
+// asks which machine it is.
 #[cfg(not(any(stanchion_loom, stanchion_simulated)))]
 #[path = "real/mod.rs"]
 mod backend;
@@ -73,7 +74,7 @@ pub use refused::Refused;
 #[cfg(feature = "std")]
 pub use warm_up::warm_up;
 
-/// What the macros of this crate expand to; not part of the interface.
+/// Holds the items that the macros of this crate expand to. Not part of the interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::backend::private::*;

@@ -1,6 +1,8 @@
-//! `thread_local!` and `global!`: statics that every machine can keep apart, one set per execution.
+//! The macros `thread_local!` and `global!`: statics that every machine can keep apart, one set for
+//! each execution.
 
-/// A thread-local static: `std::thread_local!` on the real machine; under loom and simulated, one value per thread and execution.
+/// Declares a thread-local static: `std::thread_local!` on the real machine. Under loom and
+/// simulated there is one value for each thread and execution.
 ///
 /// ```
 /// machine::thread_local! {
@@ -18,9 +20,10 @@ macro_rules! thread_local {
     };
 }
 
-/// A static shared by all threads: an ordinary `static` on the real machine; under loom and simulated, a fresh one for every execution.
+/// Declares a static that all threads share: an ordinary `static` on the real machine. Under loom
+/// and simulated there is a new one for every execution.
 ///
-/// Read it through `&*NAME`, which both machines understand.
+/// Read it through `&*NAME`, which works on every machine.
 ///
 /// ```
 /// machine::global! {

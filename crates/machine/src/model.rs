@@ -1,4 +1,5 @@
-//! Running a test body on every machine: once per interleaving under loom, a number of times elsewhere.
+//! Runs a test body on every machine: once for each interleaving under loom, a number of times
+//! elsewhere.
 
 #[cfg(stanchion_loom)]
 pub use crate::backend::model::{Explored, Model};
@@ -7,15 +8,20 @@ mod sampled;
 #[cfg(not(stanchion_loom))]
 pub use sampled::{Explored, Model};
 
-/// Checks `body` with the default [`Model`]: under loom every interleaving, on the real machine a few dozen real runs, simulated a few on small
-/// machines.
+/// Checks `body` with the default [`Model`]. Under loom it runs every interleaving, on the real
+/// machine a few dozen real runs, and simulated a few runs on small machines.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, sync::Arc, thread};
 ///
 /// machine::model(|| {
 ///     let count = Arc::new(AtomicU32::new(0));
-///     let other = { let count = count.clone(); thread::spawn(move || { count.fetch_add(1, Relaxed); }) };
+///     let other = {
+///         let count = count.clone();
+///         thread::spawn(move || {
+///             count.fetch_add(1, Relaxed);
+///         })
+///     };
 ///     count.fetch_add(1, Relaxed);
 ///     other.join().unwrap();
 ///     assert_eq!(count.load(Relaxed), 2);
@@ -25,16 +31,18 @@ pub use sampled::{Explored, Model};
 ///
 /// # Panics
 ///
-/// When `body` does, on any run; under loom also on a data race in a [`cell`](crate::cell), on a deadlock and on a wait that never ends; simulated on
-/// the latter two.
+/// Panics when `body` does, on any run. Under loom it also panics on a data race in a
+/// [`cell`](crate::cell), on a deadlock and on a wait that never ends. Simulated it panics on the
+/// latter two.
 pub fn model(body: impl Fn() + Send + Sync + 'static) {
     Model::new().check(body);
 }
 
-/// A size that only memory or time decides: `usual`, or `modelled` under loom, where a thousand elements are a thousand steps of every execution.
+/// Returns a size that only memory or time limits: `usual`, or `modelled` under loom, where a
+/// thousand elements are a thousand steps of every execution.
 ///
 /// ```
-/// /// How many nodes are collected before they are freed together.
+/// /// The number of nodes that are collected before they are freed together.
 /// const BATCH: usize = machine::sized(256, 2);
 /// # assert_eq!(BATCH, 256);
 /// # use stanchion_machine as machine;

@@ -1,39 +1,49 @@
-//! A pseudo-scheduler: this program's threads run as if other applications had their processors part of the time.
+//! A pseudo-scheduler: it runs this program's threads as if other applications had their processors
+//! part of the time.
 //!
-//! What a lock, a queue or a barrier is worth shows when its threads are preempted at the wrong moment. Other programs do that too, but not on demand
-//! and not alike twice. Here threads [`join`](Multiprogramming::join) a scheduler of this process's own: at the end of each quantum a signal
-//! interrupts the thread wherever it is, and its handler stays for `level - 1` quanta, which is the time that the other applications would have had.
+//! The value of a lock, a queue or a barrier shows when its threads are preempted at the wrong
+//! moment. Other programs cause that too, but not on demand and never the same twice. Here threads
+//! [`join`](Multiprogramming::join) a scheduler of this process's own. At the end of each quantum a
+//! signal interrupts the thread wherever it is. The signal's handler stays for `level - 1` quanta,
+//! which is the time that the other applications would have had.
 //!
 //! ```text
-//! level 2      ran │ stopped │ ran │ stopped │ ran      a quantum each; the slices of different threads do not end together
-//! level 3      ran │ stopped   stopped │ ran │ …
+//! level 2      ran │ stopped │ ran │ stopped │ ran      a quantum each; the slices of
+//! level 3      ran │ stopped   stopped │ ran │ …        different threads do not end together
 //! ```
 //!
-//! Why the handler sleeps and does not spin, as the paper's did: its machine had a processor for each process and one for the scheduler. A handler
-//! that spins keeps a processor busy for nobody, takes it from the scheduler and from whatever else runs, and is preempted itself. Asleep, it leaves
-//! the processor idle, and to the stopped thread's own program it looks just as taken, *if the program's other threads are pinned elsewhere*. So
-//! [pin](crate::topology::pin) one thread to each processor before it joins; threads that roam, or share a processor, would run in each other's
-//! stops.
+//! Why the handler sleeps and does not spin, as the paper's did: the paper's machine had a
+//! processor for each process and one for the scheduler. A handler that spins keeps a processor
+//! busy without use, takes it from the scheduler and from other programs, and is preempted itself.
+//! A handler that sleeps leaves the processor idle. To the stopped thread's own program the
+//! processor looks just as taken, *if the program's other threads are pinned elsewhere*. So
+//! [pin](crate::topology::pin) one thread to each processor before it joins. Threads that roam, or
+//! share a processor, would run while others are stopped.
 //!
-//! Why each thread wakes itself: the handler sleeps until a time, so nobody stays stopped because the scheduler's thread is late, or gone with a
-//! fork.
+//! Why each thread wakes itself: the handler sleeps until a time. So no thread stays stopped
+//! because the scheduler's thread is late, or does not exist after a fork.
 //!
-//! After a fork the child's copy of a member is stopped no more, and its copy of the scheduler lets nobody join and waits for nothing when it is
-//! dropped: the scheduler's thread is the parent's. A child may start a scheduler of its own.
+//! After a fork, the child's copy of a member is no longer stopped. The child's copy of the
+//! scheduler lets no thread join, and waits for nothing when it is dropped, because the scheduler's
+//! thread is the parent's. A child may start a scheduler of its own.
 //!
-//! A thread that has asked not to be preempted ([`preemption::keep`](crate::preemption::keep)) is lent [`grace`](Settings::grace) once a slice; it
-//! stops when it thanks, or when the grace is over.
+//! A thread that has asked not to be preempted ([`preemption::keep`](crate::preemption::keep)) is
+//! granted [`grace`](Settings::grace) once a slice. It stops when it takes the request back, or
+//! when the grace is over.
 //!
-//! On a simulated machine nothing needs to be stopped: its description says how many `applications` share the processors, and the same body runs
-//! there at each level (`machine.scheduling.applications = 2`); `Statistics` has what each thread was granted. So this module is for the real
-//! machine, as `kernel` and `switches` are.
+//! On a simulated machine no thread needs to be stopped: its description says how many
+//! `applications` share the processors, and the same body runs there at each level
+//! (`machine.scheduling.applications = 2`). `Statistics` contains what each thread was granted. So
+//! this module is for the real machine, as `kernel` and `switches` are.
 //!
 //! # What it does not do
 //!
-//! It adds to what the system's own scheduler does: on a machine that runs something else, threads lose their processors to that too. Only Linux can
-//! send a signal to one thread by number; elsewhere levels above 1 are refused. A system call that a signal interrupts is begun again where the
-//! system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. While stopped, a thread holds whatever it held: the allocator's lock
-//! as well as yours.
+//! It adds to what the system's own scheduler does: on a machine that runs other programs, threads
+//! lose their processors to those too. Only Linux can send a signal to one thread by number;
+//! elsewhere levels above 1 are refused. A system call that a signal interrupts is begun again
+//! where the system does that (`SA_RESTART`); `poll`, `nanosleep` and the like end early. While
+//! stopped, a thread keeps holding whatever it held, the allocator's lock as well as the program's
+//! own locks.
 //!
 //! Source: Michael and Scott 1997, section 4.
 
@@ -45,42 +55,50 @@ use crate::backend::multiprogramming as backend;
 /// The largest level.
 pub const MOST: u32 = 64;
 
-/// What a [`Multiprogramming`] is to be.
+/// The settings of a [`Multiprogramming`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens before `start`"]
 pub struct Settings {
+    /// The number of applications that share the processors.
     level: u32,
+    /// The time that a thread runs before it is stopped.
     quantum: Duration,
+    /// The time that a thread that asked may stay, if set.
     grace: Option<Duration>,
+    /// The signal that interrupts the threads, if set.
     signal: Option<i32>,
 }
 
 impl Settings {
-    /// How long a thread runs before it is stopped: 10 ms unless told otherwise. From 100 µs to 10 s.
+    /// Sets how long a thread runs before it is stopped: from 100 µs to 10 s, and 10 ms by default.
     pub const fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
     }
 
-    /// How long a thread may stay that asked not to be preempted: a tenth of a quantum unless told otherwise; with 0 requests are not heeded.
+    /// Sets how long a thread may stay that asked not to be preempted: a tenth of a quantum by
+    /// default. With 0, requests are ignored.
     pub const fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
     }
 
-    /// Which signal interrupts the threads: a real-time signal that nobody handles. Unless told otherwise, the first one that is free.
+    /// Sets the signal that interrupts the threads: a real-time signal that the program neither
+    /// handles nor ignores. By default it is the first one that is free.
     pub const fn signal(mut self, signal: i32) -> Self {
         self.signal = Some(signal);
         self
     }
 
-    /// Starts the scheduler: a thread of this process, which sleeps between the ends of slices. At level 1 there is nothing to do, and no thread.
+    /// Starts the scheduler: a thread of this process, which sleeps between the ends of slices. At
+    /// level 1 there is nothing to do, and no thread is started.
     ///
-    /// The first start of a process installs a handler for the signal, which stays: a signal may be under way when the scheduler ends.
+    /// The first start of a process installs a handler for the signal. The handler stays, because a
+    /// signal may be under way when the scheduler ends.
     ///
     /// # Errors
     ///
-    /// [`Refused`] says what is wrong and what would mend it.
+    /// [`Refused`], which says what is wrong and what would mend it.
     pub fn start(self) -> Result<Multiprogramming, Refused> {
         let Self { level, quantum, grace, signal } = self;
         if !(1..=MOST).contains(&level) {
@@ -100,25 +118,31 @@ impl Settings {
     }
 }
 
-/// In nanoseconds.
+/// The times of a scheduler, in nanoseconds.
 #[cfg_attr(not(all(target_os = "linux", not(miri))), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
+    /// The time that a thread runs before it is stopped.
     pub(crate) quantum: u64,
-    /// What the other applications have between two slices of ours.
+    /// The time that the other applications run between two slices of a member.
     pub(crate) others: u64,
+    /// The time that a thread that asked may stay.
     pub(crate) grace: u64,
 }
 
-/// A scheduler under which the threads that join it run beside other applications that are not there. Dropping it lets all of them go on.
+/// A scheduler under which the threads that join it run as if beside other applications. Dropping
+/// it lets all of them run freely.
 #[derive(Debug)]
 pub struct Multiprogramming {
+    /// The number of applications that share the processors.
     level: u32,
+    /// The backend's scheduler, with its thread and its members.
     scheduler: backend::Scheduler,
 }
 
 impl Multiprogramming {
-    /// A scheduler for `level` applications, this one among them: 1 is a dedicated machine.
+    /// Returns the settings of a scheduler for `level` applications, this one among them: level 1
+    /// is a dedicated machine.
     ///
     /// ```
     /// use core::time::Duration;
@@ -145,67 +169,74 @@ impl Multiprogramming {
         Settings { level, quantum, grace: None, signal: None }
     }
 
-    /// How many applications share the processors.
+    /// Returns how many applications share the processors.
     #[must_use]
     pub fn applications(&self) -> u32 {
         self.level
     }
 
-    /// Puts the calling thread under this scheduler, until the returned guard is dropped or the thread ends.
+    /// Puts the calling thread under this scheduler, until the returned guard is dropped or the
+    /// thread ends.
     ///
-    /// Its first slice is shorter than the others, by another part for each member, so that the slices of members do not end together.
+    /// The first slice is shorter than the others, by another part for each member, so that the
+    /// slices of members do not end together.
     ///
     /// # Errors
     ///
-    /// [`Refused::Member`] if the thread is under such a scheduler already, or is ending; [`Refused::Forked`] if the scheduler was started before
-    /// this process was forked.
+    /// [`Refused::Member`] if the thread is under such a scheduler already, or is ending.
+    /// [`Refused::Forked`] if the scheduler was started before this process was forked.
     pub fn join(&self) -> Result<Member, Refused> {
         self.scheduler.join().map(|member| Member { member, not_send: PhantomData })
     }
 }
 
-/// The calling thread is under a pseudo-scheduler; dropping this lets it go. Not `Send`: it is about this thread.
+/// A guard that keeps the calling thread under a pseudo-scheduler until it is dropped. Not `Send`:
+/// it belongs to this thread.
 #[derive(Debug)]
 #[must_use = "the thread leaves when this is dropped"]
 pub struct Member {
+    /// The backend's entry of the thread.
     member: backend::Member,
+    /// Makes the guard neither `Send` nor `Sync`.
     not_send: PhantomData<*const ()>,
 }
 
 impl Member {
-    /// What the thread has had until now.
+    /// Returns the time that the thread has had until now.
     #[must_use]
     pub fn account(&self) -> Account {
         self.member.account()
     }
 }
 
-/// What a member has had of its processor, since it joined.
+/// The time that a member has had on its processor since it joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// The time that it was not stopped: what figures are to be normalised by. The system may have run somebody else in it.
+    /// The time in which it was not stopped, by which results are to be normalised. The system may
+    /// have run another program in it.
     pub granted: Duration,
-    /// The time that it was stopped.
+    /// The time in which it was stopped.
     pub stopped: Duration,
-    /// How often it was stopped.
+    /// The number of times that it was stopped.
     pub stops: u64,
-    /// How often it was let stay because it had asked.
+    /// The number of times that it was allowed to stay because it had asked.
     pub graces: u64,
-    /// How often it was stopped although it had asked: the grace was over, or there was none.
+    /// The number of times that it was stopped although it had asked, because the grace was over or
+    /// there was none.
     pub breaches: u64,
 }
 
-/// Why there is no such scheduler, or why a thread may not join it.
+/// The reason why such a scheduler cannot start, or why a thread may not join it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
-    /// No such level.
+    /// There is no such level.
     #[error("level {level} of multiprogramming: there are the levels 1 to {MOST}")]
     Level {
         /// The level asked for.
         level: u32,
     },
-    /// No such quantum.
+    /// The quantum is out of range.
     #[error("a quantum of {quantum:?}: take one from 100 us to 10 s")]
     Quantum {
         /// The quantum asked for.
@@ -216,31 +247,31 @@ pub enum Refused {
         "levels above 1 need signals to single threads, a thing of Linux; this program runs on {os}"
     )]
     Unsupported {
-        /// What it runs on.
+        /// The operating system that the program runs on.
         os: &'static str,
     },
-    /// That is no signal to stop threads by.
+    /// The signal cannot be used to stop threads.
     #[error("signal {signal} is not a real-time signal: choose one from {from} to {to}, or none")]
     NotRealTime {
         /// The signal asked for.
         signal: i32,
-        /// The first that would do.
+        /// The first signal that would do.
         from: i32,
-        /// The last.
+        /// The last one.
         to: i32,
     },
-    /// Somebody handles or ignores it.
+    /// The program handles or ignores the signal.
     #[error("signal {signal} is taken: the program handles or ignores it already; choose another")]
     Taken {
         /// The signal asked for.
         signal: i32,
     },
-    /// Somebody handles or ignores each.
+    /// The program handles or ignores each such signal.
     #[error("no signal is free: the program handles or ignores every one from {from} to {to}")]
     NoSignal {
-        /// The first that was tried.
+        /// The first signal that was tried.
         from: i32,
-        /// The last.
+        /// The last one.
         to: i32,
     },
     /// The thread is a member already, or is ending.
@@ -249,12 +280,12 @@ pub enum Refused {
     /// The scheduler stayed behind in the process that forked this one.
     #[error("the pseudo-scheduler was started before the fork: start one of this process's own")]
     Forked,
-    /// Anything else.
+    /// Any other error.
     #[error("{call} failed with error {errno}")]
     Other {
         /// The system call.
         call: &'static str,
-        /// What it answered.
+        /// The error number that it returned.
         errno: i32,
     },
 }

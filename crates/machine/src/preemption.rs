@@ -1,49 +1,66 @@
-//! "Please do not preempt me": asked by a thread that others would have to wait for, and honoured for a bounded time.
+//! Requests not to be preempted for a moment. A thread makes one while other threads would have to
+//! wait for it, and the scheduler honours it for a bounded time.
 //!
-//! A thread that is preempted inside a critical section holds everybody up for whole time slices. It can say beforehand that it would rather not be:
-//! the scheduler reads the request when the slice is over, and lets the thread stay for a little while. A thread that has stayed so gives its
-//! processor up as soon as it takes the request back.
+//! If a thread is preempted inside a critical section, all threads that wait for the section lose
+//! whole time slices. A thread can say beforehand that it should not be preempted. The scheduler
+//! reads the request when the slice is over, and lets the thread stay for a little while. A thread
+//! that has stayed in this way gives up its processor as soon as it takes the request back.
 //!
-//! Why a pair of calls and not a guard: a lock asks in `lock` and thanks in `unlock`, and its guard is `lock_api`'s. Why a count in memory and no
-//! system call: a critical section lasts a hundred nanoseconds, and nearly none meets the end of a slice.
+//! Why a pair of calls and not a guard: a lock makes the request in `lock` and takes it back in
+//! `unlock`, and the guard of such a lock is `lock_api`'s. Why a count in memory and no system
+//! call: a critical section lasts a hundred nanoseconds, and almost none meets the end of a slice.
 //!
-//! | machine | who honours it | for how long | [`keep`] and [`thank`] cost |
-//! | --- | --- | --- | --- |
-//! | real, a member of `multiprogramming` | its pseudo-scheduler | its limit, a tenth of its quantum unless told otherwise | two writes to a thread-local count: 1.0 ns the pair |
-//! | real, Linux 7.0 with the slice extension | the kernel | 5 µs to 50 µs, as the system is set up | two more writes to a byte, and a read |
-//! | real, else | nobody | | the count |
-//! | loom | nobody: an algorithm must be right when nobody does | | nothing; requests and thanks are held against each other |
-//! | simulated | the scheduler | the machine's `grace` | two writes to a line of the thread's own |
+//! What honours a request depends on the machine:
 //!
-//! [`means`] says which it is. `cargo run --release -p stanchion-machine --example costs` prints what the pair costs.
+//! - Real, a member of `multiprogramming`: its pseudo-scheduler, for its limit. The limit is a
+//!   tenth of the quantum unless the settings say otherwise. [`keep`] and [`thank`] cost two writes
+//!   to a thread-local count: 1.0 ns the pair.
+//! - Real, Linux 7.0 with the slice extension: the kernel, for 5 µs to 50 µs, as the system is
+//!   configured. The pair costs two more writes to a byte, and a read.
+//! - Real, otherwise: nothing honours it. The pair costs the count.
+//! - Loom: nothing honours it, because an algorithm must be right without that. The pair costs
+//!   nothing. Requests and the calls that take them back are checked against each other.
+//! - Simulated: the scheduler, for the machine's `grace`. The pair costs two writes to a line of
+//!   the thread's own.
 //!
-//! A request changes nothing about who blocks: a thread that sleeps or yields gives its processor away as ever.
+//! [`means`] returns which case it is. `cargo run --release -p stanchion-machine --example costs`
+//! prints what the pair costs.
+//!
+//! A request does not change how a thread blocks: a thread that sleeps or yields gives its
+//! processor away as always.
 //!
 //! # Invariants
 //!
-//! 1. Requests belong to the thread that made them, and are taken back there. So the guard of a lock that asks is not `Send`.
-//! 2. A slice is extended once: who is still inside when the extension is over is preempted there. Use it for speed, never for correctness.
+//! 1. A request belongs to the thread that made it, and that thread takes it back. So the guard of
+//!    a lock that makes requests is not `Send`.
+//! 2. A slice is extended once. A thread that is still inside when the extension is over is
+//!    preempted there. Use requests for speed, never for correctness.
 //!
-//! Source: Edler, Lipkis and Schonberg, "Process management for highly parallel Unix systems", 1988; Michael and Scott 1997, section 2.
+//! Source: Edler, Lipkis and Schonberg, "Process management for highly parallel Unix systems",
+//! 1988; Michael and Scott 1997, section 2.
 
 use crate::backend;
 
-/// Who honours the requests of a thread.
+/// The mechanism that honours the requests of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Means {
-    /// A scheduler that reads the count: the simulated machine's, or a pseudo-scheduler that the thread has joined.
+    /// A scheduler that reads the count: the simulated machine's, or a pseudo-scheduler that the
+    /// thread has joined.
     Scheduler,
     /// The kernel, by extending the slice of a thread that asks.
     SliceExtension,
-    /// Nobody. On the real machine `kernel::slice_extension` says why the kernel does not.
+    /// No mechanism does. On the real machine `kernel::slice_extension` says why the kernel does
+    /// not.
     Nobody,
 }
 
-/// Asks that the calling thread not be preempted, until [`thank`]. Requests nest: all of them must be taken back.
+/// Asks that the calling thread not be preempted, until [`thank`]. Requests nest: each of them must
+/// be taken back.
 ///
-/// A thread's first request in a process finds out whether the kernel has the slice extension, and switches it on for the thread (one system call,
-/// once where it is missing).
+/// The first request of a thread finds out whether the kernel has the slice extension. If so, it
+/// switches the extension on for the thread, by one system call. If the kernel lacks it, the
+/// process asks only once.
 ///
 /// ```
 /// use stanchion_machine::preemption;
@@ -57,10 +74,11 @@ pub fn keep() {
     backend::preemption::keep();
 }
 
-/// Takes back the last request of the calling thread. If that was the only one and the slice has ended meanwhile, the thread gives way here; says
-/// whether it did, when it has a processor again.
+/// Takes back the last request of the calling thread. If that was the only one and the slice has
+/// ended meanwhile, the thread gives way here. Returns whether it did, once it has a processor
+/// again.
 ///
-/// A thread that has no request takes nothing back on the real machine.
+/// On the real machine, a call without a request takes nothing back.
 ///
 /// # Panics
 ///
@@ -70,18 +88,18 @@ pub fn thank() -> bool {
     backend::preemption::thank()
 }
 
-/// How many requests of the calling thread are open.
+/// Returns how many requests of the calling thread are open.
 #[must_use]
 pub fn requests() -> u32 {
     backend::preemption::requests()
 }
 
-/// Who honours the requests of the calling thread.
+/// Returns which mechanism honours the requests of the calling thread.
 ///
 /// ```
 /// use stanchion_machine::preemption::{Means, means};
 /// match means() {
-///     Means::Nobody => println!("nobody: {:?}", stanchion_machine::kernel::slice_extension()),
+///     Means::Nobody => println!("no: {:?}", stanchion_machine::kernel::slice_extension()),
 ///     honoured => println!("{honoured:?}"),
 /// }
 /// ```

@@ -1,13 +1,13 @@
-//! Why the kernel's switch records cannot be had.
+//! The reasons why the kernel's switch records cannot be had.
 
-/// Why switch records cannot be had, and what would mend it.
+/// The reason why switch records cannot be had, and what would mend it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
     /// Only Linux has them.
     #[error("switch records are a thing of Linux; this program runs on {os}")]
     Unsupported {
-        /// What it runs on.
+        /// The operating system that the program runs on.
         os: &'static str,
     },
     /// The kernel was built without perf events, or is too old to record switches (4.3).
@@ -15,7 +15,7 @@ pub enum Refused {
         "the kernel has no switch records (perf_event_open: error {errno}): Linux 4.3 with CONFIG_PERF_EVENTS is needed"
     )]
     NoPerfEvents {
-        /// What the kernel answered.
+        /// The error that the kernel returned.
         errno: i32,
     },
     /// The system's policy forbids perf events to ordinary users.
@@ -26,12 +26,13 @@ pub enum Refused {
         /// The policy in force.
         level: i32,
     },
-    /// Something between this process and the kernel forbids the call, usually a container's seccomp filter or a security module.
+    /// Something between this process and the kernel forbids the call, usually a container's
+    /// seccomp filter or a security module.
     #[error(
         "perf_event_open is forbidden to this process (error {errno}) although kernel.perf_event_paranoid would allow it: permit it in the container's seccomp profile"
     )]
     Filtered {
-        /// What the call answered.
+        /// The error that the call returned.
         errno: i32,
     },
     /// The user has no locked memory left for one more ring.
@@ -47,7 +48,7 @@ pub enum Refused {
     /// No file descriptor left: one is needed while a ring is made.
     #[error("no file descriptor left to make a ring with (error {errno}): raise RLIMIT_NOFILE")]
     Descriptors {
-        /// What the call answered.
+        /// The error that the call returned.
         errno: i32,
     },
     /// The thread has no [`index`](crate::thread::index): too many threads have one, or the thread
@@ -57,21 +58,22 @@ pub enum Refused {
         crate::thread::INDICES
     )]
     NoIndex,
-    /// The program itself has declined them ([`presence::decline`](crate::presence::decline)).
+    /// The program itself has declined switch records
+    /// ([`presence::decline`](crate::presence::decline)).
     #[error("this program has declined switch records")]
     Declined,
-    /// The records did not say what the threads did.
+    /// The records did not match what the threads did.
     #[error("the kernel's switch records are not to be trusted: {what}")]
     Untrustworthy {
-        /// What was wrong.
+        /// The mismatch that was found.
         what: &'static str,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("{call} failed with error {errno}")]
     Other {
         /// The system call.
         call: &'static str,
-        /// What it answered.
+        /// The error number that it returned.
         errno: i32,
     },
 }

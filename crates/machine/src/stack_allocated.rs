@@ -1,11 +1,11 @@
-//! Stacks on machines that are only thought: loom's and the simulated. Memory is the heap's, so
-//! that it belongs to the run; guards are protected by the system all the same, because an overflow
-//! there is as real as anywhere.
+//! Stacks on modelled machines: loom's and the simulated one. The memory is the heap's, so that it
+//! belongs to the run. The system protects the guards all the same, because an overflow is as real
+//! there as on any machine.
 //!
 //! # Invariants
 //!
-//! 1. Guards stand in whole pages that lie in this block alone, and are opened again before the
-//!    block is freed.
+//! 1. Guards stand in whole pages that lie in this block alone. They are made accessible again
+//!    before the block is freed.
 
 use core::ptr::NonNull;
 use std::alloc::{Layout, alloc, dealloc};
@@ -17,7 +17,7 @@ pub(crate) fn page() -> usize {
     os::page()
 }
 
-/// Nothing is known of a limit.
+/// No limit is known here.
 pub(crate) fn half_is_used() -> bool {
     false
 }
@@ -26,19 +26,24 @@ pub(crate) fn guards() -> Guards {
     Guards::Protected
 }
 
+/// The memory of a slab: one block of the heap.
 #[derive(Debug)]
 pub(crate) struct Memory {
+    /// The block as the allocator returned it.
     block: NonNull<u8>,
+    /// The layout that `block` was allocated with, for freeing it.
     layout: Layout,
+    /// The first page boundary in the block, where the guard of stack 0 begins.
     low: NonNull<u8>,
+    /// The size of each stack and of its guard.
     size: Size,
-    /// How many guards stand.
+    /// The number of protected guards: those of the stacks with smaller numbers. `open` writes it.
     standing: Mutex<usize>,
 }
 
-// SAFETY: a block of memory, which this has alone.
+// SAFETY: the block of memory belongs to this value alone.
 unsafe impl Send for Memory {}
-// SAFETY: what changes has a lock.
+// SAFETY: the only field that changes has a lock.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -50,8 +55,8 @@ impl Memory {
     ) -> Result<Self, StackError> {
         os::supported()?;
         let bytes = size.stride().saturating_mul(stacks).saturating_add(page());
-        // Of a line, and rounded up here: an allocator may round what is aligned to pages up to a
-        // power of two.
+        // Aligned to a cache line only, and rounded up to a page below: an allocator may round a
+        // page-aligned request up to a power of two.
         let layout =
             Layout::from_size_align(bytes, 64).map_err(|_| StackError::Memory { bytes })?;
         // SAFETY: the layout is not empty.
@@ -71,25 +76,27 @@ impl Memory {
         Guards::Protected
     }
 
-    /// Numbers come one after the other.
+    /// Prepares stack `number`: clears its head and protects its guard. The numbers come in
+    /// sequence.
     pub(crate) fn open(&self, number: usize) -> Result<(), StackError> {
-        // SAFETY: the head of this stack lies in the block, and nobody has the stack yet.
+        // SAFETY: the head of this stack lies in the block, and the stack has not been given out
+        // yet.
         let head = unsafe { self.low.add(self.size.head_of(number)) };
-        // SAFETY: as above; it is aligned to a line as the pages are, and zeros are a head.
+        // SAFETY: as above. It is aligned to a line as the pages are, and zeros are a valid head.
         unsafe { head.cast::<Head>().write_bytes(0, 1) };
         // SAFETY: the guard's first byte lies in the block.
         let guard = unsafe { self.low.add(number * self.size.stride()) };
-        // SAFETY: Invariant 1; nobody has the stack yet.
+        // SAFETY: Invariant 1. The stack has not been given out yet.
         unsafe { os::close(guard, self.size.guard()) }?;
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner) = number + 1;
         Ok(())
     }
 
-    /// It stays: a run ends soon.
+    /// Keeps the memory: a run ends soon.
     ///
     /// # Safety
     ///
-    /// As for real memory.
+    /// As for `discard` of the real machine's memory.
     #[expect(clippy::unused_self, reason = "real memory is given back")]
     pub(crate) unsafe fn discard(&self, _from: usize, _bytes: usize) {}
 }
@@ -100,10 +107,11 @@ impl Drop for Memory {
         let opened = (0..standing).all(|number| {
             // SAFETY: the guard's first byte lies in the block.
             let guard = unsafe { self.low.add(number * self.size.stride()) };
-            // SAFETY: Invariant 1; nobody has a stack of it any more.
+            // SAFETY: Invariant 1. No stack of the slab is in use any more.
             unsafe { os::open(guard, self.size.guard()) }.is_ok()
         });
-        // A block with a closed page in it would be a trap for who gets it next: better lost.
+        // If a page could not be made accessible, leak the block: the next owner of its memory
+        // would fault on that page.
         if opened {
             // SAFETY: it came from the allocator with this layout.
             unsafe { dealloc(self.block.as_ptr(), self.layout) };
@@ -111,7 +119,7 @@ impl Drop for Memory {
     }
 }
 
-/// There is no handler here.
+/// The registration for overflow reports. There is no handler here.
 #[derive(Debug)]
 pub(crate) struct Watched;
 
@@ -128,31 +136,33 @@ mod os {
     }
 
     pub(super) fn page() -> usize {
-        // SAFETY: a question without pointers.
+        // SAFETY: the call takes no pointer.
         let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(size).unwrap_or(4096)
     }
 
-    /// Takes all access away.
+    /// Takes all access to the pages away.
     ///
     /// # Safety
     ///
-    /// Whole pages of the caller's, with nothing in them.
+    /// The bytes at `at` are whole pages of the caller's, and hold nothing.
     pub(super) unsafe fn close(at: NonNull<u8>, bytes: usize) -> Result<(), StackError> {
         // SAFETY: the caller's promise.
         unsafe { protect(at, bytes, libc::PROT_NONE) }
     }
 
-    /// Gives it back.
+    /// Makes the pages readable and writable again.
     ///
     /// # Safety
     ///
-    /// Whole pages of the caller's.
+    /// The bytes at `at` are whole pages of the caller's.
     pub(super) unsafe fn open(at: NonNull<u8>, bytes: usize) -> Result<(), StackError> {
         // SAFETY: the caller's promise.
         unsafe { protect(at, bytes, libc::PROT_READ | libc::PROT_WRITE) }
     }
 
+    /// Sets the access of the pages.
+    ///
     /// # Safety
     ///
     /// As above.

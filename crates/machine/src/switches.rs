@@ -1,29 +1,36 @@
 //! The kernel's record of when a thread left and took a processor.
 //!
-//! Linux keeps, for whoever asks about a thread of his own process, a ring of 16-byte records: one for each time the thread is switched out,
-//! saying whether it was preempted or blocked, and one for each time it is switched in; each with the time. No privilege is needed while
-//! `kernel.perf_event_paranoid` is at most 2. Recording costs about a microsecond a switch (example `costs`), a reading of the clock among it; reading is a load.
+//! Linux keeps a ring of 16-byte records for a process that asks about one of its own threads.
+//! There is one record for each time the thread is switched out, saying whether it was preempted or
+//! blocked, and one for each time it is switched in. Each has the time. No privilege is needed
+//! while `kernel.perf_event_paranoid` is at most 2. Recording costs about a microsecond a switch,
+//! including a reading of the clock (example `costs`). Reading a record costs a load.
 //!
-//! [`presence`](crate::presence) is the ready-made use: where is that thread now? This module is for those who must see every switch, such as a
-//! pool that hands a blocked worker's queue to another.
+//! [`presence`](crate::presence) uses these records to tell where a thread is now. This module is
+//! for programs that must see every switch, such as a pool that hands a blocked worker's queue to
+//! another worker.
 //!
 //! ```text
-//! page 0, written by the kernel      page 1, the records, oldest overwritten
-//! +---------------------------+      +-----+-----+-----+-----+---
-//! | ... data_head = 16 x count|      | out | in  | out | in  | ...     even count: on a processor
-//! +---------------------------+      +-----+-----+-----+-----+---      odd count: off, the last record says why
+//! page 0, written by the kernel    page 1, the records, oldest overwritten
+//! +---------------------------+    +-----+-----+-----+-----+---
+//! | ... data_head = 16 x count|    | out | in  | out | in  | ...   even count: on a processor
+//! +---------------------------+    +-----+-----+-----+-----+---    odd count: off, see last record
 //! ```
 //!
-//! The ring is mapped read-only, which tells the kernel to overwrite the oldest records rather than to stop at the oldest unread one.
-//! Therefore the count never stands still and its parity is always right.
+//! The ring is mapped read-only, which tells the kernel to overwrite the oldest records rather than
+//! to stop at the oldest unread one. Therefore the count never stands still and its parity is
+//! always right.
 //!
 //! # Invariants
 //!
-//! 1. The ring is made by the thread that it watches, which runs while it is made: the count starts even.
-//! 2. Records are written before the count that covers them. A reader loads the count, then (after an acquire fence, which
-//!    pairs with the kernel's write barrier) the record, then the count again: if that has moved on by a whole ring, the record may be torn.
-//! 3. A child process has no ring of its parent's (the kernel does not copy such mappings): it must not touch their addresses. A word that
-//!    is wiped by a fork tells.
+//! 1. The thread that the ring watches makes the ring itself, and so runs meanwhile: the count
+//!    starts even.
+//! 2. Records are written before the count that covers them. A reader loads the count. Then, after
+//!    an acquire fence that pairs with the kernel's write barrier, it loads the record, and then
+//!    the count again. If the count has moved on by a whole ring, the record may be torn.
+//! 3. A child process does not have its parent's rings, because the kernel does not copy such
+//!    mappings. The child must not touch their addresses. A word that a fork wipes tells it that it
+//!    is a child.
 
 use crate::backend::switches::Mapped;
 use crate::presence::Presence;
@@ -33,7 +40,8 @@ pub use crate::refused::Refused;
 /// One switch of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Switch {
-    /// Taken off its processor although it could run on: its time was up, something more urgent came, or it yielded.
+    /// Taken off its processor although it could run on: its time was up, a more urgent thread
+    /// came, or it yielded.
     Preempted,
     /// Left its processor to wait for something.
     Blocked,
@@ -41,9 +49,11 @@ pub enum Switch {
     In,
 }
 
-/// The switches of the thread that made it, for as long as it lives; readable from every thread.
+/// A record of the switches of the thread that made it, for as long as the value lives. Every
+/// thread can read it.
 ///
-/// Takes two pages of locked memory (see [`Refused::MemoryLimit`]). After a fork the child's copy counts no switches.
+/// Takes two pages of locked memory (see [`Refused::MemoryLimit`]). After a fork the child's copy
+/// counts no switches.
 ///
 /// ```
 /// use stanchion_machine::switches::{Ring, Switch};
@@ -52,7 +62,8 @@ pub enum Switch {
 ///     Ok(ring) => {
 ///         let before = ring.count();
 ///         std::thread::sleep(std::time::Duration::from_millis(1));
-///         let since: Vec<Switch> = (before..ring.count()).filter_map(|number| ring.switch(number)).collect();
+///         let since: Vec<Switch> =
+///             (before..ring.count()).filter_map(|number| ring.switch(number)).collect();
 ///         assert!(since.contains(&Switch::Blocked), "{since:?}");
 ///     }
 ///     Err(refused) => eprintln!("{refused}"),
@@ -62,7 +73,7 @@ pub enum Switch {
 pub struct Ring(Mapped);
 
 impl Ring {
-    /// Starts recording the calling thread's switches. About 20 µs.
+    /// Starts recording the calling thread's switches. Costs about 20 µs.
     ///
     /// # Errors
     ///
@@ -71,28 +82,31 @@ impl Ring {
         Mapped::of_this_thread().map(Self)
     }
 
-    /// Switches so far. Even while the thread is on a processor, odd while it is off.
+    /// Returns how many switches there have been. The number is even while the thread is on a
+    /// processor, odd while it is off.
     #[inline]
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.view().map_or(0, |view| view.count())
     }
 
-    /// Switch number `number`, counted from 0; `None` if it has not happened yet or if its record has been overwritten. The last few
-    /// hundred are kept.
+    /// Returns switch number `number`, counted from 0. Returns `None` if it has not happened yet,
+    /// or if its record has been overwritten. The last few hundred are kept.
     #[inline]
     #[must_use]
     pub fn switch(&self, number: u64) -> Option<Switch> {
         self.0.view()?.switch(number)
     }
 
-    /// When switch number `number` was, in nanoseconds of [`clock::monotonic`](crate::clock::monotonic); `None` where [`switch`](Self::switch) has none.
+    /// Returns the time of switch number `number`, in nanoseconds of
+    /// [`clock::monotonic`](crate::clock::monotonic). Returns `None` where [`switch`](Self::switch)
+    /// does.
     #[must_use]
     pub fn time(&self, number: u64) -> Option<u64> {
         self.0.view()?.time(number)
     }
 
-    /// Where the thread is.
+    /// Returns where the thread is.
     #[inline]
     #[must_use]
     pub fn presence(&self) -> Presence {
@@ -102,6 +116,6 @@ impl Ring {
 
 #[cfg(test)]
 mod tests {
-    // Others read it, and the last to go unmaps it.
+    // Other threads read it, and the last owner unmaps it.
     static_assertions::assert_impl_all!(super::Ring: Send, Sync);
 }

@@ -2,12 +2,12 @@
 //! simulation.
 
 pub use crate::backend::thread::{Builder, JoinHandle, sleep, spawn, yield_now};
-/// Whether the calling thread is unwinding: on every machine it unwinds as the standard library
-/// says.
+/// Returns whether the calling thread is unwinding, as the standard library reports it on every
+/// machine.
 pub use std::thread::panicking;
 
-/// The calling thread's name, if it has one and is not about to end: on every machine that which
-/// the standard library knows.
+/// Returns the calling thread's name, if it has one and is not about to end. On every machine it is
+/// the name that the standard library knows.
 ///
 /// ```
 /// let named = std::thread::Builder::new().name("sorter".into());
@@ -19,34 +19,35 @@ pub fn name() -> Option<std::boxed::Box<str>> {
     std::thread::current().name().map(std::boxed::Box::from)
 }
 
-/// How many threads can have an [`index`] at the same time.
+/// The number of threads that can have an [`index`] at the same time.
 ///
-/// Twice what Linux runs by default in a control group on a large server; a table with one line for
-/// each is still only 1 MiB.
+/// It is twice the number that Linux runs by default in a control group on a large server. A table
+/// with one line for each is still only 1 MiB.
 pub const INDICES: usize = 16_384;
 
 /// Returns a small number for the calling thread: the smallest that no other thread has, below
 /// [`INDICES`].
 ///
-/// The thread keeps it until it ends. Then the next thread that asks may get it. What the last
-/// holder of a number wrote before it ended happened before what the next one does with it. So a
-/// table indexed by it needs no more lines than there were threads at one time.
+/// The thread keeps the number until it ends. Then the next thread that asks may get it. What the
+/// last holder of a number wrote before it ended happened before what the next holder does with it.
+/// So a table indexed by it needs no more lines than there were threads at one time.
 ///
 /// On Unix systems the number outlives all thread-locals of its thread: their destructors find the
-/// same number, and so does a lock whose guard is kept in one. It is given back in the third round
-/// of the destructors of POSIX keys (`pthread_key_create`), the last but one that is guaranteed. On
-/// other systems it is given back in the midst of the destructors of thread-locals.
+/// same number, and so does a lock that keeps its guard in one. The number is given back in the
+/// third round of the destructors of POSIX keys (`pthread_key_create`), the last but one that is
+/// guaranteed. On other systems it is given back in the midst of the destructors of thread-locals.
 ///
 /// Returns `None` in these cases, for which a caller must be ready:
 ///
 /// - [`INDICES`] threads have one already, or the process has no POSIX key left; a later call tries
 ///   again;
 /// - the number has been given back, see above;
-/// - a signal handler or an allocator asks while this very call goes on below it.
+/// - this call interrupted another call of the same thread, as a signal handler or an allocator
+///   does.
 ///
-/// In a simulation it is the thread's place in the order of their beginnings, and is not given to
-/// another. A forked child goes on with its parent's numbers; those of threads that it does not
-/// have stay taken.
+/// In a simulation the number is the thread's position in the order in which the threads began, and
+/// is not given to another thread. A forked child continues with its parent's numbers. The numbers
+/// of threads that it does not have stay taken.
 ///
 /// The first call of a thread costs less than 1 µs, later ones a nanosecond or two. On Linux it
 /// calls no allocator. The exception is a library that is loaded by `dlopen`: there glibc allocates
@@ -65,12 +66,12 @@ pub fn index() -> Option<usize> {
     crate::backend::thread::index()
 }
 
-/// Asks the system not to take a processor from another thread when the calling one wakes up: for a
-/// thread that looks after others, whose wake-up should not put off what it looks after. It gets
-/// its turn with the next time slice, or at once where a processor is idle.
+/// Asks the system not to take a processor from another thread when the calling thread wakes up.
+/// For a thread that monitors other threads, and should not delay them by waking up. It gets its
+/// turn with the next time slice, or at once where a processor is idle.
 ///
-/// Linux calls that `SCHED_BATCH`. A hint: where there is no such thing, or it is refused, nothing
-/// changes. There is no way back.
+/// Linux calls that `SCHED_BATCH`. It is a hint: where the system does not have it, or refuses it,
+/// nothing changes. It cannot be undone.
 ///
 /// ```
 /// std::thread::spawn(stanchion_machine::thread::wake_politely).join().unwrap();

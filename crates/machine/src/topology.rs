@@ -1,8 +1,9 @@
-//! What this process may use: processors, how much of their time, and the length of a cache line.
+//! The processors that this process may use, how much of their time, and the length of a cache
+//! line.
 //!
 //! Why not [`std::thread::available_parallelism`]: it rounds a quota of 1.5 processors down to 1,
-//! so a pool of that size leaves a third of what was granted unused; it does not say which
-//! processors; and it does not say why.
+//! so a pool of that size leaves a third of what was granted unused. It also returns neither the
+//! processors nor the reason.
 
 use crate::backend;
 use core::fmt;
@@ -12,8 +13,8 @@ use std::vec::Vec;
 
 pub use crossbeam_utils::CachePadded;
 
-/// What two values must be apart so that writing one does not take the other's line away, in bytes.
-/// It is 128 on x86, where lines of 64 bytes are fetched in pairs.
+/// The distance in bytes that two values need so that writing one does not take the other's line
+/// away. It is 128 on x86, where lines of 64 bytes are fetched in pairs.
 pub const CACHE_LINE: usize = align_of::<CachePadded<u8>>();
 
 /// Returns the processors that the calling thread may run on, by number, ascending. Never empty.
@@ -31,9 +32,10 @@ pub fn processors() -> Vec<usize> {
 
 /// Returns how many processors this process may use: those of the mask that it was started with.
 ///
-/// This is the question of a waiter: can the holder run while I spin? So it is not the calling
-/// thread's mask that counts. A program whose every thread is pinned to a processor of its own has
-/// several. A process that was started under `taskset`, or in a cpuset, with one processor has one.
+/// A waiter asks this to know whether the holder can run while the waiter spins. So it is not the
+/// calling thread's mask that counts. In a program that pins each thread to a processor of its own,
+/// the answer is more than one. In a process that was started under `taskset`, or in a cpuset, with
+/// one processor, the answer is one.
 ///
 /// Costs a load once the answer is more than 1. Before that, and on each sixteenth call while it is
 /// 1, it takes two system calls. It neither allocates nor opens a file. Where the system refuses
@@ -121,12 +123,12 @@ pub fn parallelism() -> usize {
     at_once(affinity().processors().len(), quota())
 }
 
-/// Returns where the calling thread may run. If it is [pinned](pin), returns where it might run
-/// before.
+/// Returns the processors on which the calling thread may run. If the thread is [pinned](pin),
+/// returns those on which it could run before.
 ///
-/// A new thread inherits the mask of the thread that starts it, also if that is pinned. A pool
-/// whose threads are to run everywhere has each [adopt](Affinity::adopt) the affinity of its
-/// founder. Costs a system call; 3 ns for a thread that is pinned.
+/// A new thread inherits the mask of the thread that starts it, also if that thread is pinned. In a
+/// pool with threads that should run everywhere, each thread [adopts](Affinity::adopt) the affinity
+/// of the thread that made the pool. Costs a system call, and 3 ns for a thread that is pinned.
 ///
 /// ```
 /// use stanchion_machine::topology::{affinity, pin, processors};
@@ -189,13 +191,13 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// How many processors it amounts to.
+    /// Returns the number of processors that it amounts to.
     #[must_use]
     pub fn processors(self) -> f64 {
         self.runtime_us as f64 / self.period_us as f64
     }
 
-    /// The same, rounded up, at least 1.
+    /// Returns the same number, rounded up, at least 1.
     #[must_use]
     pub fn rounded_up(self) -> usize {
         usize::try_from(self.runtime_us.div_ceil(self.period_us)).unwrap_or(usize::MAX).max(1)
@@ -233,14 +235,17 @@ pub fn pin(cpu: usize) -> Result<Pinned, PinError> {
     backend::topology::pin(cpu).map(|before| Pinned { before, not_send: PhantomData })
 }
 
-/// The calling thread stays on one processor; dropping it gives back the affinity it had before.
+/// A guard that keeps the calling thread on one processor. Dropping it restores the affinity that
+/// the thread had before.
 ///
-/// Not `Send`: it is this thread's affinity that it restores. Guards are to be dropped in reverse
-/// order of their making. Forgetting one leaves the thread where it is.
+/// Not `Send`: it restores this thread's affinity. Guards are to be dropped in reverse order of
+/// their making. Forgetting one leaves the thread where it is.
 #[derive(Debug)]
 #[must_use = "the thread is released when this is dropped"]
 pub struct Pinned {
+    /// The thread's affinity before it was pinned.
     before: backend::topology::Mask,
+    /// Makes the guard neither `Send` nor `Sync`.
     not_send: PhantomData<*const ()>,
 }
 
@@ -250,11 +255,11 @@ impl Drop for Pinned {
     }
 }
 
-/// The thread could not be kept on that processor.
+/// The reason why the thread could not be kept on that processor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PinError {
-    /// It does not exist, or the system does not grant it to this process.
+    /// The processor does not exist, or the system does not grant it to this process.
     #[error(
         "processor {cpu} does not exist or is not granted to this process: choose one of {allowed:?}"
     )]
@@ -269,7 +274,7 @@ pub enum PinError {
     Unsupported {
         /// The processor asked for.
         cpu: usize,
-        /// What the system says.
+        /// The system's reason.
         reason: std::string::String,
     },
 }
@@ -278,7 +283,7 @@ pub enum PinError {
 mod tests {
     use super::*;
 
-    // It restores the affinity of the thread that drops it.
+    // A guard restores the affinity of the thread that drops it.
     static_assertions::assert_not_impl_any!(Pinned: Send, Sync);
 
     #[test]

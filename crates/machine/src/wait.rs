@@ -1,29 +1,35 @@
-//! Waiting: the one door through which every algorithm of this project waits.
+//! Waiting: the only place through which every algorithm of this project waits.
 //!
-//! A waiter looks at a word, finds nothing, lets time pass, looks again. What "lets time pass"
-//! means depends on the machine, so it is said here and nowhere else:
+//! A waiter looks at a word, finds nothing, lets time pass, and looks again. How it lets time pass
+//! depends on the machine, so only this module decides it. Between two looks, a waiter does this:
 //!
-//! | machine | between two looks |
-//! | --- | --- |
-//! | real | what the [`WaitPolicy`] says: pause, yield the processor, sleep |
-//! | loom | prune this branch of the exploration: a look that changed nothing leads nowhere new |
-//! | simulated | the same in virtual time; for as long as the policy only pauses, stand still until the word is written |
+//! - On the real machine it does what the [`WaitPolicy`] says: it pauses, yields the processor, or
+//!   sleeps.
+//! - Under loom it prunes this branch of the exploration, because a look that changed nothing leads
+//!   to no new state.
+//! - On the simulated machine it does what the policy says, in virtual time. For as long as the
+//!   policy only pauses, the thread stands still until the word is written.
 //!
-//! | function | the wait | under loom |
-//! | --- | --- | --- |
-//! | [`wait_until`] | unbounded, one word | prunes |
-//! | [`wait_for_turn`] | unbounded, a word that says how many are ahead | prunes |
-//! | [`wait_until_deadline`] | until a [`Deadline`] | first [chooses](crate::choice) whether it will time out |
-//! | [`retry_until`] | unbounded, an attempt that changes nothing when it fails | prunes |
-//! | [`retry_until_deadline`], [`retry_on`] | the same, until a [`Deadline`] | first chooses whether it will time out |
-//! | [`spin_for`] | bounded spinning, before something else is tried | looks once |
-//! | [`retry_for`] | attempts further and further apart, for as long as the caller says | attempts once |
-//! | [`delay`] | lets time pass, looks at nothing | nothing |
+//! The functions, and what each does under loom:
 //!
-//! Why pruning is only for the unbounded: cutting a branch says that whatever follows happens
-//! anyway in another branch, where the look came later. For a wait that never gives up that is so.
-//! A bounded spin goes on after its last look, so its branch leads somewhere, and cutting it hides
-//! lost wake-ups.
+//! - [`wait_until`] waits for one word without bound. It prunes.
+//! - [`wait_for_turn`] waits without bound for a word that says how many waiters are ahead. It
+//!   prunes.
+//! - [`wait_until_deadline`] waits until a [`Deadline`]. It first [chooses](crate::choice) whether
+//!   it will time out.
+//! - [`retry_until`] repeats an attempt without bound. An attempt that fails changes nothing. It
+//!   prunes.
+//! - [`retry_until_deadline`] and [`retry_on`] do the same until a [`Deadline`]. They first choose
+//!   whether they will time out.
+//! - [`spin_for`] spins for a bounded time, before the caller tries something else. It looks once.
+//! - [`retry_for`] makes attempts further and further apart, for as long as the caller says. It
+//!   makes one attempt.
+//! - [`delay`] lets time pass and looks at nothing. It does nothing.
+//!
+//! Why only unbounded waits prune: cutting a branch claims that whatever follows also happens in
+//! another branch, in which the look came later. That is true of a wait that never gives up. A
+//! bounded spin continues after its last look, so its branch leads to new states, and cutting it
+//! would hide lost wake-ups.
 //!
 //! # Invariants
 //!
@@ -42,11 +48,16 @@ pub use policy::{Patient, Spin, TURN_NS, WaitPolicy};
 /// `done` must have no effect when it returns `false`.
 ///
 /// ```
-/// use machine::{atomic::{AtomicU32, Ordering}, sync::Arc, thread, wait::{Patient, WaitPolicy, wait_until}};
+/// use machine::atomic::{AtomicU32, Ordering};
+/// use machine::{sync::Arc, thread, wait::{Patient, WaitPolicy, wait_until}};
 ///
 /// let ready = Arc::new(AtomicU32::new(0));
-/// let setter = { let ready = ready.clone(); thread::spawn(move || ready.store(3, Ordering::Release)) };
-/// assert_eq!(wait_until(&*ready, Ordering::Acquire, |value| value != 0, &mut <Patient>::start()), 3);
+/// let setter = {
+///     let ready = ready.clone();
+///     thread::spawn(move || ready.store(3, Ordering::Release))
+/// };
+/// let mut policy = <Patient>::start();
+/// assert_eq!(wait_until(&*ready, Ordering::Acquire, |value| value != 0, &mut policy), 3);
 /// setter.join().unwrap();
 /// # use stanchion_machine as machine;
 /// ```
@@ -68,10 +79,11 @@ pub fn wait_until<W: Word>(
     }
 }
 
-/// Waits until `ahead` of the value of `word` is 0, telling the policy how many come first.
+/// Waits until `ahead` of the value of `word` is 0. Tells the policy how many waiters come first.
 ///
-/// For locks that hand out numbers: who is far from his turn can stay away for longer, and who has
-/// as many ahead as there are processors knows that one of them is not running.
+/// For locks that hand out numbers. A waiter that is far from its turn can wait longer between
+/// looks. A waiter with as many ahead of it as there are processors knows that one of them is not
+/// running.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering}, wait::{Patient, wait_for_turn}};
@@ -98,9 +110,11 @@ pub fn wait_for_turn<A: Word, P: WaitPolicy>(
     }
 }
 
-/// A policy and what it is to be told.
+/// A policy for a waiter that knows how many waiters are ahead of it.
 struct Behind<P> {
+    /// The policy that passes the time.
     policy: P,
+    /// The number of waiters ahead at the last look. The waiter writes it.
     ahead: u32,
 }
 
@@ -124,7 +138,7 @@ impl<P: WaitPolicy> WaitPolicy for Behind<P> {
         self.policy.sleeps()
     }
 
-    /// One that is not the next stays away for a while first.
+    /// Returns 0 unless this waiter is the next: otherwise it first stays away for a while.
     fn pausing(&self) -> u64 {
         if self.ahead > 1 { 0 } else { self.policy.pausing() }
     }
@@ -134,14 +148,18 @@ impl<P: WaitPolicy> WaitPolicy for Behind<P> {
     }
 }
 
-/// [`wait_until`], but gives up with `None` once `deadline` has passed. Looks at least once.
+/// Waits as [`wait_until`] does, but gives up with `None` once `deadline` has passed. Looks at
+/// least once.
 ///
 /// ```
-/// use machine::{atomic::{AtomicU32, Ordering}, clock::Deadline, wait::{Patient, WaitPolicy, wait_until_deadline}};
+/// use machine::atomic::{AtomicU32, Ordering};
+/// use machine::{clock::Deadline, wait::{Patient, WaitPolicy, wait_until_deadline}};
 ///
 /// let never = AtomicU32::new(0);
 /// let soon = Deadline::after(core::time::Duration::from_millis(1));
-/// assert_eq!(wait_until_deadline(&never, Ordering::Acquire, |value| value != 0, &mut <Patient>::start(), soon), None);
+/// let mut policy = <Patient>::start();
+/// let (order, done) = (Ordering::Acquire, |value: u32| value != 0);
+/// assert_eq!(wait_until_deadline(&never, order, done, &mut policy, soon), None);
 /// # use stanchion_machine as machine;
 /// ```
 #[inline]
@@ -167,11 +185,11 @@ pub fn wait_until_deadline<W: Word>(
     }
 }
 
-/// Repeats `attempt` until it yields something. A failed attempt must have no effect that another
+/// Repeats `attempt` until it returns a value. A failed attempt must have no effect that another
 /// thread can see.
 ///
-/// This is how a waiter spins on a read-modify-write; where a plain look will do, [`wait_until`] is
-/// kinder to the others.
+/// A waiter uses this to spin on a read-modify-write. Where a plain look is enough, [`wait_until`]
+/// disturbs other threads less.
 ///
 /// ```
 /// use machine::{atomic::{AtomicBool, Ordering}, wait::{Spin, WaitPolicy, retry_until}};
@@ -192,7 +210,8 @@ pub fn retry_until<R>(mut attempt: impl FnMut() -> Option<R>, policy: &mut impl 
     }
 }
 
-/// [`retry_until`], but gives up with `None` once `deadline` has passed. Attempts at least once.
+/// Repeats `attempt` as [`retry_until`] does, but gives up with `None` once `deadline` has passed.
+/// Attempts at least once.
 ///
 /// ```
 /// use machine::{clock::Deadline, wait::{Spin, WaitPolicy, retry_until_deadline}};
@@ -210,14 +229,16 @@ pub fn retry_until_deadline<R>(
     retry(Waiting::in_attempts(), attempt, policy, deadline)
 }
 
-/// [`retry_until_deadline`] for an attempt that can only succeed once `word` has been written since
-/// it failed, which a simulated machine makes use of.
+/// Repeats `attempt` as [`retry_until_deadline`] does, for an attempt that, once it has failed, can
+/// only succeed after `word` has been written. A simulated machine uses that knowledge.
 ///
 /// ```
-/// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, clock::Deadline, wait::{Spin, WaitPolicy, retry_on}};
+/// use machine::atomic::{AtomicU32, Ordering::Relaxed};
+/// use machine::{clock::Deadline, wait::{Spin, WaitPolicy, retry_on}};
 ///
 /// let word = AtomicU32::new(1);
-/// let taken = retry_on(&word, || (word.load(Relaxed) == 1).then_some("one"), &mut Spin::start(), Deadline::NEVER);
+/// let attempt = || (word.load(Relaxed) == 1).then_some("one");
+/// let taken = retry_on(&word, attempt, &mut Spin::start(), Deadline::NEVER);
 /// assert_eq!(taken, Some("one"));
 /// # use stanchion_machine as machine;
 /// ```
@@ -251,8 +272,9 @@ fn retry<R>(
     }
 }
 
-/// [`retry_until_deadline`] for a caller that sleeps by itself: also gives up where `policy` would
-/// [put the thread to sleep](WaitPolicy::sleeps). Attempts at least once; under loom exactly once.
+/// Repeats `attempt` as [`retry_until_deadline`] does, for a caller that sleeps by itself. It also
+/// gives up where `policy` would [put the thread to sleep](WaitPolicy::sleeps). Attempts at least
+/// once; under loom exactly once.
 ///
 /// ```
 /// use machine::{clock::Deadline, wait::{Patient, WaitPolicy, retry_while_awake}};
@@ -279,10 +301,10 @@ pub fn retry_while_awake<R>(
     }
 }
 
-/// Looks at `word` for at most about `nanos` nanoseconds; `None` if `done` was never satisfied.
-/// Looks at least once.
+/// Looks at `word` for at most about `nanos` nanoseconds. Returns `None` if `done` was never
+/// satisfied. Looks at least once.
 ///
-/// Only pauses between looks, never yields: the caller has something better to do when the time is
+/// It only pauses between looks and never yields: the caller tries something else when the time is
 /// up.
 ///
 /// ```
@@ -311,19 +333,23 @@ pub fn spin_for<W: Word>(
     }
 }
 
-/// Repeats `attempt` until it yields something, or until `again` says to stop, which is asked after
-/// each attempt that failed. Attempts at least once.
+/// Repeats `attempt` until it returns a value, or until `again` returns false. `again` is called
+/// after each failed attempt. Attempts at least once.
 ///
-/// The pause between two attempts doubles from `pauses.start` up to `pauses.end` nanoseconds: who
-/// watches a word takes its line away from the thread that is to write it. Only pauses, never
-/// yields: the caller has something better to do when it stops. A failed attempt must have no
-/// effect that another thread can see.
+/// The pause between two attempts doubles from `pauses.start` up to `pauses.end` nanoseconds,
+/// because each look at a word takes its cache line away from the thread that is about to write it.
+/// It only pauses and never yields: the caller tries something else when it stops. A failed attempt
+/// must have no effect that another thread can see.
 ///
 /// ```
 /// use machine::{atomic::{AtomicU32, Ordering::Relaxed}, wait::retry_for};
 /// let word = AtomicU32::new(0);
 /// let mut asked = 0;
-/// let seen = retry_for(|| (word.load(Relaxed) != 0).then_some(()), 20..200, || { asked += 1; asked < 5 });
+/// let attempt = || (word.load(Relaxed) != 0).then_some(());
+/// let seen = retry_for(attempt, 20..200, || {
+///     asked += 1;
+///     asked < 5
+/// });
 /// assert_eq!((seen, asked), (None, 5));
 /// # use stanchion_machine as machine;
 /// ```
@@ -356,22 +382,25 @@ pub fn delay(nanos: u64) {
     backend::wait::delay(nanos);
 }
 
-/// A budget of pauses. With a clock it is kept in time; without one, in pauses of
+/// A budget of pauses. With a clock it is measured in time; without one, in pauses of
 /// [`NOMINAL_PAUSE_NS`].
 pub(crate) struct Pauses {
+    /// The time in which it may pause.
     #[cfg(feature = "std")]
     span: crate::clock::Span,
+    /// Pauses left until the clock is read again. The waiter writes it.
     #[cfg(feature = "std")]
     until_look: u32,
+    /// Pauses left. The waiter writes it.
     #[cfg(not(feature = "std"))]
     left: u64,
 }
 
-/// What one pause hint is taken to last where there is no clock to measure it: the middle of what
-/// processors of the last ten years do (5 ns to 45 ns).
+/// The assumed length of one pause hint where no clock can measure it. Processors of the last ten
+/// years take 5 ns to 45 ns, and this is in the middle.
 pub const NOMINAL_PAUSE_NS: u64 = 15;
 
-/// Pauses between two readings of the clock.
+/// The number of pauses between two readings of the clock.
 #[cfg(feature = "std")]
 const PAUSES_PER_LOOK: u32 = backend::wait::PAUSES_PER_LOOK;
 
@@ -384,7 +413,7 @@ impl Pauses {
         return Self { left: nanos.div_ceil(NOMINAL_PAUSE_NS) };
     }
 
-    /// How many nanoseconds of it are left.
+    /// Returns how many nanoseconds of it are left.
     pub(crate) fn left(&self) -> u64 {
         #[cfg(feature = "std")]
         return self.span.left();
@@ -392,7 +421,7 @@ impl Pauses {
         return self.left.saturating_mul(NOMINAL_PAUSE_NS);
     }
 
-    /// Pauses once, or says that the budget is spent.
+    /// Pauses once, or returns false if the budget is spent.
     #[inline]
     pub(crate) fn pause(&mut self) -> bool {
         #[cfg(feature = "std")]

@@ -1,12 +1,13 @@
-//! What a first wait would do, beforehand.
+//! Does the one-time work of a first wait beforehand.
 
 use crate::{asymmetric, clock, fork, thread, topology};
 
-/// Does what a first wait of the process would otherwise do, and numbers the calling thread.
+/// Does the work that the first wait of the process would otherwise do, and gives the calling
+/// thread its number.
 ///
-/// Nothing needs it. A program calls it early if its first waits are to take no longer than the
-/// later ones, or if it installs a system call filter afterwards. It may be called any number of
-/// times, and in each thread.
+/// No program needs to call it. A program calls it early if its first waits should take no longer
+/// than the later ones, or if it installs a system call filter afterwards. It may be called any
+/// number of times, and in each thread.
 ///
 /// - It decides on the clock and finds its speed. Otherwise the first wait does, for 50 µs.
 /// - It counts the processors that the process may use. Otherwise the first wait does, by two
@@ -21,11 +22,11 @@ use crate::{asymmetric, clock, fork, thread, topology};
 ///
 /// `cargo run --release -p stanchion-machine --example costs` prints these times for this machine.
 ///
-/// On Linux, where words have 64 bits, the locks of this project need no file and no allocator for their waits, whether or not
-/// it was called, with two exceptions: `Clh` of `stanchion-spin` allocates, and the policy
-/// `HolderAware` of `stanchion-competitive` does both. These, `PreemptionSafe`, `Recovering` and
-/// recorded locks say in their own documentation what else their first wait does. That is not done
-/// here.
+/// On Linux on a 64-bit machine, the waits of this project's locks open no file and call no
+/// allocator, whether or not the program has called this. There are two exceptions: `Clh` of
+/// `stanchion-spin` allocates, and the policy `HolderAware` of `stanchion-competitive` does both.
+/// These two, `PreemptionSafe`, `Recovering` and recorded locks state in their own documentation
+/// what else their first wait does. This function does not do that work.
 ///
 /// ```
 /// stanchion_machine::warm_up();

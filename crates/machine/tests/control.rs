@@ -1,4 +1,4 @@
-//! Threads that others interrupt and prefer.
+//! Tests of threads that other threads interrupt and prefer.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
 
 use std::hint::{black_box, spin_loop};
@@ -19,15 +19,18 @@ static_assertions::assert_not_impl_any!(Allowed: Send, Sync);
 static_assertions::assert_not_impl_any!(control::Deferred: Send, Sync);
 static_assertions::assert_not_impl_any!(control::Undisturbed: Send, Sync);
 
-/// Counts interruptions, and stays in them while told to.
+/// Counts interruptions, and stays in them while it is closed.
 #[derive(Default)]
 struct Gate {
+    /// The number of interruptions. The interrupted thread writes it.
     arrived: AtomicU32,
+    /// 1 while interruptions stay. The test writes it.
     closed: AtomicU32,
+    /// The place in which other threads find the thread.
     place: Place,
 }
 
-// SAFETY: two atomics and a futex.
+// SAFETY: `interrupted` uses two atomics and a futex.
 unsafe impl Interrupted for Gate {
     fn place(&self) -> &Place {
         &self.place
@@ -38,9 +41,9 @@ unsafe impl Interrupted for Gate {
         while self.closed.load(SeqCst) == 1 {
             park::wait(&self.closed, 1, Deadline::NEVER);
         }
-        // SAFETY: the place of this thread's `errno`.
+        // SAFETY: returns the address of this thread's `errno`.
         let errno = unsafe { libc::__errno_location() };
-        // SAFETY: valid while the thread lives; what stands there now must not matter to it.
+        // SAFETY: valid while the thread lives. The thread must not see the value written here.
         unsafe { errno.write_volatile(libc::EXDEV) };
     }
 }
@@ -60,7 +63,7 @@ impl Gate {
     }
 }
 
-/// Runs `body` on a thread that allows to be interrupted, beside `other`.
+/// Runs `body` on a thread that other threads may interrupt, beside `other`.
 fn controlled(body: impl FnOnce(&Gate) + Send, other: impl FnOnce(&Gate, &Place)) {
     can_interrupt().unwrap();
     let gate = Arc::new(Gate::default());
@@ -117,7 +120,8 @@ fn what_is_deferred_is_done_once_when_the_last_guard_goes() {
             while !sent.load(SeqCst) {
                 spin_loop();
             }
-            // A system call of this thread's: a signal that was sent is there when it returns.
+            // This is a system call of this thread's: a signal that was sent is there when it
+            // returns.
             thread::yield_now();
             drop(outer);
             assert_eq!(gate.arrived(), 0, "there is another guard");
@@ -141,7 +145,7 @@ fn what_is_deferred_is_done_once_when_the_last_guard_goes() {
 fn the_interrupted_code_keeps_its_errno() {
     controlled(
         |gate| {
-            // SAFETY: the place of this thread's own.
+            // SAFETY: returns the address of this thread's `errno`.
             let errno = unsafe { libc::__errno_location() };
             // SAFETY: as above.
             unsafe { *errno = libc::EILSEQ };
@@ -149,7 +153,7 @@ fn the_interrupted_code_keeps_its_errno() {
             while gate.arrived() == 0 {
                 spin_loop();
             }
-            // SAFETY: as above. Volatile: a handler has been here.
+            // SAFETY: as above. Volatile, because a handler has written it.
             assert_eq!(unsafe { errno.read_volatile() }, libc::EILSEQ);
         },
         |gate, place| {
@@ -175,7 +179,7 @@ fn who_has_left_is_left_alone() {
     assert!(!gate.place.interrupt() && !gate.place.prefer(Preference::Ordinary));
     drop(allow(Arc::clone(&other)).unwrap());
     assert_eq!((gate.arrived(), other.arrived()), (1, 0));
-    assert_eq!(Arc::strong_count(&gate), 1, "who it was said to has been given back");
+    assert_eq!(Arc::strong_count(&gate), 1, "the thread's reference has been dropped");
 
     let theirs = Arc::clone(&gate);
     let forgetful = thread::spawn(move || std::mem::forget(allow(theirs).unwrap()));
@@ -184,8 +188,8 @@ fn who_has_left_is_left_alone() {
     assert_eq!(Arc::strong_count(&gate), 1);
 }
 
-/// Threads allocate, come and go, one after the other in one place, while others interrupt whom
-/// they find there.
+/// Threads allocate, begin and end, one after the other in one place, while other threads interrupt
+/// the thread that they find there.
 #[test]
 fn interruptions_meet_the_allocator_and_the_end_of_threads() {
     const LIVES: usize = 60;
@@ -218,9 +222,9 @@ fn interruptions_meet_the_allocator_and_the_end_of_threads() {
     assert!(!gate.place.interrupt());
 }
 
-/// Of the calling thread.
+/// Returns the policy of the calling thread.
 fn policy() -> i32 {
-    // SAFETY: only asks.
+    // SAFETY: the call only reads.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
     i32::try_from(policy).unwrap() & !libc::SCHED_RESET_ON_FORK
 }
@@ -252,19 +256,19 @@ fn a_preferred_thread_starts_ordinary_ones_and_is_one_again_when_told() {
     assert_eq!(policy(), libc::SCHED_OTHER);
 }
 
-/// Who has no privilege cannot clear that flag, so a trial that set it could not be undone.
+/// A thread without privilege cannot clear that flag, so a trial that set it could not be undone.
 #[test]
 fn a_trial_leaves_the_flag_of_the_policy_as_it_was() {
     fn all_of_it() -> libc::c_long {
-        // SAFETY: only asks.
+        // SAFETY: the call only reads.
         unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) }
     }
     thread::spawn(|| {
         for before in [all_of_it(), libc::c_long::from(libc::SCHED_RESET_ON_FORK)] {
-            // SAFETY: a number, a number and a structure that outlives the call.
+            // SAFETY: the call takes two numbers and a structure that outlives it.
             unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, before, &raw const NORMAL) };
             assert_eq!(all_of_it(), before);
-            // Refused or not.
+            // The trial may be refused or not.
             let _ = can_prefer(1);
             assert_eq!(all_of_it(), before);
         }
@@ -273,7 +277,7 @@ fn a_trial_leaves_the_flag_of_the_policy_as_it_was() {
     .unwrap();
 }
 
-/// What the kernel wants beside a policy without levels.
+/// The parameter that the kernel wants beside a policy without levels.
 static NORMAL: libc::c_int = 0;
 
 /// Runs `body` in a child of `fork`. Returns whether it returns `true` there.
@@ -288,7 +292,7 @@ fn in_a_child(body: impl FnOnce() -> bool) -> bool {
         unsafe { libc::_exit(i32::from(!right)) };
     }
     let mut status = 0;
-    // SAFETY: our child, and `status` is writable.
+    // SAFETY: the child is this process's, and `status` is writable.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     status == 0
 }
@@ -326,8 +330,8 @@ fn a_place_is_free_in_a_child_of_fork() {
     let mut allowed = Some(allow(Arc::clone(&gate)).unwrap());
     let right = in_a_child(|| {
         let empty = !gate.place.interrupt();
-        // The thread that forked was in it. It comes again, and the end of its first stay, which
-        // the child has a copy of, is not the end of the second.
+        // The thread that forked was in the place. It enters again. The child has a copy of the
+        // guard of its first stay, and dropping that does not end the second stay.
         let again = allow(Arc::clone(&gate)).unwrap();
         drop(allowed.take());
         let there = gate.place.interrupt() && gate.arrived() == 1;
@@ -349,7 +353,7 @@ fn a_place_is_free_in_a_child_of_fork() {
     drop(allowed);
 }
 
-/// In a process of its own, which ignores all signals that would do.
+/// The test runs in a process of its own, which ignores all signals that would do.
 #[test]
 fn where_no_signal_is_free_it_is_refused_by_name() {
     const NAME: &str = "where_no_signal_is_free_it_is_refused_by_name";
@@ -362,7 +366,7 @@ fn where_no_signal_is_free_it_is_refused_by_name() {
         return;
     }
     for signal in libc::SIGRTMIN()..=libc::SIGRTMAX() {
-        // SAFETY: ignores a signal that nobody sends.
+        // SAFETY: ignores a signal that no thread sends.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
     let refused = can_interrupt().unwrap_err();
@@ -387,7 +391,7 @@ fn no_system_call_of_an_undisturbed_thread_ends_early() {
                 waits.store(true, SeqCst);
                 let mut signals = 0;
                 while !sent.load(SeqCst) || signals < 50 {
-                    // SAFETY: no descriptors.
+                    // SAFETY: the call reads no descriptors.
                     let ended = unsafe { libc::poll(std::ptr::null_mut(), 0, 1) };
                     assert_eq!(ended, 0, "it has reached its timeout");
                     signals += 1;

@@ -1,5 +1,5 @@
-//! The asymmetric barrier before and after the process registers, and under system call filters.
-//! What a process has registered stays, and so do its filters: each test has a process of its own.
+//! Tests of the asymmetric barrier before and after the process registers, and under system call
+//! filters. A registration stays, and so do filters: each test has a process of its own.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -30,7 +30,7 @@ fn alone(test: &str, body: impl FnOnce()) {
     assert!(ran.contains("1 passed"), "there is no test of that name: {ran}");
 }
 
-/// Answers `membarrier` by `answer` from now on, in all threads of the process. Returns whether
+/// Makes `membarrier` return `answer` from now on, in all threads of the process. Returns whether
 /// the system has filters: an emulator has none.
 #[must_use]
 fn filter(answer: u32) -> bool {
@@ -47,7 +47,7 @@ fn filter(answer: u32) -> bool {
     let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
     const ON: libc::c_ulong = 1;
     const NOTHING: libc::c_ulong = 0;
-    // SAFETY: only numbers.
+    // SAFETY: the call takes only numbers.
     let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, ON, NOTHING, NOTHING, NOTHING) };
     assert_eq!(done, 0);
     // SAFETY: the program and its steps are live; the kernel copies them.
@@ -83,7 +83,7 @@ fn beside_another(body: impl FnOnce()) {
     });
 }
 
-/// What the kernel has registered for this process, if it tells (Linux 6.3).
+/// Returns what the kernel has registered for this process, if it tells (Linux 6.3).
 fn registrations() -> Option<i64> {
     const GET_REGISTRATIONS: libc::c_int = 1 << 9;
     // SAFETY: the call takes numbers only.
@@ -127,7 +127,7 @@ fn the_first_lights_of_a_process_with_two_threads_register_nothing() {
     alone("the_first_lights_of_a_process_with_two_threads_register_nothing", || {
         assert!([None, Some(0)].contains(&registrations()), "registered by the linker");
         beside_another(|| {
-            // A call would be the process's end.
+            // A call of `membarrier` would end the process.
             let _ = filter(KILL);
             (0..1_000).for_each(|_| light());
             assert!(!is_free());
@@ -142,7 +142,7 @@ fn a_program_that_never_sleeps_registers_in_the_end() {
         assert!(!is_free(), "too early");
         light();
         let by_light = is_free();
-        // Where there is no such barrier, neither of them finds one.
+        // Where the system has no such barrier, neither function finds one.
         heavy();
         assert_eq!(by_light, is_free());
         if let Some(registered) = registrations() {
@@ -180,7 +180,7 @@ fn a_barrier_that_is_refused_after_it_was_granted_is_replaced_by_fences() {
         one_of_the_two_sees_the_other(500);
         beside_another(|| {
             if filter(REFUSE) {
-                // Threads that come at the same time wait for the same grace.
+                // Threads that call at the same time wait for the same 20 ms.
                 thread::scope(|scope| {
                     (0..3).for_each(|_| _ = scope.spawn(heavy));
                 });
@@ -228,7 +228,7 @@ fn a_child_of_fork_goes_on_with_the_barrier() {
             unsafe { libc::_exit(i32::from(!same)) };
         }
         let mut status = 0;
-        // SAFETY: our child, and `status` is writable.
+        // SAFETY: the child is this process's, and `status` is writable.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0);
     });

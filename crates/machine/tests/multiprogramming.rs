@@ -1,5 +1,6 @@
-//! The pseudo-scheduler on real threads. What is held against bounds are the account's lower bounds, which hold however slow the machine is: no slice
-//! is shorter than a quantum, and no stop than the others' quanta.
+//! Tests of the pseudo-scheduler on real threads. Only the account's lower bounds are checked,
+//! because they hold however slow the machine is: no slice is shorter than a quantum, and no stop
+//! is shorter than the others' quanta.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use core::time::Duration;
@@ -57,7 +58,8 @@ fn a_stopped_thread_stands_still() {
     let (stops, gaps) = as_member(&scheduler(3), |member| {
         let (mut last, mut gaps) = (Instant::now(), 0);
         loop {
-            // Looked at before the clock: what is counted here has been stood through by then.
+            // The stops are read before the clock: the thread has stood through each stop that is
+            // counted here by then.
             let stops = member.account().stops;
             let now = Instant::now();
             if now - last >= QUANTUM * 2 {
@@ -178,7 +180,7 @@ fn giving_way_keeps_errno() {
             std::fs::File::open("/no such file").unwrap_err();
             let gave_way = preemption::thank();
             assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOENT));
-            // If not, the grace was over first.
+            // If it did not give way, the grace was over first.
             if gave_way {
                 break;
             }
@@ -188,7 +190,8 @@ fn giving_way_keeps_errno() {
 
 /// Runs `body` in a forked child, which it may not keep for more than a minute.
 fn in_a_fork(body: impl FnOnce()) {
-    // SAFETY: the child takes no lock that another thread of the parent may have had: it allocates, which glibc makes possible, and starts threads.
+    // SAFETY: the child takes no lock that another thread of the parent may have had. It allocates,
+    // which glibc makes possible, and starts threads.
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
@@ -199,7 +202,7 @@ fn in_a_fork(body: impl FnOnce()) {
         unsafe { libc::_exit(i32::from(!returned)) };
     }
     let mut status = 0;
-    // SAFETY: our child, and `status` is writable.
+    // SAFETY: the child is this process's, and `status` is writable.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0, "the child died (signal {}) or failed", status & 0x7f);
 }
@@ -215,13 +218,14 @@ fn a_forked_child_is_under_no_scheduler_and_may_start_its_own() {
             while begin.elapsed() < QUANTUM * 5 {
                 spin_loop();
             }
-            assert_eq!(member.account().stops, inherited, "who could stop it?");
+            assert_eq!(member.account().stops, inherited, "no scheduler can stop it");
             thread::scope(|scope| {
                 let refused = scope.spawn(|| machine.join().map(|_| ()));
                 assert_eq!(refused.join().unwrap(), Err(Refused::Forked));
             });
-            // A copy of the owner's: its drop waits for nobody.
-            // SAFETY: the owner is the parent's thread, which is not in this process; this copy is dropped once.
+            // A copy of the owner's scheduler: its drop waits for no thread.
+            // SAFETY: the owner is the parent's thread, which is not in this process. This copy is
+            // dropped once.
             drop(unsafe { core::ptr::read(&machine) });
             as_member(&scheduler(2), |own| until_stopped(own, 2));
         });
@@ -250,7 +254,7 @@ fn threads_may_panic_end_and_forget() {
         assert!(panics.join().is_err());
         scope.spawn(|| core::mem::forget(machine.join().unwrap())).join().unwrap();
     });
-    // Others are stopped as ever, and the end of the scheduler waits for nobody.
+    // Other threads are stopped as before, and the end of the scheduler waits for no thread.
     as_member(&machine, |member| until_stopped(member, 2));
 }
 
@@ -266,7 +270,7 @@ fn a_thread_may_leave_and_join_again_but_not_twice_at_once() {
     let member = other.join().unwrap();
     until_stopped(&member, 1);
     drop(other);
-    // Nobody stops it any more; leaving late is no harm.
+    // No scheduler stops it any more; leaving late does no harm.
     drop(member);
 }
 
@@ -287,13 +291,13 @@ fn what_cannot_be_is_refused_in_words() {
 #[test]
 fn a_signal_that_is_taken_is_refused() {
     let signal = libc::SIGRTMAX() - 1;
-    // SAFETY: ignoring a signal that nobody sends.
+    // SAFETY: ignores a signal that no thread sends.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
     let error = Multiprogramming::level(2).signal(signal).start().map(drop).unwrap_err();
     assert_eq!(error, Refused::Taken { signal });
     let free = Multiprogramming::level(2).quantum(QUANTUM).signal(signal - 1).start().unwrap();
     as_member(&free, |member| until_stopped(member, 1));
     drop(free);
-    // Ours by now.
+    // This process's handler has the signal by now.
     assert!(Multiprogramming::level(2).signal(signal - 1).start().is_ok());
 }

@@ -1,5 +1,5 @@
-//! Numbering a thread calls no allocator: neither Rust's nor, behind its back, the C library's. And
-//! a number is kept until the thread's last destructors.
+//! Tests that numbering a thread calls no allocator, neither Rust's nor the C library's, and that a
+//! thread keeps its number until its last destructors.
 #![cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use std::thread;
 use stanchion_machine::thread::index;
 
 thread_local! {
-    /// How often the thread has asked for memory.
+    /// The number of times that the thread has allocated.
     static ASKED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -20,23 +20,25 @@ unsafe extern "C" {
     fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
 }
 
-/// The C library's `malloc`, counted: the library itself and Rust's allocator call this one.
+/// Counts a call of the C library's `malloc`: the library itself and Rust's allocator call this
+/// function.
 #[unsafe(no_mangle)]
 extern "C" fn malloc(size: usize) -> *mut c_void {
     ASKED.set(ASKED.get() + 1);
-    // SAFETY: the function that this one stands for.
+    // SAFETY: calls the function that this one replaces.
     unsafe { __libc_malloc(size) }
 }
 
-/// As [`malloc`].
+/// Counts a call of `calloc`, as [`malloc`] does.
 #[unsafe(no_mangle)]
 extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     ASKED.set(ASKED.get() + 1);
-    // SAFETY: the function that this one stands for.
+    // SAFETY: calls the function that this one replaces.
     unsafe { __libc_calloc(count, size) }
 }
 
-/// Makes more keys than glibc has room for in a thread: the numbers' own must be older.
+/// Makes more keys than glibc has room for in a thread, so that the key of the numbers must be
+/// older than these.
 fn make_keys() {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
@@ -48,7 +50,7 @@ fn make_keys() {
     });
 }
 
-/// Held by each test: which number a thread gets depends on those of the other threads.
+/// Held by each test, because a thread's number depends on those of the other threads.
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -68,18 +70,18 @@ fn the_first_number_of_a_thread_takes_no_memory() {
     }
 }
 
-/// What the destructor of the key below has seen: a number plus 1 in each round but the first.
+/// What the destructor of the key below has seen in each round: the number plus 1, or 0 for none.
 static SEEN: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 static ROUND: AtomicUsize = AtomicUsize::new(0);
 static KEY: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets its value again, so that it runs in each round.
+/// Stores the number of this round, and sets the key's value again, so that it runs in each round.
 unsafe extern "C" fn look(value: *mut c_void) {
     let round = ROUND.fetch_add(1, Relaxed);
     if let Some(seen) = SEEN.get(round) {
         seen.store(index().map_or(0, |index| index + 1), Relaxed);
     }
-    // SAFETY: a key that is there; the value is not null, and never followed.
+    // SAFETY: the key exists; the value is not null, and never dereferenced.
     unsafe { libc::pthread_setspecific(KEY.load(Relaxed) as libc::pthread_key_t, value) };
 }
 
@@ -98,12 +100,12 @@ fn a_number_is_kept_through_the_destructors_of_keys() {
     });
     let mine = mine.join().unwrap();
     let seen = SEEN.each_ref().map(|seen| seen.load(Relaxed));
-    // In the last round but one it depends on which of the two keys is the older. The last round is
-    // the sanitizers'.
+    // In the last round but one the result depends on which of the two keys is older. The last
+    // round is the sanitizers'.
     assert_eq!(seen[..2], [mine + 1; 2]);
     assert!([0, mine + 1].contains(&seen[2]), "{seen:?}");
     assert_eq!(seen[3], 0, "{seen:?}");
-    // It is given back: the smallest number that is free comes next.
+    // The number is given back, and the next thread gets the smallest number that is free.
     let next = thread::spawn(|| index().unwrap()).join().unwrap();
     assert!(next <= mine, "{next} and not {mine}");
 }

@@ -1,5 +1,5 @@
-//! How many processors a process may use, in processes of all kinds: each case is a child of its
-//! own, because the answer is kept.
+//! Tests how many processors a process may use, in processes of all kinds. Each case is a child of
+//! its own, because the answer is kept.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::os::unix::process::CommandExt;
@@ -75,7 +75,7 @@ fn a_first_thread_that_is_pinned_does_not_speak_for_the_others() {
             eprintln!("one processor only: nothing to tell apart");
             return;
         };
-        // SAFETY: a question without pointers. This test does not run on the first thread.
+        // SAFETY: the call takes no pointer. This test does not run on the first thread.
         restrict(unsafe { libc::getpid() }, first).unwrap();
         let on = |processor| {
             move || {

@@ -1,4 +1,5 @@
-//! Both sides pay: the fences that the kernel's barrier stands for.
+//! The asymmetric barrier in a model: both sides are the fences that the kernel's barrier stands
+//! for.
 
 use crate::atomic::{Ordering, fence};
 

@@ -1,11 +1,11 @@
-//! Loom's atomics with `const fn new`; see [`world`](super::world) for how.
+//! Loom's atomics with `const fn new`; [`world`](super::world) explains how.
 
 use core::fmt;
 
 use super::world::{Claim, Object, World, published};
 use crate::atomic::{Fresh, Ordering};
 
-/// A fence of the given ordering.
+/// Executes a fence of the given ordering.
 #[track_caller]
 pub fn fence(order: Ordering) {
     loom::sync::atomic::fence(order);
@@ -20,7 +20,9 @@ pub fn fence(order: Ordering) {
 /// store it is explored six times). So every load first stores to the second object. That store
 /// reads nothing and orders nothing, but makes two loads of one word depend on each other.
 pub(super) struct Watched<T> {
+    /// The word itself.
     word: T,
+    /// The second object, to which every load of the word stores first.
     looks: loom::sync::atomic::AtomicU8,
 }
 
@@ -41,9 +43,9 @@ macro_rules! integer {
     ($(#[$doc:meta])* $name:ident, $int:ty, $pool:ident) => {
         $(#[$doc])*
         pub struct $name {
-            /// The value given to `new`.
+            /// The value given to `new` or `fresh`.
             initial: $int,
-            /// The object in use, if `new` made this.
+            /// The claim on the object in use, if `new` made this.
             claim: Claim,
             /// The object in use, if `fresh` made this.
             own: Option<Watched<loom::sync::atomic::$name>>,
@@ -98,7 +100,7 @@ macro_rules! integer {
                 published();
             }
 
-            /// Stores `value`, returns the one before.
+            /// Stores `value` and returns the value before.
             #[track_caller]
             pub fn swap(&self, value: $int, order: Ordering) -> $int {
                 let old = self.object().word.swap(self.encode(value), order);
@@ -110,7 +112,7 @@ macro_rules! integer {
             ///
             /// # Errors
             ///
-            /// The value it is instead.
+            /// The value, if it is not `current`.
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -129,11 +131,12 @@ macro_rules! integer {
                 }
             }
 
-            /// [`compare_exchange`](Self::compare_exchange) that may fail for no reason.
+            /// Stores `new` as [`compare_exchange`](Self::compare_exchange) does, but may fail
+            /// spuriously.
             ///
             /// # Errors
             ///
-            /// The value it is instead, which may be `current`.
+            /// The value, which may be `current`.
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
@@ -197,7 +200,7 @@ macro_rules! integer {
                 old
             }
 
-            /// An exchange loop, for operations that do not commute with the bias.
+            /// Updates by an exchange loop, for operations that do not commute with the bias.
             #[track_caller]
             fn update(&self, order: Ordering, update: impl Fn($int) -> $int) -> $int {
                 let mut old = self.load(Ordering::Relaxed);
@@ -209,23 +212,23 @@ macro_rules! integer {
                 }
             }
 
-            /// The larger of the value and `value` is stored; returns the value before.
+            /// Stores the larger of the value and `value`; returns the value before.
             #[track_caller]
             pub fn fetch_max(&self, value: $int, order: Ordering) -> $int {
                 self.update(order, |old| old.max(value))
             }
 
-            /// The smaller of the value and `value` is stored; returns the value before.
+            /// Stores the smaller of the value and `value`; returns the value before.
             #[track_caller]
             pub fn fetch_min(&self, value: $int, order: Ordering) -> $int {
                 self.update(order, |old| old.min(value))
             }
 
-            /// Stores what `update` makes of the value, until that succeeds.
+            /// Stores the result of `update` for the value, and repeats that until it succeeds.
             ///
             /// # Errors
             ///
-            /// The value that `update` declined.
+            /// The value for which `update` returned `None`.
             #[track_caller]
             pub fn fetch_update(
                 &self,
@@ -296,7 +299,7 @@ integer!(
     AtomicU64, u64, longs
 );
 
-/// The operations of a type over one of the integers, by a pair of conversions.
+/// Defines the operations of a type that wraps one of the integers, by a pair of conversions.
 macro_rules! over {
     (
         $name:ident $(<$param:ident>)?, $value:ty, $raw:ident,
@@ -326,7 +329,7 @@ macro_rules! over {
                 self.raw.store(self.encode(value), order);
             }
 
-            /// Stores `value`, returns the one before.
+            /// Stores `value` and returns the value before.
             #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 self.decode(self.raw.swap(self.encode(value), order))
@@ -336,7 +339,7 @@ macro_rules! over {
             ///
             /// # Errors
             ///
-            /// The value it is instead.
+            /// The value, if it is not `current`.
             #[track_caller]
             pub fn compare_exchange(
                 &self,
@@ -352,11 +355,12 @@ macro_rules! over {
                     .map_err(|now| self.decode(now))
             }
 
-            /// [`compare_exchange`](Self::compare_exchange) that may fail for no reason.
+            /// Stores `new` as [`compare_exchange`](Self::compare_exchange) does, but may fail
+            /// spuriously.
             ///
             /// # Errors
             ///
-            /// The value it is instead, which may be `current`.
+            /// The value, which may be `current`.
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
@@ -383,23 +387,25 @@ macro_rules! over {
 
 /// An atomic `bool`.
 pub struct AtomicBool {
+    /// 0 or 1.
     raw: AtomicU8,
 }
 
 /// An atomic pointer-sized word.
 pub struct AtomicUsize {
+    /// The value.
     raw: AtomicU64,
 }
 
 /// An atomic pointer.
 pub struct AtomicPtr<T> {
-    /// The address, less that of `initial`.
+    /// The address, minus that of `initial`.
     raw: AtomicU64,
-    /// The pointer given to `new`. A constant cannot have its address.
+    /// The pointer given to `new`, or null. A constant cannot contain its address.
     initial: *mut T,
 }
 
-// SAFETY: the pointer in it is a value that any thread may have; using it is unsafe.
+// SAFETY: any thread may have the pointer as a value; using it is unsafe.
 unsafe impl<T> Send for AtomicPtr<T> {}
 // SAFETY: `initial` never changes, and `raw` is an atomic.
 unsafe impl<T> Sync for AtomicPtr<T> {}
@@ -477,12 +483,12 @@ impl AtomicUsize {
         self.raw.fetch_max(value as u64, order) as usize
     }
 
-    /// Replaces the value by what `update` makes of it, unless that is `None`; returns the value
+    /// Stores the result of `update` for the value, unless that is `None`. Returns the value
     /// before.
     ///
     /// # Errors
     ///
-    /// The value of which `update` made nothing.
+    /// The value for which `update` returned `None`.
     #[track_caller]
     pub fn fetch_update(
         &self,

@@ -1,4 +1,4 @@
-//! A race-checked cell with `const fn new`: the value is here, and a cell of loom's does the
+//! A race-checked cell with `const fn new`. The value is stored here, and a cell of loom's does the
 //! checks.
 
 use core::fmt;
@@ -10,15 +10,16 @@ use crate::atomic::Fresh;
 /// A cell that hands out raw pointers for the extent of a closure, and reports conflicting accesses
 /// that nothing orders.
 pub struct UnsafeCell<T: ?Sized> {
-    /// The checking cell of a cell made by `new`.
+    /// The claim on the checking cell, for a cell made by `new`.
     claim: Claim,
-    /// The checking cell of a cell made by `fresh`.
+    /// The checking cell, for a cell made by `fresh`.
     own: Option<loom::cell::UnsafeCell<()>>,
+    /// The value, accessed only by the closures of `with` and `with_mut` and by its only owner.
     value: core::cell::UnsafeCell<T>,
 }
 
 impl<T> UnsafeCell<T> {
-    /// Makes a cell with `value`. A static, or an object made before the threads; see
+    /// Returns a cell that holds `value`: a static, or an object made before the threads. See
     /// [`Fresh::fresh`] for others.
     #[track_caller]
     pub const fn new(value: T) -> Self {
@@ -34,7 +35,7 @@ impl<T> UnsafeCell<T> {
 }
 
 impl<T> UnsafeCell<MaybeUninit<T>> {
-    /// Makes a cell with nothing in it at `place`, of which no other thread knows.
+    /// Makes a cell with nothing in it at `place`, which no other thread knows.
     ///
     /// # Safety
     ///
@@ -43,7 +44,7 @@ impl<T> UnsafeCell<MaybeUninit<T>> {
     pub const unsafe fn write_uninit(place: *mut Self) {
         // SAFETY: by the caller's promise there is room for it, this field included.
         let claim = unsafe { &raw mut (*place).claim };
-        // SAFETY: as above. The value need not be anything.
+        // SAFETY: as above. The value may be any bytes.
         unsafe { claim.write(Claim::new()) };
         // SAFETY: as above.
         let own = unsafe { &raw mut (*place).own };
@@ -64,7 +65,7 @@ impl<T: ?Sized> UnsafeCell<T> {
         }
     }
 
-    /// Checks an access by the sole owner like a write, if there is anything to check it against.
+    /// Checks an access by the only owner like a write, if there is anything to check it against.
     #[track_caller]
     fn check_exclusive(&self) {
         // A failing execution unwinds through here, and its first report counts.
@@ -92,7 +93,7 @@ impl<T: ?Sized> UnsafeCell<T> {
         self.object().with_mut(|_| write(self.value.get()))
     }
 
-    /// The value itself, for the sole owner. Checked like a write.
+    /// Returns the value itself, for its only owner. Checked like a write.
     #[track_caller]
     pub fn get_mut(&mut self) -> &mut T {
         self.check_exclusive();

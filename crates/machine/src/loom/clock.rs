@@ -1,6 +1,7 @@
 //! Time in a model: it stands still.
 //!
-//! A deadline that is neither past nor never passes by [`choice`](crate::choice), where a wait asks for it.
+//! If a deadline is neither past nor never, then it passes by [`choice`](crate::choice), when a
+//! wait checks it.
 
 use crate::clock::{Instant, Source};
 
@@ -20,7 +21,7 @@ pub(crate) fn monotonic() -> u64 {
     0
 }
 
-/// Models tell apart only the moments that are past, which is 0, from those to come.
+/// Returns 0 for a moment that is past. Models distinguish only past moments from those to come.
 pub(crate) fn monotonic_at(instant: Instant) -> u64 {
     instant.checked_duration_since(Instant::now()).map_or(0, |ahead| ahead.as_nanos() as u64)
 }

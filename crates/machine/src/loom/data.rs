@@ -1,4 +1,5 @@
-//! No time passes in a model, and whatever data must be checked is in a [`cell`](super::cell).
+//! Declarations of computation and data, which do nothing here. No time passes in a model, and data
+//! that must be checked is in a [`cell`](super::cell).
 
 pub(crate) fn work(_nanos: u64) {}
 

@@ -1,12 +1,13 @@
-//! When a thread of a model got a piece of memory: a lower bound for when an object in it was made.
+//! The time at which a thread of a model got a piece of memory: a lower bound for when an object in
+//! it was made.
 //!
 //! An object made by a `const fn new` cannot record when it was made: the same function makes
 //! statics. Its memory can. No thread may use a block of the heap before the allocation that
 //! returned it, and no thread may use a frame of another thread's stack before that frame was
-//! entered. So each use of such an object is checked against the *moment* of its memory, and a use
-//! that does not happen after that moment is a race, whatever the program does. There is no false
-//! alarm, and no dependence on an order of execution: loom itself answers whether the moment
-//! happens before the use.
+//! entered. So each use of such an object is checked against the *moment* of its memory. A use that
+//! does not happen after that moment is a race in any program. There is no false alarm, and no
+//! dependence on an order of execution: loom itself answers whether the moment happens before the
+//! use.
 //!
 //! | memory | its moment |
 //! | --- | --- |
@@ -49,11 +50,11 @@ const ABOVE_FIRST_FRAME: usize = 0x1000;
 
 /// A moment in the life of one thread of the model.
 pub(super) struct Moment {
-    /// The thread, by its order of arrival.
+    /// The thread, by its position in the order in which the threads began.
     thread: usize,
     /// Written at that moment by that thread, read by the threads that must come after it.
     cell: loom::cell::UnsafeCell<()>,
-    /// A thread has read it: another write would have to be ordered after that.
+    /// True once a thread has read the cell: another write would have to be ordered after that.
     read: Cell<bool>,
 }
 
@@ -74,7 +75,7 @@ impl Moment {
     /// Returns the moment's thread, if what the running thread does now is not ordered after it.
     pub(super) fn missed(&self) -> Option<usize> {
         self.read.set(true);
-        // Loom has no question for this, only a panic.
+        // Loom offers no query for this, only a panic.
         let known = catch_unwind(AssertUnwindSafe(|| self.cell.with(|_| ())));
         known.is_err().then_some(self.thread)
     }
@@ -84,7 +85,7 @@ impl Moment {
 struct Thread {
     /// An address in the thread's first frame.
     first_frame: usize,
-    /// Moments, each with the depth of the stack at it. The depths grow, and so do the moments: an
+    /// Moments, each with the depth of the stack at it. Both the depths and the moments grow: an
     /// earlier moment is left out if the stack was no deeper at a later one.
     moments: Vec<(usize, Rc<Moment>)>,
     /// Moments without references, to be used again.
@@ -103,15 +104,18 @@ impl Thread {
     }
 }
 
+/// A block of the heap that a thread of the model has allocated.
 struct Block {
+    /// The address after the block.
     end: usize,
+    /// The last publishing operation of its thread before the allocation.
     moment: Rc<Moment>,
 }
 
 /// The memory of one execution.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// The model's threads in their order of arrival.
+    /// The model's threads in the order in which they began.
     threads: RefCell<Vec<Thread>>,
     /// The blocks that the model's threads have allocated, by their addresses.
     blocks: RefCell<BTreeMap<usize, Block>>,
@@ -192,14 +196,14 @@ impl Memory {
     }
 
     fn allocated(&self, start: usize, bytes: usize) {
-        // Borrowed: the allocation is one of this file's own, or of loom's.
+        // If they are borrowed, the allocation is one of this file's own, or of loom's.
         let (Ok(threads), Ok(mut blocks)) =
             (self.threads.try_borrow(), self.blocks.try_borrow_mut())
         else {
             return;
         };
         let here = stack_pointer();
-        // Otherwise it is loom's scheduler that allocates, or a stack that the program switches to.
+        // Otherwise loom's scheduler allocates, or a stack that the program switches to.
         if let Some(thread) = threads.iter().find(|thread| thread.owns_stack_at(here)) {
             let moment = Rc::clone(thread.last_moment());
             blocks.insert(start, Block { end: start + bytes, moment });
@@ -207,7 +211,7 @@ impl Memory {
     }
 
     fn freed(&self, start: usize) {
-        // Borrowed: the block is one of the map's own.
+        // If it is borrowed, the block is one of the map's own.
         if let Ok(mut blocks) = self.blocks.try_borrow_mut() {
             blocks.remove(&start);
         }
@@ -238,7 +242,7 @@ fn observed(tell: impl FnOnce(&Memory)) {
 // SAFETY: every request is the system's, unchanged.
 unsafe impl GlobalAlloc for Observed {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise is the one that is asked for.
+        // SAFETY: `System` asks for the same promise that the caller gives.
         let block = unsafe { System.alloc(layout) };
         observed(|memory| memory.allocated(block.addr(), layout.size()));
         block

@@ -1,19 +1,23 @@
-//! Loom's machine: every atomic operation is a branch of an exploration that visits all interleavings.
+//! Loom's machine: every atomic operation is a branch of an exploration that visits all
+//! interleavings.
 //!
-//! | file | what it adds to loom |
-//! | --- | --- |
-//! | [`asymmetric`] | both sides of the barrier are fences |
-//! | [`world`] | what one execution owns: the objects behind `const fn new`, the script of choices, thread labels |
-//! | [`atomic`], [`cell`] | loom's types with `const fn new` |
-//! | [`memory`] | when a thread got a piece of memory: an object in it was made no earlier |
-//! | [`model`] | runs a body under every script of choices, counts executions |
-//! | [`clock`] | no time passes; a deadline passes by choice, once, before the wait that has it |
-//! | [`presence`], [`topology`] | threads are seen, or not, by choice; there are two processors |
-//! | [`data`] | nothing is computed; guarded data is in a [`cell`] |
-//! | [`preemption`] | requests are not honoured; whether they are taken back is checked |
-//! | [`park`] | a futex: one table, made of loom's mutex and condition variables |
-//! | [`watch`] | a switch is seen by choice; the sleeper's word is explored |
-//! | [`thread`] | spawn with a label that is the same in every interleaving |
+//! The files, and what each adds to loom:
+//!
+//! - [`asymmetric`]: both sides of the barrier are fences.
+//! - [`world`]: the state of one execution: the objects behind `const fn new`, the script of
+//!   choices, thread labels.
+//! - [`atomic`] and [`cell`]: loom's types with `const fn new`.
+//! - [`memory`]: the time at which a thread got a piece of memory. An object in it was made no
+//!   earlier.
+//! - [`model`]: runs a body under every script of choices, and counts executions.
+//! - [`clock`]: no time passes. A deadline passes by choice, once, before the wait that has it.
+//! - [`presence`] and [`topology`]: whether a thread is on a processor is a choice; there are two
+//!   processors.
+//! - [`data`]: computes nothing. Guarded data is in a [`cell`].
+//! - [`preemption`]: requests are not honoured, but it is checked that they are taken back.
+//! - [`park`]: a futex: one table, made of loom's mutex and condition variables.
+//! - [`watch`]: a switch is seen by choice. The sleeper's word is explored.
+//! - [`thread`]: spawns threads with a label that is the same in every interleaving.
 
 pub(crate) mod asymmetric;
 pub(crate) mod atomic;
@@ -52,19 +56,23 @@ pub(crate) mod sync {
     pub use loom::sync::Arc;
 }
 
-/// A nondeterministic choice: a branch of the exploration under loom, always `false` on the real machine.
+/// Makes a nondeterministic choice: a branch of the exploration under loom, always `false` on the
+/// real machine.
 ///
-/// An algorithm under test uses it for what the real machine may do at will: wake without a wake-up, let a deadline pass.
-/// Only the first few choices of a thread are explored ([`Model::choices`](crate::Model::choices)); later ones are `false`.
+/// An algorithm under test uses it for what the real machine may do at will, such as waking without
+/// a wake-up or letting a deadline pass. Only the first few choices of a thread are explored
+/// ([`Model::choices`](crate::Model::choices)); later ones are `false`.
 #[must_use]
 pub fn choice() -> bool {
     World::current().choice()
 }
 
-/// Runs `body`, whose atomics serve a protocol that has models of its own: a count of references, say. Other models take it for done at once;
-/// those explore it ([`Model::apart`](crate::Model::apart)).
+/// Runs `body`, in which all atomics belong to a protocol that has models of its own, such as a
+/// count of references. The protocol's own models explore it
+/// ([`Model::apart`](crate::Model::apart)). Other models take it as done at once.
 ///
-/// What `body` orders is ordered in either case. It must not wait. On the other machines it just runs.
+/// What `body` orders is ordered in either case. It must not wait. On the other machines `body`
+/// just runs.
 pub fn apart<R>(body: impl FnOnce() -> R) -> R {
     struct Explores;
     impl Drop for Explores {
@@ -79,12 +87,12 @@ pub fn apart<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// A pause inside a bounded wait: lets the others run, prunes nothing.
+/// Pauses inside a bounded wait: lets the other threads run, and prunes nothing.
 pub(crate) fn spin_loop() {
     loom::thread::yield_now();
 }
 
-/// Two, as far as a policy can tell; no policy runs here.
+/// Returns the number of processors that policies see. No policy runs here.
 #[cfg(feature = "std")]
 pub(crate) fn usable() -> usize {
     2
@@ -93,7 +101,7 @@ pub(crate) fn usable() -> usize {
 #[cfg(feature = "std")]
 pub(crate) use usable as online;
 
-/// The same for all: no delay in a model takes time.
+/// Returns the same number always: no delay in a model takes time.
 pub(crate) fn entropy() -> u64 {
     1
 }
@@ -103,7 +111,8 @@ pub(crate) mod wait {
     use crate::clock::Deadline;
     use crate::wait::{Pauses, WaitPolicy};
 
-    /// Between two looks there is nothing to explore, whatever is looked at.
+    /// The state of a wait, which is empty: between two looks there is nothing to explore, whatever
+    /// the wait looks at.
     pub(crate) struct Waiting;
 
     impl Waiting {
@@ -119,33 +128,36 @@ pub(crate) mod wait {
             Self
         }
 
-        /// A look that found nothing leads nowhere new: stop exploring here, let the others run.
+        /// Stops exploring here and lets the other threads run: a look that found nothing leads to
+        /// no new state.
         pub(crate) fn between_looks(&mut self, _policy: &mut impl WaitPolicy) {
             loom::skip_branch();
             loom::thread::yield_now();
         }
 
-        /// A bounded wait looks once.
+        /// Returns false: a bounded wait looks once.
         pub(crate) fn within(&mut self, _budget: &mut Pauses) -> bool {
             false
         }
     }
 
-    /// No time passes.
+    /// Does nothing: no time passes.
     pub(crate) fn delay(_nanos: u64) {}
 
-    /// Whether bounded spinning looks more than once: no, a budget of 0 covers "gave up just before" and "saw it just in time".
+    /// Bounded spinning looks only once: a budget of 0 covers both "gave up just before" and "saw
+    /// it just in time".
     pub(crate) const SPINS: bool = false;
 
-    /// How long a policy takes a pause to last that it did not time.
+    /// Returns the length of a pause that a policy has not timed.
     pub(crate) fn pause_nanos() -> u64 {
         crate::wait::NOMINAL_PAUSE_NS
     }
 
-    /// Time is asked at each pause, of which there are none.
+    /// The clock is read at each pause, of which there are none.
     pub(crate) const PAUSES_PER_LOOK: u32 = 1;
 
-    /// Decided in advance: a wait that times out gives up after its first look, which may come at any time.
+    /// A timeout that is decided in advance: a wait that times out gives up after its first look,
+    /// which may come at any time.
     pub(crate) struct Timeout(bool);
 
     impl Timeout {

@@ -8,20 +8,23 @@ use std::vec::Vec;
 
 use super::world::{Asked, Limits, Script, World};
 
-/// How far an exploration goes. Unbounded unless told otherwise.
+/// The bounds of an exploration. Unbounded by default.
 ///
 /// Reaching a bound on branches or objects is a failure, never a silent end.
 #[derive(Clone, Debug)]
 pub struct Model {
+    /// The most preemptions in an execution, if bounded.
     preemptions: Option<usize>,
+    /// The most branches in an execution.
     branches: usize,
+    /// The bounds that `World` checks.
     limits: Limits,
 }
 
-/// What a check has looked at.
+/// The extent of a finished check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explored {
-    /// Executions of the body.
+    /// The number of executions of the body.
     pub executions: usize,
 }
 
@@ -38,52 +41,55 @@ impl Default for Model {
 }
 
 impl Model {
-    /// How often the real machine runs a body; loom runs it as often as it takes.
+    /// The number of times that the real machine runs a body. Loom runs it as often as necessary.
     pub const RUNS: usize = 1;
 
-    /// An unbounded model: all preemptions, 10,000 branches an execution, 16 const-built objects of each kind, two choices a thread.
+    /// Returns an unbounded model: all preemptions, 10,000 branches an execution, 16 objects of
+    /// each kind made by a `const fn new`, two choices a thread.
     #[must_use]
     pub fn new() -> Self {
         let limits = Limits { objects: 16, choices: 2, weak_failures: 0, apart: false };
         Self { preemptions: None, branches: 10_000, limits }
     }
 
-    /// At most `count` preemptions in an execution. A bug may need one more: say the bound in the model's name.
+    /// Allows at most `count` preemptions in an execution. A bug may need one more, so state the
+    /// bound in the model's name.
     #[must_use]
     pub fn preemptions(mut self, count: usize) -> Self {
         self.preemptions = Some(count);
         self
     }
 
-    /// At most `count` branches in an execution; one more is a failure.
+    /// Allows at most `count` branches in an execution; one more is a failure.
     #[must_use]
     pub fn branches(mut self, count: usize) -> Self {
         self.branches = count;
         self
     }
 
-    /// Up to `count` [choices](crate::choice) of each thread are explored both ways.
+    /// Explores up to `count` [choices](crate::choice) of each thread both ways.
     #[must_use]
     pub fn choices(mut self, count: usize) -> Self {
         self.limits.choices = count;
         self
     }
 
-    /// Up to `count` spurious failures of `compare_exchange_weak` in an execution. They are choices too.
+    /// Allows up to `count` spurious failures of `compare_exchange_weak` in an execution. They are
+    /// choices too.
     #[must_use]
     pub fn weak_failures(mut self, count: usize) -> Self {
         self.limits.weak_failures = count;
         self
     }
 
-    /// Room for `count` objects of each kind made by a `const fn new`.
+    /// Makes room for `count` objects of each kind made by a `const fn new`.
     #[must_use]
     pub fn objects(mut self, count: usize) -> Self {
         self.limits.objects = count;
         self
     }
 
-    /// What is done [apart](crate::apart) is explored like all else.
+    /// Explores the code inside [`apart`](crate::apart) like all other code.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.limits.apart = true;
@@ -94,7 +100,8 @@ impl Model {
     ///
     /// # Panics
     ///
-    /// On the first execution in which `body` panics, races, deadlocks, leaks or runs into a bound.
+    /// Panics on the first execution in which `body` panics, races, deadlocks, leaks or reaches a
+    /// bound.
     pub fn check(self, body: impl Fn() + Send + Sync + 'static) -> Explored {
         let mut explorer = loom::model::Builder::new();
         // Set here, not by the environment: a model means the same wherever it runs.
@@ -127,8 +134,9 @@ impl Model {
     }
 }
 
-/// The scripts that decide one more of the choices that came up under `script`: the first open one goes the other way, or
-/// stays and the second goes the other way, and so on; so no combination is explored twice.
+/// Returns the scripts that decide one more of the choices that came up under `script`. In the
+/// first, the first open choice goes the other way. In the next, that choice stays and the second
+/// one goes the other way, and so on. So no combination is explored twice.
 fn continuations(
     script: &Script,
     asked: &Mutex<std::collections::BTreeSet<(u64, usize)>>,

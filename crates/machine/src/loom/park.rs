@@ -1,7 +1,8 @@
 //! A futex: threads asleep on the address of a word.
 //!
-//! One table for all words, as one bucket of a kernel's: a mutex around the list of sleepers, a condition variable for each. A sleeper
-//! may wake for no reason and a deadline may pass, both by [`choice`](crate::choice).
+//! All words share one table, like one bucket of a kernel's: a mutex around the list of sleepers,
+//! and a condition variable for each sleeper. A sleeper may wake for no reason and a deadline may
+//! pass, both by [`choice`](crate::choice).
 
 use core::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,19 +13,24 @@ use crate::atomic::{AtomicU32, Ordering};
 use crate::clock::Deadline;
 use crate::park::Woken;
 
-/// Everything collides.
+/// All addresses share one bucket.
 pub(crate) const BUCKETS: usize = 1;
 
 /// The sleepers of one execution, in the order they went to sleep.
 pub(super) struct Parked {
+    /// The lock of the table.
     table: loom::sync::Mutex<()>,
-    /// Touched only under `table`.
+    /// The sleepers. Touched only under `table`.
     sleepers: RefCell<VecDeque<Rc<Sleeper>>>,
 }
 
+/// A sleeping thread.
 struct Sleeper {
+    /// The address of the word that it waits on.
     address: usize,
+    /// True once a waker has removed it from the list, which the waker writes under `table`.
     awake: Cell<bool>,
+    /// The condition variable that it sleeps on.
     signal: loom::sync::Condvar,
 }
 
@@ -43,7 +49,8 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken
     let world = World::current();
     let parked = &world.parked;
     let mut table = parked.table.lock().expect("no panic under the table");
-    // Relaxed: the kernel compares under its own lock, and promises no more than that lock gives.
+    // Relaxed: the kernel compares under its own lock, and promises no more than that lock
+    // provides.
     if word.load(Ordering::Relaxed) != expected {
         return Woken::Changed;
     }

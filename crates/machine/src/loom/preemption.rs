@@ -1,11 +1,12 @@
-//! Nobody honours requests in a model: every thread may stand still anywhere. What is checked is that each is taken back, by its own thread.
+//! Requests not to be preempted. No scheduler honours them in a model, because every thread may
+//! stop anywhere. The model checks that each thread takes its own requests back.
 
 use core::cell::Cell;
 
 use crate::preemption::Means;
 
 crate::thread_local! {
-    /// The open requests of this thread.
+    /// The number of open requests of this thread.
     static REQUESTS: Cell<u32> = Cell::new(0);
 }
 

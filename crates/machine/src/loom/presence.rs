@@ -1,4 +1,5 @@
-//! Presence in a model: a thread is on a processor or not, by [`choice`](crate::choice); an algorithm must be right either way.
+//! Presence in a model: a thread is on a processor or not, by [`choice`](crate::choice). An
+//! algorithm must be right either way.
 
 use crate::Refused;
 use crate::presence::Presence;
@@ -6,6 +7,7 @@ use crate::presence::Presence;
 /// The registration of one thread.
 #[derive(Debug)]
 pub(crate) struct Ticket {
+    /// The thread's index.
     index: usize,
 }
 
@@ -30,7 +32,7 @@ pub(crate) fn of(_index: usize) -> Presence {
     if super::choice() { Presence::Preempted } else { Presence::Running }
 }
 
-/// No model has a clock that means something.
+/// Returns nothing: no model has a meaningful clock.
 pub(crate) fn since(_index: usize) -> Option<u64> {
     None
 }
@@ -49,7 +51,7 @@ pub(crate) fn status() -> Result<(), Refused> {
     Ok(())
 }
 
-/// Where a thread runs means nothing in a model.
+/// A thread that was moved. It has no state, because a model has no notion of where a thread runs.
 #[derive(Debug)]
 pub(crate) struct Pulled(());
 

@@ -1,4 +1,4 @@
-//! What the macros expand to under loom.
+//! The expansion of the macros under loom.
 
 use core::marker::PhantomData;
 
@@ -25,7 +25,7 @@ macro_rules! __global {
 pub struct Global<T: 'static>(loom::lazy_static::Lazy<T>);
 
 impl<T> Global<T> {
-    /// Made by `global!` only, and so always in a static.
+    /// Returns a static for `global!`, its only caller, which always puts it into a static.
     #[doc(hidden)]
     pub const fn new(init: fn() -> T) -> Self {
         Self(loom::lazy_static::Lazy { init, _p: PhantomData })
@@ -49,7 +49,7 @@ impl<T> core::fmt::Debug for Global<T> {
     }
 }
 
-/// A text of a `global!`, for the rest of the process: that static lives as long.
+/// Returns a text of a `global!` for the rest of the process, because that static lives as long.
 #[doc(hidden)]
 #[must_use]
 pub fn kept(text: &'static str) -> &'static str {

@@ -21,24 +21,24 @@ where
     handle
 }
 
-/// A thread to be spawned. A model has no use for names and stack sizes, and ignores them.
+/// A builder of a thread. Names and stack sizes have no use in a model and are ignored.
 #[derive(Debug, Default)]
 pub struct Builder(());
 
 impl Builder {
-    /// A thread like any other.
+    /// Returns a builder of a thread.
     #[must_use]
     pub fn new() -> Self {
         Self(())
     }
 
-    /// Names it.
+    /// Ignores the name.
     #[must_use]
     pub fn name(self, _name: std::string::String) -> Self {
         self
     }
 
-    /// Sizes its stack, in bytes.
+    /// Ignores the size of the stack.
     #[must_use]
     pub fn stack_size(self, _bytes: usize) -> Self {
         self
@@ -59,15 +59,15 @@ impl Builder {
     }
 }
 
-/// Lets the others run; time does not pass in a model.
+/// Lets the other threads run; time does not pass in a model.
 pub fn sleep(_duration: core::time::Duration) {
     yield_now();
 }
 
-/// The running thread's index, in order of arrival.
+/// Returns the running thread's index, in the order in which the threads began.
 pub(crate) fn index() -> Option<usize> {
     World::current().index()
 }
 
-/// The model's scheduler has no such hint.
+/// Does nothing: the model's scheduler has no such hint.
 pub(crate) fn wake_politely() {}

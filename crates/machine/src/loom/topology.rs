@@ -1,4 +1,4 @@
-//! A model's processors: two, free to all.
+//! A model's processors: there are two, and every thread may use both.
 
 use std::vec;
 use std::vec::Vec;
@@ -9,7 +9,7 @@ pub(crate) fn processors() -> Vec<usize> {
     vec![0, 1]
 }
 
-/// A model does not tell: nothing may depend on it.
+/// Returns nothing, because no algorithm may depend on it.
 pub(crate) fn current() -> Option<usize> {
     None
 }
@@ -18,7 +18,7 @@ pub(crate) fn quota() -> Option<Quota> {
     None
 }
 
-/// Where a thread was allowed to run: everywhere.
+/// The processors on which a thread was allowed to run: all of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Mask(());
 

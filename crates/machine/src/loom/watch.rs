@@ -1,4 +1,5 @@
-//! A watch in a model: a watched thread switches by [`choice`](crate::choice), before the sleep or not at all. The word is real.
+//! A watch in a model: a watched thread switches by [`choice`](crate::choice), before the sleep or
+//! not at all. The model explores the word itself.
 
 use crate::Refused;
 use crate::atomic::{AtomicU32, Ordering};
@@ -6,7 +7,8 @@ use crate::clock::Deadline;
 use crate::park;
 use crate::watch::Slept;
 
-/// Sees what the script says.
+/// The registrations of a watch, of which a model keeps none: the script of choices decides what is
+/// seen.
 #[derive(Debug)]
 pub(crate) struct Eye(());
 
@@ -29,7 +31,7 @@ impl Eye {
         if super::choice() {
             return Slept::Switched;
         }
-        // Relaxed, here and below: who finds another value acquires it.
+        // Relaxed, here and below: a thread that finds another value acquires it later.
         while word.load(Ordering::Relaxed) == expected {
             if park::wait(word, expected, deadline) == park::Woken::TimedOut {
                 return Slept::TimedOut;

@@ -37,8 +37,8 @@ pub(super) type Label = u64;
 
 const MAIN: Label = 1;
 
-/// Which choice of which thread goes which way. A choice that it does not mention goes the ordinary
-/// way, `false`.
+/// The way that each choice of each thread goes. A choice that is not in it goes the ordinary way,
+/// `false`.
 pub(super) type Script = BTreeMap<(Label, usize), bool>;
 
 /// The choices that an exploration came across.
@@ -47,43 +47,66 @@ pub(super) type Asked = Arc<Mutex<BTreeSet<(Label, usize)>>>;
 /// The bounds of an execution.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
+    /// The room for objects of each kind made by a `const fn new`.
     pub(super) objects: usize,
+    /// The number of choices of each thread that are explored.
     pub(super) choices: usize,
+    /// The number of spurious failures of `compare_exchange_weak`.
     pub(super) weak_failures: usize,
-    /// Whether operations inside of `apart` are explored.
+    /// True if operations inside of `apart` are explored.
     pub(super) apart: bool,
 }
 
+/// The state of one execution. It belongs to the operating-system thread that runs the execution.
 pub(super) struct World {
+    /// The number of the execution, which no other one of the process has.
     number: u64,
+    /// The bounds of the exploration.
     limits: Limits,
+    /// The pool behind `AtomicU8`, and `AtomicBool`.
     pub(super) bytes: Pool<Watched<AtomicU8>>,
+    /// The pool behind `AtomicU32`.
     pub(super) words: Pool<Watched<AtomicU32>>,
+    /// The pool behind `AtomicU64`, `AtomicUsize` and `AtomicPtr`.
     pub(super) longs: Pool<Watched<AtomicU64>>,
+    /// The pool behind `UnsafeCell`.
     pub(super) cells: Pool<loom::cell::UnsafeCell<()>>,
+    /// The way that each choice goes in this execution.
     script: Script,
+    /// The choices that came up. Each thread adds its own.
     asked: Asked,
+    /// The model's threads that have begun, by loom's names for them.
     threads: RefCell<HashMap<loom::thread::ThreadId, Thread>>,
+    /// The number of spurious failures that are left.
     weak_failures: Cell<usize>,
+    /// The sleepers of the model's futex.
     pub(super) parked: super::park::Parked,
+    /// The moments of the memory that the model's threads use.
     pub(super) memory: Memory,
 }
 
+/// A thread of the model.
 #[derive(Clone, Copy)]
 struct Thread {
+    /// Its label, the same in every interleaving.
     label: Label,
+    /// Its position in the order in which the threads began.
     index: usize,
+    /// The number of threads that it has spawned.
     children: u64,
+    /// The number of choices that it has met.
     choices: usize,
 }
 
 std::thread_local! {
+    /// The present execution of this operating-system thread, or the last one.
     static CURRENT: RefCell<Option<Rc<World>>> = const { RefCell::new(None) };
 }
 
 impl World {
     /// Begins an execution. `first_frame` is an address in the first frame of the running thread.
-    /// The last execution's world is dropped: nothing of loom's in it minds being dropped late.
+    /// The last execution's world is dropped here: none of loom's objects in it is harmed by being
+    /// dropped late.
     pub(super) fn begin(limits: Limits, script: Script, asked: Asked, first_frame: *const ()) {
         static EXECUTIONS: RealAtomicU64 = RealAtomicU64::new(1);
         let world = World {
@@ -108,7 +131,7 @@ impl World {
         CURRENT.set(Some(world));
     }
 
-    /// The execution this coroutine belongs to.
+    /// Returns the execution that this coroutine belongs to.
     pub(super) fn current() -> Rc<World> {
         CURRENT.with_borrow(|world| {
             world.clone().expect(
@@ -118,12 +141,12 @@ impl World {
         })
     }
 
-    /// The execution this coroutine belongs to, if it belongs to one.
+    /// Returns the execution that this coroutine belongs to, if any.
     pub(super) fn try_current() -> Option<Rc<World>> {
         CURRENT.with_borrow(Clone::clone).filter(|world| world.memory.is_of_this_stack())
     }
 
-    /// The next label for a child of this thread.
+    /// Returns the next label for a child of this thread.
     pub(super) fn child_label(&self) -> Label {
         let mut threads = self.threads.borrow_mut();
         let Some(thread) = threads.get_mut(&loom::thread::current().id()) else { return 0 };
@@ -141,7 +164,7 @@ impl World {
         threads.insert(loom::thread::current().id(), thread);
     }
 
-    /// The running thread's place in the order of arrival.
+    /// Returns the running thread's position in the order in which the threads began.
     pub(super) fn index(&self) -> Option<usize> {
         Some(self.threads.borrow().get(&loom::thread::current().id())?.index)
     }
@@ -150,6 +173,7 @@ impl World {
         self.limits.apart
     }
 
+    /// Returns whether the running thread's next choice goes the other way than usual.
     pub(super) fn choice(&self) -> bool {
         let position = {
             let mut threads = self.threads.borrow_mut();
@@ -181,22 +205,22 @@ impl Drop for World {
     }
 }
 
-/// Records that the running thread did what another thread can learn of. Only the moments of
-/// [`memory`](super::memory) depend on it.
+/// Records that the running thread did something from which another thread can learn. Only the
+/// moments of [`memory`](super::memory) depend on it.
 pub(super) fn published() {
-    // Without a world, loom was started by other code than `machine::model`. There `fresh` works.
+    // Without a world, other code than `machine::model` started loom. There `fresh` works.
     if let Some(world) = CURRENT.with_borrow(Clone::clone) {
         world.memory.published();
     }
 }
 
-/// The claim of an object made by `new` on one of a pool.
+/// The claim of an object made by `new` on an object of a pool.
 #[derive(Debug)]
 pub(super) struct Claim {
-    /// The number of the execution, and below it the place in the pool. Written by the thread that
-    /// uses the object first.
+    /// The number of the execution in the high bits, and the position in the pool in the low ones.
+    /// The thread that uses the object first writes it.
     held: RealAtomicU64,
-    /// Where `new` was called.
+    /// The place in the source where `new` was called.
     made: &'static Location<'static>,
 }
 
@@ -211,6 +235,7 @@ impl Claim {
         self.place(world).is_some()
     }
 
+    /// Returns the position in the pool, if the claim was made in the execution `world`.
     fn place(&self, world: &World) -> Option<usize> {
         // Relaxed: only one coroutine of one execution runs at a time (Invariant 1), and a claim of
         // another execution is recognized by its number (Invariant 3).
@@ -250,16 +275,17 @@ impl Claim {
     }
 }
 
-/// Objects that were there before the first thread.
+/// A pool of objects that are made before the first thread.
 pub(super) struct Pool<T> {
     /// All objects; the claimed ones come first.
     objects: Vec<Rc<Pooled<T>>>,
-    /// How many are claimed.
+    /// The number of claimed objects.
     claimed: Cell<usize>,
 }
 
-/// An object of a pool, and where the object lies that has claimed it.
+/// An object of a pool, and the address of the object that has claimed it.
 pub(super) struct Pooled<T> {
+    /// The object of loom's.
     object: T,
     /// The address of the claim at its last use, and the moment of that memory.
     memory: RefCell<(usize, Option<Rc<Moment>>)>,
@@ -273,7 +299,7 @@ impl<T> Deref for Pooled<T> {
     }
 }
 
-/// Room for the place in a claim, below the execution's number.
+/// The number of bits for the position in a claim, below the execution's number.
 const PLACE_BITS: u32 = 16;
 
 impl<T> Pool<T> {
@@ -282,8 +308,8 @@ impl<T> Pool<T> {
         Self { objects: (0..count).map(|_| Rc::new(pooled())).collect(), claimed: Cell::new(0) }
     }
 
-    /// Returns the object that `claim` stands for in the execution `world`, and claims one if there
-    /// is none. Checks that the running thread may know of it.
+    /// Returns the object that `claim` has claimed in the execution `world`, and claims one if
+    /// there is none. Checks that the running thread may know of it.
     #[track_caller]
     pub(super) fn claimed(&self, claim: &Claim, world: &World) -> Rc<Pooled<T>> {
         let place = claim.place(world).unwrap_or_else(|| {
@@ -314,11 +340,11 @@ impl<T> Pool<T> {
     }
 }
 
-/// The object of loom's that an operation works on.
+/// The object of loom's that an operation uses.
 pub(super) enum Object<'a, T> {
-    /// One made by `fresh`.
+    /// An object made by `fresh`.
     Own(&'a T),
-    /// One that an object made by `new` has claimed.
+    /// A pool's object that an object made by `new` has claimed.
     Claimed(Rc<Pooled<T>>),
 }
 

@@ -1,8 +1,9 @@
-//! As with the kernel's barrier: the side that runs often pays nothing, the other one for a fence.
+//! The asymmetric barrier, charged as with the kernel's: the side that runs often pays nothing, the
+//! other side pays for a fence.
 //!
-//! Within a run nothing is reordered; what is kept is who pays. Two runs on two threads of the
-//! operating system may meet all the same, and a test may go on when its run is over: so both are
-//! real fences too, which no virtual thread is charged for.
+//! Within a run nothing is reordered, so only the charge matters. But two runs on two threads of
+//! the operating system may share memory, and a test may continue when its run is over. So both are
+//! real fences too, for which no virtual thread is charged.
 
 use core::sync::atomic as core_atomic;
 

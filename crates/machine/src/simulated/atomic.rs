@@ -1,10 +1,11 @@
-//! Core's atomics, whose every access is charged first.
+//! Wrappers of core's atomics that charge every access before it is done.
 //!
 //! # Invariants
 //!
-//! 1. The plain operation follows its charge at once: between the two no other virtual thread runs, so the run's order of charges is
-//!    the order of the operations.
-//! 2. An atomic is exactly its core one: two words share a line here if they would share it there.
+//! 1. The plain operation follows its charge at once. No other virtual thread runs between the two,
+//!    so the run's order of charges is the order of the operations.
+//! 2. An atomic has exactly the layout of core's: two words share a line here if they would share
+//!    it there.
 
 use core::fmt;
 use core::sync::atomic as core_atomic;
@@ -12,11 +13,12 @@ use core::sync::atomic as core_atomic;
 use crate::atomic::{Fresh, Ordering};
 use stanchion_simulator::inside::{self, Kind};
 
-/// A fence: nothing is reordered here; the machine's description says what it costs.
+/// Executes a fence. Nothing is reordered here; the machine's description says what the fence
+/// costs.
 ///
 /// # Panics
 ///
-/// For `Relaxed`, as core's.
+/// Panics for `Relaxed`, as core's does.
 pub fn fence(order: Ordering) {
     core_atomic::fence(order);
     if inside::is_running() {
@@ -24,14 +26,15 @@ pub fn fence(order: Ordering) {
     }
 }
 
-/// A store that releases is an exchange where the machine has no other way.
+/// Returns how a store is charged. A releasing store is an exchange on a machine that has no other
+/// way.
 #[inline]
 fn kind_of_store(order: Ordering) -> Kind {
     let releases = matches!(order, Ordering::Release | Ordering::SeqCst);
     if releases && inside::releases_by_exchange() { Kind::Exchange } else { Kind::Write }
 }
 
-/// What all atomics have.
+/// Defines the operations that all atomics have.
 macro_rules! atomic {
     ($(#[$doc:meta])* $name:ident $(<$param:ident>)?, $value:ty) => {
         $(#[$doc])*
@@ -39,7 +42,7 @@ macro_rules! atomic {
         pub struct $name $(<$param>)? (core_atomic::$name $(<$param>)?);
 
         impl $(<$param>)? $name $(<$param>)? {
-            /// An atomic that holds `value`.
+            /// Returns an atomic that holds `value`.
             #[must_use]
             pub const fn new(value: $value) -> Self {
                 Self(core_atomic::$name::new(value))
@@ -50,12 +53,12 @@ macro_rules! atomic {
                 inside::access(core::ptr::from_ref(self).cast(), kind);
             }
 
-            /// The value, for the sole owner; not charged.
+            /// Returns the value, for its only owner. Not charged.
             pub fn get_mut(&mut self) -> &mut $value {
                 self.0.get_mut()
             }
 
-            /// Takes the value out; not charged.
+            /// Takes the value out. Not charged.
             pub fn into_inner(self) -> $value {
                 self.0.into_inner()
             }
@@ -73,7 +76,7 @@ macro_rules! atomic {
                 self.0.store(value, order);
             }
 
-            /// Stores `value`, returns the one before.
+            /// Stores `value` and returns the value before.
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 self.charge(Kind::Exchange);
                 self.0.swap(value, order)
@@ -83,7 +86,7 @@ macro_rules! atomic {
             ///
             /// # Errors
             ///
-            /// The value it is instead.
+            /// The value, if it is not `current`.
             pub fn compare_exchange(
                 &self,
                 current: $value,
@@ -95,11 +98,12 @@ macro_rules! atomic {
                 self.0.compare_exchange(current, new, success, failure)
             }
 
-            /// [`compare_exchange`](Self::compare_exchange), which does not fail for no reason here.
+            /// Stores `new` as [`compare_exchange`](Self::compare_exchange) does. It never fails
+            /// spuriously here.
             ///
             /// # Errors
             ///
-            /// The value it is instead.
+            /// The value, if it is not `current`.
             pub fn compare_exchange_weak(
                 &self,
                 current: $value,
@@ -110,11 +114,11 @@ macro_rules! atomic {
                 self.compare_exchange(current, new, success, failure)
             }
 
-            /// Stores what `update` makes of the value, until that succeeds.
+            /// Stores the result of `update` for the value, and repeats that until it succeeds.
             ///
             /// # Errors
             ///
-            /// The value that `update` declined.
+            /// The value for which `update` returned `None`.
             pub fn fetch_update(
                 &self,
                 set_order: Ordering,
@@ -147,7 +151,7 @@ macro_rules! atomic {
         }
 
         impl $(<$param>)? fmt::Debug for $name $(<$param>)? {
-            /// Not charged: printing is not part of the program.
+            /// Does not charge: printing is not part of the program.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Debug::fmt(&self.0, f)
             }
@@ -155,7 +159,7 @@ macro_rules! atomic {
     };
 }
 
-/// The read-modify-writes that return the value before.
+/// Defines the read-modify-writes that return the value before.
 macro_rules! fetches {
     ($name:ident, $value:ty, $($(#[$doc:meta])* $fetch:ident),+) => {
         impl $name {
@@ -186,9 +190,9 @@ macro_rules! integer {
             fetch_and,
             /// Flips bits; returns the value before.
             fetch_xor,
-            /// The larger of the value and `value` is stored; returns the value before.
+            /// Stores the larger of the value and `value`; returns the value before.
             fetch_max,
-            /// The smaller of the value and `value` is stored; returns the value before.
+            /// Stores the smaller of the value and `value`; returns the value before.
             fetch_min
         );
 
@@ -222,11 +226,11 @@ atomic!(
 );
 fetches!(
     AtomicBool, bool,
-    /// Sets it if `value`; returns the value before.
+    /// Sets it to true if `value` is; returns the value before.
     fetch_or,
-    /// Keeps it if `value`; returns the value before.
+    /// Sets it to false if `value` is; returns the value before.
     fetch_and,
-    /// Flips it if `value`; returns the value before.
+    /// Inverts it if `value` is true; returns the value before.
     fetch_xor
 );
 atomic!(
@@ -247,9 +251,9 @@ impl<T> Default for AtomicPtr<T> {
 }
 
 impl AtomicU32 {
-    /// The value as the scheduler sees it: not charged.
+    /// Returns the value for the scheduler, without a charge.
     pub(super) fn peek(&self) -> u32 {
-        // Relaxed: one thread of the operating system runs them all.
+        // Relaxed: one thread of the operating system runs all virtual threads.
         self.0.load(Ordering::Relaxed)
     }
 }

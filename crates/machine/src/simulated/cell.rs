@@ -1,8 +1,10 @@
-//! A cell that charges its line: what a lock guards moves between caches too.
+//! A cell that charges its line, because data that a lock guards moves between caches too.
 //!
-//! Each [`with`](UnsafeCell::with) counts as one read, each [`with_mut`](UnsafeCell::with_mut) as one write of the line in which the value
-//! begins, before the closure runs. A closure that goes through more of a large value says so by [`read`](crate::read) and
-//! [`write`](crate::write). Races are loom's business: here only one thread runs at a time.
+//! Each [`with`](UnsafeCell::with) is charged as one read, and each
+//! [`with_mut`](UnsafeCell::with_mut) as one write, of the line in which the value begins, before
+//! the closure runs. A closure that goes through more of a large value declares that by
+//! [`read`](crate::read) and [`write`](crate::write). Races are checked under loom: here only one
+//! thread runs at a time.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -16,7 +18,7 @@ use crate::atomic::Fresh;
 pub struct UnsafeCell<T: ?Sized>(core::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    /// A cell holding `value`.
+    /// Returns a cell that holds `value`.
     pub const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }
@@ -36,13 +38,13 @@ impl<T> Fresh for UnsafeCell<T> {
 }
 
 impl<T> UnsafeCell<MaybeUninit<T>> {
-    /// Makes a cell with nothing in it at `place`, of which nobody else knows; not charged.
+    /// Makes a cell with nothing in it at `place`, which no other thread knows. Not charged.
     ///
     /// # Safety
     ///
     /// There is room for a cell at `place`.
     pub const unsafe fn write_uninit(_place: *mut Self) {
-        // As on the real machine: whatever is there will do.
+        // As on the real machine: the memory may hold any bytes.
     }
 }
 
@@ -65,7 +67,7 @@ impl<T: ?Sized> UnsafeCell<T> {
         write(self.0.get())
     }
 
-    /// The value itself, for the sole owner; not charged.
+    /// Returns the value itself, for its only owner. Not charged.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }

@@ -1,7 +1,8 @@
-//! Virtual time: one tick is one nanosecond of the code's clock, on every processor the same.
+//! Virtual time: one tick is one nanosecond of the code's clock, and the same on every processor.
 //!
-//! Deadlines are given as the standard library's instants, so there must be such for virtual moments: those of [`ORIGIN`] plus the virtual
-//! time. The origin lies a century ahead, so that an instant that was read from the real clock is recognized: it comes before.
+//! Deadlines are given as the standard library's instants, so virtual moments need such instants
+//! too: [`ORIGIN`] plus the virtual time. The origin lies a century ahead. So an instant that was
+//! read from the real clock is recognized, because it comes before the origin.
 
 use core::time::Duration;
 use std::sync::OnceLock;
@@ -37,7 +38,7 @@ pub(crate) fn monotonic() -> u64 {
     inside::now()
 }
 
-/// The virtual moment that stands for `instant`.
+/// Returns the virtual moment that `instant` stands for.
 pub(crate) fn monotonic_at(instant: Instant) -> u64 {
     match instant.checked_duration_since(origin()) {
         Some(later) => u64::try_from(later.as_nanos()).unwrap_or(u64::MAX),

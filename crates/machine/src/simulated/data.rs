@@ -1,8 +1,8 @@
-//! Ordinary data and computation, as far as the program declares them.
+//! Declarations of ordinary data and computation.
 
 use stanchion_simulator::inside::{self, Kind};
 
-/// A load or store of today moves so many bytes.
+/// The number of bytes that a load or store of a present processor moves.
 const WORD: usize = 8;
 
 pub(crate) fn work(nanos: u64) {
@@ -25,7 +25,7 @@ pub(crate) fn label(start: *const (), bytes: usize, name: &str) {
     inside::label(start, bytes, name);
 }
 
-/// One access to each word that the value lies in.
+/// Charges one access to each word that the value lies in.
 fn words(start: *const (), bytes: usize, kind: Kind) {
     if bytes == 0 {
         return;
@@ -33,7 +33,7 @@ fn words(start: *const (), bytes: usize, kind: Kind) {
     let first = start.addr() / WORD;
     let last = (start.addr() + bytes - 1) / WORD;
     for word in first..=last {
-        // Of the first word only a part may belong to the value: its own address then.
+        // Only a part of the first word may belong to the value: use the value's own address then.
         let address = (word * WORD).max(start.addr());
         inside::access(start.with_addr(address), kind);
     }

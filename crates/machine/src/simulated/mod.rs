@@ -1,24 +1,28 @@
-//! The simulated machine: every shared access is charged by a memory system, and time is virtual.
+//! The simulated machine: a memory system charges every shared access, and time is virtual.
 //!
-//! The virtual threads are coroutines of one thread of the operating system, which runs them in the order of their virtual time. An access is
-//! first charged, then done by the plain operation: nothing else can run in between, so the results are sequentially consistent
-//! whatever the orderings say, and weak orders are loom's business.
+//! The virtual threads are coroutines of one thread of the operating system, which runs them in the
+//! order of their virtual time. An access is first charged, then done by the plain operation. No
+//! other thread can run in between, so the results are sequentially consistent whatever the
+//! orderings say. Weak orders are checked under loom.
 //!
-//! | file | what it makes of the interface |
-//! | --- | --- |
-//! | [`atomic`], [`cell`], [`data`] | core's types, each access charged to the line that the address lies in |
-//! | [`clock`] | virtual time, in nanoseconds of the code's clock |
-//! | [`wait`] | between two looks a thread stands still until its word is written, or its policy would do something else than pause |
-//! | [`park`] | the scheduler's own queue of a word |
-//! | [`watch`] | the scheduler wakes the sleeper at the moment of the switch |
-//! | [`thread`], [`topology`], [`presence`] | virtual threads and processors, known exactly |
-//! | [`preemption`] | the scheduler honours requests |
-//! | [`private`] | statics of one run, or of one virtual thread |
-//! | [`asymmetric`] | nothing on the one side, a fence on the other |
-//! | [`model`] | a body, run a few times with different seeds |
+//! The files, and what each makes of the interface:
 //!
-//! Outside a run atomics and cells are plain memory, free of charge: a test may read its results when the run is over. Everything that waits, asks
-//! for the time or starts a thread panics there, and names the call.
+//! - [`atomic`], [`cell`] and [`data`]: core's types, with each access charged to the line that the
+//!   address lies in.
+//! - [`clock`]: virtual time, in nanoseconds of the code's clock.
+//! - [`wait`]: between two looks a thread stands still until its word is written, or its policy
+//!   would do something else than pause.
+//! - [`park`]: the scheduler's own queue of a word.
+//! - [`watch`]: the scheduler wakes the sleeper at the moment of the switch.
+//! - [`thread`], [`topology`] and [`presence`]: virtual threads and processors, known exactly.
+//! - [`preemption`]: the scheduler honours requests.
+//! - [`private`]: statics of one run, or of one virtual thread.
+//! - [`asymmetric`]: nothing on the one side, a fence on the other.
+//! - [`model`]: a body, run a few times with different seeds.
+//!
+//! Outside a run, atomics and cells are plain memory and free of charge, so a test may read its
+//! results when the run is over. Each function that waits, reads the time or starts a thread panics
+//! there, and the panic names the call.
 
 pub(crate) mod asymmetric;
 pub(crate) mod atomic;
@@ -57,15 +61,15 @@ pub(crate) mod sync {
     pub use alloc::sync::Arc;
 }
 
-/// A nondeterministic choice: a branch of the exploration under loom, always `false` here.
+/// Makes a nondeterministic choice: a branch of the exploration under loom, always `false` here.
 #[must_use]
 #[inline]
 pub fn choice() -> bool {
     false
 }
 
-/// Runs `body`, whose atomics serve a protocol that has models of its own: a count of references, say. Other models take it for done at once (loom
-/// only).
+/// Runs `body`, in which all atomics belong to a protocol that has models of its own, such as a
+/// count of references. Under loom, other models take it as done at once.
 #[inline]
 pub fn apart<R>(body: impl FnOnce() -> R) -> R {
     body()
@@ -79,7 +83,7 @@ pub(crate) fn entropy() -> u64 {
     inside::entropy()
 }
 
-/// How many processors the machine of this run has.
+/// Returns how many processors the machine of this run has.
 #[cfg(feature = "std")]
 pub(crate) fn usable() -> usize {
     inside::processors()

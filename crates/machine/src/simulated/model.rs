@@ -1,16 +1,19 @@
-//! On the simulated machine a model is a body that is run a few times: on one, two and four processors, with time slices of different lengths.
+//! On the simulated machine a model is a body that is run a few times: on one, two and four
+//! processors, with time slices of different lengths.
 //!
-//! Why so: a run takes the one order of events that its machine's times make, and other times make other orders. So it is a sample of the
-//! interleavings, as on the real machine, but the same sample every time, and a run that stands still is reported with who waits for what.
+//! Why several machines: a run takes only the order of events that its machine's times produce, and
+//! other times produce other orders. So this is a sample of the interleavings, as on the real
+//! machine, but the same sample every time. If a run stands still, the report says which thread
+//! waits for what.
 
 use std::sync::Arc;
 
 use stanchion_simulator::{Machine, Simulation, Time, machines};
 
-/// How often a body is run: with so many seeds, each with a machine of its own.
+/// The number of times that a body is run. Each run has its own seed and its own machine.
 pub(crate) const RUNS: usize = 8;
 
-/// Panics with what the simulator says of a run that fails.
+/// Runs `body`, and panics with the simulator's report if a run fails.
 pub(crate) fn run(body: impl Fn() + 'static) {
     let body = Arc::new(body);
     for seed in 0..RUNS as u64 {
@@ -21,7 +24,8 @@ pub(crate) fn run(body: impl Fn() + 'static) {
     }
 }
 
-/// Slices end every few microseconds, each time elsewhere in the body; threads begin at once, or one after the other.
+/// Returns the machine of a run. Its slices end every few microseconds, for each seed at another
+/// point of the body. Its threads begin at once, or one after the other.
 fn machine(seed: u64) -> Machine {
     let mut machine = machines::modern([2, 1, 4][seed as usize % 3]);
     machine.scheduling.quantum = Time::nanos(3_000 + 1_001 * seed);

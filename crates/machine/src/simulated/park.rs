@@ -5,7 +5,8 @@ use crate::clock::Deadline;
 use crate::park::Woken;
 use stanchion_simulator::inside::{self, Parked};
 
-/// As on the real machine: which locks share a bucket is part of what is simulated.
+/// The number of buckets is that of the real machine, because it is part of the simulation which
+/// locks share a bucket.
 pub(crate) const BUCKETS: usize = 1024;
 
 pub(crate) fn wait(word: &AtomicU32, expected: u32, deadline: Deadline) -> Woken {
@@ -22,7 +23,8 @@ pub(crate) fn wake(word: *const AtomicU32, count: usize) -> usize {
     inside::wake(word.cast(), count)
 }
 
-/// The run's own number of the place: the same in every run of one program, which its address is not.
+/// Returns the run's own number for the address. It is the same in every run of one program, while
+/// the address is not.
 pub(crate) fn place_of(address: *const ()) -> usize {
     inside::identity(address) as usize
 }

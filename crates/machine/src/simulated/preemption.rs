@@ -1,4 +1,5 @@
-//! The simulated scheduler honours requests, for the machine's grace. Outside a run there is nobody to ask, and nothing is counted.
+//! Requests not to be preempted. The simulated scheduler honours them for the machine's grace.
+//! Outside a run there is no scheduler, and requests are not counted.
 
 use crate::preemption::Means;
 use stanchion_simulator::inside;

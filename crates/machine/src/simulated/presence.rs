@@ -1,7 +1,8 @@
-//! Presence, exactly: the scheduler knows who is on a processor.
+//! Presence, exactly: the scheduler knows which threads are on a processor.
 //!
-//! Every virtual thread is seen from its start to its end, registered or not. One that has been woken, and has no processor yet, is as on the real machine:
-//! [`of`] says that it is blocked, as nothing has been switched, and [`examine`] that it could run.
+//! Every virtual thread is seen from its start to its end, registered or not. A thread that has
+//! been woken and has no processor yet is seen as on the real machine: [`of`] returns that it is
+//! blocked, because no switch has happened, and [`examine`] returns that it could run.
 
 use crate::Refused;
 use crate::presence::Presence;
@@ -10,6 +11,7 @@ use stanchion_simulator::inside;
 /// The registration of one thread.
 #[derive(Debug)]
 pub(crate) struct Ticket {
+    /// The thread's index.
     index: usize,
 }
 
@@ -59,10 +61,12 @@ pub(crate) fn status() -> Result<(), Refused> {
     Ok(())
 }
 
-/// A thread, and where it was kept before.
+/// A thread that was moved to another processor.
 #[derive(Debug)]
 pub(crate) struct Pulled {
+    /// The index of the thread.
     index: usize,
+    /// The processor to which it was pinned before, if any.
     before: Option<usize>,
 }
 

@@ -1,13 +1,16 @@
-//! What the macros expand to under simulation: statics that belong to a run, or to one virtual thread of it.
+//! The expansion of the macros under simulation: statics that belong to a run, or to one virtual
+//! thread of it.
 //!
-//! Why a run's copy of a static is copied from a prototype, and not computed: some are tables of a megabyte, and a constant that is computed into a
-//! box goes through the stack in a debug build, which is a virtual thread's and small.
+//! Why a run's copy of a static is copied from a prototype, and not computed: some statics are
+//! tables of a megabyte. In a debug build, a constant that is computed into a box goes through the
+//! stack. The stack is a virtual thread's here, and small.
 //!
 //! # Invariants
 //!
-//! 1. A prototype is the value of a constant, and nobody ever uses it except to copy its bytes. Copying them makes a value as good as the
-//!    constant's, as each mention of a constant does.
-//! 2. A `Global` is in a static, where `global!` puts it, and what a run reads from it, it does not keep beyond its end.
+//! 1. A prototype is the value of a constant, and its bytes are only ever copied. Copying them
+//!    makes a value as good as the constant's, as each mention of a constant does.
+//! 2. A `Global` is in a static, where `global!` puts it. A run keeps nothing that it reads from a
+//!    `Global` beyond the run's end.
 
 use core::mem::MaybeUninit;
 use std::boxed::Box;
@@ -37,18 +40,18 @@ macro_rules! __global {
 /// A thread-local static, one value per virtual thread.
 pub struct Local<T: 'static>(inside::Local<T>);
 
-/// The thread's value is gone, or being made.
+/// The error of an access to a thread's value that is gone, or is being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessError(());
 
 impl<T> Local<T> {
-    /// Made by `thread_local!` only.
+    /// Returns a static for `thread_local!`, its only caller.
     #[doc(hidden)]
     pub const fn new(init: fn() -> T) -> Self {
         Self(inside::Local::new(init))
     }
 
-    /// Calls `body` with the calling thread's value, making it first if need be.
+    /// Calls `body` with the calling thread's value, and makes the value first if necessary.
     ///
     /// # Panics
     ///
@@ -57,11 +60,11 @@ impl<T> Local<T> {
         self.0.with(body)
     }
 
-    /// The same, for code that may run while the thread ends.
+    /// Calls `body` as [`with`](Self::with) does, for code that may run while the thread ends.
     ///
     /// # Errors
     ///
-    /// If the value is gone.
+    /// [`AccessError`], if the value is gone.
     ///
     /// # Panics
     ///
@@ -77,7 +80,7 @@ impl<T> core::fmt::Debug for Local<T> {
     }
 }
 
-/// A constant, in memory.
+/// A constant in memory, from which copies are made.
 #[doc(hidden)]
 pub struct Prototype<T>(MaybeUninit<T>);
 
@@ -85,26 +88,26 @@ pub struct Prototype<T>(MaybeUninit<T>);
 unsafe impl<T> Sync for Prototype<T> {}
 
 impl<T> Prototype<T> {
-    /// Made by `global!` only, of a constant.
+    /// Returns a prototype of `constant`. Only `global!` calls this.
     pub const fn new(constant: T) -> Self {
         Self(MaybeUninit::new(constant))
     }
 
-    /// Another one, on the heap.
+    /// Returns a copy on the heap.
     pub fn copied(&self) -> Box<T> {
         let mut copy = Box::<T>::new_uninit();
-        // SAFETY: both are of that type, and the new one is no part of the old.
+        // SAFETY: both are of that type, and the new value does not overlap the old one.
         unsafe { core::ptr::copy_nonoverlapping(self.0.as_ptr(), copy.as_mut_ptr(), 1) };
         // SAFETY: Invariant 1.
         unsafe { copy.assume_init() }
     }
 }
 
-/// A static of which every run has its own, made at its first touch.
+/// A static of which every run has its own, made at its first use.
 pub struct Global<T: 'static>(inside::Global<Box<T>>);
 
 impl<T> Global<T> {
-    /// Made by `global!` only, and so always in a static.
+    /// Returns a static for `global!`, its only caller, which always puts it into a static.
     #[doc(hidden)]
     pub const fn new(init: fn() -> Box<T>) -> Self {
         // SAFETY: Invariant 2.
@@ -126,7 +129,8 @@ impl<T> core::fmt::Debug for Global<T> {
     }
 }
 
-/// A text of a `global!`, for the rest of the process: a copy, as the run's statics end with the run.
+/// Returns a copy of a text of a `global!` that lives for the rest of the process, because the
+/// run's statics end with the run.
 #[doc(hidden)]
 #[must_use]
 pub fn kept(text: &str) -> &'static str {

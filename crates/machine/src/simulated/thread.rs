@@ -11,12 +11,16 @@ use super::topology;
 use crate::thread::INDICES;
 use stanchion_simulator::{ThreadId, inside};
 
-/// What a thread leaves for who joins it. Its lock is free whenever it is asked for: no thread is switched while one has it.
+/// The result of a thread, for the thread that joins it. Its lock is free whenever it is taken,
+/// because no thread is switched while it holds the lock.
 type Packet<T> = Arc<Mutex<Option<std::thread::Result<T>>>>;
 
-/// The right to join a virtual thread. Dropping it detaches the thread; a run ends when all threads have.
+/// The right to join a virtual thread. Dropping it detaches the thread. A run ends when all threads
+/// have ended.
 pub struct JoinHandle<T> {
+    /// The thread in its run.
     thread: ThreadId,
+    /// The thread's result, which the thread writes when it ends.
     packet: Packet<T>,
 }
 
@@ -25,14 +29,14 @@ impl<T> JoinHandle<T> {
     ///
     /// # Errors
     ///
-    /// What it panicked with.
+    /// The value with which the thread panicked.
     pub fn join(self) -> std::thread::Result<T> {
         inside::join(self.thread);
         let mut packet = self.packet.lock().unwrap_or_else(PoisonError::into_inner);
         packet.take().expect("a thread that has ended has left its result")
     }
 
-    /// Whether the thread has ended.
+    /// Returns whether the thread has ended.
     pub fn is_finished(&self) -> bool {
         inside::has_ended(self.thread)
     }
@@ -44,7 +48,8 @@ impl<T> fmt::Debug for JoinHandle<T> {
     }
 }
 
-/// Starts a virtual thread, which is kept where the caller is kept.
+/// Starts a virtual thread. It is pinned to the same processor as the caller, if the caller is
+/// pinned.
 ///
 /// # Panics
 ///
@@ -76,27 +81,28 @@ where
     JoinHandle { thread, packet }
 }
 
-/// A thread to be started. Its name is what reports of the run call it; all stacks are of one size.
+/// A builder of a thread. The name is for reports of the run. All stacks have the same size.
 #[derive(Debug, Default)]
 pub struct Builder {
+    /// The name, if one was given.
     name: Option<String>,
 }
 
 impl Builder {
-    /// A thread without a name.
+    /// Returns a builder of a thread without a name.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names it.
+    /// Sets its name.
     #[must_use]
     pub fn name(mut self, name: String) -> Self {
         self.name = Some(name);
         self
     }
 
-    /// Would size its stack, in bytes: ignored.
+    /// Ignores the size of the stack.
     #[must_use]
     pub fn stack_size(self, _bytes: usize) -> Self {
         self
@@ -106,7 +112,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Never: a run that has no room for another thread fails.
+    /// Never: if a run has no room for another thread, the run fails.
     pub fn spawn<F, T>(self, body: F) -> std::io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -116,7 +122,7 @@ impl Builder {
     }
 }
 
-/// Sleeps for so long by the code's clock.
+/// Sleeps for `duration` by the code's clock.
 pub fn sleep(duration: Duration) {
     inside::sleep(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
 }
@@ -126,11 +132,12 @@ pub fn yield_now() {
     inside::yield_now();
 }
 
-/// Virtual threads are numbered as they start, and their numbers are not used again in a run.
+/// Returns the thread's number. Virtual threads are numbered as they start, and a run uses no
+/// number twice.
 pub(crate) fn index() -> Option<usize> {
     let index = inside::current().index();
     (index < INDICES).then_some(index)
 }
 
-/// The model's scheduler has no such hint.
+/// Does nothing: the model's scheduler has no such hint.
 pub(crate) fn wake_politely() {}

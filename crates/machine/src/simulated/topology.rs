@@ -1,4 +1,4 @@
-//! The machine's processors, free to all.
+//! The simulated machine's processors, all of which a run may use.
 
 use std::vec;
 use std::vec::Vec;
@@ -6,8 +6,8 @@ use std::vec::Vec;
 use crate::topology::{PinError, Quota};
 use stanchion_simulator::inside;
 
-/// The processor that the calling thread is kept on, which the threads it starts inherit. None
-/// outside a run.
+/// Returns the processor to which the calling thread is pinned, if any. The threads that it starts
+/// inherit that. `None` outside a run.
 pub(super) fn pinned() -> Option<usize> {
     inside::is_running().then(inside::pinned)?
 }
@@ -24,7 +24,7 @@ pub(crate) fn quota() -> Option<Quota> {
     None
 }
 
-/// Where a thread was kept before.
+/// The processor to which a thread was pinned before, if any.
 #[derive(Clone, Debug)]
 pub(crate) struct Mask(Option<usize>);
 
@@ -39,7 +39,8 @@ pub(crate) fn unpin(before: &Mask) {
     restore(before);
 }
 
-/// As the thread is kept now: what a run pins is the experiment's.
+/// Returns where the thread may run now, also if it is pinned: a run's pins belong to the
+/// experiment.
 pub(crate) fn affinity() -> Option<Mask> {
     Some(Mask(pinned()))
 }

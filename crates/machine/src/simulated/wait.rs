@@ -1,28 +1,32 @@
-//! What waits do in virtual time.
+//! Waits in virtual time.
 //!
-//! Why not a pause at a time, as on the real machine: a thread that spins in its own cache makes no event that anybody could notice, until its
-//! word is written. So it says for how long it would only pause, stands still for so long or until the write, whichever comes first, and is told how
-//! long it stood.
+//! Why not one pause at a time, as on the real machine: a thread that spins in its own cache makes
+//! no event that another thread could notice, until its word is written. So it declares for how
+//! long it would only pause. It stands still for that long or until the write, whichever comes
+//! first, and is told how long it stood.
 
 use crate::atomic::Word;
 use crate::clock::Deadline;
 use crate::wait::{Pauses, WaitPolicy};
 use stanchion_simulator::inside;
 
-/// Whether bounded spinning looks more than once.
+/// Bounded spinning looks more than once.
 pub(crate) const SPINS: bool = true;
 
-/// How long a pause is, in nanoseconds of the code's clock: the machine's description says it.
+/// Returns the length of a pause in nanoseconds of the code's clock, which the machine's
+/// description contains.
 pub(crate) fn pause_nanos() -> u64 {
     inside::hint_nanos()
 }
 
-/// Reading the clock costs nothing here.
+/// The clock is read at each pause, because that costs nothing here.
 pub(crate) const PAUSES_PER_LOOK: u32 = 1;
 
-/// What a wait waits for, if it is one word.
+/// The state of a wait.
 pub(crate) struct Waiting {
+    /// The word that the wait looks at, if it is one word.
     word: Option<*const ()>,
+    /// The time at which the wait gives up.
     deadline: Deadline,
 }
 
@@ -35,12 +39,12 @@ impl Waiting {
         Self { word: Some(core::ptr::from_ref(word).cast()), deadline }
     }
 
-    /// Attempts, of which nobody knows what they look at.
+    /// Returns a wait that makes attempts, for which it is not known what words they look at.
     pub(crate) fn in_attempts() -> Self {
         Self { word: None, deadline: Deadline::NEVER }
     }
 
-    /// The last look found nothing.
+    /// Lets time pass after a look that found nothing.
     pub(crate) fn between_looks(&mut self, policy: &mut impl WaitPolicy) {
         let Some(word) = self.word else { return policy.pause() };
         let pausing = policy.pausing();
@@ -51,7 +55,8 @@ impl Waiting {
         policy.paused(passed);
     }
 
-    /// The last look of a bounded wait found nothing; whether there is another one.
+    /// Lets time pass after a look of a bounded wait that found nothing. Returns whether there is
+    /// another look.
     pub(crate) fn within(&mut self, budget: &mut Pauses) -> bool {
         match (self.word, budget.left()) {
             (_, 0) => false,
@@ -64,7 +69,7 @@ impl Waiting {
     }
 }
 
-/// Nanoseconds until then, `u64::MAX` if it never comes.
+/// Returns the nanoseconds until the deadline, `u64::MAX` if it never comes.
 fn until(deadline: Deadline) -> u64 {
     deadline.remaining().map_or(u64::MAX, |left| left.as_nanos() as u64)
 }
@@ -75,7 +80,7 @@ pub(crate) fn delay(nanos: u64) {
     }
 }
 
-/// The deadline is asked at each look.
+/// A deadline that is checked at each look.
 pub(crate) struct Timeout(Deadline);
 
 impl Timeout {
@@ -83,7 +88,7 @@ impl Timeout {
         Self(deadline)
     }
 
-    /// Whether the deadline has passed.
+    /// Returns whether the deadline has passed.
     pub(crate) fn is_over(&mut self) -> bool {
         self.0.passed()
     }

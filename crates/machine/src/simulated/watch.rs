@@ -7,7 +7,7 @@ use crate::park;
 use crate::watch::Slept;
 use stanchion_simulator::{inside, os::watch};
 
-/// The scheduler sees everything; what is watched is kept there, by the address of the watch's word.
+/// The registrations of a watch. The scheduler keeps them, by the address of the watch's word.
 #[derive(Debug)]
 pub(crate) struct Eye(());
 

@@ -1,21 +1,21 @@
-//! Why there is no stack, and what would mend it.
+//! The reasons why a stack cannot be made, and what would mend each.
 
-/// Why there is no stack, and what would mend it. Stacks that there are stay as they are.
+/// The reason why a stack cannot be made, and what would mend it. Existing stacks stay as they are.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StackError {
-    /// Not on this machine.
+    /// Stacks are not supported on this machine.
     #[error("stacks need the memory protection of a Unix system; this is {os}")]
     Unsupported {
-        /// What it is.
+        /// The operating system that the program runs on.
         os: &'static str,
     },
-    /// No machine has so much.
+    /// No machine has that much memory.
     #[error("a stack of {asked} bytes: ask for at most {most}")]
     TooLarge {
-        /// How much was asked for, in bytes.
+        /// The size asked for, in bytes.
         asked: usize,
-        /// How much there can be, in bytes.
+        /// The largest possible size, in bytes.
         most: usize,
     },
     /// The process has as many mappings as the system lets it have.
@@ -24,16 +24,16 @@ pub enum StackError {
          or raise the limit (`sysctl vm.max_map_count={}`), or have fewer threads at a time", limit.saturating_mul(4)
     )]
     Mappings {
-        /// The setting.
+        /// The value of the setting.
         limit: usize,
     },
-    /// The process may not have so much address space. An eighth of what it may have is left to the
-    /// rest of the program: an allocator that finds none aborts.
+    /// The process may not have that much address space. An eighth of its limit is left to the rest
+    /// of the program, because an allocator that finds no address space aborts.
     #[error(
         "no address space for {bytes} bytes of stacks: the process may have {limit} bytes, an eighth of which is left to all else; raise RLIMIT_AS (`ulimit -v`), or ask for smaller stacks or fewer threads at a time"
     )]
     AddressSpace {
-        /// How much was asked for.
+        /// The number of bytes asked for.
         bytes: usize,
         /// The limit.
         limit: usize,
@@ -43,15 +43,15 @@ pub enum StackError {
         "the system refuses {bytes} bytes for stacks: ask for smaller stacks or fewer threads at a time, or let it promise more than it has (vm.overcommit_memory is not 2)"
     )]
     Memory {
-        /// How much was asked for.
+        /// The number of bytes asked for.
         bytes: usize,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("{call} failed with error {errno}")]
     Other {
         /// The system call.
         call: &'static str,
-        /// What it answered.
+        /// The error number that it returned.
         errno: i32,
     },
 }

@@ -1,49 +1,55 @@
 //! The head of a stack: the name of the thread that runs on it, where a signal handler finds it.
 //!
-//! Why a copy and not a pointer to the name: a handler may look while the thread ends on another processor, and must not read what has been freed.
-//! Why in the stack itself: the line beside it is touched anyway when a thread starts.
+//! Why a copy and not a pointer to the name: a handler may read while the thread ends on another
+//! processor, and must not read freed memory. Why in the stack itself: the line beside it is
+//! touched anyway when a thread starts.
 //!
 //! | `length` | name |
 //! | --- | --- |
 //! | 0, as in fresh and in discarded memory | none |
-//! | 1 to [`Head::MOST`] | so many bytes |
-//! | [`CUT`] and a length | so many bytes of a longer one |
+//! | 1 to [`Head::MOST`] | that many bytes |
+//! | [`CUT`] and a length | that many bytes of a longer name |
 //!
-//! Core's atomics on every machine: the memory comes from the system as it is, and no algorithm looks at it.
+//! The atomics are core's on every machine: the system provides the memory, and no algorithm
+//! depends on it.
 //!
 //! # Orderings
 //!
-//! The bytes are Relaxed, the length Release, and Acquire in [`Head::get`]: who sees a length sees the bytes, unless another name is being written just
-//! then. That can be seen only by a thread that has no business there, and shows it a mixture of two names.
+//! The bytes are Relaxed. The length is stored with Release, and loaded with Acquire in
+//! [`Head::get`]. So a thread that sees a length also sees the bytes, unless another name is being
+//! written at that moment. Only a thread that neither owns the stack nor runs on it can observe
+//! that, and it sees a mixture of two names.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::string::String;
 
-/// Bytes of a word.
+/// The number of bytes in a word.
 const WORD: usize = size_of::<usize>();
 
-/// Words of a name: with the length they fill a line.
+/// The number of words in a name: together with the length they fill a line.
 const WORDS: usize = 64 / WORD - 1;
 
-/// Set in `length` if the name was longer.
+/// The bit in `length` that is set if the name was longer.
 const CUT: usize = 1 << (usize::BITS - 1);
 
-/// A line at the base of each stack.
+/// The name of a stack's thread, in one line at the base of the stack.
 #[repr(C, align(64))]
 pub(crate) struct Head {
+    /// The number of bytes kept, and `CUT`. The owner of the stack or the thread on it writes it.
     length: AtomicUsize,
+    /// The bytes of the name. The same thread writes them.
     bytes: [AtomicUsize; WORDS],
 }
 
 impl Head {
-    /// Bytes of a name that are kept.
+    /// The number of bytes of a name that are kept.
     pub(crate) const MOST: usize = WORDS * WORD;
 
-    /// Only who has the stack calls this.
+    /// Sets the name. Only the owner of the stack or the thread that runs on it calls this.
     #[inline]
     pub(crate) fn set(&self, name: &str) {
         if name.is_empty() {
-            // Relaxed: says nothing of the bytes.
+            // Relaxed: a length of 0 publishes no bytes.
             self.length.store(0, Ordering::Relaxed);
         } else {
             self.copy(name);
@@ -52,7 +58,7 @@ impl Head {
 
     fn copy(&self, name: &str) {
         let kept = &name[..name.floor_char_boundary(Self::MOST)];
-        // Relaxed: no name meanwhile.
+        // Relaxed: there is no name while the bytes are written.
         self.length.store(0, Ordering::Relaxed);
         for (place, chunk) in self.bytes.iter().zip(kept.as_bytes().chunks(WORD)) {
             let mut word = [0; WORD];
@@ -63,7 +69,8 @@ impl Head {
         self.length.store(kept.len() | cut, Ordering::Release);
     }
 
-    /// Puts the name into `bytes`; says how long it is, and whether it was longer. Async-signal-safe.
+    /// Copies the name into `bytes`. Returns its length, and whether the name was longer.
+    /// Async-signal-safe.
     pub(crate) fn get(&self, bytes: &mut [u8; Self::MOST]) -> (usize, bool) {
         let length = self.length.load(Ordering::Acquire);
         for (place, word) in bytes.chunks_mut(WORD).zip(&self.bytes) {
@@ -72,7 +79,7 @@ impl Head {
         ((length & !CUT).min(Self::MOST), length & CUT != 0)
     }
 
-    /// The name, if there is one.
+    /// Returns the name, if there is one.
     pub(crate) fn name(&self) -> Option<String> {
         let mut bytes = [0; Self::MOST];
         let (length, _) = self.get(&mut bytes);
@@ -91,7 +98,7 @@ mod tests {
 
     fn kept(name: &str) -> (String, bool) {
         let head = fresh();
-        head.set("whoever was here before, with quite a long name");
+        head.set("the name of an earlier thread, which is quite a long one");
         head.set(name);
         let mut bytes = [0; Head::MOST];
         let (length, cut) = head.get(&mut bytes);

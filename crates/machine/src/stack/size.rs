@@ -1,15 +1,15 @@
-//! How large a stack is, and its guard: whole pages, and sums that cannot overflow.
+//! The sizes of a stack and of its guard: whole pages, and sums that cannot overflow.
 
 use super::{Head, StackError};
 use crate::backend::stack::page;
 
-/// Pages of a guard, if nobody says otherwise; the header of [`stack`](super) has why.
+/// Pages of a guard by default; the header of [`stack`](super) says why.
 const GUARD: usize = 4;
 
-/// So many different places, in turn, at which the stacks of a slab begin.
+/// The number of different offsets at which the stacks of a slab begin, in turn.
 const COLOURS: usize = 16;
 
-/// Bytes of a stack and of its guard, in whole pages.
+/// The size of a stack and of its guard in bytes, both whole pages.
 ///
 /// ```
 /// use stanchion_machine::stack::Size;
@@ -21,20 +21,23 @@ const COLOURS: usize = 16;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Size {
+    /// Bytes of the stack, without its guard.
     bytes: usize,
+    /// Bytes of the guard below the stack.
     guard: usize,
 }
 
 impl Size {
-    /// The least: 16 KiB. Smaller ones are rounded up: address space costs nothing, and a thread that panics needs some.
+    /// The smallest stack: 16 KiB. A smaller size is rounded up, because address space costs
+    /// nothing and a thread that panics needs some stack.
     pub const LEAST: usize = 16 << 10;
 
-    /// The most: 64 GiB, and 256 MiB where addresses have 32 bits.
+    /// The largest stack: 64 GiB, and 256 MiB where addresses have 32 bits.
     pub const MOST: usize = if usize::BITS > 32 { 1 << (usize::BITS - 28) } else { 256 << 20 };
 
-    /// `bytes` of stack, rounded up to pages, and four pages of guard.
+    /// Returns the size of a stack of `bytes`, rounded up to pages, with four pages of guard.
     ///
-    /// Of the stack, 64 to 1024 bytes are for the thread's name and for keeping stacks apart in the caches.
+    /// Of the stack, 64 to 1024 bytes hold the thread's name and keep stacks apart in the caches.
     ///
     /// # Errors
     ///
@@ -43,7 +46,7 @@ impl Size {
         Ok(Self { bytes: whole(bytes.max(Self::LEAST))?, guard: GUARD * page() })
     }
 
-    /// The same stack with a guard of `bytes`, rounded up to pages, at least one.
+    /// Returns the same stack with a guard of `bytes`, rounded up to pages, at least one.
     ///
     /// # Errors
     ///
@@ -52,37 +55,37 @@ impl Size {
         Ok(Self { guard: whole(bytes.max(1))?, ..self })
     }
 
-    /// One that was checked before.
+    /// Returns a size of parts that were checked before.
     #[cfg_attr(not(unix), allow(dead_code, reason = "elsewhere no table has sizes"))]
     pub(crate) const fn recorded(bytes: usize, guard: usize) -> Self {
         Self { bytes, guard }
     }
 
-    /// Bytes of the stack, without its guard.
+    /// Returns the bytes of the stack, without its guard.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.bytes
     }
 
-    /// Bytes of the guard below it.
+    /// Returns the bytes of the guard below it.
     #[must_use]
     pub const fn guard(self) -> usize {
         self.guard
     }
 
-    /// From one stack to the next.
+    /// Returns the distance in bytes from one stack to the next.
     #[must_use]
     pub const fn stride(self) -> usize {
         self.bytes + self.guard
     }
 
-    /// Where the head of stack `number` is, from the beginning of its slab.
+    /// Returns the offset of the head of stack `number` from the beginning of its slab.
     pub(crate) const fn head_of(self, number: usize) -> usize {
         (number + 1) * self.stride() - (number % COLOURS + 1) * size_of::<Head>()
     }
 }
 
-/// Rounded up to pages.
+/// Rounds `bytes` up to whole pages.
 fn whole(bytes: usize) -> Result<usize, StackError> {
     if bytes > Size::MOST {
         return Err(StackError::TooLarge { asked: bytes, most: Size::MOST });

@@ -1,39 +1,40 @@
-//! What a waiter does between two looks.
+//! Policies: the way in which a waiter passes the time between two looks at a word.
 //!
-//! Why not just pause: a spin lock whose waiters never give up their processor stops the program
-//! when the holder has none, which is certain as soon as threads outnumber processors and for ever
-//! under a strict-priority scheduler. [`Patient`], the default everywhere, pauses while waiting is
-//! likely to be short, then yields, and at last sleeps in growing steps.
+//! Why not only pause: if the waiters of a spin lock never give up their processor, the program
+//! stops when the holder has no processor. That is certain to happen as soon as threads outnumber
+//! processors, and it lasts for ever under a strict-priority scheduler. [`Patient`], the default
+//! everywhere, pauses while the wait is likely to be short. Then it yields, and at last it sleeps
+//! in growing steps.
 
 use super::Pauses;
 use crate::backend;
 
-/// How a waiter passes the time between two looks. One value lives for one wait.
+/// The way in which a waiter passes the time between two looks. One value lives for one wait.
 ///
 /// # Panics
 ///
 /// A policy runs while its thread may be linked into a lock's queue: it must not panic, nor may its
 /// destructor. The provided ones do not; the locks of this project end the process if one does.
 pub trait WaitPolicy {
-    /// A policy at the beginning of a wait. Cheap: it is made before the first look.
+    /// Returns a policy at the beginning of a wait. Must be cheap: it runs before the first look.
     fn start() -> Self;
 
-    /// The last look found nothing: let time pass.
+    /// Lets time pass after a look that found nothing.
     fn pause(&mut self);
 
-    /// The same for a waiter that knows how many are `ahead` of it, at least 1: by default one
-    /// [`TURN_NS`] longer for each but the next.
+    /// Lets time pass for a waiter that knows how many waiters are `ahead` of it, at least 1. By
+    /// default it pauses longer by one [`TURN_NS`] for each of them but the next.
     #[inline]
     fn pause_behind(&mut self, ahead: u32) {
         if ahead > 1 {
-            // Never long enough to matter if the number is wrong.
+            // Bounded, so that a wrong number costs little.
             super::delay(u64::from(ahead - 1).min(64) * TURN_NS);
         }
         self.pause();
     }
 
-    /// Whether the next pause gives the processor away, so that its thread will not look for a
-    /// while.
+    /// Returns whether the next pause gives the processor away, so that the thread will not look
+    /// again for a while.
     #[inline]
     fn leaves(&self) -> bool {
         false
@@ -47,9 +48,9 @@ pub trait WaitPolicy {
         false
     }
 
-    /// For how many nanoseconds from now on it would only pause and look again, by the pauses of
-    /// [`hint::spin_loop`](crate::hint::spin_loop): `u64::MAX` if for ever, 0 (the default) if that
-    /// is not known.
+    /// Returns for how many nanoseconds from now on the policy would only pause and look again, by
+    /// the pauses of [`hint::spin_loop`](crate::hint::spin_loop). The answer is `u64::MAX` if it
+    /// would do so for ever, and 0 (the default) if that is not known.
     ///
     /// A simulated machine asks it before each pause. Unless the answer is 0, it lets so much time
     /// pass, or until the word is written, without calling [`pause`](Self::pause), and reports the
@@ -58,14 +59,14 @@ pub trait WaitPolicy {
         0
     }
 
-    /// So many nanoseconds, at most what [`pausing`](Self::pausing) said, have passed without a
-    /// [`pause`](Self::pause).
+    /// Tells the policy that `nanos` nanoseconds have passed without a [`pause`](Self::pause). That
+    /// is at most what [`pausing`](Self::pausing) returned.
     fn paused(&mut self, nanos: u64) {
         let _ = nanos;
     }
 }
 
-/// What a turn at a short critical section is taken to last, in nanoseconds.
+/// The assumed length of a turn at a short critical section, in nanoseconds.
 pub const TURN_NS: u64 = 100;
 
 /// Pauses and never gives the processor away.
@@ -102,8 +103,8 @@ impl WaitPolicy for Spin {
 /// doubling up to 1 ms.
 ///
 /// The defaults: 4 µs is a few hand-offs of a short critical section between two processors, and
-/// less than what it costs to put a thread to sleep and wake it. Without the `std` feature there is
-/// nobody to yield to: it pauses for ever.
+/// less than the cost of putting a thread to sleep and waking it. Without the `std` feature it
+/// cannot yield, so it pauses for ever.
 ///
 /// ```
 /// use stanchion_machine::wait::{Patient, WaitPolicy};
@@ -114,22 +115,26 @@ impl WaitPolicy for Spin {
 /// ```
 #[derive(Debug)]
 pub struct Patient<const SPIN_NS: u64 = 4_000, const YIELDS: u32 = 256> {
+    /// The stage that the wait has reached, and what is left of it.
     stage: Stage,
 }
 
+/// The stages of a wait by [`Patient`], in their order.
 #[derive(Debug)]
 enum Stage {
-    /// Most waits end here: the clock has not been read.
+    /// The first pauses, before the policy reads the clock. Most waits end here.
     Brief { left: u32 },
-    /// Pausing until the time is up.
+    /// Pausing until the budget of time is used up.
     Spinning(Budget),
+    /// Yielding the processor, `left` times more.
     #[cfg(feature = "std")]
     Yielding { left: u32 },
+    /// Sleeping; the next sleep lasts `nanos`.
     #[cfg(feature = "std")]
     Sleeping { nanos: u64 },
 }
 
-/// [`Pauses`] with nothing worth printing.
+/// [`Pauses`] for a `Debug` that prints none of its state.
 struct Budget(Pauses);
 
 impl core::fmt::Debug for Budget {
@@ -166,8 +171,8 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
     #[inline]
     fn pause_behind(&mut self, ahead: u32) {
         if ahead > 1 {
-            // With a processor's worth of threads ahead of it, one of them is waiting for a
-            // processor: give it this one.
+            // If at least as many threads are ahead as there are processors, then one of them is
+            // waiting for a processor: give it this one.
             #[cfg(feature = "std")]
             if ahead as usize >= backend::usable() {
                 if !self.leaves() {
@@ -206,7 +211,7 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
     }
 
     fn paused(&mut self, nanos: u64) {
-        // The others read the clock.
+        // The other stages read the clock.
         if let Stage::Brief { left } = &mut self.stage {
             let pauses = nanos.div_ceil(backend::wait::pause_nanos());
             *left = left.saturating_sub(u32::try_from(pauses).unwrap_or(u32::MAX));
@@ -215,28 +220,31 @@ impl<const SPIN_NS: u64, const YIELDS: u32> WaitPolicy for Patient<SPIN_NS, YIEL
 }
 
 impl<const SPIN_NS: u64, const YIELDS: u32> Patient<SPIN_NS, YIELDS> {
-    /// Done with pausing.
+    /// The stage after pausing.
     #[cfg(feature = "std")]
     const TIRED: Stage = Stage::Yielding { left: YIELDS };
-    /// There is nobody to yield to.
+    /// Without `std` the thread cannot yield: it goes on pausing.
     #[cfg(not(feature = "std"))]
     const TIRED: Stage = Stage::Brief { left: u32::MAX };
 
     #[cold]
     fn pause_longer(&mut self) {
         match &mut self.stage {
-            // With a single processor no other thread makes progress while this one pauses.
+            // With a single processor no other thread makes progress while this one pauses: yield
+            // at once.
             #[cfg(feature = "std")]
             Stage::Brief { .. } if backend::usable() == 1 => {
                 self.stage = Self::TIRED;
                 crate::thread::yield_now();
             }
+            // The first pauses are used up: measure time from here on.
             Stage::Brief { .. } => {
                 self.stage = Stage::Spinning(Budget(Pauses::within(SPIN_NS)));
                 backend::spin_loop();
             }
             Stage::Spinning(Budget(budget)) => {
-                // A last look before the processor is given away.
+                // If the budget is used up, the caller looks once more before the processor is
+                // given away.
                 if !budget.pause() {
                     self.stage = Self::TIRED;
                 }

@@ -1,4 +1,4 @@
-//! What the process table says, with records and without.
+//! Tests what the process table says of a thread, with records and without.
 
 use super::{Account, Watched, alone, processors, refuse_perf_events, until};
 use machine::presence::{self, Means, Presence, Refused};
@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
-/// A thread that blocks, runs, shares its processor, is gone.
+/// Checks a thread that blocks, runs, shares its processor, and ends.
 fn a_thread_is_seen_through_its_life() {
     let cpus = processors();
     let (mine, its) = (cpus[0], cpus[cpus.len() - 1]);
@@ -23,7 +23,7 @@ fn a_thread_is_seen_through_its_life() {
     }
     let rival = Watched::on(its);
     rival.spin();
-    // They take turns: each is off its processor, and could run, half of the time.
+    // They take turns: each is off its processor half of the time, and could run.
     until(|| presence::examine(other.index) == Presence::Preempted);
     until(|| presence::examine(rival.index) == Presence::Preempted);
     rival.end();
@@ -69,7 +69,8 @@ fn records_can_be_declined() {
     });
 }
 
-/// A debugger stops one thread, which waits, and another asks for it. (SIGSTOP would stop who asks as well.)
+/// A debugger stops one thread, which waits, and another thread examines it. (SIGSTOP would stop
+/// the examining thread as well.)
 #[test]
 fn a_stopped_thread_has_not_blocked() {
     let _account = Account::shared();
@@ -78,14 +79,14 @@ fn a_stopped_thread_has_not_blocked() {
         let (end, ends) = mpsc::channel::<()>();
         let waits = std::thread::spawn(move || {
             let me = presence::register().unwrap();
-            // SAFETY: a question without pointers.
+            // SAFETY: the call takes no pointer.
             sender.send((me.index(), unsafe { libc::gettid() })).unwrap();
             ends.recv().unwrap_err();
         });
         let (index, tid) = told.recv().unwrap();
         until(|| presence::examine(index) == Presence::Blocked);
         let Some(debugger) = Debugger::stops(tid) else {
-            return eprintln!("nobody may trace here");
+            return eprintln!("this process may not be traced here");
         };
         assert_eq!(presence::examine(index), Presence::Preempted);
         if presence::status().is_ok() {
@@ -100,18 +101,19 @@ fn a_stopped_thread_has_not_blocked() {
 
 /// A child that traces a thread of this process, until it is dropped.
 struct Debugger {
+    /// The process number of the child.
     child: i32,
-    /// It ends when nobody can write here any more.
+    /// The pipe that keeps the child alive: it ends when no process can write to the pipe any more.
     lives: Option<std::io::PipeWriter>,
 }
 
 impl Debugger {
-    /// `None`, if that is forbidden here.
+    /// Stops thread `tid`. Returns `None` if that is forbidden here.
     fn stops(tid: i32) -> Option<Self> {
         let (mut hears, says) = std::io::pipe().unwrap();
         let (waits, lives) = std::io::pipe().unwrap();
         const ANYBODY: libc::c_ulong = libc::c_ulong::MAX;
-        // SAFETY: only numbers. It fails where no permission is needed.
+        // SAFETY: the call takes only numbers. It fails where no permission is needed.
         unsafe { libc::prctl(libc::PR_SET_PTRACER, ANYBODY) };
         // SAFETY: the child does nothing but system calls.
         let child = unsafe { libc::fork() };
@@ -125,7 +127,7 @@ impl Debugger {
             let mut nothing = 0_u8;
             // SAFETY: room for one byte; returns when the parent's end is closed.
             unsafe { libc::read(waits.as_raw_fd(), (&raw mut nothing).cast(), 1) };
-            // SAFETY: ends the child, which frees whom it traces.
+            // SAFETY: ends the child, which frees the thread that it traces.
             unsafe { libc::_exit(0) };
         }
         let debugger = Self { child, lives: Some(lives) };
@@ -135,7 +137,7 @@ impl Debugger {
     }
 }
 
-/// Stops a thread; says whether it could.
+/// Stops a thread. Returns whether it could.
 fn trace(tid: i32) -> bool {
     let nothing = core::ptr::null_mut::<u8>();
     // SAFETY: the requests take no memory.
@@ -150,7 +152,7 @@ fn trace(tid: i32) -> bool {
 impl Drop for Debugger {
     fn drop(&mut self) {
         drop(self.lives.take());
-        // SAFETY: our child; nothing is written.
+        // SAFETY: the child is this process's, and nothing is written.
         unsafe { libc::waitpid(self.child, core::ptr::null_mut(), 0) };
     }
 }

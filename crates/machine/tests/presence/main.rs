@@ -1,7 +1,7 @@
-//! Whether threads are seen where they are, and what happens when the system refuses to tell.
+//! Tests whether threads are seen where they are, and what happens when the system refuses to tell.
 //!
-//! Where switch records cannot be had at all (a container's filter, a strict `perf_event_paranoid`), the tests that need them say so and
-//! return; those about refusals run everywhere.
+//! Switch records may be missing (a container's filter, a strict `perf_event_paranoid`). Then the
+//! tests that need them print so and return. The tests of refusals run everywhere.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ mod examined;
 mod watch;
 use alone::{Account, alone, become_nobody, in_a_fork, lock_no_memory, refuse_perf_events};
 
-/// Whether records can be had; says so if not.
+/// Returns whether records can be had. Prints the reason if not.
 fn records() -> bool {
     match presence::status() {
         Ok(()) => true,
@@ -31,7 +31,8 @@ fn records() -> bool {
     }
 }
 
-/// Looks until `wanted` is seen. Everything that a test waits for happens within milliseconds; a minute means never.
+/// Waits until `wanted` returns true. Everything that a test waits for happens within milliseconds;
+/// a minute means never.
 fn until(wanted: impl Fn() -> bool) {
     let start = Instant::now();
     while !wanted() {
@@ -40,11 +41,15 @@ fn until(wanted: impl Fn() -> bool) {
     }
 }
 
-/// A thread that is told what to do.
+/// A thread that carries out orders.
 struct Watched {
+    /// The thread's index, under which it is registered.
     index: usize,
+    /// The sender of orders. The thread ends when it is dropped.
     orders: mpsc::Sender<Order>,
+    /// While true, a thread with the order to spin goes on. The test writes it.
     spins: Arc<AtomicBool>,
+    /// The handle that the test joins.
     thread: std::thread::JoinHandle<()>,
 }
 
@@ -54,7 +59,7 @@ enum Order {
 }
 
 impl Watched {
-    /// On that processor, registered, waiting for an order.
+    /// Starts a thread on processor `cpu`. It registers and waits for an order.
     fn on(cpu: usize) -> Self {
         let (orders, receiver) = mpsc::channel();
         let (sender, registered) = mpsc::channel();
@@ -99,7 +104,7 @@ fn on_one_processor_the_other_is_always_away_and_the_reason_is_right() {
     let mine = presence::register().unwrap();
     until(|| {
         assert_eq!(presence::of(mine.index()), Presence::Running, "I ask, so I run");
-        // We share a processor: while I look, the other cannot be on it.
+        // Both threads share a processor: while this one looks, the other cannot be on it.
         assert_ne!(presence::of(other.index), Presence::Running);
         presence::of(other.index) == Presence::Blocked
     });
@@ -110,12 +115,12 @@ fn on_one_processor_the_other_is_always_away_and_the_reason_is_right() {
     });
     for _ in 0..20 {
         std::thread::sleep(Duration::from_micros(200));
-        // It spins all the time, so when it is away it has been preempted.
+        // It spins all the time, so it has been preempted when it is off its processor.
         assert_eq!(presence::of(other.index), Presence::Preempted);
         assert_eq!(presence::runs(other.index), Some(false));
     }
     let index = other.end();
-    // Not at once: a thread of another test may have been given the number.
+    // This takes a while: a thread of another test may have been given the number.
     until(|| presence::of(index) == Presence::Unknown);
 }
 
@@ -156,7 +161,7 @@ fn while_the_count_is_odd_and_unchanged_the_thread_does_nothing() {
                 heart.fetch_add(1, SeqCst);
             }
         });
-        // Takes turns with the holder, so that there is something to see.
+        // Takes turns with the holder, so that there are switches to see.
         scope.spawn(move || {
             let _pinned = pin(holder_cpu).unwrap();
             while !stop.load(SeqCst) {
@@ -179,15 +184,15 @@ fn while_the_count_is_odd_and_unchanged_the_thread_does_nothing() {
             }
             if before % 2 == 1 {
                 off += 1;
-                assert_eq!(first, last, "it ran while the records say it was away");
+                assert_eq!(first, last, "it ran while the records say it was off its processor");
             } else {
                 on += 1;
                 beats += u64::from(first != last);
             }
         }
         stop.store(true, SeqCst);
-        // On a processor without progress: only when the hypervisor or an interrupt has it.
-        eprintln!("{off} looks at it away, {on} at it running, of which {beats} saw it move");
+        // If it is on a processor without progress, the hypervisor or an interrupt has taken it.
+        eprintln!("{off} looks off the processor, {on} looks on it, of which {beats} saw progress");
         assert!(holder_cpu == my_cpu || beats > on / 2, "{beats} of {on}");
     });
 }
@@ -253,7 +258,8 @@ fn a_thread_that_ends_is_gone_even_if_it_forgot_to_say_so() {
     })
     .join()
     .unwrap();
-    // A thread of another test may have the number by now and be registered under it, but not for ever.
+    // A thread of another test may have the number by now and be registered under it, but not for
+    // ever.
     until(|| presence::of(index) == Presence::Unknown);
 }
 
@@ -266,7 +272,8 @@ fn a_registration_may_outlive_its_threads_number() {
     for number_first in [true, false] {
         for _ in 0..50 {
             std::thread::spawn(move || {
-                // Whichever thread-local is used first, one of the two orders has its destructor run after the number's.
+                // Whichever thread-local is used first: in one of the two orders its destructor
+                // runs after the number's.
                 if number_first {
                     assert!(thread::index().is_some());
                 }
@@ -320,7 +327,7 @@ fn readers_never_fault_while_threads_come_and_go() {
     assert!(asked.into_inner() > 0);
 }
 
-/// What a thread sees of itself and of one asleep when there are no records.
+/// Checks what a thread sees of itself and of a sleeping thread when there are no records.
 fn the_cpu_clock_stands_in(expected: impl Fn(&Refused) -> bool) {
     let refused = presence::status().unwrap_err();
     assert!(expected(&refused), "{refused:?}");
@@ -428,7 +435,8 @@ fn four_times_as_many_threads_as_there_is_memory_for() {
         if !records() {
             return;
         }
-        // All but a few of the rings that there is memory for, so that the limit is near whatever the machine's size.
+        // Makes all but a few of the rings that there is memory for, so that the limit is near on a
+        // machine of any size.
         const LEFT: usize = 30;
         let mut rings = Vec::new();
         while let Ok(ring) = switches::Ring::of_this_thread() {
@@ -440,16 +448,18 @@ fn four_times_as_many_threads_as_there_is_memory_for() {
         rings.truncate(rings.len().saturating_sub(LEFT));
         for _ in 0..2 {
             let seen = by_means(4 * LEFT);
-            // A registration may land while another's self-check ring counts too; all others get what there is.
+            // A registration may coincide with the self-check of another, whose ring counts too.
+            // All other threads get what there is.
             assert!(seen.0 > 0 && seen.0 <= LEFT, "{seen:?}");
             assert_eq!(seen.0 + seen.1, 4 * LEFT);
         }
         drop(rings);
-        assert_eq!(by_means(LEFT), (LEFT, 0), "what ended threads held has come back");
+        assert_eq!(by_means(LEFT), (LEFT, 0), "the rings of ended threads have come back");
     });
 }
 
-/// Starts so many threads, which all register at the same time; how many have records and how many the CPU clock.
+/// Starts `threads` threads, which all register at the same time. Returns how many have records and
+/// how many the CPU clock.
 fn by_means(threads: usize) -> (usize, usize) {
     let all_there = Barrier::new(threads);
     let (records, clocks) = (AtomicUsize::new(0), AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! A sleeper that is woken by the switches of others.
+//! Tests a sleeper that is woken by the switches of other threads.
 
 use super::{Account, Watched, alone, in_a_fork, processors, records, refuse_perf_events, until};
 use machine::clock::Deadline;
@@ -13,8 +13,8 @@ fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(2))
 }
 
-/// Waits until the thread is seen so, sleeping in between until it switches: with no other way to be woken, a switch that is missed is a wait that
-/// does not end.
+/// Waits until `other` is seen as `wanted`, and sleeps in between until it switches. Nothing else
+/// can wake the sleeper, so the wait does not end if a switch is missed.
 fn sleep_until(watch: &Watch, other: &Watched, wanted: Presence) {
     loop {
         assert!(watch.arm(other.index));
@@ -44,7 +44,7 @@ fn a_sleeper_is_woken_by_each_switch_it_is_armed_for() {
         }
         sleep_until(&watch, &other, Presence::Blocked);
         let index = other.end();
-        // Its end, if nothing before it.
+        // Its end is a switch, if nothing before was.
         assert_eq!(watch.wait(Deadline::NEVER), Woken::Switched);
         until(|| !watch.arm(index));
         other = Watched::on(cpu);
@@ -71,7 +71,7 @@ fn a_switch_disarms() {
         until(|| presence::of(other.index) == Presence::Blocked);
         seen += u32::from(watch.wait(Deadline::PAST) == Woken::Switched);
     }
-    // What had happened before it was disarmed.
+    // At most the switch that happened before it was disarmed.
     assert!(seen <= 1, "{seen} of 20");
     other.end();
 }
@@ -87,7 +87,7 @@ fn who_is_not_registered_is_not_watched() {
     assert_eq!(watch.wait(soon()), Woken::TimedOut);
 }
 
-/// Two threads that call each other by turns, a watch each.
+/// Runs two threads that wake each other in turn, with a watch each.
 fn call_by_turns(turns: u32) {
     let watches = [Watch::new(), Watch::new()];
     let turn = AtomicU32::new(0);
@@ -150,7 +150,7 @@ fn a_child_leaves_its_parents_watch_alone() {
             let fresh = Watch::new();
             assert_eq!(fresh.arm(me.index()), armed);
         });
-        // The parent has been switched, waiting for its child.
+        // The parent has been switched while it waited for its child.
         watch.disarm(me.index());
         while watch.wait(soon()) == Woken::Switched {}
         assert_eq!(watch.wait(soon()), Woken::TimedOut, "the child's call is the child's");

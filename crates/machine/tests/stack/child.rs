@@ -1,4 +1,5 @@
-//! Tests that need a process of their own, because they end it, or use up what the others need.
+//! Helpers for tests that need a process of their own, because they end it, or use up what the
+//! other tests need.
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
@@ -6,7 +7,7 @@ use std::process::{Command, ExitStatus};
 
 const MARK: &str = "STANCHION_STACK_CHILD";
 
-/// How a child ended.
+/// The end of a child.
 pub(crate) struct End {
     pub(crate) status: ExitStatus,
     pub(crate) out: String,
@@ -39,12 +40,13 @@ impl End {
     }
 }
 
-/// Runs `body` in a child that runs this test alone; gives its end to the parent, and nothing to the child itself.
+/// Runs `body` in a child that runs this test alone. Returns the child's end to the parent, and
+/// `None` to the child itself.
 pub(crate) fn alone(test: &str, body: impl FnOnce()) -> Option<End> {
     if env::var_os(MARK).is_some() {
-        // Children that die of signals are meant to: no core files.
+        // These children are meant to die of signals: make no core files.
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the limit is whole.
+        // SAFETY: the limit is initialized.
         unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
         body();
         return None;
@@ -58,7 +60,7 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) -> Option<End> {
     Some(End { status: output.status, out: text(&output.stdout), err: text(&output.stderr) })
 }
 
-/// As [`alone`], and the child must succeed.
+/// Runs `body` as [`alone`] does, and fails if the child does.
 #[track_caller]
 pub(crate) fn passes_alone(test: &str, body: impl FnOnce()) {
     let Some(end) = alone(test, body) else { return };

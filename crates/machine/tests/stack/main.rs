@@ -1,4 +1,4 @@
-//! Stacks for user-level threads, and what is said when one overflows.
+//! Tests of stacks for user-level threads, and of the report of an overflow.
 #![cfg(all(unix, not(miri)))]
 
 mod child;
@@ -12,10 +12,10 @@ use stanchion_machine::stack::{Guards, Size, Slab, Stack};
 
 const ADVICE: &str = "make it larger by asking for more";
 
-/// A stack as a coroutine wants it.
+/// A stack in the form that a coroutine takes.
 struct On(Stack);
 
-// SAFETY: a guard below, and at least 15 KiB above it.
+// SAFETY: the stack has a guard below, and at least 15 KiB above it.
 unsafe impl corosensei::stack::Stack for On {
     fn base(&self) -> StackPointer {
         self.0.base()
@@ -26,7 +26,7 @@ unsafe impl corosensei::stack::Stack for On {
     }
 }
 
-/// Stacks of 32 KiB, so many.
+/// Returns a slab of `stacks` stacks of 32 KiB.
 fn slab(stacks: usize, guards: Guards) -> Slab {
     Slab::new(Size::of(32 << 10).unwrap(), stacks, guards, ADVICE).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What is said when a stack overflows, and how the process ends.
+//! Tests of the report of an overflow, and of how the process ends.
 
 use std::hint::black_box;
 use std::ptr;
@@ -9,7 +9,7 @@ use stanchion_machine::stack::{Guards, NAME, guards, watch};
 use super::child::alone;
 use super::{ADVICE, on, slab, taken};
 
-/// Needs more stack than there is.
+/// Recurses so deep that the stack overflows if `depth` is large.
 pub(crate) fn descend(depth: u64) -> u64 {
     let frame = black_box([depth; 32]);
     if depth == 0 { 0 } else { descend(black_box(depth - 1)) + frame[31] }
@@ -94,7 +94,7 @@ fn the_name_is_that_of_the_stack_among_many_slabs() {
     end.by_signal(libc::SIGABRT).saying("thread '1 of 190' has overflowed");
 }
 
-/// As threads have that a C program starts: no signal stack.
+/// The thread has no signal stack, as threads that a C program starts.
 #[test]
 fn a_thread_without_a_signal_stack_gets_one() {
     extern "C" fn body(_: *mut libc::c_void) -> *mut libc::c_void {
@@ -102,13 +102,13 @@ fn a_thread_without_a_signal_stack_gets_one() {
         ptr::null_mut()
     }
     let Some(end) = alone("overflow::a_thread_without_a_signal_stack_gets_one", || {
-        // SAFETY: zeros are a place for a thread's number.
+        // SAFETY: zeros are a valid thread number.
         let mut thread: libc::pthread_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the place is there, and the function takes nothing.
+        // SAFETY: `thread` is writable, and the function uses no argument.
         let made =
             unsafe { libc::pthread_create(&raw mut thread, ptr::null(), body, ptr::null_mut()) };
         assert_eq!(made, 0);
-        // SAFETY: it was made, and is joined once.
+        // SAFETY: the thread was made, and is joined once.
         unsafe { libc::pthread_join(thread, ptr::null_mut()) };
     }) else {
         return;
@@ -117,9 +117,9 @@ fn a_thread_without_a_signal_stack_gets_one() {
 }
 
 fn signal_stack() -> libc::stack_t {
-    // SAFETY: zeros are a place for the answer.
+    // SAFETY: zeros are a valid `stack_t`.
     let mut now: libc::stack_t = unsafe { std::mem::zeroed() };
-    // SAFETY: only asks.
+    // SAFETY: the call only writes to `now`.
     assert_eq!(unsafe { libc::sigaltstack(ptr::null(), &raw mut now) }, 0);
     now
 }
@@ -134,7 +134,8 @@ fn a_signal_stack_that_was_there_stays_and_one_of_ours_goes() {
         }
         drop(watched);
         let none = libc::stack_t { ss_flags: libc::SS_DISABLE, ..before };
-        // SAFETY: the thread is not on it; it ends soon, and the standard library takes what it had with it.
+        // SAFETY: the thread is not on it. The thread ends soon, and the standard library frees
+        // what belongs to it.
         assert_eq!(unsafe { libc::sigaltstack(&raw const none, ptr::null_mut()) }, 0);
         let (outer, inner) = (watch().unwrap(), watch().unwrap());
         let ours = signal_stack();
@@ -144,7 +145,7 @@ fn a_signal_stack_that_was_there_stays_and_one_of_ours_goes() {
         drop(outer);
         assert_ne!(signal_stack().ss_flags & libc::SS_DISABLE, 0);
         if before.ss_flags & libc::SS_DISABLE == 0 {
-            // SAFETY: as it was.
+            // SAFETY: restores the former setting.
             assert_eq!(unsafe { libc::sigaltstack(&raw const before, ptr::null_mut()) }, 0);
         }
     })
@@ -160,7 +161,7 @@ fn a_wild_pointer_into_a_guard_is_told_and_ends_the_process_as_ever() {
             let stack = taken(&mut slab(4, guards()));
             stack.set_name(Some("innocent"));
             let guard = ptr::with_exposed_provenance::<u8>(stack.limit().get() + 100);
-            // SAFETY: it is not safe, and ends the process.
+            // SAFETY: this is not safe: it faults and ends the process.
             black_box(unsafe { guard.read_volatile() });
         })
     else {
@@ -190,7 +191,8 @@ fn an_overflow_of_an_ordinary_thread_is_told_by_the_standard_library() {
 #[test]
 fn a_thread_goes_as_deep_as_its_stack_is() {
     let stack = taken(&mut slab(2, guards()));
-    // 32 KiB less than one for the head, in frames of which each needs 256 bytes and some more.
+    // The stack has 32 KiB less than one for the head, and each frame needs 256 bytes and some
+    // more.
     let (sum, stack) = on(stack, || descend(20));
     assert_eq!(sum, 210);
     let (sum, _) = on(stack, || descend(30));

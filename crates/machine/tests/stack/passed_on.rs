@@ -1,4 +1,4 @@
-//! Faults that are not ours are handled as if we were not there.
+//! Tests that other faults are handled as if this crate's handler did not exist.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -9,18 +9,18 @@ use stanchion_machine::stack::{guards, watch};
 use super::child::{alone, passes_alone};
 use super::{on, slab, taken};
 
-/// Reads from an address in the first page, where nothing is.
+/// Reads from an address in the first page, where nothing is mapped.
 fn read_nothing() {
-    // SAFETY: it is not safe, and ends the process.
+    // SAFETY: this is not safe: it faults and ends the process.
     black_box(unsafe { ptr::without_provenance::<u8>(8).read_volatile() });
 }
 
 fn set(signal: i32, handler: usize, flags: i32) {
-    // SAFETY: zeros are an action.
+    // SAFETY: zeros are a valid action.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
     action.sa_flags = flags;
-    // SAFETY: the action is whole.
+    // SAFETY: the action is initialized.
     assert_eq!(unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) }, 0);
 }
 
@@ -35,13 +35,13 @@ fn leave(code: i32) {
 }
 
 fn say(text: &str) {
-    // SAFETY: the bytes are there; a handler may call it.
+    // SAFETY: the bytes are readable; a handler may call it.
     unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
-/// Tells in its code what it was called with.
+/// Exits with a code that says whether the arguments were right.
 extern "C" fn with_information(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: a handler with `SA_SIGINFO` gets it.
+    // SAFETY: a handler with `SA_SIGINFO` gets a valid pointer.
     let info = unsafe { &*info };
     // SAFETY: a fault has an address.
     let address = unsafe { info.si_addr() }.addr();
@@ -175,7 +175,7 @@ fn a_handler_that_is_called_once_is_called_once() {
     assert_eq!(end.err.matches("once").count(), 1, "{}", end.err);
 }
 
-/// What a handler that was installed later does with faults that it does not know.
+/// Installs a handler later, which passes faults on that it does not know.
 #[test]
 fn a_handler_that_comes_later_may_pass_on_to_ours() {
     static mut OURS: Option<libc::sigaction> = None;
@@ -183,7 +183,7 @@ fn a_handler_that_comes_later_may_pass_on_to_ours() {
         say("later\n");
         // SAFETY: written before this handler was installed.
         let ours = unsafe { OURS }.unwrap();
-        // SAFETY: ours is of this kind.
+        // SAFETY: this crate's handler has this signature.
         let ours = unsafe {
             std::mem::transmute::<usize, extern "C" fn(i32, *mut libc::siginfo_t, *mut c_void)>(
                 ours.sa_sigaction,
@@ -193,11 +193,11 @@ fn a_handler_that_comes_later_may_pass_on_to_ours() {
     }
     let Some(end) = alone("passed_on::a_handler_that_comes_later_may_pass_on_to_ours", || {
         let _watched = watch().unwrap();
-        // SAFETY: zeros are an action.
+        // SAFETY: zeros are a valid action.
         let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
-        // SAFETY: only asks.
+        // SAFETY: the call only writes to `ours`.
         unsafe { libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut ours) };
-        // SAFETY: nobody else looks yet.
+        // SAFETY: no other thread reads it yet.
         unsafe { OURS = Some(ours) };
         let flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         set(libc::SIGSEGV, later as *const () as usize, flags);
@@ -212,16 +212,17 @@ fn a_handler_that_comes_later_may_pass_on_to_ours() {
     end.by_signal(libc::SIGABRT).saying("later\n").saying("thread 'deep' has overflowed");
 }
 
-/// A handler that mends the fault goes on to do so: here by making the page that was touched accessible.
+/// A handler that mends the fault continues to do so: here by making the page that was touched
+/// accessible.
 #[test]
 fn a_handler_that_mends_what_was_wrong_is_called_each_time() {
     extern "C" fn mend(_: i32, info: *mut libc::siginfo_t, _: *mut c_void) {
-        // SAFETY: a handler with `SA_SIGINFO` gets it.
+        // SAFETY: a handler with `SA_SIGINFO` gets a valid pointer.
         let info = unsafe { &*info };
         // SAFETY: a fault has an address.
         let page = unsafe { info.si_addr() }.map_addr(|address| address & !4095);
         say("mended\n");
-        // SAFETY: a page of the test.
+        // SAFETY: the page belongs to the test.
         let done = unsafe { libc::mprotect(page, 4096, libc::PROT_READ | libc::PROT_WRITE) };
         if done != 0 {
             leave(1);
@@ -235,7 +236,7 @@ fn a_handler_that_mends_what_was_wrong_is_called_each_time() {
         let pages = unsafe { libc::mmap(ptr::null_mut(), 3 << 16, libc::PROT_NONE, flags, -1, 0) };
         assert_ne!(pages, libc::MAP_FAILED);
         for page in 0..3 {
-            // SAFETY: in the mapping.
+            // SAFETY: the offset is in the mapping.
             let place = unsafe { pages.cast::<u8>().add(page << 16) };
             // SAFETY: the handler makes it writable.
             unsafe { place.write_volatile(7) };

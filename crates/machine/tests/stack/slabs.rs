@@ -43,7 +43,7 @@ fn a_discarded_stack_is_empty_and_usable_and_its_guard_stands() {
         let stack = taken(&mut slab(2, kind));
         stack.set_name(Some("before"));
         let (_, mut stack) = on(stack, || super::overflow::descend(20));
-        // SAFETY: nothing is on it.
+        // SAFETY: nothing is on the stack.
         unsafe { stack.discard() };
         assert_eq!(stack.name(), None);
         let (sum, stack) = on(stack, || super::overflow::descend(20));
@@ -56,15 +56,15 @@ fn a_discarded_stack_is_empty_and_usable_and_its_guard_stands() {
     }
 }
 
-/// Asks the kernel, which answers without a signal.
+/// Returns whether a byte is readable, by a system call that fails instead of raising a signal.
 fn readable(address: usize) -> bool {
     let mut pipe = [0; 2];
-    // SAFETY: two numbers are there.
+    // SAFETY: the array has room for two numbers.
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
-    // SAFETY: the kernel looks whether the byte can be read.
+    // SAFETY: the kernel checks whether the byte can be read.
     let written = unsafe { libc::write(pipe[1], std::ptr::without_provenance(address), 1) };
     for end in pipe {
-        // SAFETY: ours.
+        // SAFETY: the descriptor is this function's.
         unsafe { libc::close(end) };
     }
     written == 1
@@ -83,7 +83,7 @@ fn a_child_has_guards_too() {
             unsafe { libc::_exit(code) };
         }
         let mut status = 0;
-        // SAFETY: the child is ours.
+        // SAFETY: the child is this process's, and `status` is writable.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0, "{kind:?}");
     }
@@ -93,7 +93,7 @@ fn a_child_has_guards_too() {
 fn no_address_space_is_an_error_that_names_the_limit() {
     passes_alone("slabs::no_address_space_is_an_error_that_names_the_limit", || {
         let limit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
-        // SAFETY: the limit is whole.
+        // SAFETY: the limit is initialized.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
         let size = Size::of(1 << 30).unwrap();
         let error = Slab::new(size, 4, guards(), ADVICE).unwrap_err();
