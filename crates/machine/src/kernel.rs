@@ -32,7 +32,7 @@ pub enum Missing {
         "the C library has not registered restartable sequences: glibc 2.35 or newer does, unless GLIBC_TUNABLES has glibc.pthread.rseq=0"
     )]
     NotRegistered,
-    /// The kernel has no such thing.
+    /// The kernel does not have the feature.
     #[error("the kernel is too old or built without it (error {errno}): {needs}")]
     OldKernel {
         /// The error that the kernel returned.

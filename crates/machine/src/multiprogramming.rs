@@ -244,7 +244,7 @@ pub enum Refused {
     },
     /// Only Linux can stop one thread.
     #[error(
-        "levels above 1 need signals to single threads, a thing of Linux; this program runs on {os}"
+        "levels above 1 need signals to single threads, which only Linux has; this program runs on {os}"
     )]
     Unsupported {
         /// The operating system that the program runs on.

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum Refused {
     /// Only Linux has them.
-    #[error("switch records are a thing of Linux; this program runs on {os}")]
+    #[error("only Linux has switch records; this program runs on {os}")]
     Unsupported {
         /// The operating system that the program runs on.
         os: &'static str,

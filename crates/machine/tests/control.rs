@@ -135,7 +135,7 @@ fn what_is_deferred_is_done_once_when_the_last_guard_goes() {
                 spin_loop();
             }
             assert!(place.interrupt());
-            assert!(place.interrupt(), "one is under way: that is as good");
+            assert!(place.interrupt(), "an interruption is under way already");
             sent.store(true, SeqCst);
         },
     );

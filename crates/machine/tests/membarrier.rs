@@ -125,7 +125,7 @@ fn one_of_the_two_sees_the_other(rounds: u32) {
 #[test]
 fn the_first_lights_of_a_process_with_two_threads_register_nothing() {
     alone("the_first_lights_of_a_process_with_two_threads_register_nothing", || {
-        assert!([None, Some(0)].contains(&registrations()), "registered by the linker");
+        assert!([None, Some(0)].contains(&registrations()), "linking has registered the process");
         beside_another(|| {
             // A call of `membarrier` would end the process.
             let _ = filter(KILL);

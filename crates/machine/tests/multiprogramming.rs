@@ -112,7 +112,7 @@ fn the_end_of_the_scheduler_lets_a_stopped_thread_go() {
         let now = turns.load(Relaxed);
         seen = if now > 0 && now == seen.0 { (now, seen.1 + 1) } else { (now, 0) };
     }
-    drop(Arc::into_inner(machine).expect("the member has given its own back"));
+    drop(Arc::into_inner(machine).expect("the member has dropped its reference"));
     done.store(true, Relaxed);
     let account = member.join().unwrap();
     assert!(account.stopped < Duration::from_millis(200 * 63), "{account:?}");

@@ -36,7 +36,7 @@ fn records() -> bool {
 fn until(wanted: impl Fn() -> bool) {
     let start = Instant::now();
     while !wanted() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it never comes");
+        assert!(start.elapsed() < Duration::from_secs(60), "the expected state never came");
         std::thread::yield_now();
     }
 }
@@ -103,7 +103,7 @@ fn on_one_processor_the_other_is_always_away_and_the_reason_is_right() {
     let other = Watched::on(cpu);
     let mine = presence::register().unwrap();
     until(|| {
-        assert_eq!(presence::of(mine.index()), Presence::Running, "I ask, so I run");
+        assert_eq!(presence::of(mine.index()), Presence::Running, "the calling thread runs");
         // Both threads share a processor: while this one looks, the other cannot be on it.
         assert_ne!(presence::of(other.index), Presence::Running);
         presence::of(other.index) == Presence::Blocked
@@ -470,9 +470,9 @@ fn by_means(threads: usize) -> (usize, usize) {
                 match me.means() {
                     Means::Records => records.fetch_add(1, SeqCst),
                     Means::CpuClock => clocks.fetch_add(1, SeqCst),
-                    other => panic!("a new way to see threads: {other:?}"),
+                    other => panic!("unknown means: {other:?}"),
                 };
-                assert_eq!(presence::runs(me.index()), Some(true), "I ask, so I run");
+                assert_eq!(presence::runs(me.index()), Some(true), "the calling thread runs");
                 all_there.wait();
             });
         }

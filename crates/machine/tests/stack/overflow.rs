@@ -141,7 +141,7 @@ fn a_signal_stack_that_was_there_stays_and_one_of_ours_goes() {
         let ours = signal_stack();
         assert_eq!(ours.ss_flags & libc::SS_DISABLE, 0);
         drop(inner);
-        assert_eq!(signal_stack().ss_sp, ours.ss_sp, "the outer one has it");
+        assert_eq!(signal_stack().ss_sp, ours.ss_sp, "the outer guard keeps the signal stack");
         drop(outer);
         assert_ne!(signal_stack().ss_flags & libc::SS_DISABLE, 0);
         if before.ss_flags & libc::SS_DISABLE == 0 {
