@@ -6,11 +6,13 @@
 //! | `litmus_message_…` | changes `x`, then `y` | looks at `y`, then at `x` | does a thread that sees the later change see the earlier one |
 //! | `litmus_flag_…` | changes `x`, stores a flag (Release) | loads the flag (Acquire), looks at `x` | the same |
 //! | `litmus_buffers_…` | changes `x`, looks at `y` | changes `y`, looks at `x` | does one of them see the other's change |
+//! | `litmus_independent_…` | changes `x` (a second thread: `y`) | looks at `x`, then at `y` (a fourth thread: at `y`, then at `x`) | do the two that look agree on which change came first |
 //!
 //! Without its own lock, an object does not promise the last one on every processor, and loom takes
-//! a `SeqCst` load for weaker than it is: a caller's fence stands between change and look there.
+//! a `SeqCst` load for weaker than it is: a caller's fence stands between change and look there, and
+//! between the two looks of a thread.
 //!
-//! Models that do not end without a bound have 3 preemptions, as `…_bounded`. Every model prints
+//! Models that do not end without a bound have 3 preemptions, those of four threads 1, as `…_bounded`. Every model prints
 //! `model NAME: N executions`.
 
 use machine::atomic::{AtomicBool, Fresh, Ordering, fence};
@@ -49,7 +51,16 @@ impl<S> Copy for Litmus<S> {}
 
 impl<S: Send + Sync + 'static> Litmus<S> {
     fn explore(self, shape: &str, body: impl Fn() + Send + Sync + 'static) {
-        let (bounded, model) = match self.preemptions {
+        self.explore_within(shape, self.preemptions, body);
+    }
+
+    fn explore_within(
+        self,
+        shape: &str,
+        preemptions: Option<usize>,
+        body: impl Fn() + Send + Sync + 'static,
+    ) {
+        let (bounded, model) = match preemptions {
             Some(preemptions) => ("_bounded", Model::new().preemptions(preemptions)),
             None => ("", Model::new()),
         };
@@ -118,6 +129,29 @@ impl<S: Send + Sync + 'static> Litmus<S> {
             assert!(first || second, "neither saw the other's change");
         });
     }
+
+    fn independent(self) {
+        self.explore_within("independent", Some(1), move || {
+            let objects = self.both();
+            for at in 0..2 {
+                let objects = objects.clone();
+                thread::spawn(move || (self.change)(&objects[at]));
+            }
+            let looks = move |objects: &[S; 2], at: usize| {
+                let first = (self.sees)(&objects[at]);
+                self.between();
+                // Only one of the two outcomes of the first look says anything about the second.
+                first && !(self.sees)(&objects[1 - at])
+            };
+            let other = {
+                let objects = objects.clone();
+                thread::spawn(move || looks(&objects, 1))
+            };
+            let only_x = looks(&objects, 0);
+            let only_y = other.join().unwrap();
+            assert!(!only_x || !only_y, "one thread saw only the one change, one only the other");
+        });
+    }
 }
 
 macro_rules! litmus {
@@ -125,7 +159,7 @@ macro_rules! litmus {
         mod $test {
             use super::*;
 
-            fn litmus() -> Litmus<$type> {
+            pub(super) fn litmus() -> Litmus<$type> {
                 Litmus {
                     name: stringify!($test),
                     make: || $new,
@@ -239,6 +273,53 @@ litmus! {
         |s| assert!(s.pop_min().is_some()), |s| s.is_empty(), [fenced];
     multi_queue_popped: MultiQueue<u32, u32> = one(MultiQueue::with_heaps(1)),
         |s| assert!(s.pop_min().is_some()), |s| s.is_empty(), [fenced];
+}
+
+macro_rules! independent {
+    ($($test:ident,)+) => {
+        mod independent {
+            $(
+                #[test]
+                fn $test() {
+                    super::$test::litmus().independent();
+                }
+            )+
+        }
+    };
+}
+
+// Those whose look takes nothing: a look that takes hides the change from the other thread.
+independent! {
+    locked_stack_is_empty,
+    treiber_hazard_is_empty,
+    treiber_counted_is_empty,
+    elimination_is_empty,
+    herlihy_stack_is_empty,
+    locked_queue_is_empty,
+    two_lock_is_empty,
+    ring_is_empty,
+    michael_scott_is_empty,
+    prakash_lee_johnson_is_empty,
+    nikolaev_is_empty,
+    segments_is_empty,
+    locked_heap_is_empty,
+    herlihy_heap_is_empty,
+    multi_queue_is_empty,
+    herlihy_get,
+    linked_cell_load,
+    treiber_hazard_popped,
+    treiber_counted_popped,
+    treiber_hazard_emptied,
+    treiber_counted_emptied,
+    elimination_popped,
+    herlihy_stack_popped,
+    michael_scott_popped,
+    prakash_lee_johnson_popped,
+    two_lock_popped,
+    nikolaev_popped,
+    segments_popped,
+    herlihy_heap_popped,
+    multi_queue_popped,
 }
 
 /// What takes a value.
