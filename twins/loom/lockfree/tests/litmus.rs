@@ -1,19 +1,20 @@
 //! Litmus models: what two threads see of two objects when nothing but the objects' own accesses
 //! orders their calls. `crates/lockfree/tests/litmus.rs` runs the same shapes on the processor.
 //!
-//! | model | first thread | second thread | asks |
-//! | --- | --- | --- | --- |
-//! | `litmus_message_…` | changes `x`, then `y` | looks at `y`, then at `x` | does a thread that sees the later change see the earlier one |
-//! | `litmus_flag_…` | changes `x`, stores a flag (Release) | loads the flag (Acquire), looks at `x` | the same |
-//! | `litmus_buffers_…` | changes `x`, looks at `y` | changes `y`, looks at `x` | does one of them see the other's change |
-//! | `litmus_independent_…` | changes `x` (a second thread: `y`) | looks at `x`, then at `y` (a fourth thread: at `y`, then at `x`) | do the two that look agree on which change came first |
+//! - `litmus_message_…`: a thread changes `x`, then `y`. Another looks at `y`, then at `x`. If it sees
+//!   the later change, it sees the earlier one.
+//! - `litmus_flag_…`: a thread changes `x` and stores a flag (Release). Another loads the flag
+//!   (Acquire) and looks at `x`. If it sees the flag, it sees the change.
+//! - `litmus_buffers_…`: a thread changes `x` and looks at `y`. Another changes `y` and looks at `x`.
+//!   One of them sees the other's change.
+//! - `litmus_independent_…`: two threads change `x` and `y`. A third looks at `x`, then at `y`, a
+//!   fourth at `y`, then at `x`. These two agree on which change came first.
 //!
-//! Without its own lock, an object does not promise the last one on every processor, and loom takes
-//! a `SeqCst` load for weaker than it is: a caller's fence stands between change and look there, and
-//! between the two looks of a thread.
+//! An object without a lock does not promise the last two on every processor, and loom takes a
+//! `SeqCst` load for weaker than it is. A caller's fence stands before the second look there.
 //!
-//! Models that do not end without a bound have 3 preemptions, those of four threads 1, as `…_bounded`. Every model prints
-//! `model NAME: N executions`.
+//! Models that do not end without a bound have 3 preemptions, those of four threads 1. Both are named
+//! `…_bounded`. Every model prints `model NAME: N executions`.
 
 use machine::atomic::{AtomicBool, Fresh, Ordering, fence};
 use machine::sync::Arc;
