@@ -1,31 +1,39 @@
-//! The lock for very short sections: whoever comes by while it is free has it, and whoever finds it held stays away for long.
+//! A lock for very short sections. A thread that comes while it is free takes it. A thread that
+//! finds it held stays away for long.
 //!
-//! Why not a fair lock, or one whose waiters watch it: an operation on a queue or a stack takes a few nanoseconds, and the lines that it touches a
-//! hundred or more to come from another processor. So the lock should change hands rarely: the thread that has the lines should do as much as it
-//! wants to, and the others should neither take the lock's line away to look at it nor be served in turn.
+//! Why not a fair lock, or one that its waiters watch: an operation on a queue or a stack takes a
+//! few nanoseconds, and the lines that it touches take a hundred or more to come from another
+//! processor. So the lock should change hands rarely. The thread that has the lines should do as
+//! much as it wants to. The others should neither fetch the lock's line to look at it, nor get the
+//! lock in turn.
 //!
 //! | a waiter has looked | it stays away for |
 //! | --- | --- |
 //! | once | 0.5 µs: two threads that met by chance do not meet again |
 //! | twice | 2 µs: the other one is doing nothing else, and gets some 200 operations done |
 //! | again, and again | 8, 16, 32 µs |
-//! | six times in vain | as [`Patient`] does: yields, then sleeps. The holder has lost its processor, or the section is not short |
+//! | six times in vain | as [`Patient`] does: yields, then sleeps |
 //!
-//! The pauses were measured (`cargo bench -p benches --bench lockfree -- "bounded queues"`). Pauses that double from 0.5 µs on cost two threads
-//! without other work 18 ns a pair of operations instead of 13; a first pause of 4 µs costs two threads that meet only now and then 11 %.
+//! After six looks the holder has lost its processor, or the section is not short.
 //!
-//! Source: barging is the usual word; that waiters should stay away for several sections is Anderson 1990's backoff with another first step.
+//! The pauses were measured (`cargo bench -p benches --bench lockfree -- "bounded queues"`). Pauses
+//! that double from 0.5 µs on cost two threads without other work 18 ns a pair of operations
+//! instead of 13. A first pause of 4 µs costs two threads that meet only now and then 11 %.
+//!
+//! Source: barging is the usual word. That waiters should stay away for several sections is
+//! Anderson 1990's backoff with another first step.
 
 use machine::wait::{Patient, WaitPolicy, delay};
 use stanchion_spin::TestAndSet;
 use stanchion_spin::contention::Read;
 
-/// A test-and-set lock that favours the thread which had it last: the default of [`LockedRing`](crate::queue::LockedRing).
+/// A test-and-set lock that favours the thread which had it last. The default of
+/// [`LockedRing`](crate::queue::LockedRing).
 ///
 /// | | |
 /// | --- | --- |
 /// | uncontended | one locked instruction to lock, a plain store to unlock |
-/// | order | none, and no bound on how long a waiter may be passed over: milliseconds were seen where all threads do nothing else |
+/// | order | none, and no bound on how long a waiter may be passed over: milliseconds were seen |
 /// | a holder that has lost its processor | costs its waiters 60 µs of pausing, then they yield and sleep |
 /// | size | 1 byte |
 ///
@@ -41,10 +49,12 @@ pub type Barging = TestAndSet<Read, Aloof>;
 /// The pauses of a waiter, in nanoseconds.
 const PAUSES_NS: [u64; 5] = [500, 2_000, 8_000, 16_000, 32_000];
 
-/// How a waiter of [`Barging`] passes the time: away from the lock.
+/// The wait policy of [`Barging`]: a waiter stays away from the lock.
 #[derive(Debug)]
 pub struct Aloof {
+    /// The pauses that are left, in nanoseconds.
     pauses: core::slice::Iter<'static, u64>,
+    /// The policy when none is left.
     afterwards: Patient<0>,
 }
 

@@ -1,13 +1,16 @@
-//! A queue whose poppers sleep until there is something, and which can be closed.
+//! Queues in which threads sleep until there is a value or room, and which can be closed.
 //!
-//! Why beside the queues and not in them: whether a thread may sleep is another question than how values are passed on, and each queue would have to
-//! answer it anew. A push to a queue in which nobody waits pays for two counts on a line of its own and a look at one word.
+//! Why this stands beside the queues and not in them: each queue would have to answer anew whether
+//! a thread may sleep. A push to a queue in which no thread waits pays for two counts on a line of
+//! its own, and for a look at one word.
 //!
 //! # No wake-up is lost
 //!
-//! A popper that finds nothing announces itself to the [`EventCount`] and looks once more before it sleeps; a push notifies after its value is in.
-//! The event count sees to it that one of the two notices the other. Every push wakes one sleeper if there is any, so k pushes wake k.
-//! A popper that was woken looks until it finds a value or nothing; if the queue panics under it, it passes the notification on.
+//! A popper that finds nothing registers with the [`EventCount`] and looks once more before it
+//! sleeps. A push notifies after its value is in. The event count makes one of the two notice the
+//! other. Each push wakes one sleeper if there is any, so k pushes wake k. A woken popper looks
+//! until it finds a value or nothing. If the queue panics then, the popper passes the notification
+//! on.
 //!
 //! # Closing
 //!
@@ -16,14 +19,15 @@
 //! | pushes | fail, and give the value back |
 //! | pops | take what is left; then, when no push is on its way any more, fail for good |
 //!
-//! So a value whose push has succeeded comes out of a pop, if there are enough of them, before any pop says that the queue is closed. A thread that
-//! is stopped in a push while the queue closes delays that answer.
+//! So each value whose push has succeeded can be popped before a pop says that the queue is closed.
+//! A thread that is stopped in a push while the queue closes delays that answer.
 //!
 //! # Invariants
 //!
-//! 1. A value is in the queue before the push that brought it leaves the `gate`, and a popper is notified after that.
-//! 2. A popper that says the queue is closed has seen nobody inside the closed gate, and after that no value.
-//! 3. Of each notification, somebody looks into the queue after it, or nobody was waiting.
+//! 1. A value is in the queue before its push leaves the `gate`. A popper is notified after that.
+//! 2. A popper that says that the queue is closed has seen the closed gate empty, and after that no
+//!    value.
+//! 3. After each notification a thread looks into the queue, or no thread was waiting.
 
 mod channel;
 mod error;
@@ -102,9 +106,9 @@ use search::Search;
 pub struct Blocking<Q> {
     queue: Q,
     gate: Gate,
-    /// Those who wait for a value.
+    /// The threads that wait for a value.
     values: EventCount,
-    /// Those who wait for room.
+    /// The threads that wait for room.
     room: EventCount,
 }
 
@@ -154,7 +158,8 @@ impl<Q> Blocking<Q> {
         self.values.registered()
     }
 
-    /// Lets no more values in, and wakes all who wait. Says whether this call was the first; when it returns, it is done in any case.
+    /// Lets no more values in, and wakes all threads that wait. Returns whether this call was the
+    /// first. The queue is closed when any call returns.
     ///
     /// Costs a few microseconds.
     pub fn close(&self) -> bool {
@@ -186,8 +191,8 @@ impl<Q: ConcurrentQueue> Blocking<Q> {
         if !self.gate.is_open() {
             return Err(TrySendError::Disconnected(value));
         }
-        // If it panics, the value may be in it or not: then a popper had better look; and another
-        // pusher must look for room in our place.
+        // If the queue panics, the value may be in it or not. Then a popper must look, and another
+        // pusher must look for room in place of this one.
         inside.pushed = true;
         let in_our_place = NotifyOne(&self.room);
         let outcome = self.queue.try_push(value);
@@ -377,9 +382,9 @@ impl<Q: ConcurrentQueue> Blocking<Q> {
         self.queue.capacity()
     }
 
-    /// A value, if there is one; then there is room.
+    /// Takes a value, if there is one, and notifies a thread that waits for room.
     fn take(&self) -> Option<Q::Item> {
-        // If the queue panics, another sleeper must look in our place (Invariant 3).
+        // If the queue panics, another sleeper must look in place of this thread (Invariant 3).
         let in_our_place = NotifyOne(&self.values);
         let value = self.queue.pop();
         core::mem::forget(in_our_place);
@@ -412,7 +417,7 @@ fn wait<R>(
     }
 }
 
-/// A push that is inside the gate: when it is over, it leaves, and tells those who wait.
+/// A push that is inside the gate. Its drop leaves the gate and notifies the threads that wait.
 struct Inside<'q, Q> {
     queue: &'q Blocking<Q>,
     pass: Option<Pass>,
@@ -431,7 +436,7 @@ impl<Q> Drop for Inside<'_, Q> {
     }
 }
 
-/// Notifies one more, unless it is forgotten.
+/// Notifies one more thread when it is dropped.
 struct NotifyOne<'e>(&'e EventCount);
 
 impl Drop for NotifyOne<'_> {

@@ -135,7 +135,7 @@ pub type SyncSender<T> = Sender<T, LockedRing<T, Barging>>;
 /// The receiving half of a bounded channel: see [`sync_channel`].
 pub type SyncReceiver<T> = Receiver<T, LockedRing<T, Barging>>;
 
-/// What the handles of a channel share.
+/// The queue and the counts that the handles of a channel share.
 struct Shared<Q> {
     queue: Blocking<Q>,
     /// Senders that have not been dropped.

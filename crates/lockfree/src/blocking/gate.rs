@@ -1,24 +1,26 @@
-//! Who is inside a push, so that a queue can be closed behind the last one.
+//! Counts the pushes that are on their way, so that a queue can be closed behind the last one.
 //!
-//! A queue that is closed and looks empty is at its end only if no push is still on its way: one that was let in before the closing may link its
-//! value later. Why not a lock or one counter for the pushes: every push would write one more line that all others write.
-//! Here each thread counts on one of a few lines, and asymmetric barriers order that with the closing, which is rare.
+//! A queue that is closed and looks empty is at its end only if no push is on its way: a push that
+//! was let in before the closing may link its value later. Why not a lock or one counter for the
+//! pushes: every push would write one more line that all others write. Here each thread counts on
+//! one of a few lines. Asymmetric barriers order that with the closing, which is rare.
 //!
 //! ```text
-//! push                                   close, and pops afterwards
-//! ----                                   --------------------------
-//! (1) inside += 1                        (a) state = CLOSING
-//! (2) light()                            (b) heavy()
-//! (3) state still OPEN? else leave       (c) state = CLOSED
-//! (4) push                               (d) state = CLOSED, and nobody inside? then the queue's next look decides
+//! push                                close, and pops afterwards
+//! ----                                --------------------------
+//! (1) inside += 1                     (a) state = CLOSING
+//! (2) light()                         (b) heavy()
+//! (3) state still OPEN? else leave    (c) state = CLOSED
+//! (4) push                            (d) state = CLOSED, and inside = 0? the next look decides
 //! (5) inside -= 1
 //! (6) light(); not OPEN: tell the pops
 //! ```
 //!
-//! # Nobody is overlooked
+//! # No push is overlooked
 //!
-//! Either (3) sees CLOSING, and nothing is pushed; or (d), which comes after (b), sees (1), and waits for (5), after which the value is there. A push
-//! whose (6) sees OPEN has its (5) seen by (d); any other tells the pops to look again.
+//! Either (3) sees CLOSING, and nothing is pushed. Or (d), which comes after (b), sees (1) and
+//! waits for (5), after which the value is there. If (6) sees OPEN, then (d) sees (5). Else the
+//! push tells the pops to look again.
 //!
 //! # Orderings
 //!
@@ -40,12 +42,15 @@ const CLOSED: u8 = 2;
 /// Lines to count on.
 const LINES: usize = 8;
 
+/// A gate that pushes pass, open until it is closed.
 pub(super) struct Gate {
+    /// OPEN, then CLOSING, then CLOSED. Written by the threads that close.
     state: AtomicU8,
+    /// The pushes inside, counted on the line of the pushing thread. Only the sum means something.
     inside: [CachePadded<AtomicUsize>; LINES],
 }
 
-/// Somebody is inside, until [`Gate::leave`].
+/// One push inside: the number of the line that counts it, until [`Gate::leave`].
 pub(super) struct Pass(usize);
 
 impl Gate {
@@ -56,7 +61,7 @@ impl Gate {
         }
     }
 
-    /// Goes in, whether it is open or not: see [`is_open`](Self::is_open).
+    /// Counts a push in, whether the gate is open or not: see [`is_open`](Self::is_open).
     pub(super) fn enter(&self) -> Pass {
         let line = thread::index().unwrap_or(0) % LINES;
         // Relaxed: ordered by `light`.
@@ -65,13 +70,15 @@ impl Gate {
         Pass(line)
     }
 
-    /// Whether it has not begun to close. Who is inside and sees that is waited for.
+    /// Returns whether the gate has not begun to close. The pops wait for a push that is inside and
+    /// sees that.
     pub(super) fn is_open(&self) -> bool {
         // Relaxed: ordered by `light`, or a hint.
         self.state.load(Ordering::Relaxed) == OPEN
     }
 
-    /// Goes out; says whether the pops must be told, since it is not open any more.
+    /// Counts a push out. Returns whether the push must tell the pops, since the gate is not open
+    /// any more.
     pub(super) fn leave(&self, pass: Pass) -> bool {
         // Release: pairs with the Acquire of `is_drained`.
         self.inside[pass.0].fetch_sub(1, Ordering::Release);
@@ -79,19 +86,20 @@ impl Gate {
         !self.is_open()
     }
 
-    /// Lets nobody in any more; says whether this call was the first.
+    /// Lets no push in any more. Returns whether this call was the first.
     pub(super) fn close(&self) -> bool {
         // Relaxed: ordered by `heavy`.
         let first =
             self.state.compare_exchange(OPEN, CLOSING, Ordering::Relaxed, Ordering::Relaxed);
-        // Whoever comes second does the rest too: it must be done when it returns.
+        // A second caller does the rest too: the gate must be closed when it returns.
         asymmetric::heavy();
         // Release: pairs with the Acquire of `is_drained`.
         self.state.store(CLOSED, Ordering::Release);
         first.is_ok()
     }
 
-    /// Whether it is closed and nobody is inside: what was pushed can be found, and nothing more comes.
+    /// Returns whether the gate is closed and no push is inside: what was pushed can be found, and
+    /// nothing more comes.
     pub(super) fn is_drained(&self) -> bool {
         // Acquire: pairs with the Release of `close`.
         self.state.load(Ordering::Acquire) == CLOSED

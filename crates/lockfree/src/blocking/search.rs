@@ -1,4 +1,4 @@
-//! How a thread searches a [`Blocking`](super::Blocking) queue before it sleeps.
+//! The search of a [`Blocking`](super::Blocking) queue by a thread that is about to sleep.
 //!
 //! A thread that finds a queue empty or full waits for another thread. That thread may run on
 //! another processor, or wait for the processor of the searching thread. So the search pauses

@@ -1,16 +1,19 @@
-//! A bounded queue under a lock: the ring to take if you do not know which to take.
+//! A bounded queue under a lock: the default choice among the bounded queues.
 //!
-//! Why a lock, where rings without one are at hand: each operation of such a ring moves a word that all threads move, so that with two threads a pair
-//! of operations pays for two transfers of a line between processors. A lock that a running thread may take before its turn (*barging*) lets one
-//! thread do hundreds of operations while the lines stay in its cache, and the release is a plain store: a push and a pop have two locked
-//! instructions between them, as many as the best ring without a lock has alone. What one pays with is that the others wait for a thread that stops
-//! with the lock, and that a thread may be passed over for longer; [`NikolaevQueue`](super::NikolaevQueue) is the ring for those who cannot have
+//! Why a lock, where there are rings without one: each operation of such a ring moves a word that
+//! all threads move. With two threads a pair of operations pays for two transfers of a line between
+//! processors. A lock that a running thread may take before its turn (*barging*) lets one thread do
+//! hundreds of operations while the lines stay in its cache, and the release is a plain store. A
+//! push and a pop have two locked instructions together, as many as the best ring without a lock.
+//!
+//! The price: the other threads wait for a thread that stops with the lock, and a thread may be
+//! passed over for longer. [`NikolaevQueue`](super::NikolaevQueue) is for programs that cannot have
 //! that.
 //!
 //! ```text
 //!        head        head + len
 //!          ▼              ▼
-//! ┌───┬───┬───┬───┬───┬───┬───┐      one line has the lock, `head`, `len` and the slots' address
+//! ┌───┬───┬───┬───┬───┬───┬───┐      one line has the lock, `head`, `len`, the slots' address
 //! │   │   │ A │ B │ C │ D │   │
 //! └───┴───┴───┴───┴───┴───┴───┘
 //! ```
@@ -30,7 +33,8 @@
 //! # Invariants
 //!
 //! 1. The ring is touched only by the holder of the lock.
-//! 2. The `len` slots from `head` on, going round, have values; the others have none. `head` is below the capacity, `len` at most that.
+//! 2. The `len` slots from `head` on, going round, have values. The others have none. `head` is
+//!    below the capacity, and `len` is at most the capacity.
 //!
 //! # Orderings
 //!
@@ -43,7 +47,8 @@
 //!
 //! `vain_left` is Relaxed: it says how long a call takes, not what it does.
 //!
-//! Source: the ring is everyone's; that a barging lock around it wins was measured here, see the crate's README.
+//! Source: the ring is common knowledge. That a barging lock around it wins was measured here: see
+//! the README of the crate.
 
 use core::mem::MaybeUninit;
 
@@ -58,27 +63,28 @@ use crate::Progress;
 use crate::barging::Barging;
 use crate::dropping::drop_each;
 
-/// How many calls that change nothing give way after two threads have met at the lock.
+/// The number of calls without a change that give way after two threads have met at the lock.
 const VAIN: u32 = 64;
 
-/// How long such a call lets the others have the lock, in nanoseconds: the lines travel to the
-/// partner, which does a few operations.
+/// The time for which such a call leaves the lock to the others, in nanoseconds: the lines travel
+/// to the partner, which does a few operations.
 const GIVE_WAY_NS: u64 = 100;
 
-/// What an operation of the holder takes, in nanoseconds, with its part of the lines' travel.
+/// The time of an operation of the holder, in nanoseconds, with its part of the lines' travel.
 const OPERATION_NS: u64 = 20;
 
-/// For how long a thread looks that way before it waits as the lock does, in nanoseconds.
+/// The time for which a thread looks that way before it waits as the lock does, in nanoseconds.
 const LOOKS_NS: u64 = 500;
 
-/// A bounded queue of `T` under a lock `L`: any `lock_api` raw mutex, by default the one for very short sections.
+/// A bounded queue of `T` under a lock `L`: any `lock_api` raw mutex, by default the one for very
+/// short sections.
 ///
 /// | | |
 /// | --- | --- |
 /// | progress | [`Blocking`](Progress::Blocking): the others wait for a thread that stops with the lock |
 /// | cost | the lock's: two locked instructions for a push and a pop |
 /// | memory | the slots, allocated when it is made |
-/// | fairness | the lock's: by default none, a waiter may be passed over for milliseconds where all do nothing else |
+/// | fairness | the lock's: by default none, a waiter may be passed over for milliseconds |
 ///
 /// ```
 /// use stanchion_lockfree::queue::LockedRing;
@@ -91,7 +97,7 @@ const LOOKS_NS: u64 = 500;
 /// assert_eq!(ring.len(), 1);
 /// ```
 ///
-/// With a lock whose waiters sleep, and pass over nobody for much longer than 10 ms:
+/// With a lock whose waiters sleep, and which passes over no thread for much longer than 10 ms:
 ///
 /// ```
 /// use stanchion_competitive::RawPolicyMutex;
@@ -105,26 +111,32 @@ const LOOKS_NS: u64 = 500;
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
-/// let ring: stanchion_lockfree::queue::LockedRing<std::rc::Rc<()>> = stanchion_lockfree::queue::LockedRing::with_capacity(1);
+/// use stanchion_lockfree::queue::LockedRing;
+/// let ring: LockedRing<std::rc::Rc<()>> = LockedRing::with_capacity(1);
 /// shared(&ring);
 /// ```
 pub struct LockedRing<T, L = Barging> {
-    /// What every operation fetches.
+    /// The words that every operation fetches.
     line: CachePadded<Line<T, L>>,
-    /// How many slots there are.
+    /// The number of slots.
     capacity: usize,
 }
 
 struct Line<T, L> {
+    /// The ring. Written by the holder of the lock (Invariant 1).
     ring: Mutex<L, UnsafeCell<Ring<T>>>,
-    /// How many more calls that change nothing give way. Set by a thread that finds the lock held,
-    /// counted down by holders. A set may be lost against a count: the next meeting repeats it.
+    /// The number of further calls without a change that give way. Set by a thread that finds the
+    /// lock held, counted down by holders. A set may be lost against a count: the next meeting
+    /// repeats it.
     vain_left: AtomicU32,
 }
 
 struct Ring<T> {
+    /// Invariant 2.
     slots: Box<[MaybeUninit<T>]>,
+    /// The index of the oldest value.
     head: usize,
+    /// The number of values.
     len: usize,
 }
 
@@ -159,7 +171,8 @@ impl<T> Ring<T> {
         self.len = self.len.checked_sub(1)?;
         let slot = &self.slots[self.head];
         machine::read(slot);
-        // SAFETY: the first of `len` slots has a value (Invariant 2), which is ours: `len` has gone down and `head` moves.
+        // SAFETY: the first of `len` slots has a value (Invariant 2). It is taken once: `len` has
+        // gone down, and `head` moves.
         let value = unsafe { slot.assume_init_read() };
         let next = self.head + 1;
         self.head = if next < self.slots.len() { next } else { 0 };
@@ -278,7 +291,7 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         self.locked(|ring| if predicate(ring.first_mut()?) { ring.pop() } else { None })
     }
 
-    /// The ring, for the only owner.
+    /// Returns the ring to its only owner.
     fn ring(&mut self) -> &mut Ring<T> {
         self.line.ring.get_mut().get_mut()
     }
@@ -371,7 +384,7 @@ impl<T, L: RawMutex> LockedRing<T, L> {
         Some(locked.with_mut(|ring| unsafe { (*ring).len }))
     }
 
-    /// The most that it can hold.
+    /// Returns the most that it can hold.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity
