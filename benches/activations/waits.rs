@@ -144,6 +144,32 @@ fn crawler<C: Crew>(crew: &C) {
     C::join(crew.spawn(move || visit(&root, &permits, 0)));
 }
 
+/// Serves 500 connections, each by a thread that blocks until it has a byte to send back. A client
+/// asks all of them, three times.
+fn connections<C: Crew>(crew: &C) {
+    let pairs = (0..500).map(|_| UnixStream::pair().expect("descriptors"));
+    let (mut clients, servers): (Vec<_>, Vec<_>) = pairs.unzip();
+    let serve = |mut connection: UnixStream| {
+        crew.spawn(move || {
+            let mut byte = [0];
+            while connection.read(&mut byte).expect("it is open") == 1 {
+                connection.write_all(&byte).expect("it is read");
+            }
+        })
+    };
+    let threads = servers.into_iter().map(serve).collect();
+    for _ in 0..3 {
+        for client in &mut clients {
+            client.write_all(&[1]).expect("it is read");
+        }
+        for client in &mut clients {
+            client.read_exact(&mut [0]).expect("it is answered");
+        }
+    }
+    drop(clients);
+    all::<C>(threads);
+}
+
 fn timed<C: Crew>(crew: &C, program: fn(&C)) -> Figures {
     let (cpu, begun) = (process_time(), Instant::now());
     program(crew);
@@ -165,11 +191,12 @@ type Programs = (fn(&Arc<Runtime>), fn(&KernelThreads), fn(&Arc<tokio::runtime::
 /// Runs on all processors that the program may use: `taskset -c 0` for one.
 pub(crate) fn run(options: &Options) {
     let size = processors();
-    let programs: [(&str, Programs); 4] = [
+    let programs: [(&str, Programs); 5] = [
         ("permits", (permits, permits, permits)),
         ("sleepers", (sleepers, sleepers, sleepers)),
         ("sessions", (sessions, sessions, sessions)),
         ("crawler", (crawler, crawler, crawler)),
+        ("connections", (connections, connections, connections)),
     ];
     for (name, (own, kernel, tokio)) in programs {
         let contestants = vec![
