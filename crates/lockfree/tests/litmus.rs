@@ -25,7 +25,7 @@
 //! only:
 //!
 //! ```text
-//! STANCHION_ROUNDS=10_000_000 cargo test --release -p stanchion-lockfree --test litmus -- --nocapture
+//! STANCHION_ROUNDS=10_000_000 cargo test --release -p stanchion-lockfree --test '*litmus' -- --nocapture
 //! STANCHION_STRUCTURES=MultiQueue,Ring cargo test -p stanchion-lockfree --test litmus -- --nocapture
 //! ```
 

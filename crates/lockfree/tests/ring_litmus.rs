@@ -17,12 +17,13 @@ use stanchion_lockfree::barging::Barging;
 use stanchion_lockfree::lock_api::RawMutex;
 use stanchion_lockfree::queue::LockedRing;
 
-/// Rounds of each test, unless `STANCHION_LITMUS_ROUNDS` says more.
+/// Rounds of each test, unless `STANCHION_ROUNDS` says how many.
 const ROUNDS: usize = if cfg!(miri) { 20 } else { 100_000 };
 
 fn rounds() -> usize {
-    std::env::var("STANCHION_LITMUS_ROUNDS")
-        .map_or(ROUNDS, |rounds| rounds.parse().expect("STANCHION_LITMUS_ROUNDS is a number"))
+    let Ok(asked) = std::env::var("STANCHION_ROUNDS") else { return ROUNDS };
+    let number = asked.replace('_', "").parse();
+    number.unwrap_or_else(|_| panic!("STANCHION_ROUNDS is {asked:?}: expected such as 10000000"))
 }
 
 /// Lets two threads pass together, again and again. Each arrival is one locked instruction, before
