@@ -61,6 +61,8 @@ pub(crate) enum Looks {
 pub(crate) enum Found {
     /// Nothing to be done.
     Fine,
+    /// Its holder is blocked, and nothing is ready that it keeps from running.
+    Unneeded,
     /// Its holder is blocked, and its seat will be taken if it still is after so many nanoseconds.
     Blocked(u64),
     /// Its seat was taken.
@@ -145,9 +147,11 @@ impl Shared {
             self.is_seen(seat, holder, (noted, seen));
         }
         let idles = || looks == Looks::Blindly || self.leaves_processor_idle(seat);
-        if seen == Seen::Preempted || !self.has_work() || !idles() {
+        let is_needed = self.has_work();
+        if seen == Seen::Preempted || !is_needed || !idles() {
             self.is_not_short(seat);
-            return Found::Fine;
+            let unneeded = seen == Seen::Blocked && !is_needed;
+            return if unneeded { Found::Unneeded } else { Found::Fine };
         }
         self.is_short(seat);
         let noted = carrier.note().read();

@@ -177,7 +177,7 @@ pub(crate) fn look_out(shared: &Arc<Shared>) {
     let mut rounds = Rounds::new();
     while !shared.is_over() {
         let mut soonest = None;
-        let mut blocked = false;
+        let (mut blocked, mut unneeded) = (false, false);
         // Before the looks: a time that comes beside them ends the wait at once.
         let is_time = shared.is_time();
         if shared.surplus().is_open()
@@ -192,14 +192,23 @@ pub(crate) fn look_out(shared: &Arc<Shared>) {
                 let found =
                     if told { shared.look_at(seat, Looks::Woken) } else { shared.examine(seat) };
                 blocked |= told && holder.is_blocked();
+                unneeded |= found == Found::Unneeded;
                 let after = match found {
-                    Found::Fine => (!told).then_some(interval),
+                    Found::Fine | Found::Unneeded => (!told).then_some(interval),
                     Found::Blocked(nanos) => Some(Duration::from_nanos(nanos)),
                     Found::Taken => Some(Duration::ZERO),
                 };
                 soonest = after.into_iter().chain(soonest).min();
             }
             interval = if soonest == Some(interval) { (interval * 2).min(MOST) } else { HEARTBEAT };
+            // The work was taken during the looks. A blocked carrier that they passed over does not
+            // wake the lookout again. So the next thread that makes work ready has to.
+            if unneeded && soonest.is_none() {
+                lookout.guard.leave();
+                if needed() {
+                    continue;
+                }
+            }
         } else if sees {
             shared.is_short_of_none();
             lookout.guard.leave();

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `lookout_sees_what_is_made_ready` | the lookout, who makes something ready while the one carrier is blocked | nobody takes the carrier's seat |
 //! | `lookout_sees_what_is_made_ready_when_it_leaves` | the same, where it has been on guard for something before | each of the two leaves it to the other |
+//! | `lookout_sees_what_comes_after_its_looks_bounded` | the same, where the first is taken by another carrier | the lookout sleeps on guard, and has passed over the blocked carrier |
 //! | `lookout_ends_with_its_runtime` | the lookout, who ends the runtime | it sleeps for ever |
 //! | `lookout_beside_a_carrier_that_sleeps_bounded` | the lookout, a carrier that goes to sleep on its seat, who makes something ready | all sleep beside it |
 //!
@@ -63,6 +64,7 @@ mod handover {
     #[derive(PartialEq, Eq)]
     pub(crate) enum Found {
         Fine,
+        Unneeded,
         Blocked(u64),
         Taken,
     }
@@ -131,12 +133,17 @@ mod shared {
             }
         }
 
-        /// As `Shared::put_outside` and `Shared::tell` do.
-        pub(crate) fn make_ready(&self, which: usize) {
+        /// Makes one ready and tells no thread, as where a carrier that runs finds it.
+        pub(crate) fn put(&self, which: usize) {
             // SAFETY: it is not ready yet.
             self.what[which].with_mut(|what| unsafe { *what = 7 });
             // Release: what a queue's lock does.
             self.ready.fetch_add(1, Ordering::Release);
+        }
+
+        /// As `Shared::put_outside` and `Shared::tell` do.
+        pub(crate) fn make_ready(&self, which: usize) {
+            self.put(which);
             if self.sleeping.tell(1, false) == 0 {
                 self.guard();
             }
@@ -212,7 +219,7 @@ mod shared {
             } else if self.take() {
                 Found::Taken
             } else {
-                Found::Blocked(1_000)
+                Found::Unneeded
             }
         }
 
@@ -258,6 +265,21 @@ fn lookout_sees_what_is_made_ready_when_it_leaves() {
         let shared = Arc::new(Shared::new(true, 2));
         shared.make_ready(0);
         let lookout = beside(&shared, lookout::look_out);
+        shared.make_ready(1);
+        lookout.join().expect("no panic");
+    });
+}
+
+/// The lookout looks because of the first, which a running carrier takes meanwhile. The second
+/// becomes ready afterwards, and only the lookout can see that its carrier is blocked.
+#[test]
+fn lookout_sees_what_comes_after_its_looks_bounded() {
+    let model = Model::new().choices(0).preemptions(3);
+    explore("lookout_sees_what_comes_after_its_looks_bounded", model, || {
+        let shared = Arc::new(Shared::new(true, 2));
+        shared.put(0);
+        let lookout = beside(&shared, lookout::look_out);
+        shared.take();
         shared.make_ready(1);
         lookout.join().expect("no panic");
     });
