@@ -35,6 +35,7 @@ pub mod control;
 mod data;
 #[cfg(feature = "std")]
 pub mod fork;
+pub mod handshake;
 pub mod hint;
 mod model;
 #[cfg(feature = "std")]
