@@ -15,9 +15,12 @@
 //!
 //! # Orderings
 //!
-//! Invariant 2 is Dekker's: the reader adds to `readers`, then loads `state`; who leaves stores `state`, then loads `readers`; all four are
-//! sequentially consistent, so that one of them sees the other. A reader looks at the range before it counts itself, so that nobody waits for those who look
-//! for something else; what it sees then may be of two slabs, so it looks again afterwards.
+//! Invariant 2 is a [`handshake`](crate::handshake): the reader adds to `readers`, then loads
+//! `state`. The thread that leaves stores `state`, then loads `readers`. One of them sees the
+//! other's write. Why these two sides have no `Handshake`: no model reaches this backend, so none
+//! could miss a fence. The four accesses are sequentially consistent instead. A reader looks at the
+//! range before it counts itself, so that the thread that leaves does not wait for readers of
+//! another slab. What the reader sees then may be of two slabs, so it looks again afterwards.
 
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};

@@ -39,7 +39,8 @@ impl Mapped {
     /// The ring, unless this is a child of the process that made it.
     #[inline]
     pub(crate) fn view(&self) -> Option<View> {
-        // SAFETY: mapped until we are dropped in the process that mapped it, which this is; Invariant 3.
+        // SAFETY: the ring is mapped until `self` is dropped in the process that mapped it. This is
+        // that process (Invariant 3 of `switches.rs`).
         (self.generation == fork::generation()).then(|| unsafe { View::new(self.base, self.page) })
     }
 
@@ -77,7 +78,8 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         if self.generation == fork::generation() {
-            // SAFETY: ours, and by Invariant 3 it is mapped here.
+            // SAFETY: the ring is ours. This process mapped it, so it is mapped here (Invariant 3 of
+            // `switches.rs`).
             unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.page) };
             presence::ring_given_back();
         }
