@@ -8,8 +8,8 @@
 //! | [`LockedCounter`] | blocking | under a lock of your choice | yes |
 //! | [`ShardedCounter`] | wait-free | a load and a store in a line of the thread's own | no |
 //!
-//! Take [`FetchAddCounter`]; or [`ShardedCounter`] where many threads add and few ask. The others are the rows of the 1998 paper's figure 4, and
-//! examples of how such things are made.
+//! Take [`FetchAddCounter`]; or [`ShardedCounter`] where many threads add and few ask. The others
+//! are the rows of the 1998 paper's figure 4, and examples of how such things are made.
 
 mod compare_exchange;
 mod fetch_add;

@@ -1,6 +1,7 @@
 //! Dropping what is left in a structure, though a value's own drop may panic.
 
-/// Drops all that `next` gives, each once. If dropping one panics, the others are dropped while it unwinds, as those of a [`Vec`] are.
+/// Drops all that `next` gives, each once. If dropping one panics, the others are dropped while it
+/// unwinds, as those of a [`Vec`] are.
 pub(crate) fn drop_each<T>(next: impl FnMut() -> Option<T>) {
     let mut rest = Rest(next);
     while let Some(value) = (rest.0)() {

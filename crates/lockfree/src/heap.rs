@@ -17,8 +17,9 @@ use crate::Progress;
 
 /// A priority queue that threads share.
 ///
-/// Keys and values are apart because a structure without locks compares keys that another thread may take out meanwhile: a key is copied and read
-/// freely, a value is touched only by the thread that takes it.
+/// Keys and values are apart because a structure without locks compares keys that another thread
+/// may take out meanwhile: a key is copied and read freely, a value is touched only by the thread
+/// that takes it.
 ///
 /// ```
 /// use stanchion_lockfree::PriorityQueue;
@@ -39,7 +40,8 @@ pub trait PriorityQueue {
     /// Puts `value` in, to come out when no smaller key is left.
     fn push(&self, key: Self::Key, value: Self::Value);
 
-    /// Takes an entry with the smallest key; `None` if there was nothing. A relaxed structure says in its docs how far from the smallest it may be.
+    /// Takes an entry with the smallest key; `None` if there was nothing. A relaxed structure says
+    /// in its docs how far from the smallest it may be.
     fn pop_min(&self) -> Option<(Self::Key, Self::Value)>;
 
     /// Whether there was nothing in it at some moment during the call.

@@ -1,8 +1,11 @@
-//! Herlihy's methodology, in its first form: any sequential object, made non-blocking by copying the whole of it.
+//! Herlihy's methodology, in its first form: any sequential object, made non-blocking by copying
+//! the whole of it.
 //!
-//! Why it is here: it needs nothing of the object but that it can be cloned, and is the yardstick for everything that copies less. Why not a lock: a
-//! thread that stops in the middle of an update stops nobody. Why not words copied and checked, as Herlihy does: what is torn is no `T`, and cloning
-//! it would be undefined. So a block is *pinned* while it is copied, and is not used again meanwhile.
+//! Why it is here: it needs nothing of the object but that it can be cloned, and is the yardstick
+//! for everything that copies less. Why not a lock: a thread that stops in the middle of an update
+//! stops nobody. Why not words copied and checked, as Herlihy does: what is torn is no `T`, and
+//! cloning it would be undefined. So a block is *pinned* while it is copied, and is not used again
+//! meanwhile.
 //!
 //! ```text
 //! root ──► block 4      readers: 2        two threads copy it
@@ -10,17 +13,20 @@
 //!          block 7      readers: 0        a version of before, free: the next copy goes here
 //! ```
 //!
-//! An update: look at the root, pin its block, look again; clone it into a free block, keeping that one's memory; unpin; apply the operation to the
-//! copy; swing the root to it, if it is still the same. If not, wait a random while, longer each time, and copy again: without the wait the copies of
-//! those that lose keep the line from those that would win.
+//! An update: look at the root, pin its block, look again; clone it into a free block, keeping that
+//! one's memory; unpin; apply the operation to the copy; swing the root to it, if it is still the
+//! same. If not, wait a random while, longer each time, and copy again: without the wait the copies
+//! of those that lose keep the line from those that would win.
 //!
 //! # Invariants
 //!
 //! 1. The block that the root names is not written.
-//! 2. A thread that has counted itself among a block's `readers`, and has seen after it that the root still names the block, may read it until it
-//!    counts itself out. One that has seen otherwise does not read.
-//! 3. A block is written only by the thread whose exchange took it from the root, or by one that sits at that thread's desk after it, and
-//!    only after a read-modify-write found `readers` 0. A reader that counts itself after that sees the root changed; one before is found.
+//! 2. A thread that has counted itself among a block's `readers`, and has seen after it that the
+//!    root still names the block, may read it until it counts itself out. One that has seen
+//!    otherwise does not read.
+//! 3. A block is written only by the thread whose exchange took it from the root, or by one that
+//!    sits at that thread's desk after it, and only after a read-modify-write found `readers` 0. A
+//!    reader that counts itself after that sees the root changed; one before is found.
 //!
 //! # Orderings
 //!
@@ -34,11 +40,12 @@
 //!
 //! # Wrap-around
 //!
-//! The root is a block's number and a tag of 32 bits: a thread that stops for exactly a multiple of 2^32 updates between its copy and its exchange
-//! may undo them all. At a million updates a second that is 71 minutes of standing still, to the update.
+//! The root is a block's number and a tag of 32 bits: a thread that stops for exactly a multiple of
+//! 2^32 updates between its copy and its exchange may undo them all. At a million updates a second
+//! that is 71 minutes of standing still, to the update.
 //!
-//! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5), 1993, section 4; counting a block's readers is
-//! Valois's.
+//! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5),
+//! 1993, section 4; counting a block's readers is Valois's.
 
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -61,8 +68,9 @@ use crate::memory::numbered::Numbered;
 /// | cost of a read | two exchanges on a line that all readers share |
 /// | memory | a version for each thread that has updated, and one; beyond that at most as many for each as threads are stopped in the middle of a copy |
 ///
-/// Versions of before are kept as memory for the next copies ([`Clone::clone_from`]) and are dropped with the whole: what an old version owns, as an
-/// `Arc`, lives until then or until the version is copied over.
+/// Versions of before are kept as memory for the next copies ([`Clone::clone_from`]) and are
+/// dropped with the whole: what an old version owns, as an `Arc`, lives until then or until the
+/// version is copied over.
 ///
 /// ```
 /// use stanchion_lockfree::Herlihy;
@@ -97,7 +105,8 @@ struct Block<T> {
 
 // SAFETY: it owns all versions, and a thread may drop what another made.
 unsafe impl<T: Send> Send for Herlihy<T> {}
-// SAFETY: versions are made by one thread and dropped by another (`Send`), and cloned by several at once (`Sync`).
+// SAFETY: versions are made by one thread and dropped by another (`Send`), and cloned by several at
+// once (`Sync`).
 unsafe impl<T: Send + Sync> Sync for Herlihy<T> {}
 
 impl<T> Block<T> {
@@ -109,8 +118,8 @@ impl<T> Block<T> {
     ///
     /// The root does not name it, nor will before the caller makes it do so.
     fn is_free(&self) -> bool {
-        // AcqRel: the Acquire pairs with the Release of those that counted themselves out, the Release with the Acquire of those that count
-        // themselves in.
+        // AcqRel: the Acquire pairs with the Release of those that counted themselves out, the
+        // Release with the Acquire of those that count themselves in.
         let taken = self.readers.compare_exchange(0, 0, Ordering::AcqRel, Ordering::Relaxed);
         taken.is_ok()
     }
@@ -133,7 +142,8 @@ impl<T> Herlihy<T> {
         Self { root: CachePadded::new(AtomicU64::fresh(first.into())), blocks, desks: Desks::new() }
     }
 
-    /// What `read` makes of the object as it is at some moment during the call. A thread that stops in it keeps one block back.
+    /// What `read` makes of the object as it is at some moment during the call. A thread that stops
+    /// in it keeps one block back.
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         self.pin().with(read)
     }
@@ -164,7 +174,8 @@ impl<T> Herlihy<T> {
             let place = unsafe { &mut *place };
             place.take().expect("the root's block has an object")
         });
-        // Here, and not at the end: if the drop of a version of before panics, what is being returned already is not dropped, a variable is.
+        // Here, and not at the end: if the drop of a version of before panics, what is being
+        // returned already is not dropped, a variable is.
         drop(self);
         value
     }
@@ -183,7 +194,8 @@ impl<T> Herlihy<T> {
             let root = self.look();
             // The upper half is the tag.
             let block = self.blocks.at(root as u32);
-            // Acquire: pairs with the Release of who found no reader before; then the next look sees the root that he had changed.
+            // Acquire: pairs with the Release of who found no reader before; then the next look
+            // sees the root that he had changed.
             block.readers.fetch_add(1, Ordering::Acquire);
             let pin = Pin { root, block };
             // Relaxed: as above. What the block holds was acquired with the first look.
@@ -298,7 +310,8 @@ impl<'h, T> Spare<'h, T> {
         });
     }
 
-    /// Makes the copy the object, if the root is still `root`; the block that it named is the spare one then.
+    /// Makes the copy the object, if the root is still `root`; the block that it named is the spare
+    /// one then.
     fn swing(&mut self, root: u64) -> bool {
         let tag = (root >> 32).wrapping_add(1) << 32;
         let new = tag | u64::from(self.number);

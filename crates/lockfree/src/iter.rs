@@ -17,7 +17,8 @@ pub trait Take {
 
 /// Takes items out of a shared structure until a look finds nothing; then it has ended for good.
 ///
-/// Dropping it leaves the rest where it is. While other threads put more in, it may go on for long: bound it with [`Iterator::take`].
+/// Dropping it leaves the rest where it is. While other threads put more in, it may go on for long:
+/// bound it with [`Iterator::take`].
 ///
 /// ```
 /// use stanchion_lockfree::stack::LockedStack;
@@ -57,7 +58,8 @@ impl<S: ?Sized> fmt::Debug for Drain<'_, S> {
     }
 }
 
-/// A structure that is used up: its items, in the order in which it gives them out. Dropping it drops the rest.
+/// A structure that is used up: its items, in the order in which it gives them out. Dropping it
+/// drops the rest.
 ///
 /// ```
 /// use stanchion_lockfree::stack::LockedStack;
@@ -91,7 +93,8 @@ impl<S: fmt::Debug> fmt::Debug for IntoIter<S> {
     }
 }
 
-/// Drops what is left in a structure, one by one: how a linked structure is dropped without recursion.
+/// Drops what is left in a structure, one by one: how a linked structure is dropped without
+/// recursion.
 ///
 /// If a value's destructor panics, the rest is dropped all the same before the panic goes on.
 pub(crate) fn drop_rest<S: Take>(structure: &S) {

@@ -1,11 +1,14 @@
 //! Load-linked, validate, store-conditional: a store that happens only if nobody has stored since.
 //!
-//! Herlihy's methodology and half of the algorithms of the field are written with these three. A compare-exchange looks at the *value*, so a word
-//! that has gone from A to B and back to A deceives it (ABA). A store-conditional looks at whether there *was a store*.
+//! Herlihy's methodology and half of the algorithms of the field are written with these three. A
+//! compare-exchange looks at the *value*, so a word that has gone from A to B and back to A
+//! deceives it (ABA). A store-conditional looks at whether there *was a store*.
 //!
-//! Why not the processor's own LL/SC: x86 has none. Where there is one (ARM, RISC-V, POWER), a program may do next to nothing between the two:
-//! another access to memory may break the link every time, and in Rust nobody can promise that the compiler puts none there. There is also no
-//! validate. So the link is made of a compare-exchange on a word of 64 bits, with a count of the stores beside the value:
+//! Why not the processor's own LL/SC: x86 has none. Where there is one (ARM, RISC-V, POWER), a
+//! program may do next to nothing between the two: another access to memory may break the link
+//! every time, and in Rust nobody can promise that the compiler puts none there. There is also no
+//! validate. So the link is made of a compare-exchange on a word of 64 bits, with a count of the
+//! stores beside the value:
 //!
 //! ```text
 //! bit   63                        32 31                         0
@@ -24,8 +27,10 @@
 //!
 //! # Invariants
 //!
-//! 1. Each successful store-conditional adds one to the tag, modulo 2^32. Nothing else writes the word.
-//! 2. So a word equal to a link's means that no store happened since the link was loaded, or a multiple of 2^32 of them.
+//! 1. Each successful store-conditional adds one to the tag, modulo 2^32. Nothing else writes the
+//!    word.
+//! 2. So a word equal to a link's means that no store happened since the link was loaded, or a
+//!    multiple of 2^32 of them.
 //!
 //! # Orderings
 //!
@@ -36,18 +41,21 @@
 //! | after a store-conditional | Release fence | validate's fence |
 //! | before validate's load | Acquire fence | the fence above |
 //!
-//! The fences are for blocks that are used again. Thread A links to the number of a block, and reads the block; thread B stores another number and
-//! fills the block anew. If A has read a word that B wrote after its store, then B's fence was before A's, so A's validate sees B's store, and A does
-//! not believe what it has read. The block's words are atomic, read and written Relaxed.
+//! The fences are for blocks that are used again. Thread A links to the number of a block, and
+//! reads the block; thread B stores another number and fills the block anew. If A has read a word
+//! that B wrote after its store, then B's fence was before A's, so A's validate sees B's store, and
+//! A does not believe what it has read. The block's words are atomic, read and written Relaxed.
 //!
-//! Source: Herlihy, TOPLAS 15(5), 1993, for what is wanted; Michael and Scott 1998, section 2, for making it of a compare-exchange and a counter,
-//! which goes back to the IBM System/370's manual of 1983.
+//! Source: Herlihy, TOPLAS 15(5), 1993, for what is wanted; Michael and Scott 1998, section 2, for
+//! making it of a compare-exchange and a counter, which goes back to the IBM System/370's manual of
+//! 1983.
 
 use core::fmt;
 
 use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 
-/// A word that is loaded with a link, and stored to through it only if nobody else has stored meanwhile.
+/// A word that is loaded with a link, and stored to through it only if nobody else has stored
+/// meanwhile.
 ///
 /// | | |
 /// | --- | --- |
@@ -76,9 +84,11 @@ pub struct LinkedCell {
     word: AtomicU64,
 }
 
-/// What [`LinkedCell::load_linked`] has seen: the value, and the right to store if it is still the last.
+/// What [`LinkedCell::load_linked`] has seen: the value, and the right to store if it is still the
+/// last.
 ///
-/// It is a note, not a reservation: it keeps nobody waiting, may be kept as long as one likes, copied, and dropped without a word.
+/// It is a note, not a reservation: it keeps nobody waiting, may be kept as long as one likes,
+/// copied, and dropped without a word.
 #[derive(Clone, Copy)]
 #[must_use = "a link that nobody stores through or validates was loaded in vain; `load` gives just the value"]
 pub struct Link<'c> {
@@ -123,26 +133,30 @@ impl Link<'_> {
 
     /// Whether nobody has stored since.
     ///
-    /// If so, then whatever the caller has read since the link was loaded was not yet written by a thread that stored *first* and wrote then: so a
-    /// block that only changes once the cell names another can be read while it may be used again, and believed after this.
+    /// If so, then whatever the caller has read since the link was loaded was not yet written by a
+    /// thread that stored *first* and wrote then: so a block that only changes once the cell names
+    /// another can be read while it may be used again, and believed after this.
     #[inline]
     #[must_use]
     pub fn validate(self) -> bool {
-        // Acquire: what was read before it pairs with the Release fence of whoever wrote that after a store.
+        // Acquire: what was read before it pairs with the Release fence of whoever wrote that after
+        // a store.
         fence(Ordering::Acquire);
         // Relaxed: ordered by the fence.
         self.cell.word.load(Ordering::Relaxed) == self.word
     }
 
-    /// Stores `value`, if nobody has stored since the link was loaded; says whether it did. It never fails for another reason.
+    /// Stores `value`, if nobody has stored since the link was loaded; says whether it did. It
+    /// never fails for another reason.
     ///
-    /// What the caller did before is seen by whoever loads the value. What it does after a success is seen only by threads whose earlier links no
-    /// longer [validate](Self::validate).
+    /// What the caller did before is seen by whoever loads the value. What it does after a success
+    /// is seen only by threads whose earlier links no longer [validate](Self::validate).
     #[inline]
     #[must_use = "a store-conditional may have stored nothing"]
     pub fn store_conditional(self, value: u32) -> bool {
         let tag = (self.word & !(TAG - 1)).wrapping_add(TAG);
-        // Release: pairs with the Acquire of `load_linked`. Relaxed when it fails: what is there instead is not used.
+        // Release: pairs with the Acquire of `load_linked`. Relaxed when it fails: what is there
+        // instead is not used.
         let stored = self.cell.word.compare_exchange(
             self.word,
             tag | u64::from(value),
@@ -213,7 +227,8 @@ mod tests {
         assert!(last.store_conditional(5));
         assert_eq!(cell.load(), 5);
         assert!(!last.validate());
-        // The tag is 0 now; 2^32 stores ago it was as well, and a link of that time would hold again. The docs say so.
+        // The tag is 0 now; 2^32 stores ago it was as well, and a link of that time would hold
+        // again. The docs say so.
         assert!(Link { cell: &cell, word: 5 }.validate());
     }
 }

@@ -43,7 +43,8 @@ macro_rules! conveniences {
         }
 
         impl<$($generics)*> $structure<$($parameter),+> {
-            /// Takes out what is there, one at a time, until a look finds nothing. Other threads may go on meanwhile: what they put in comes out too.
+            /// Takes out what is there, one at a time, until a look finds nothing. Other threads
+            /// may go on meanwhile: what they put in comes out too.
             ///
             /// See [`Drain`](crate::iter::Drain).
             pub fn drain(&self) -> $crate::iter::Drain<'_, Self> {

@@ -1,9 +1,11 @@
 //! Where nodes come from, and when they may come again.
 //!
-//! A thread that has read a pointer to a node may be stopped before it looks at the node. Meanwhile the node can be taken out and
+//! A thread that has read a pointer to a node may be stopped before it looks at the node. Meanwhile
+//! the node can be taken out and
 //!
 //! - *freed*: the thread reads memory that is not there;
-//! - *used again* at the same place: the thread's compare-exchange finds the pointer it expects, and succeeds although everything has changed (ABA).
+//! - *used again* at the same place: the thread's compare-exchange finds the pointer it expects,
+//!   and succeeds although everything has changed (ABA).
 //!
 //! There are two ways out here, behind one trait; a structure takes either as a type parameter.
 //!
@@ -18,9 +20,11 @@
 //!
 //! # How a structure uses it
 //!
-//! An operation begins with [`Store::enter`] and does everything through the [`Operation`] that it gets. What is behind a pointer may be looked at
-//! from [`Operation::protect`] on. A node's value may only be taken by the one thread whose compare-exchange took the node out, and is found by the
-//! [`Operation::slot`] that was read *before* that exchange: with counted pointers the node itself may be in use again by then.
+//! An operation begins with [`Store::enter`] and does everything through the [`Operation`] that it
+//! gets. What is behind a pointer may be looked at from [`Operation::protect`] on. A node's value
+//! may only be taken by the one thread whose compare-exchange took the node out, and is found by
+//! the [`Operation::slot`] that was read *before* that exchange: with counted pointers the node
+//! itself may be in use again by then.
 
 use machine::atomic::Ordering;
 
@@ -41,8 +45,8 @@ pub struct Hazard;
 
 /// The nodes of one structure.
 ///
-/// Dropping it frees all nodes that were retired or discarded, but drops no value: what is still linked must have been taken out and discarded by
-/// then.
+/// Dropping it frees all nodes that were retired or discarded, but drops no value: what is still
+/// linked must have been taken out and discarded by then.
 ///
 /// # Safety
 ///
@@ -70,14 +74,15 @@ pub unsafe trait Store<T>: Sized {
     fn enter(&self) -> Self::Operation<'_>;
 }
 
-/// What a link holds: null or a node. Two pointers from one link are equal only if nothing happened in between that [`Link::compare_exchange`] must
-/// notice.
+/// What a link holds: null or a node. Two pointers from one link are equal only if nothing happened
+/// in between that [`Link::compare_exchange`] must notice.
 #[doc(hidden)]
 pub trait Pointer: Copy + PartialEq {
     /// Whether it is null, with whatever tag.
     fn is_null(self) -> bool;
 
-    /// Whether both name the same node, though they may come from different links and so have different tags.
+    /// Whether both name the same node, though they may come from different links and so have
+    /// different tags.
     fn names_same(self, other: Self) -> bool;
 }
 
@@ -93,7 +98,8 @@ pub trait Link {
     /// The pointer, for comparing only: what is behind it may be gone.
     fn load(&self, order: Ordering) -> Self::Pointer;
 
-    /// Makes it point to the node of `new`, if it still is `current`. A counted link's tag goes up by one, whatever the tag in `new` is.
+    /// Makes it point to the node of `new`, if it still is `current`. A counted link's tag goes up
+    /// by one, whatever the tag in `new` is.
     fn compare_exchange(
         &self,
         current: Self::Pointer,
@@ -105,7 +111,8 @@ pub trait Link {
     /// What it holds after `compare_exchange(current, new, …)` has succeeded.
     fn after(current: Self::Pointer, new: Self::Pointer) -> Self::Pointer;
 
-    /// Makes it point to the node of `new`, if no other thread can write it now. A counted link's tag goes up by one.
+    /// Makes it point to the node of `new`, if no other thread can write it now. A counted link's
+    /// tag goes up by one.
     fn store(&self, new: Self::Pointer, order: Ordering);
 }
 
@@ -115,8 +122,8 @@ pub const HAZARDS: usize = 3;
 
 /// An operation of one thread: from here on the nodes it protects stay nodes, until it is dropped.
 ///
-/// A node is *owned* from [`allocate`](Self::allocate) until its pointer is first published, and again by the thread whose compare-exchange took the
-/// last way to it away.
+/// A node is *owned* from [`allocate`](Self::allocate) until its pointer is first published, and
+/// again by the thread whose compare-exchange took the last way to it away.
 #[doc(hidden)]
 pub trait Operation<'s, T> {
     /// The structure's memory.
@@ -124,14 +131,15 @@ pub trait Operation<'s, T> {
     /// Where a node's value is.
     type Slot: Copy;
 
-    /// The pointer in `link`, loaded with Acquire; if it is not null, its node may be looked at until this `hazard` (below [`HAZARDS`]) protects
-    /// another or the operation ends.
+    /// The pointer in `link`, loaded with Acquire; if it is not null, its node may be looked at
+    /// until this `hazard` (below [`HAZARDS`]) protects another or the operation ends.
     ///
-    /// `link` must be such that a node is only retired after the link no longer names it: a structure's own top, head or tail.
+    /// `link` must be such that a node is only retired after the link no longer names it: a
+    /// structure's own top, head or tail.
     fn protect(&self, hazard: usize, link: &LinkOf<'s, Self, T>) -> PointerOf<'s, Self, T>;
 
-    /// Announces `pointer`. Its node may be looked at if, after this call, the caller has seen that the node had not been retired: for a node's
-    /// successor, that the node itself is still linked.
+    /// Announces `pointer`. Its node may be looked at if, after this call, the caller has seen that
+    /// the node had not been retired: for a node's successor, that the node itself is still linked.
     fn announce(&self, hazard: usize, pointer: PointerOf<'s, Self, T>);
 
     /// An owned node with `value`, whose next is null.
@@ -147,7 +155,8 @@ pub trait Operation<'s, T> {
     /// The node of `pointer` is protected or owned, and not null.
     unsafe fn next(&self, pointer: PointerOf<'s, Self, T>) -> &LinkOf<'s, Self, T>;
 
-    /// Where the value of the node is. What is returned means something only if a later compare-exchange shows that the node was still in place.
+    /// Where the value of the node is. What is returned means something only if a later
+    /// compare-exchange shows that the node was still in place.
     ///
     /// # Safety
     ///
@@ -158,8 +167,8 @@ pub trait Operation<'s, T> {
     ///
     /// # Safety
     ///
-    /// The caller's compare-exchange gave it the value of this slot, nobody takes it twice, and the operation has protected the slot's node since
-    /// before.
+    /// The caller's compare-exchange gave it the value of this slot, nobody takes it twice, and the
+    /// operation has protected the slot's node since before.
     unsafe fn take(&self, slot: Self::Slot) -> T;
 
     /// Returns where the value of this slot is, for the only owner of the structure.
@@ -171,14 +180,17 @@ pub trait Operation<'s, T> {
 
     /// Gives a node back that others may still look at; its value has been taken out of `slot`.
     ///
-    /// With Michael and Scott's queue the value is that of the *next* node, which stays: `slot` then goes with the node that is retired.
+    /// With Michael and Scott's queue the value is that of the *next* node, which stays: `slot`
+    /// then goes with the node that is retired.
     ///
     /// # Safety
     ///
-    /// The caller owns the node and the slot and touches neither again. All links of the structure that could name the node have been changed.
+    /// The caller owns the node and the slot and touches neither again. All links of the structure
+    /// that could name the node have been changed.
     unsafe fn retire(&self, pointer: PointerOf<'s, Self, T>, slot: Self::Slot);
 
-    /// Gives back a node that no other thread has ever seen, or can see now; its value has been taken out, or it never had one.
+    /// Gives back a node that no other thread has ever seen, or can see now; its value has been
+    /// taken out, or it never had one.
     ///
     /// # Safety
     ///

@@ -1,7 +1,8 @@
 //! What a structure promises to the other threads when one of them stops.
 //!
-//! Every structure of this crate says it as a constant of its trait (`PROGRESS`), so that a program can demand it where it chooses its structure. The
-//! promise is tested: one thread is stopped after each step of each operation in turn, and the others must finish.
+//! Every structure of this crate says it as a constant of its trait (`PROGRESS`), so that a program
+//! can demand it where it chooses its structure. The promise is tested: one thread is stopped after
+//! each step of each operation in turn, and the others must finish.
 
 /// What happens to the others when a thread stops in the middle of an operation.
 ///
@@ -19,8 +20,8 @@
 pub enum Progress {
     /// They may have to wait for it: it holds a lock, or has claimed a place and not filled it yet.
     Blocking,
-    /// Somebody among them finishes within a bounded number of steps; one of them may be unlucky for ever. Michael and Scott's word for it is
-    /// *non-blocking*.
+    /// Somebody among them finishes within a bounded number of steps; one of them may be unlucky
+    /// for ever. Michael and Scott's word for it is *non-blocking*.
     LockFree,
     /// Each of them finishes within a bounded number of steps.
     WaitFree,

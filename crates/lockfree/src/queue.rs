@@ -23,18 +23,22 @@ pub use prakash_lee_johnson::PrakashLeeJohnsonQueue;
 pub use ring::LockedRing;
 pub use two_lock::TwoLockQueue;
 
-/// For who finds another at the same end of a queue: the first delay is at most so long, some forty operations of one thread alone.
+/// For who finds another at the same end of a queue: the first delay is at most so long, some forty
+/// operations of one thread alone.
 ///
-/// Why not one hand-off, as for a lock: where threads take turns at an end, each operation fetches every line that it needs from the other's cache. Who
-/// stays away for longer lets the other do many operations with the lines in its own. With other first delays `cargo bench -p benches --bench
-/// lockfree -- FaaArrayQueue` shows for a pair by two threads, in ns, without other work and with 500 ns of it after each operation:
+/// Why not one hand-off, as for a lock: where threads take turns at an end, each operation fetches
+/// every line that it needs from the other's cache. Who stays away for longer lets the other do
+/// many operations with the lines in its own. With other first delays
+/// `cargo bench -p benches --bench lockfree -- FaaArrayQueue` shows for a pair by two threads, in
+/// ns, without other work and with 500 ns of it after each operation:
 ///
 /// | 100 | 300 | 1,000 | 3,000 | 10,000 |
 /// | --- | --- | --- | --- | --- |
 /// | 160 | 128 | 85 | 48 | 25 |
 /// | 780 | 800 | 775 | 800 | 780 |
 ///
-/// and [`MichaelScottQueue`], with counts, 80 to 380 with 100 and 42 with 3,000; 950 and 1,010 with the work.
+/// and [`MichaelScottQueue`], with counts, 80 to 380 with 100 and 42 with 3,000; 950 and 1,010 with
+/// the work.
 const AWAY_NS: u64 = 3_000;
 
 /// A backoff that begins with [`AWAY_NS`].
@@ -62,8 +66,9 @@ pub trait ConcurrentQueue {
     ///
     /// # Errors
     ///
-    /// [`Full`] with the value, if the queue is bounded and was full at some moment during the call. In a [`NikolaevQueue`] a place also counts as
-    /// taken while another thread's call has it in hands.
+    /// [`Full`] with the value, if the queue is bounded and was full at some moment during the
+    /// call. In a [`NikolaevQueue`] a place also counts as taken while another thread's call has it
+    /// in hands.
     fn try_push(&self, value: Self::Item) -> Result<(), Full<Self::Item>>;
 
     /// Takes the oldest; `None` if there was nothing at some moment during the call.

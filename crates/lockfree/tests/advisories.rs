@@ -1,5 +1,5 @@
-//! What went wrong in other people's concurrent structures, each as a test named by its advisory (<https://rustsec.org>), over all structures of
-//! ours.
+//! What went wrong in other people's concurrent structures, each as a test named by its advisory
+//! (<https://rustsec.org>), over all structures of ours.
 //!
 //! | advisories | in | what | here |
 //! | --- | --- | --- | --- |
@@ -17,11 +17,14 @@
 //! | 2025-0023 | tokio | values cloned by several threads at once with only `T: Send` | what copies is `Sync` only if its values are, at compile time; `copied.rs` has clones that panic |
 //! | 2022-0006 | thread_local | threads' slots read while they are made | threads come and go while others take out |
 //!
-//! Of other things than structures: 2026-0005 (oneshot), 2020-0151 and 2019-0020 (generator), 2021-0072 (tokio) and 2024-0005 (threadalone) are tests of
-//! the same name in `crates/activations/tests/advisories.rs`. Nothing here is a future, runs a closure on another stack, or asks which thread drops a value: who
-//! pops a value or drops a structure drops what was pushed by others, so a structure that others can have demands `Send`, as the rows above check.
+//! Of other things than structures: 2026-0005 (oneshot), 2020-0151 and 2019-0020 (generator),
+//! 2021-0072 (tokio) and 2024-0005 (threadalone) are tests of the same name in
+//! `crates/activations/tests/advisories.rs`. Nothing here is a future, runs a closure on another
+//! stack, or asks which thread drops a value: who pops a value or drops a structure drops what was
+//! pushed by others, so a structure that others can have demands `Send`, as the rows above check.
 //!
-//! And crossbeam#1146, a large value that overflows the stack; and lists that are dropped by recursion.
+//! And crossbeam#1146, a large value that overflows the stack; and lists that are dropped by
+//! recursion.
 
 use stanchion_lockfree as lockfree;
 
@@ -77,7 +80,8 @@ fn rustsec_2018_0009_the_reclamation_drops_no_value() {
                 .collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
         });
-        // What was retired meanwhile is freed now, and what was not, below; the taken values still live.
+        // What was retired meanwhile is freed now, and what was not, below; the taken values still
+        // live.
         drop(structure);
         for value in &taken {
             value.number();
@@ -341,7 +345,8 @@ fn rustsec_2025_0054_2026_0254_2026_0255_2026_0256_a_drop_that_panics_leaves_the
         for number in 0..4 {
             assert!(structure.put(number, ledger.value_that(number, number % 2 == 0)).is_ok());
         }
-        // The values break while the vector is dropped, outside; what is still inside must not notice.
+        // The values break while the vector is dropped, outside; what is still inside must not
+        // notice.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(structure.drained(2))));
         assert!(dropped.is_err());
         assert_eq!(ledger.dropped(), 2);
@@ -362,8 +367,9 @@ fn rustsec_2025_0054_2026_0254_2026_0255_2026_0256_a_drop_that_panics_leaves_the
     all_structures!(each test);
 }
 
-/// RUSTSEC-2026-0221, -2020-0088, -0099, -0106, -0111, -0116, -0117, -0133, -0137, -0142, -0143, -2021-0113, -2025-0045, and those about `Clone`:
-/// -2020-0150, -2026-0142, -0143, -0152. At compile time.
+/// RUSTSEC-2026-0221, -2020-0088, -0099, -0106, -0111, -0116, -0117, -0133, -0137, -0142, -0143,
+/// -2021-0113, -2025-0045, and those about `Clone`: -2020-0150, -2026-0142, -0143, -0152. At
+/// compile time.
 macro_rules! bounds {
     ([] $($kind:ident $name:ident: $type:ty = $new:expr;)+) => {$(
         const _: () = {
@@ -419,7 +425,8 @@ const _: () = {
 // The key is looked at by all threads, and is dropped by any.
 assert_not_impl_any!(heap::LockedHeap<Rc<u8>, u8>: Send, Sync);
 
-/// Threads announce what they look at in slots of their own, and the slots are read by others while threads begin and end.
+/// Threads announce what they look at in slots of their own, and the slots are read by others while
+/// threads begin and end.
 #[test]
 fn rustsec_2022_0006_threads_come_and_go() {
     fn test<F: Family>() {
@@ -456,7 +463,8 @@ fn on_a_stack_of(bytes: usize, body: impl FnOnce() + Send) {
     });
 }
 
-/// crossbeam#1146: a block of many values was made on the stack. 31 of these values would not fit there, a few copies of one do.
+/// crossbeam#1146: a block of many values was made on the stack. 31 of these values would not fit
+/// there, a few copies of one do.
 ///
 /// Not so `FaaArrayQueue`, whose docs say that its segments pass through the stack.
 #[test]

@@ -17,7 +17,8 @@ use static_assertions::{assert_impl_all, assert_not_impl_any};
 assert_impl_all!(Blocking<LockedQueue<u32>>: Send, Sync, Default);
 assert_not_impl_any!(Blocking<LockedQueue<std::rc::Rc<u32>>>: Send, Sync);
 
-/// Runs `body` in a thread of its own and fails if it does not end: a lost wake-up is a failure, not a test that hangs.
+/// Runs `body` in a thread of its own and fails if it does not end: a lost wake-up is a failure,
+/// not a test that hangs.
 fn in_time(body: impl FnOnce() + Send + 'static) {
     let limit = Duration::from_secs(60);
     let (done, is_done) = mpsc::channel();

@@ -35,7 +35,8 @@ for_every_queue!(
     capacity_zero_is_refused,
 );
 
-/// Full exactly when it is, empty exactly when it is, for capacities that are powers of two and those that are not (chatmail/core#2444).
+/// Full exactly when it is, empty exactly when it is, for capacities that are powers of two and
+/// those that are not (chatmail/core#2444).
 fn like_a_sequential_one<Q: ConcurrentQueue<Item = u64>>(make: impl Fn(usize) -> Q) {
     for capacity in (1..=17).chain([63, 64, 65, 100]) {
         let queue = make(capacity);

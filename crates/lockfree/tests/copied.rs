@@ -1,9 +1,10 @@
-//! What is copied whole, when something breaks on the way: `Herlihy` and `CopiedHeap` call `Clone`, `Ord` and `Drop` of what others have written, and
-//! each call may panic. Each copy that was made is dropped once; and but for a panic in a drop, which may come when all is done, an operation that
-//! panics changes nothing.
+//! What is copied whole, when something breaks on the way: `Herlihy` and `CopiedHeap` call `Clone`,
+//! `Ord` and `Drop` of what others have written, and each call may panic. Each copy that was made
+//! is dropped once; and but for a panic in a drop, which may come when all is done, an operation
+//! that panics changes nothing.
 //!
-//! One call breaks in each run: the first, the second, and so on, until a run has fewer. What breaks in the structures that do not copy is in
-//! `advisories.rs` and `drops.rs`.
+//! One call breaks in each run: the first, the second, and so on, until a run has fewer. What
+//! breaks in the structures that do not copy is in `advisories.rs` and `drops.rs`.
 
 #[path = "common/values.rs"]
 mod values;
@@ -93,7 +94,8 @@ impl Ord for Copied {
 /// More copies than any run makes.
 const MOST: usize = 20_000;
 
-/// Has `run` go on until its calls of this kind are fewer than what would break; how many runs broke.
+/// Has `run` go on until its calls of this kind are fewer than what would break; how many runs
+/// broke.
 fn each_breaks(call: Call, run: impl Fn(&Arc<Ledger>) -> usize) -> usize {
     for before in 0.. {
         let ledger = Ledger::new(MOST);

@@ -1,5 +1,5 @@
-//! Every value is dropped exactly once, whatever happens: by whom it is taken, where a structure ends, and when a value's own drop panics. And memory
-//! goes back as it came.
+//! Every value is dropped exactly once, whatever happens: by whom it is taken, where a structure
+//! ends, and when a value's own drop panics. And memory goes back as it came.
 //!
 //! | | tested by |
 //! | --- | --- |
@@ -119,7 +119,8 @@ fn values_that_go_from_thread_to_thread_are_dropped_once() {
     all_structures!(each test);
 }
 
-/// One value's drop panics while the structure, or its iterator, is dropped: the others are dropped all the same, and the panic arrives.
+/// One value's drop panics while the structure, or its iterator, is dropped: the others are dropped
+/// all the same, and the panic arrives.
 #[test]
 fn a_panic_in_a_drop_costs_no_other_value_its_own() {
     fn test<F: Family>() {
@@ -192,7 +193,8 @@ fn a_structure_outlives_panics_of_its_values() {
     silently(|| all_structures!(each test));
 }
 
-/// A structure that was filled, emptied and dropped owes nothing: what stays is what the thread keeps for the next one, and does not grow.
+/// A structure that was filled, emptied and dropped owes nothing: what stays is what the thread
+/// keeps for the next one, and does not grow.
 #[test]
 fn memory_goes_back() {
     fn test<F: Family>() {

@@ -22,7 +22,8 @@ impl Random {
     }
 }
 
-/// Threads that push and pop at random; what came out is what went in, and each value came with its key.
+/// Threads that push and pop at random; what came out is what went in, and each value came with its
+/// key.
 fn keeps_all<H>(heap: &H)
 where
     H: PriorityQueue<Key = u64, Value = Box<(u64, u64)>> + Sync,
@@ -181,7 +182,8 @@ impl Words for Faulty {
     }
 }
 
-/// RUSTSEC-2026-0205: a comparison that panics, at every place where one is made. `exact`: the smallest comes first.
+/// RUSTSEC-2026-0205: a comparison that panics, at every place where one is made. `exact`: the
+/// smallest comes first.
 fn survives_comparisons_that_panic<'c, H>(new: impl Fn() -> H, dropped: &'c AtomicU64, exact: bool)
 where
     H: PriorityQueue<Key = Faulty, Value = Tally<'c>>,

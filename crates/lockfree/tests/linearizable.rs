@@ -1,4 +1,5 @@
-//! What real threads see of each structure is possible: recorded histories, checked against a sequential model by `stanchion-linearizability`.
+//! What real threads see of each structure is possible: recorded histories, checked against a
+//! sequential model by `stanchion-linearizability`.
 //!
 //! | histories | threads | calls of each | share |
 //! | --- | --- | --- | --- |
@@ -6,8 +7,9 @@
 //! | long: nodes come back, lists of retired ones are looked through | 3 | 64 | a hundredth |
 //! | short, on bounded queues with room for 1, 2 and 3 | 3 | 4 | as many as asked for |
 //!
-//! Before the threads begin, up to 3 calls fill the structure a little; when they have ended, it is emptied, so that what was lost or doubled shows.
-//! Each test prints how many histories there were, and in how many of them calls of different threads overlapped.
+//! Before the threads begin, up to 3 calls fill the structure a little; when they have ended, it is
+//! emptied, so that what was lost or doubled shows. Each test prints how many histories there were,
+//! and in how many of them calls of different threads overlapped.
 //!
 //! `cargo test` checks a few hundred of each structure. `STANCHION_HISTORIES` asks for more:
 //!
@@ -41,7 +43,8 @@ use stanchion_linearizability::specification::{
 use stanchion_linearizability::{Random, Specification, Tally, Trial};
 use structures::{Family, Order, Shared, all_structures, each};
 
-/// How many of each structure, unless more are asked for: some ten seconds in all on a busy computer, without optimization.
+/// How many of each structure, unless more are asked for: some ten seconds in all on a busy
+/// computer, without optimization.
 const FEW: u64 = 300;
 
 const THREADS: usize = 3;
@@ -60,7 +63,8 @@ fn asked_for(name: &str) -> bool {
         .map_or(true, |asked| asked.split(',').any(|word| name.contains(word)))
 }
 
-/// One test at a time: threads of two would take the processors from one another, and calls would not overlap.
+/// One test at a time: threads of two would take the processors from one another, and calls would
+/// not overlap.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -237,7 +241,8 @@ fn queues_that_are_full_too_early_are_found() {
     }
 }
 
-/// A heap that is not among all structures, because it asks more of its values or promises less of their order.
+/// A heap that is not among all structures, because it asks more of its values or promises less of
+/// their order.
 fn heap<H>(name: &str, initial: &PriorityQueue<u64>, make: fn() -> H)
 where
     H: lockfree::PriorityQueue<Key = u64, Value = u64> + Sync,
@@ -308,7 +313,8 @@ fn counters_are_linearizable() {
     count::<LockedCounter>("LockedCounter");
 }
 
-/// The sharded counter is not linearizable, and says so; but when all is quiet its sum is exact, and it never goes down for one who asks twice.
+/// The sharded counter is not linearizable, and says so; but when all is quiet its sum is exact,
+/// and it never goes down for one who asks twice.
 #[test]
 fn a_sharded_counter_is_right_in_the_end() {
     /// All that is promised: the sum lies between what was there and what will be.
@@ -331,7 +337,8 @@ fn a_sharded_counter_is_right_in_the_end() {
                 Count::FetchAdd(_) | Count::Get => self.added,
             };
             let seen = outcome.copied().flatten();
-            // Ordered by where the call could have been, a sum may lack what was added meanwhile; the last one lacks nothing.
+            // Ordered by where the call could have been, a sum may lack what was added meanwhile;
+            // the last one lacks nothing.
             if seen.is_none_or(|seen| if *last { seen == added } else { seen <= ALL }) {
                 after.push(Self { added, last: *last });
             }

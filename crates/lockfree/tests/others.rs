@@ -1,5 +1,6 @@
-//! State machines of what is not among `all_structures!`: counters, the cell with links, what is copied whole, and the heap that promises less of its
-//! order. Each answers as a model of one thread does.
+//! State machines of what is not among `all_structures!`: counters, the cell with links, what is
+//! copied whole, and the heap that promises less of its order. Each answers as a model of one
+//! thread does.
 //!
 //! `PROPTEST_CASES=3000 cargo test -p stanchion-lockfree --test others` is a longer search.
 
@@ -54,7 +55,8 @@ impl Entries {
         self.0.entry(key).or_default().push(value);
     }
 
-    /// Takes that one out; fails if it is not there, or, with `smallest`, if there is a smaller one.
+    /// Takes that one out; fails if it is not there, or, with `smallest`, if there is a smaller
+    /// one.
     fn take(&mut self, entry: Option<(u64, usize)>, smallest: bool) {
         let Some((key, value)) = entry else {
             return assert_eq!(self.len(), 0, "nothing came out of something");

@@ -1,13 +1,15 @@
 //! A counter by compare-exchange: load, and exchange in the sum if nobody came between.
 //!
-//! Why, where there is fetch-and-add: it is what every lock-free structure with one word does, at its barest, and shows what contention costs such a
-//! loop. A failed exchange has moved the line for nothing, so after a failure the thread stays away for a while ([`Backoff`]).
+//! Why, where there is fetch-and-add: it is what every lock-free structure with one word does, at
+//! its barest, and shows what contention costs such a loop. A failed exchange has moved the line
+//! for nothing, so after a failure the thread stays away for a while ([`Backoff`]).
 //!
 //! ABA is no danger here: a count that is the same again is the same count.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the additions to one word are in one order anyhow, and a counter orders nothing else.
+//! All Relaxed: the additions to one word are in one order anyhow, and a counter orders nothing
+//! else.
 //!
 //! Source: Michael and Scott 1998, section 4.4; the backoff is theirs as well.
 

@@ -1,11 +1,14 @@
 //! Fetch-and-add: the processor's own counter.
 //!
-//! Why anything else: an architecture may not have the instruction, and on every one the line of the counter still has to come to each thread in
-//! turn. For the first see [`CompareExchangeCounter`](super::CompareExchangeCounter), for the second [`ShardedCounter`](super::ShardedCounter).
+//! Why anything else: an architecture may not have the instruction, and on every one the line of
+//! the counter still has to come to each thread in turn. For the first see
+//! [`CompareExchangeCounter`](super::CompareExchangeCounter), for the second
+//! [`ShardedCounter`](super::ShardedCounter).
 //!
 //! # Orderings
 //!
-//! All Relaxed: the additions to one word are in one order anyhow, and a counter orders nothing else.
+//! All Relaxed: the additions to one word are in one order anyhow, and a counter orders nothing
+//! else.
 //!
 //! Source: Michael and Scott 1998, section 4.4.
 

@@ -1,9 +1,11 @@
-//! A counter over load-linked and store-conditional: the one that the 1998 paper measured on the Challenge, whose processors have these two and no
-//! other atomic instruction.
+//! A counter over load-linked and store-conditional: the one that the 1998 paper measured on the
+//! Challenge, whose processors have these two and no other atomic instruction.
 //!
-//! Why not 64 bits: a [`LinkedCell`] has 64 bits in all, and half of them count stores. A wider count would have to lie in a block of its own that
-//! the cell names, with a block in reserve for each thread; for a counter that would be all cost, because
-//! [`CompareExchangeCounter`](super::CompareExchangeCounter) of 64 bits needs no tag. So this one says how wide it is.
+//! Why not 64 bits: a [`LinkedCell`] has 64 bits in all, and half of them count stores. A wider
+//! count would have to lie in a block of its own that the cell names, with a block in reserve for
+//! each thread; for a counter that would be all cost, because
+//! [`CompareExchangeCounter`](super::CompareExchangeCounter) of 64 bits needs no tag. So this one
+//! says how wide it is.
 //!
 //! # Orderings
 //!

@@ -1,6 +1,7 @@
 //! A counter under a lock: what the others are measured against.
 //!
-//! Why at all: the 1998 paper's question is what a lock costs when its holder is preempted, and a counter has the shortest critical section there is.
+//! Why at all: the 1998 paper's question is what a lock costs when its holder is preempted, and a
+//! counter has the shortest critical section there is.
 //!
 //! Source: Michael and Scott 1998, section 4.4.
 

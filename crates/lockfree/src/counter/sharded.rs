@@ -33,11 +33,13 @@
 //! index       0 ... 7      8 ... 23                         24 ... 55
 //! ```
 //!
-//! A thread's line is found by [`machine::thread::index`]. Threads that have no index, because they are ending or there are too many, share one line.
+//! A thread's line is found by [`machine::thread::index`]. Threads that have no index, because they
+//! are ending or there are too many, share one line.
 //!
 //! # Invariants
 //!
-//! 1. A line that belongs to an index is written by the thread that has the index, and no other. So a load and a store make an addition.
+//! 1. A line that belongs to an index is written by the thread that has the index, and no other. So
+//!    a load and a store make an addition.
 //! 2. A segment, once there, stays where it is until the counter is dropped.
 //!
 //! # Orderings
@@ -48,8 +50,8 @@
 //! | loading a segment | Acquire | the above |
 //! | the lines | Relaxed | nothing: numbers |
 //!
-//! Source: the statistics counters of operating systems, which are kept for each processor; McKenney, "Is Parallel Programming Hard", chapter 5, for
-//! what a sum may be.
+//! Source: the statistics counters of operating systems, which are kept for each processor;
+//! McKenney, "Is Parallel Programming Hard", chapter 5, for what a sum may be.
 
 use core::fmt;
 use core::ptr;
@@ -137,7 +139,8 @@ impl ShardedCounter {
         let lines: Box<[Line]> =
             (0..length(segment)).map(|_| CachePadded::new(AtomicU64::fresh(0))).collect();
         let lines = Box::into_raw(lines).cast::<Line>();
-        // Release: pairs with the Acquire loads of the segment. Acquire if another was faster: its lines are used.
+        // Release: pairs with the Acquire loads of the segment. Acquire if another was faster: its
+        // lines are used.
         let published = self.segments[segment].compare_exchange(
             ptr::null_mut(),
             lines,
@@ -193,7 +196,8 @@ impl Counter for ShardedCounter {
         match index() {
             Some(index) => {
                 let line = self.line(index);
-                // Relaxed: only this thread writes it (Invariant 1); who had the index before has ended, which happened before.
+                // Relaxed: only this thread writes it (Invariant 1); who had the index before has
+                // ended, which happened before.
                 let count = line.load(Ordering::Relaxed);
                 line.store(count.wrapping_add(amount), Ordering::Relaxed);
             }

@@ -1,7 +1,9 @@
-//! A heap that is copied whole for each operation: what the methodology costs without its optimization.
+//! A heap that is copied whole for each operation: what the methodology costs without its
+//! optimization.
 //!
-//! Why it is here: it is the row of the figure that shows why [`HerlihyHeap`](super::HerlihyHeap) copies a path only. For a handful of entries it is
-//! the simpler one of the two, and takes any key that can be cloned.
+//! Why it is here: it is the row of the figure that shows why [`HerlihyHeap`](super::HerlihyHeap)
+//! copies a path only. For a handful of entries it is the simpler one of the two, and takes any key
+//! that can be cloned.
 //!
 //! Source: Herlihy 1993, section 5, the heap by the small-object protocol.
 
@@ -17,7 +19,8 @@ use crate::{Herlihy, Progress};
 /// | cost | O(n) clones of keys and values for an operation; all again for each operation that was faster |
 /// | memory | that of all entries, for each thread that has used it and once more |
 ///
-/// What is popped is a clone; what it was cloned from lives in versions of before until they are copied over.
+/// What is popped is a clone; what it was cloned from lives in versions of before until they are
+/// copied over.
 ///
 /// ```
 /// use stanchion_lockfree::heap::CopiedHeap;

@@ -1,7 +1,9 @@
-//! Herlihy's skew heap: every operation copies the path that it would change, and swings the root to the copy.
+//! Herlihy's skew heap: every operation copies the path that it would change, and swings the root
+//! to the copy.
 //!
-//! Why a path and not the whole: what hangs beside the path is shared between the old tree and the new one, so an operation copies amortized O(log n)
-//! nodes. Why a skew heap: its operations change one path from the root down, and no node knows its parent.
+//! Why a path and not the whole: what hangs beside the path is shared between the old tree and the
+//! new one, so an operation copies amortized O(log n) nodes. Why a skew heap: its operations change
+//! one path from the root down, and no node knows its parent.
 //!
 //! ```text
 //! root ──────────────► 1             push(3): the path is 1, 2
@@ -15,22 +17,27 @@
 //!                                       6
 //! ```
 //!
-//! An attempt: look at the root; walk down, write the path down, and look at the root again after each node read; write the copies, from the bottom,
-//! into free nodes of one's own; swing the root, if it is still the same. It is: the nodes of the old path are this thread's free nodes now. It is
-//! not: the copies are still free nodes; wait a random while, longer each time, and begin again. Without that wait the method loses to a lock
-//! (Herlihy's section 5).
+//! An attempt: look at the root; walk down, write the path down, and look at the root again after
+//! each node read; write the copies, from the bottom, into free nodes of one's own; swing the root,
+//! if it is still the same. It is: the nodes of the old path are this thread's free nodes now. It
+//! is not: the copies are still free nodes; wait a random while, longer each time, and begin again.
+//! Without that wait the method loses to a lock (Herlihy's section 5).
 //!
-//! Why nothing is announced, counted or freed late: a node that is read may be in use again, but only after the root has changed. So what was read is
-//! used only if the root, looked at *after* it, is the one that the path began at. That makes a look at each node a load of a word that is in the
-//! cache. What was read in vain is never compared: keys are copied as [`Words`] and turned back when they are known to be whole. Values lie in slots
-//! that only the thread touches which took the entry out.
+//! Why nothing is announced, counted or freed late: a node that is read may be in use again, but
+//! only after the root has changed. So what was read is used only if the root, looked at *after*
+//! it, is the one that the path began at. That makes a look at each node a load of a word that is
+//! in the cache. What was read in vain is never compared: keys are copied as [`Words`] and turned
+//! back when they are known to be whole. Values lie in slots that only the thread touches which
+//! took the entry out.
 //!
 //! # Invariants
 //!
-//! 1. While the root's word is the same, the nodes that can be reached from it are not written. Each exchange adds one to the tag in it.
-//! 2. A number taken from a node is followed only if the root was the same after it was read; so a walk ends, and stays in the heap's nodes.
-//! 3. An entry's slot is in one node that can be reached from the root. Who takes that node out of the tree by an exchange, without a copy, owns the
-//!    slot.
+//! 1. While the root's word is the same, the nodes that can be reached from it are not written.
+//!    Each exchange adds one to the tag in it.
+//! 2. A number taken from a node is followed only if the root was the same after it was read; so a
+//!    walk ends, and stays in the heap's nodes.
+//! 3. An entry's slot is in one node that can be reached from the root. Who takes that node out of
+//!    the tree by an exchange, without a copy, owns the slot.
 //! 4. Everything that may panic, comparing keys and making nodes, happens before the exchange.
 //!
 //! # Orderings
@@ -45,11 +52,12 @@
 //!
 //! # Wrap-around
 //!
-//! A thread that stops between two looks at the root for exactly a multiple of 2^32 operations, and then finds the same node at the root, takes it
-//! for the same root. At ten million operations a second that is seven minutes of standing still, to the operation.
+//! A thread that stops between two looks at the root for exactly a multiple of 2^32 operations, and
+//! then finds the same node at the root, takes it for the same root. At ten million operations a
+//! second that is seven minutes of standing still, to the operation.
 //!
-//! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5), 1993, section 6; it is the non-blocking heap of
-//! Michael and Scott 1997, section 4.3.
+//! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5),
+//! 1993, section 6; it is the non-blocking heap of Michael and Scott 1997, section 4.3.
 
 mod nodes;
 mod stock;
@@ -65,7 +73,8 @@ use crate::Progress;
 use crate::dropping::drop_each;
 use crate::memory::desks::Seat;
 
-/// A priority queue that goes on when a thread stops: Herlihy's skew heap, with only the path copied.
+/// A priority queue that goes on when a thread stops: Herlihy's skew heap, with only the path
+/// copied.
 ///
 /// | | |
 /// | --- | --- |
@@ -74,10 +83,11 @@ use crate::memory::desks::Seat;
 /// | memory | 12 bytes, the key's words and the value for each entry there ever was at once; up to 64 free ones for each thread |
 /// | a stopped thread keeps back | the free nodes of its desk, some dozens |
 ///
-/// Operations do not overlap: the more threads, the more is copied in vain. Where no thread stops at a bad time a
-/// [`LockedHeap`](super::LockedHeap) is faster.
+/// Operations do not overlap: the more threads, the more is copied in vain. Where no thread stops
+/// at a bad time a [`LockedHeap`](super::LockedHeap) is faster.
 ///
-/// If comparing keys panics, every entry stays, and what was to be pushed is dropped. An `Ord` may use the heap itself.
+/// If comparing keys panics, every entry stays, and what was to be pushed is dropped. An `Ord` may
+/// use the heap itself.
 ///
 /// ```
 /// use stanchion_lockfree::heap::HerlihyHeap;
@@ -101,7 +111,8 @@ pub struct HerlihyHeap<K: Words, V> {
     stock: Stock<K::Block, V>,
 }
 
-// SAFETY: a value is touched by the one thread that owns its slot (Invariant 3); keys are copies, made from words wherever one is needed.
+// SAFETY: a value is touched by the one thread that owns its slot (Invariant 3); keys are copies,
+// made from words wherever one is needed.
 unsafe impl<K: Words + Send, V: Send> Send for HerlihyHeap<K, V> {}
 // SAFETY: as above; no reference to a value is handed out, so `V` need not be `Sync`.
 unsafe impl<K: Words + Send, V: Send> Sync for HerlihyHeap<K, V> {}
@@ -134,8 +145,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         Self::with_batch(BATCH)
     }
 
-    /// Returns an empty heap with room for `capacity` entries. Free nodes that threads keep take some of
-    /// that room. The heap grows beyond.
+    /// Returns an empty heap with room for `capacity` entries. Free nodes that threads keep take
+    /// some of that room. The heap grows beyond.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { root: Self::empty(), stock: Stock::with_capacity(capacity) }
@@ -216,7 +227,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     #[inline]
     fn read(&self, node: u32, root: u64) -> Result<Seen<K>, Changed> {
         let words = self.stock.nodes.at(node).read();
-        // Acquire: pairs with the Release fence before the node is written again, which comes after the root has changed.
+        // Acquire: pairs with the Release fence before the node is written again, which comes after
+        // the root has changed.
         fence(Ordering::Acquire);
         // Relaxed: as above.
         if self.root.load(Ordering::Relaxed) == root {
@@ -300,7 +312,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
 
     /// Copies the path into free nodes, with `below` at its end; says which is the first.
     ///
-    /// The path's last step goes into the last free node, the one before it into the one before: [`keep_old_path`](Self::keep_old_path) relies on it.
+    /// The path's last step goes into the last free node, the one before it into the one before:
+    /// [`keep_old_path`](Self::keep_old_path) relies on it.
     fn copy_path(&self, seat: &mut Seat<'_, Top<K::Block>>, below: u32) -> u32 {
         debug_assert!(seat.free.len() >= seat.path.len(), "supplied before the fence");
         let free = seat.free.iter().rev();
@@ -312,7 +325,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         })
     }
 
-    /// The copies are in the tree and the old nodes are not: they take each other's place among the free ones. Slots stay where they are.
+    /// The copies are in the tree and the old nodes are not: they take each other's place among the
+    /// free ones. Slots stay where they are.
     fn keep_old_path(&self, seat: &mut Seat<'_, Top<K::Block>>) {
         let Top { free, path } = &mut **seat;
         for (pair, step) in free.iter_mut().rev().zip(path.iter().rev()) {
@@ -323,7 +337,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     /// Makes `top` the root, if `root` still is.
     fn swing(&self, root: u64, top: u32) -> Result<(), Changed> {
         let new = join(top, split(root).1.wrapping_add(1));
-        // Release: publishes the copies and what they hang on. Relaxed: a failure means another look.
+        // Release: publishes the copies and what they hang on. Relaxed: a failure means another
+        // look.
         let swung = self.root.compare_exchange(root, new, Ordering::Release, Ordering::Relaxed);
         swung.map_or(Err(Changed), |_| Ok(()))
     }
@@ -352,7 +367,8 @@ impl<'h, K: Words + Ord, V> Entry<'h, K, V> {
 impl<K: Words, V> Drop for Entry<'_, K, V> {
     fn drop(&mut self) {
         if !self.pushed {
-            // A comparison has panicked. The seat is given back whatever the value's destructor does.
+            // A comparison has panicked. The seat is given back whatever the value's destructor
+            // does.
             self.seat.free.push(self.pair);
             // SAFETY: put there by `new`, and not published.
             drop(unsafe { self.heap.stock.nodes.at(self.pair.slot).take() });
@@ -423,7 +439,8 @@ impl<K: Words, V> Drop for HerlihyHeap<K, V> {
                 if tree != NONE {
                     let nodes::Words { left, right, slot, .. } = self.stock.nodes.at(tree).read();
                     trees.extend([left, right]);
-                    // SAFETY: the heap is being dropped, and each entry has one node in the tree (Invariant 3).
+                    // SAFETY: the heap is being dropped, and each entry has one node in the tree
+                    // (Invariant 3).
                     return Some(unsafe { self.stock.nodes.at(slot).take() });
                 }
             }

@@ -1,12 +1,15 @@
 //! A heap under a lock: whichever heap, and whichever lock, one likes.
 //!
-//! Why it is here: it is what the others are measured against, and as long as no thread stops at a bad time it is hard to beat. An operation takes a
-//! lock twice as long as it takes to find its path; a copied path has to be found as well, copied, and found again whenever somebody else was first.
+//! Why it is here: it is what the others are measured against, and as long as no thread stops at a
+//! bad time it is hard to beat. An operation takes a lock twice as long as it takes to find its
+//! path; a copied path has to be found as well, copied, and found again whenever somebody else was
+//! first.
 //!
 //! # Invariants
 //!
 //! 1. `heap` is touched only by the holder of the lock.
-//! 2. A comparison that panics under the lock leaves all entries in order ([`SequentialHeap`]), and the lock free.
+//! 2. A comparison that panics under the lock leaves all entries in order ([`SequentialHeap`]), and
+//!    the lock free.
 //!
 //! Source: the single-lock skew heap that Michael and Scott 1997, section 4.3, measure against.
 
@@ -28,7 +31,8 @@ use crate::Progress;
 /// | cost | the lock's and the heap's |
 /// | memory | the heap's, which doubles when it is full, under the lock, and does not shrink |
 ///
-/// Keys are compared under the lock: an `Ord` that uses the same heap waits for itself. One that panics loses nothing but what was to be pushed.
+/// Keys are compared under the lock: an `Ord` that uses the same heap waits for itself. One that
+/// panics loses nothing but what was to be pushed.
 ///
 /// ```
 /// use stanchion_lockfree::heap::LockedHeap;
@@ -74,7 +78,8 @@ impl<S: SequentialHeap> LockedSequentialHeap<S> {
         Self::with_lock(RawMutex::INIT)
     }
 
-    /// Returns an empty heap with room for `capacity` entries, under the default lock. It grows beyond.
+    /// Returns an empty heap with room for `capacity` entries, under the default lock. It grows
+    /// beyond.
     ///
     /// # Panics
     ///
@@ -92,8 +97,8 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         Self { heap: Mutex::from_raw(lock, UnsafeCell::new(S::NEW)) }
     }
 
-    /// Returns an empty heap with room for `capacity` entries, under `lock`. That lock must be free. The
-    /// heap grows beyond.
+    /// Returns an empty heap with room for `capacity` entries, under `lock`. That lock must be
+    /// free. The heap grows beyond.
     ///
     /// # Panics
     ///

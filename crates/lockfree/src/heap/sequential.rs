@@ -13,8 +13,8 @@ pub use skew::SkewHeap;
 
 /// A priority queue of one thread.
 ///
-/// If comparing two keys panics, every entry is still there, and in order: an operation compares first and moves afterwards. What was to be pushed is
-/// dropped.
+/// If comparing two keys panics, every entry is still there, and in order: an operation compares
+/// first and moves afterwards. What was to be pushed is dropped.
 ///
 /// ```
 /// use stanchion_lockfree::heap::sequential::{QuaternaryHeap, SequentialHeap};

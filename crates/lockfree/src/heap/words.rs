@@ -1,13 +1,15 @@
 //! Keys that are whole words, so that they can be read while another thread writes them.
 //!
-//! A structure that copies nodes reads keys that may be overwritten at the same moment. For a plain value that is a data race, whatever is done with
-//! it afterwards. So a key is stored as atomic words; they are read one by one, and used only once it is known that nobody wrote meanwhile. What is
-//! torn is never made a key.
+//! A structure that copies nodes reads keys that may be overwritten at the same moment. For a plain
+//! value that is a data race, whatever is done with it afterwards. So a key is stored as atomic
+//! words; they are read one by one, and used only once it is known that nobody wrote meanwhile.
+//! What is torn is never made a key.
 //!
-//! Why a conversion and not a marker that says "any bytes will do": it needs no `unsafe`, padding has no say, and a `bool` or a `NonZeroU32` is as
-//! good a key as a number.
+//! Why a conversion and not a marker that says "any bytes will do": it needs no `unsafe`, padding
+//! has no say, and a `bool` or a `NonZeroU32` is as good a key as a number.
 //!
-//! Source: Herlihy 1993, section 4.1, copies blocks that may be recycled meanwhile; what a language must offer for it is Rust RFC 3301.
+//! Source: Herlihy 1993, section 4.1, copies blocks that may be recycled meanwhile; what a language
+//! must offer for it is Rust RFC 3301.
 
 use core::cmp::{self, Reverse};
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -17,7 +19,8 @@ use machine::atomic::{AtomicU64, Fresh, Ordering};
 
 /// A value that is made of whole words: the key of a [`HerlihyHeap`](super::HerlihyHeap).
 ///
-/// Implemented for integers, `bool`, `char`, `Duration`, `Reverse`, tuples of up to four, arrays of words, and floats by way of [`Total`].
+/// Implemented for integers, `bool`, `char`, `Duration`, `Reverse`, tuples of up to four, arrays of
+/// words, and floats by way of [`Total`].
 ///
 /// ```
 /// use stanchion_lockfree::heap::Words;
@@ -53,7 +56,8 @@ pub trait Words: Copy {
     /// The words of this value.
     fn to_words(self) -> Self::Block;
 
-    /// The value with these words, which are always those that [`to_words`](Self::to_words) made of one value.
+    /// The value with these words, which are always those that [`to_words`](Self::to_words) made of
+    /// one value.
     fn from_words(words: Self::Block) -> Self;
 }
 
@@ -168,7 +172,8 @@ tuples! {
     (A 0, B 1, C 2, D 3);
 }
 
-/// `$value: $from to u64, from u64`: `unwrap`s cannot fail, because the words are those that the first made.
+/// `$value: $from to u64, from u64`: `unwrap`s cannot fail, because the words are those that the
+/// first made.
 macro_rules! one_word {
     ($($kind:ty: |$value:ident| $to:expr, |$word:ident| $from:expr;)+) => {$(
         impl Words for $kind {
@@ -275,7 +280,8 @@ impl<W: Words> Words for Reverse<W> {
     }
 }
 
-/// A float in IEEE 754's total order, in which -0 comes before 0 and what is not a number comes last, or first if its sign is set.
+/// A float in IEEE 754's total order, in which -0 comes before 0 and what is not a number comes
+/// last, or first if its sign is set.
 ///
 /// ```
 /// use stanchion_lockfree::heap::{HerlihyHeap, Total};

@@ -1,15 +1,16 @@
 //! Counted pointers into a pool of nodes that stay nodes.
 //!
-//! Why not free what is not needed any more: a thread that has read a pointer may look at the node much later. Here it then finds a node, if not the
-//! one that it meant, and its compare-exchange fails because the pointer's tag has gone up. So nothing has to be announced, a stopped thread keeps
-//! back two free nodes at most, and nodes are used again at once. The price: the memory stays as large as the structure once was, until it is
-//! dropped.
+//! Why not free what is not needed any more: a thread that has read a pointer may look at the node
+//! much later. Here it then finds a node, if not the one that it meant, and its compare-exchange
+//! fails because the pointer's tag has gone up. So nothing has to be announced, a stopped thread
+//! keeps back two free nodes at most, and nodes are used again at once. The price: the memory stays
+//! as large as the structure once was, until it is dropped.
 //!
-//! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address leave, are used up in 1.3 ms at 50 million
-//! operations a second. 32 bits last 86 s, or less where a pointer changes faster. Nothing protects
-//! a thread that stops between two instructions for exactly a multiple of 2^32 changes, and then
-//! finds the same node. It is only unlikely. [`Hazard`](super::Hazard) is for programs that cannot
-//! accept it.
+//! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address
+//! leave, are used up in 1.3 ms at 50 million operations a second. 32 bits last 86 s, or less where
+//! a pointer changes faster. Nothing protects a thread that stops between two instructions for
+//! exactly a multiple of 2^32 changes, and then finds the same node. It is only unlikely.
+//! [`Hazard`](super::Hazard) is for programs that cannot accept it.
 //!
 //! ```text
 //!  63        32 31         0
@@ -21,22 +22,27 @@
 //!                                 └────────────┘ └────────────┘ └────────────┘
 //! ```
 //!
-//! Why `slot`: in Michael and Scott's queue the value taken is that of the node *after* the one taken out, which stays as the dummy, and may be taken
-//! out, used again and filled before the taker has read its value. So the taker reads the slot, which is an atomic word, before its compare-exchange,
-//! and if that succeeds owns the storage, wherever the node is by then. The node taken out gets that storage for its next value.
+//! Why `slot`: in Michael and Scott's queue the value taken is that of the node *after* the one
+//! taken out, which stays as the dummy, and may be taken out, used again and filled before the
+//! taker has read its value. So the taker reads the slot, which is an atomic word, before its
+//! compare-exchange, and if that succeeds owns the storage, wherever the node is by then. The node
+//! taken out gets that storage for its next value.
 //!
-//! Why [`spares`](super::spares) before the free list: of the five exchanges that a push and a pop of the queue would be otherwise, two are those of
-//! the list. What has been set aside stays enough for what it was set aside for: of a store with a capacity only as many threads keep nodes as
+//! Why [`spares`](super::spares) before the free list: of the five exchanges that a push and a pop
+//! of the queue would be otherwise, two are those of the list. What has been set aside stays enough
+//! for what it was set aside for: of a store with a capacity only as many threads keep nodes as
 //! there are more nodes than that, and it has some more for at least [`KEEPERS`] threads.
 //!
 //! # Invariants
 //!
-//! 1. An index in a pointer is 0, or has been handed out by `used`, and its segment was in place before any pointer with it was written.
-//! 2. Each storage belongs to one owned or linked node, the one whose slot names it, or to the taker of its value; except that a queue's dummy has
-//!    none.
-//! 3. `next` and the top of the free list change their tag with every write, and no tag is ever set back.
-//! 4. A node that is not in use is on the free list or among one thread's spares. There it keeps its `next`, which leads where it led when the node
-//!    was taken out, until it is allocated.
+//! 1. An index in a pointer is 0, or has been handed out by `used`, and its segment was in place
+//!    before any pointer with it was written.
+//! 2. Each storage belongs to one owned or linked node, the one whose slot names it, or to the
+//!    taker of its value; except that a queue's dummy has none.
+//! 3. `next` and the top of the free list change their tag with every write, and no tag is ever set
+//!    back.
+//! 4. A node that is not in use is on the free list or among one thread's spares. There it keeps
+//!    its `next`, which leads where it led when the node was taken out, until it is allocated.
 //!
 //! # Orderings
 //!
@@ -48,7 +54,8 @@
 //! | `next` of a new node | Release | as on the free list: a null from a later use must not look like the end of a queue |
 //! | `slot` | Relaxed | nobody: written by the owner, and read by others only for an exchange that fails if the node has changed hands |
 //!
-//! Source: Michael and Scott 1997, sections 3 and 4.1; counted pointers are from the IBM System/370 (1983), as told there. The slots are ours.
+//! Source: Michael and Scott 1997, sections 3 and 4.1; counted pointers are from the IBM System/370
+//! (1983), as told there. The slots are ours.
 
 use core::mem::MaybeUninit;
 
@@ -163,8 +170,8 @@ impl<T> Entry<T> {
 /// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
-/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model there are none beside it, so that with a capacity of
-/// 2 all go by the free list.
+/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model
+/// there are none beside it, so that with a capacity of 2 all go by the free list.
 const KEEPERS: usize = machine::sized(8, 0);
 
 /// It makes shelves for so many threads at most: 8 KiB.
@@ -181,7 +188,8 @@ pub struct CountedStore<T> {
     entries: Entries<T>,
 }
 
-// SAFETY: values are written and read by the thread that owns their storage (Invariant 2), and go from one thread to another, hence `T: Send`.
+// SAFETY: values are written and read by the thread that owns their storage (Invariant 2), and go
+// from one thread to another, hence `T: Send`.
 unsafe impl<T: Send> Send for CountedStore<T> {}
 // SAFETY: as above; nobody gets a shared reference to a value.
 unsafe impl<T: Send> Sync for CountedStore<T> {}
@@ -201,14 +209,17 @@ impl<T> CountedStore<T> {
     fn owned(&self) -> u32 {
         let mut backoff = Backoff::new();
         loop {
-            // Acquire: pairs with the Release that put the node there, so that its `next` is the one behind it.
+            // Acquire: pairs with the Release that put the node there, so that its `next` is the
+            // one behind it.
             let top = self.free.load(Ordering::Acquire);
             if top.is_null() {
                 return self.new_entry();
             }
-            // Relaxed: if the node is not on top any more, this may be anything, and the exchange fails.
+            // Relaxed: if the node is not on top any more, this may be anything, and the exchange
+            // fails.
             let next = self.entry(top.index()).next.load(Ordering::Relaxed);
-            // Relaxed, both: it succeeds only on what the load has acquired (Invariant 3), so slot and storage are ours then; else the loop loads again.
+            // Relaxed, both: it succeeds only on what the load has acquired (Invariant 3), so slot
+            // and storage are ours then; else the loop loads again.
             if self.free.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed) {
                 return top.index();
             }
@@ -218,7 +229,8 @@ impl<T> CountedStore<T> {
 
     #[cold]
     fn new_entry(&self) -> u32 {
-        // Relaxed: the number is all that is wanted; what is behind it is found through the segments.
+        // Relaxed: the number is all that is wanted; what is behind it is found through the
+        // segments.
         let used = self.used.fetch_add(1, Ordering::Relaxed);
         assert!(
             used < Entries::<T>::CAPACITY as u64,
@@ -232,13 +244,15 @@ impl<T> CountedStore<T> {
         index
     }
 
-    /// An owned node whose storage is empty and whose next is null: one that this thread has kept, or [another](Self::owned).
+    /// An owned node whose storage is empty and whose next is null: one that this thread has kept,
+    /// or [another](Self::owned).
     #[inline]
     fn node(&self) -> (Tagged, &Entry<T>) {
         let index = self.spares.take().unwrap_or_else(|| self.owned());
         let entry = self.entry(index);
-        // Release: pairs with the Acquire of a thread that still looks at the node as what it was before: it sees then that the link by which it came
-        // has changed, and does not take this null for the end of a queue.
+        // Release: pairs with the Acquire of a thread that still looks at the node as what it was
+        // before: it sees then that the link by which it came has changed, and does not take this
+        // null for the end of a queue.
         entry.next.store(Tagged::NULL, Ordering::Release);
         (Tagged::new(index, 0), entry)
     }
@@ -259,8 +273,9 @@ impl<T> CountedStore<T> {
         loop {
             // Relaxed: the top is only compared.
             let top = self.free.load(Ordering::Relaxed);
-            // Release: pairs with the Acquire of a thread that still looks at the node: it may go on to the node behind it, whose segment must
-            // be in place for it, and sees, if it looks there, that the link by which it came has changed.
+            // Release: pairs with the Acquire of a thread that still looks at the node: it may go
+            // on to the node behind it, whose segment must be in place for it, and sees, if it
+            // looks there, that the link by which it came has changed.
             entry.next.store(top, Ordering::Release);
             let new = Tagged::new(index, 0);
             // Release: pairs with the Acquire of who takes it. Relaxed: the loop loads again.
@@ -272,8 +287,9 @@ impl<T> CountedStore<T> {
     }
 }
 
-// SAFETY: nodes are never freed while the store lives, so that all may be looked at; an exchange that expects a pointer from before the node's last
-// change fails by its tag (Invariant 3); values are reached only through slots, each owned by one thread at a time (Invariant 2).
+// SAFETY: nodes are never freed while the store lives, so that all may be looked at; an exchange
+// that expects a pointer from before the node's last change fails by its tag (Invariant 3); values
+// are reached only through slots, each owned by one thread at a time (Invariant 2).
 unsafe impl<T> Store<T> for CountedStore<T> {
     type Pointer = Tagged;
     type Link = CountedLink;
@@ -350,7 +366,8 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
 
     #[inline]
     unsafe fn slot(&self, pointer: Tagged) -> u32 {
-        // Relaxed: means something only if the caller's exchange shows that the node was in place; it was published with Release then.
+        // Relaxed: means something only if the caller's exchange shows that the node was in place;
+        // it was published with Release then.
         self.store.entry(pointer.index()).slot.load(Ordering::Relaxed)
     }
 
@@ -476,7 +493,8 @@ mod tests {
         const CAPACITY: usize = 30 - KEPT * KEEPERS;
         let store = CountedStore::<usize>::with_capacity(CAPACITY);
         assert_eq!(store.entries.iter().count(), 30, "no more nodes than it takes");
-        // More threads than may keep nodes, all there at a time so that none has another's number: each takes two and gives them back.
+        // More threads than may keep nodes, all there at a time so that none has another's number:
+        // each takes two and gives them back.
         let all = std::sync::Barrier::new(THREADS);
         let take_and_give_back = || {
             let operation = store.enter();

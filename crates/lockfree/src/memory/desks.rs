@@ -1,9 +1,10 @@
 //! What a thread keeps in a structure between its operations: a desk of its own.
 //!
-//! Why not in a thread-local: a structure would have to find its own among all structures', a thread that ends would have to bring things back, and
-//! an operation within another, as when comparing two keys uses the heap, would find the outer one's. A desk belongs to the structure. A thread takes
-//! that of its own number for the length of an operation, so its lines stay with its processor. The next thread with that number finds the desk as the
-//! last one left it.
+//! Why not in a thread-local: a structure would have to find its own among all structures', a
+//! thread that ends would have to bring things back, and an operation within another, as when
+//! comparing two keys uses the heap, would find the outer one's. A desk belongs to the structure. A
+//! thread takes that of its own number for the length of an operation, so its lines stay with its
+//! processor. The next thread with that number finds the desk as the last one left it.
 //!
 //! A thread can find its own desk taken, because the operation is one within another. Or it has no
 //! number, because it is ending. Then it takes any guests' desk that is free. Why not the next

@@ -1,10 +1,12 @@
 //! Hazard pointers: a thread announces which nodes it looks at, and nobody frees those.
 //!
-//! Why not epochs: a thread that stops in the middle of an operation then keeps back everything that is taken out from there on, without bound. Here
-//! it keeps back three nodes, and what waits in its own list.
+//! Why not epochs: a thread that stops in the middle of an operation then keeps back everything
+//! that is taken out from there on, without bound. Here it keeps back three nodes, and what waits
+//! in its own list.
 //!
-//! Why written here: memory that is not made of `machine`'s atomics can be neither modelled nor stalled nor simulated. Why per structure and not for
-//! the whole process: dropping the structure frees everything, values need not be `'static`, and a scan looks at who uses *this* structure.
+//! Why written here: memory that is not made of `machine`'s atomics can be neither modelled nor
+//! stalled nor simulated. Why per structure and not for the whole process: dropping the structure
+//! frees everything, values need not be `'static`, and a scan looks at who uses *this* structure.
 //!
 //! ```text
 //! who looks                            who takes out
@@ -15,12 +17,13 @@
 //! is the link still N?                 is N announced by anybody? if not, use it again or free it
 //! ```
 //!
-//! If the look at the link comes before the change, [`heavy`] makes the announcement visible to the scan, and N stays. If it comes after, it does not
-//! find N, and the thread does not touch it.
+//! If the look at the link comes before the change, [`heavy`] makes the announcement visible to the
+//! scan, and N stays. If it comes after, it does not find N, and the thread does not touch it.
 //!
-//! Each thread has a record in each structure that it has used, found by its [`index`]; a thread with that index later goes on with it, list and all.
-//! A thread that has no index, because it is ending or there are too many, takes a guest's record for the length of the operation, and so does an
-//! operation inside of an operation.
+//! Each thread has a record in each structure that it has used, found by its [`index`]; a thread
+//! with that index later goes on with it, list and all. A thread that has no index, because it is
+//! ending or there are too many, takes a guest's record for the length of the operation, and so
+//! does an operation inside of an operation.
 //!
 //! # Garbage
 //!
@@ -42,9 +45,12 @@
 //!
 //! # Invariants
 //!
-//! 1. Only the thread that has set a record's `taken` touches its `own` and writes its hazards, until it clears it.
-//! 2. A node is on one list at most: retired by the one thread that took it out, or lying ready in one record, or neither.
-//! 3. A retired node is used again or freed only after a scan that began after it was retired did not find it announced.
+//! 1. Only the thread that has set a record's `taken` touches its `own` and writes its hazards,
+//!    until it clears it.
+//! 2. A node is on one list at most: retired by the one thread that took it out, or lying ready in
+//!    one record, or neither.
+//! 3. A retired node is used again or freed only after a scan that began after it was retired did
+//!    not find it announced.
 //! 4. Records are never freed before the structure is dropped.
 //!
 //! # Orderings
@@ -58,8 +64,8 @@
 //! | set `taken` of a guest's record: exchange | Acquire | the Release store that cleared it |
 //! | put a guest's record into the list | Release | the Acquire load of who walks the list |
 //!
-//! Source: Maged Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004; the asymmetric barrier is what
-//! folly's `hazptr` does (2018).
+//! Source: Maged Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE
+//! TPDS 15(6), 2004; the asymmetric barrier is what folly's `hazptr` does (2018).
 //!
 //! [`light`]: asymmetric::light
 //! [`heavy`]: asymmetric::heavy
@@ -138,7 +144,8 @@ impl<T> Record<T> {
 impl<T> Drop for Own<T> {
     fn drop(&mut self) {
         for &node in self.retired.iter().chain(&self.ready) {
-            // SAFETY: records are dropped with the structure, so nobody looks at its nodes any more; each is on one list (Invariant 2).
+            // SAFETY: records are dropped with the structure, so nobody looks at its nodes any
+            // more; each is on one list (Invariant 2).
             unsafe { free(node) };
         }
     }
@@ -156,7 +163,8 @@ pub struct HazardStore<T> {
     guests: AtomicPtr<Guest<T>>,
 }
 
-// SAFETY: values and nodes go from one thread to another, hence `T: Send`; what a record owns is touched by one thread at a time (Invariant 1).
+// SAFETY: values and nodes go from one thread to another, hence `T: Send`; what a record owns is
+// touched by one thread at a time (Invariant 1).
 unsafe impl<T: Send> Send for HazardStore<T> {}
 // SAFETY: as above; nobody gets a shared reference to a value.
 unsafe impl<T: Send> Sync for HazardStore<T> {}
@@ -167,11 +175,14 @@ impl<T> HazardStore<T> {
     fn take_record(&self) -> &Record<T> {
         if let Some(index) = thread::index().filter(|&index| index < thread::INDICES) {
             let record = self.records.get_or_make(index, Record::fresh);
-            // Relaxed, both: only this thread sets and clears it, and what interrupts it is over before it goes on (Invariant 1).
+            // Relaxed, both: only this thread sets and clears it, and what interrupts it is over
+            // before it goes on (Invariant 1).
             if !record.taken.load(Ordering::Relaxed) {
                 record.taken.store(true, Ordering::Relaxed);
-                // A handler of signals that uses the structure must find the mark before anything is done with the record: the compiler may not
-                // turn that round. A panic needs none, it comes in the order of the program; and the Release that clears the mark keeps what is before it there.
+                // A handler of signals that uses the structure must find the mark before anything
+                // is done with the record: the compiler may not turn that round. A panic needs
+                // none, it comes in the order of the program; and the Release that clears the mark
+                // keeps what is before it there.
                 signal_fence();
                 return record;
             }
@@ -196,8 +207,9 @@ impl<T> HazardStore<T> {
             let first = self.guests.load(Ordering::Relaxed);
             // SAFETY: this thread made it, and nobody else sees it before the exchange.
             unsafe { (*guest).next = first };
-            // Release: pairs with the Acquire of who walks the list; what is behind it was published by exchanges before this one, which they
-            // acquire as well, because every write of the word is an exchange. Relaxed: the loop loads again.
+            // Release: pairs with the Acquire of who walks the list; what is behind it was
+            // published by exchanges before this one, which they acquire as well, because every
+            // write of the word is an exchange. Relaxed: the loop loads again.
             let linked =
                 self.guests.compare_exchange(first, guest, Ordering::Release, Ordering::Relaxed);
             if linked.is_ok() {
@@ -228,7 +240,8 @@ impl<T> HazardStore<T> {
         own.announced.clear();
         for record in self.records.iter().map(|record| &**record).chain(self.guests()) {
             for hazard in &record.hazards {
-                // Acquire: pairs with the Release of an announcement or its end: what the thread did with the node before is done.
+                // Acquire: pairs with the Release of an announcement or its end: what the thread
+                // did with the node before is done.
                 let node = hazard.load(Ordering::Acquire);
                 if !node.is_null() {
                     own.announced.push(node);
@@ -265,8 +278,8 @@ impl<T> Drop for HazardStore<T> {
     }
 }
 
-// SAFETY: a node that is announced and, after that, seen not to have been retired is not used again before the announcement ends (Invariant 3 and the
-// header); what is owned is seen by nobody else.
+// SAFETY: a node that is announced and, after that, seen not to have been retired is not used again
+// before the announcement ends (Invariant 3 and the header); what is owned is seen by nobody else.
 unsafe impl<T> Store<T> for HazardStore<T> {
     type Pointer = *mut Node<T>;
     type Link = HazardLink<T>;
@@ -301,7 +314,8 @@ impl<T> HazardOperation<'_, T> {
     #[inline]
     fn own<R>(&self, with: impl FnOnce(&mut Own<T>) -> R) -> R {
         self.record.own.with_mut(|own| {
-            // SAFETY: the operation has taken the record (Invariant 1), and `with` calls nothing that comes back here.
+            // SAFETY: the operation has taken the record (Invariant 1), and `with` calls nothing
+            // that comes back here.
             let own = unsafe { &mut *own };
             with(own)
         })
@@ -336,7 +350,8 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
         self.announced.set(self.announced.get().max(hazard + 1));
         // Release: pairs with a scan's Acquire, for the node that was announced here before.
         self.record.hazards[hazard].store(pointer, Ordering::Release);
-        // With `heavy` of a scan: either the scan sees the announcement, or the caller sees that the node is retired.
+        // With `heavy` of a scan: either the scan sees the announcement, or the caller sees that
+        // the node is retired.
         asymmetric::light();
     }
 
@@ -417,7 +432,8 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
 }
 
 impl<T> HazardOperation<'_, T> {
-    /// An owned node whose next is null, and whose value `put` makes in its place: a large one would not fit the stack.
+    /// An owned node whose next is null, and whose value `put` makes in its place: a large one
+    /// would not fit the stack.
     pub(crate) fn allocate_with(&self, put: impl FnOnce(*mut T)) -> *mut Node<T> {
         let node = self.allocate_empty();
         // SAFETY: the node is owned.
@@ -426,7 +442,8 @@ impl<T> HazardOperation<'_, T> {
         node
     }
 
-    /// Where the value of a node is, for a structure whose values are shared while their nodes are linked.
+    /// Where the value of a node is, for a structure whose values are shared while their nodes are
+    /// linked.
     ///
     /// # Safety
     ///
@@ -480,7 +497,8 @@ mod tests {
         })
     }
 
-    /// The bound of the module's documentation, while one thread stands still in the middle of an operation.
+    /// The bound of the module's documentation, while one thread stands still in the middle of an
+    /// operation.
     #[test]
     fn garbage_is_bounded_while_a_thread_stands_still() {
         const THREADS: usize = 3;
@@ -494,8 +512,8 @@ mod tests {
                 let node = operation.protect(0, &link);
                 looking.wait();
                 over.wait();
-                // SAFETY: the node was protected while it was linked; if it has not been used again, its value is the one that was put in, a plain
-                // number.
+                // SAFETY: the node was protected while it was linked; if it has not been used
+                // again, its value is the one that was put in, a plain number.
                 assert_eq!(unsafe { operation.take(node) }, 42);
             });
             looking.wait();

@@ -1,6 +1,7 @@
 //! Places that are numbered as they are needed, and stay where they are.
 //!
-//! Why numbers and not pointers: two of them, or one and a tag, fit into a word that can be exchanged.
+//! Why numbers and not pointers: two of them, or one and a tag, fit into a word that can be
+//! exchanged.
 //!
 //! # Invariants
 //!
@@ -19,7 +20,8 @@ const MOST: u32 = u32::MAX - 2;
 /// Places for `T`, from 0.
 pub(crate) struct Numbered<T> {
     places: Segments<T, SEGMENTS>,
-    /// How many numbers have been asked for: more than were given once there are no more, so it is wider than they are.
+    /// How many numbers have been asked for: more than were given once there are no more, so it is
+    /// wider than they are.
     given: AtomicU64,
 }
 
@@ -65,7 +67,8 @@ impl<T> Numbered<T> {
         self.places.get(number as usize)
     }
 
-    /// The place of a number that has been given, to this thread or to one that has told this thread.
+    /// The place of a number that has been given, to this thread or to one that has told this
+    /// thread.
     ///
     /// # Panics
     ///

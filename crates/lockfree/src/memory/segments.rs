@@ -1,7 +1,8 @@
-//! An array that grows while threads use it and never moves: segments of doubling size, found by arithmetic.
+//! An array that grows while threads use it and never moves: segments of doubling size, found by
+//! arithmetic.
 //!
-//! Why not a `Vec` behind a lock: a thread that stops while it grows it would stop the others. Why not a list: an element is found by its index, at
-//! once.
+//! Why not a `Vec` behind a lock: a thread that stops while it grows it would stop the others. Why
+//! not a list: an element is found by its index, at once.
 //!
 //! | segment | elements | begins at |
 //! | --- | --- | --- |
@@ -9,11 +10,13 @@
 //! | 1 | 4 | 2 |
 //! | *s* | 2 · 2^*s* | 2 · 2^*s* - 2 |
 //!
-//! A thread that needs a segment which is not there makes one and puts it in place with a compare-exchange; if another was quicker, it frees its own.
+//! A thread that needs a segment which is not there makes one and puts it in place with a
+//! compare-exchange; if another was quicker, it frees its own.
 //!
 //! # Invariants
 //!
-//! 1. A pointer in `segments` leaves null once, for as many elements as its place says, all made; it stays until the array is dropped.
+//! 1. A pointer in `segments` leaves null once, for as many elements as its place says, all made;
+//!    it stays until the array is dropped.
 //!
 //! # Orderings
 //!
@@ -71,7 +74,8 @@ impl<E, const N: usize> Segments<E, N> {
         if elements.is_null() {
             return None;
         }
-        // SAFETY: a segment that is there has all its elements (Invariant 1), and `offset` is below their number.
+        // SAFETY: a segment that is there has all its elements (Invariant 1), and `offset` is below
+        // their number.
         let element = unsafe { elements.add(offset) };
         // SAFETY: as above; elements are only lent shared until `self` is dropped.
         Some(unsafe { &*element })
@@ -87,7 +91,8 @@ impl<E, const N: usize> Segments<E, N> {
         self.get(index).expect("a segment stays, whoever made it")
     }
 
-    /// Makes the segments for the first `elements`, and says how many that are: the last segment is made whole.
+    /// Makes the segments for the first `elements`, and says how many that are: the last segment is
+    /// made whole.
     pub(crate) fn reserve(&self, elements: usize, mut make: impl FnMut() -> E) -> usize {
         let Some(last) = elements.min(Self::CAPACITY).checked_sub(1) else { return 0 };
         let segments = Self::place(last).0 + 1;
@@ -111,7 +116,8 @@ impl<E, const N: usize> Segments<E, N> {
             Ordering::Relaxed,
         );
         if placed.is_err() {
-            // SAFETY: it comes from `into_raw` above, with this length, and nobody else has seen it.
+            // SAFETY: it comes from `into_raw` above, with this length, and nobody else has seen
+            // it.
             unsafe { Self::free(elements, length) };
         }
     }
@@ -149,7 +155,8 @@ impl<E, const N: usize> Drop for Segments<E, N> {
             // Relaxed: the owner is alone, and whatever made it so came before.
             let elements = elements.load(Ordering::Relaxed);
             if !elements.is_null() {
-                // SAFETY: it was made with this length (Invariant 1), and nothing of it is lent any more.
+                // SAFETY: it was made with this length (Invariant 1), and nothing of it is lent any
+                // more.
                 unsafe { Self::free(elements, Self::length(segment)) };
             }
         }

@@ -1,11 +1,13 @@
-//! A few nodes that a thread keeps for its next operation, so that a pop and then a push of one thread exchange nothing on a list that all share.
+//! A few nodes that a thread keeps for its next operation, so that a pop and then a push of one
+//! thread exchange nothing on a list that all share.
 //!
-//! Why not take a [desk](super::desks) for each: that is an exchange as well. A shelf is only ever used by the thread of its number, so a mark on it
-//! is enough, set and cleared by plain stores: for the case that the thread is interrupted in between and what interrupts it uses the structure too,
-//! as a handler of signals may. That one finds the mark and does without.
+//! Why not take a [desk](super::desks) for each: that is an exchange as well. A shelf is only ever
+//! used by the thread of its number, so a mark on it is enough, set and cleared by plain stores:
+//! for the case that the thread is interrupted in between and what interrupts it uses the structure
+//! too, as a handler of signals may. That one finds the mark and does without.
 //!
-//! Why so few: what lies on a shelf is of no use to others. Two are what an operation can need at most, or give back: a node and a block of
-//! [`HerlihyStack`](crate::stack::HerlihyStack).
+//! Why so few: what lies on a shelf is of no use to others. Two are what an operation can need at
+//! most, or give back: a node and a block of [`HerlihyStack`](crate::stack::HerlihyStack).
 //!
 //! | who | finds | does |
 //! | --- | --- | --- |
@@ -14,16 +16,19 @@
 //! | a thread that gives one back | no shelf, or a full one | goes on to the shared list: who never wants one keeps none |
 //! | | room | leaves the node there |
 //!
-//! A thread that ends leaves its nodes to the next of its number; one that has no number, as when it is ending, does without.
+//! A thread that ends leaves its nodes to the next of its number; one that has no number, as when
+//! it is ending, does without.
 //!
 //! # Invariants
 //!
-//! 1. Only the thread that has the number of a shelf touches it, and only what found `taken` false and set it touches `kept`, until it clears it.
+//! 1. Only the thread that has the number of a shelf touches it, and only what found `taken` false
+//!    and set it touches `kept`, until it clears it.
 //! 2. A node on a shelf is on no list, and no thread owns it but as what is on its shelf.
 //!
 //! # Orderings
 //!
-//! All are Relaxed: what the last holder of a number wrote happened before what the next one does ([`machine::thread::index`]).
+//! All are Relaxed: what the last holder of a number wrote happened before what the next one does
+//! ([`machine::thread::index`]).
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, Fresh, Ordering, signal_fence};
@@ -53,8 +58,8 @@ struct Shelf {
     kept: UnsafeCell<Kept>,
 }
 
-/// Nodes, or 0, which is null, where there is none. Why not a count beside them: where a node lies would then hang on the count that was stored last,
-/// and the processor could not guess it.
+/// Nodes, or 0, which is null, where there is none. Why not a count beside them: where a node lies
+/// would then hang on the count that was stored last, and the processor could not guess it.
 struct Kept([u32; KEPT]);
 
 // SAFETY: `kept` is touched by one thread at a time (Invariant 1).
@@ -94,7 +99,8 @@ impl Spares {
         None
     }
 
-    /// Keeps an owned node for the calling thread, if there is room: otherwise it stays the caller's, who is told so by `false`.
+    /// Keeps an owned node for the calling thread, if there is room: otherwise it stays the
+    /// caller's, who is told so by `false`.
     #[inline]
     pub(super) fn keep(&self, node: u32) -> bool {
         let Some(shelf) = self.number().and_then(|number| self.shelves.get(number)) else {
@@ -110,17 +116,20 @@ impl Shelf {
         CachePadded::new(Self { taken: AtomicBool::fresh(false), kept })
     }
 
-    /// Does something with what is on it, unless this thread is interrupted and was doing that already.
+    /// Does something with what is on it, unless this thread is interrupted and was doing that
+    /// already.
     #[inline]
     fn with<R>(&self, with: impl FnOnce(&mut Kept) -> R) -> Option<R> {
-        // Relaxed, all: only this thread sets and clears it, and what interrupts it is over before it goes on.
+        // Relaxed, all: only this thread sets and clears it, and what interrupts it is over before
+        // it goes on.
         if self.taken.load(Ordering::Relaxed) {
             return None;
         }
         self.taken.store(true, Ordering::Relaxed);
         signal_fence();
         let result = self.kept.with_mut(|kept| {
-            // SAFETY: this thread has taken it, and `with` calls nothing that comes back here (Invariant 1).
+            // SAFETY: this thread has taken it, and `with` calls nothing that comes back here
+            // (Invariant 1).
             let kept = unsafe { &mut *kept };
             with(kept)
         });
@@ -177,7 +186,8 @@ mod tests {
             assert!(spares.keep(number as u32 + 1));
             (number, left)
         };
-        // Other tests' threads may take the number in between, so this is tried until one has had the number of one before.
+        // Other tests' threads may take the number in between, so this is tried until one has had
+        // the number of one before.
         let mut seen = std::collections::HashSet::new();
         loop {
             let (number, left) = scope(|scope| scope.spawn(visit).join()).unwrap();

@@ -1,14 +1,17 @@
 //! Correia and Ramalhete's queue: segments of cells that are handed out by fetch-and-add.
 //!
-//! Why not a node for each value, as in Michael and Scott's queue: there both ends are moved by a compare-exchange, which fails when another was
-//! quicker. Here an addition gives each push and each pop a cell of its own, and never fails; a segment is linked once for [`CELLS`] values. Why not
-//! as [`SegQueue`] does it: there a pop that comes to a cell before its push has filled it waits for it. Here it spoils the cell, and the push takes
-//! another.
+//! Why not a node for each value, as in Michael and Scott's queue: there both ends are moved by a
+//! compare-exchange, which fails when another was quicker. Here an addition gives each push and
+//! each pop a cell of its own, and never fails; a segment is linked once for [`CELLS`] values. Why
+//! not as [`SegQueue`] does it: there a pop that comes to a cell before its push has filled it
+//! waits for it. Here it spoils the cell, and the push takes another.
 //!
-//! Why the first try for a number is a compare-exchange all the same: where threads take numbers in turn, each has to fetch the line with the numbers
-//! and the cells' lines from the other's cache each time. An exchange costs as much as an addition, and one that fails shows that there is another
-//! at it: who sees that stays away for a while, and the other does many operations with the lines in its cache. The second try is the addition, so a
-//! thread stays away once for each number at most.
+//! Why the first try for a number is a compare-exchange all the same: where threads take numbers in
+//! turn, each has to fetch the line with the numbers and the cells' lines from the other's cache
+//! each time. An exchange costs as much as an addition, and one that fails shows that there is
+//! another at it: who sees that stays away for a while, and the other does many operations with the
+//! lines in its cache. The second try is the addition, so a thread stays away once for each number
+//! at most.
 //!
 //! ```text
 //! head ──► segment ─────────────────► segment ◄── tail
@@ -24,17 +27,21 @@
 //!
 //! # Why it ends
 //!
-//! A pop that spoils a cell uses it up, and so does each push that finds it spoilt. When the segment is used up, a push links a new one *with its
-//! value in it*, which no pop can spoil. A pop that comes in vain has seen that there were as many pops as pushes.
+//! A pop that spoils a cell uses it up, and so does each push that finds it spoilt. When the
+//! segment is used up, a push links a new one *with its value in it*, which no pop can spoil. A pop
+//! that comes in vain has seen that there were as many pops as pushes.
 //!
 //! # Invariants
 //!
 //! 1. Each number below [`CELLS`] is given to one push and to one pop by each segment.
 //! 2. A value in a cell belongs to the push until the cell is full, then to the pop of its number.
-//! 3. `next` leaves null once. `head` moves from a segment only when all its cells have been given to pops, and when `tail` has left it.
-//! 4. A segment is retired by the pop that moved `head` from it; so no link of the queue names a retired one.
+//! 3. `next` leaves null once. `head` moves from a segment only when all its cells have been given
+//!    to pops, and when `tail` has left it.
+//! 4. A segment is retired by the pop that moved `head` from it; so no link of the queue names a
+//!    retired one.
 //!
-//! A segment has nothing to drop: its values are in cells that do not know whether they are filled. So it is retired as it stands.
+//! A segment has nothing to drop: its values are in cells that do not know whether they are filled.
+//! So it is retired as it stands.
 //!
 //! # Orderings
 //!
@@ -46,8 +53,9 @@
 //! | push: take a number | Relaxed | nobody: the number is all that is wanted |
 //! | pop: look at `tail` | Relaxed | nobody: who moved `head` here had seen `tail` here or further |
 //!
-//! Source: Correia and Ramalhete, "FAAArrayQueue", 2016 (Concurrency Freaks), after the fetch-and-add queues of Morrison and Afek, PPoPP 2013. Theirs
-//! takes a value out by an exchange; here a full cell needs none.
+//! Source: Correia and Ramalhete, "FAAArrayQueue", 2016 (Concurrency Freaks), after the
+//! fetch-and-add queues of Morrison and Afek, PPoPP 2013. Theirs takes a value out by an exchange;
+//! here a full cell needs none.
 //!
 //! [`SegQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.SegQueue.html
 
@@ -88,8 +96,9 @@ type Pointer<T> = <Segments<T> as Store<Segment<T>>>::Pointer;
 /// | memory | 64 values at a time, reclaimed by [hazard pointers](crate::memory). Each thread that uses the queue keeps segments until it is dropped: up to 256 KiB that wait to be reclaimed, at least 4, beyond those that threads look at; and up to 64 KiB that are ready, at least one |
 /// | order | by the numbers that pushes take |
 ///
-/// Where no thread stops at a bad time, [`LockedQueue`](super::LockedQueue) under the [`Barging`](crate::barging::Barging) lock is faster: with one
-/// thread 7 ns a pair against 15 (`cargo bench -p benches --bench lockfree -- "unbounded queues"`).
+/// Where no thread stops at a bad time, [`LockedQueue`](super::LockedQueue) under the
+/// [`Barging`](crate::barging::Barging) lock is faster: with one thread 7 ns a pair against 15
+/// (`cargo bench -p benches --bench lockfree -- "unbounded queues"`).
 ///
 /// ```
 /// use stanchion_lockfree::queue::FaaArrayQueue;
@@ -112,9 +121,11 @@ pub struct FaaArrayQueue<T> {
     store: Segments<T>,
 }
 
-// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the segments belong to the queue.
+// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the segments
+// belong to the queue.
 unsafe impl<T: Send> Send for FaaArrayQueue<T> {}
-// SAFETY: all that threads share is atomic, and a value is touched only by the thread that it belongs to (Invariant 2).
+// SAFETY: all that threads share is atomic, and a value is touched only by the thread that it
+// belongs to (Invariant 2).
 unsafe impl<T: Send> Sync for FaaArrayQueue<T> {}
 
 struct Segment<T> {
@@ -178,7 +189,8 @@ impl<T> Segment<T> {
         })
     }
 
-    /// A number that no other pop has, or one of those for which there are no cells. The caller has seen `next` in `taken`, with Acquire.
+    /// A number that no other pop has, or one of those for which there are no cells. The caller has
+    /// seen `next` in `taken`, with Acquire.
     #[inline]
     fn number_to_pop(&self, next: usize) -> usize {
         if next >= CELLS {
@@ -219,7 +231,8 @@ impl<T> Cell<T> {
             // SAFETY: the cell is this push's until it is full (Invariant 2).
             unsafe { place.write(MaybeUninit::new(value)) };
         });
-        // Release: pairs with the Acquire of the pop. Relaxed: the value is still this thread's own.
+        // Release: pairs with the Acquire of the pop. Relaxed: the value is still this thread's
+        // own.
         match self.state.compare_exchange(EMPTY, FULL, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => Ok(()),
             // SAFETY: it was put in above, and the pop has left it alone.
@@ -291,7 +304,8 @@ impl<T> FaaArrayQueue<T> {
         }
     }
 
-    /// The segment of `last` is used up: moves `tail` to the next one, which it links if there is none, with `value` in it.
+    /// The segment of `last` is used up: moves `tail` to the next one, which it links if there is
+    /// none, with `value` in it.
     #[cold]
     fn link(
         &self,
@@ -301,7 +315,8 @@ impl<T> FaaArrayQueue<T> {
     ) -> Result<(), T> {
         // SAFETY: the caller has protected it.
         let link = unsafe { operation.next(last) };
-        // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved to it.
+        // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved to
+        // it.
         let next = link.load(Ordering::Acquire);
         if !next.is_null() {
             self.move_tail(last, next);
@@ -310,7 +325,8 @@ impl<T> FaaArrayQueue<T> {
         // SAFETY: the caller has protected it.
         let before = unsafe { look(operation, last) }.before;
         let new = segment_with(operation, before.wrapping_add(1), Some(value));
-        // Release: pairs with the Acquire of whoever finds it. Relaxed: who was quicker moves `tail`, or the next try does.
+        // Release: pairs with the Acquire of whoever finds it. Relaxed: who was quicker moves
+        // `tail`, or the next try does.
         if link.compare_exchange(next, new, Ordering::Release, Ordering::Relaxed) {
             self.move_tail(last, new);
             return Ok(());
@@ -325,7 +341,8 @@ impl<T> FaaArrayQueue<T> {
     }
 
     fn move_tail(&self, last: Pointer<T>, next: Pointer<T>) {
-        // Release: pairs with the Acquire of whoever finds the segment here. Relaxed: then it has been moved.
+        // Release: pairs with the Acquire of whoever finds the segment here. Relaxed: then it has
+        // been moved.
         let _ = self.tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
     }
 
@@ -338,9 +355,11 @@ impl<T> FaaArrayQueue<T> {
             let segment = unsafe { look(&operation, first) };
             // SAFETY: as above.
             let link = unsafe { operation.next(first) };
-            // Acquire: what those knew who took numbers. So what `put` and `next` show is not older.
+            // Acquire: what those knew who took numbers. So what `put` and `next` show is not
+            // older.
             let taken = segment.taken.load(Ordering::Acquire);
-            // Relaxed, both: in which order does not matter, for while `put` is at most CELLS nothing is linked behind.
+            // Relaxed, both: in which order does not matter, for while `put` is at most CELLS
+            // nothing is linked behind.
             if taken >= segment.put.load(Ordering::Relaxed)
                 && link.load(Ordering::Relaxed).is_null()
             {
@@ -378,7 +397,8 @@ impl<T> FaaArrayQueue<T> {
         if self.head.compare_exchange(first, next, Ordering::Release, Ordering::Relaxed) {
             // SAFETY: still protected.
             let slot = unsafe { operation.slot(first) };
-            // SAFETY: this thread moved `head` from it, and `tail` has left it (Invariant 4); it has nothing to drop.
+            // SAFETY: this thread moved `head` from it, and `tail` has left it (Invariant 4); it
+            // has nothing to drop.
             unsafe { operation.retire(first, slot) };
         }
     }
@@ -422,8 +442,9 @@ impl<T> FaaArrayQueue<T> {
             let link = unsafe { operation.next(first) };
             // Acquire: as in `pop`.
             let taken = segment.taken.load(Ordering::Acquire);
-            // Relaxed, as the cells are: not older than what those knew who took numbers. Cells never become empty again, so those that are not full
-            // now were not when `put` was read.
+            // Relaxed, as the cells are: not older than what those knew who took numbers. Cells
+            // never become empty again, so those that are not full now were not when `put` was
+            // read.
             let put = segment.put.load(Ordering::Relaxed);
             let full = |cell: &Cell<T>| cell.state.load(Ordering::Relaxed) == FULL;
             if taken < CELLS && segment.cells[taken..put.clamp(taken, CELLS)].iter().any(full) {
@@ -434,7 +455,8 @@ impl<T> FaaArrayQueue<T> {
             if next.is_null() {
                 return true;
             }
-            // Nobody goes on to the next segment, and to the value with which it came, before all cells have been given to pops.
+            // Nobody goes on to the next segment, and to the value with which it came, before all
+            // cells have been given to pops.
             if taken < CELLS {
                 return false;
             }
@@ -467,7 +489,8 @@ unsafe fn look<'o, T>(
 ) -> &'o Segment<T> {
     // SAFETY: by the caller's promise; all nodes of this queue are allocated with a segment.
     let segment = unsafe { operation.look(node) };
-    // SAFETY: segments change only by what is atomic in them, and by cells that know whose they are.
+    // SAFETY: segments change only by what is atomic in them, and by cells that know whose they
+    // are.
     unsafe { &*segment }
 }
 
@@ -479,7 +502,8 @@ impl<T> Drop for FaaArrayQueue<T> {
             let operation = queue.store.enter();
             // Relaxed: nobody else has the queue.
             let last = queue.head.load(Ordering::Relaxed);
-            // SAFETY: it is the only segment left, and nobody else has the queue; all values have been taken out.
+            // SAFETY: it is the only segment left, and nobody else has the queue; all values have
+            // been taken out.
             unsafe { operation.discard(last) };
         });
         drop_each(|| queue.pop());

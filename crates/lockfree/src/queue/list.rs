@@ -1,7 +1,9 @@
-//! What the queues without locks in lists have in common: a list with a dummy node, its two ends, and how it ends.
+//! What the queues without locks in lists have in common: a list with a dummy node, its two ends,
+//! and how it ends.
 //!
-//! Why not the operations too: how they come to know that what they read belongs together is what sets [`MichaelScottQueue`](super::MichaelScottQueue)
-//! and [`PrakashLeeJohnsonQueue`](super::PrakashLeeJohnsonQueue) apart.
+//! Why not the operations too: how they come to know that what they read belongs together is what
+//! sets [`MichaelScottQueue`](super::MichaelScottQueue) and
+//! [`PrakashLeeJohnsonQueue`](super::PrakashLeeJohnsonQueue) apart.
 //!
 //! ```text
 //! head ──► dummy ──► oldest ──► … ──► newest ◄── tail         or, between the two steps of a push, tail names the one before
@@ -9,11 +11,13 @@
 //!
 //! # Invariants
 //!
-//! 1. From the node that `head` names, `next` leads through all nodes that are linked. A node is linked by the change of the last node's `next`, from
-//!    null, and is behind for good.
+//! 1. From the node that `head` names, `next` leads through all nodes that are linked. A node is
+//!    linked by the change of the last node's `next`, from null, and is behind for good.
 //! 2. `tail` names the last node or the one before it, and never one before `head`'s.
-//! 3. The nodes after `head`'s hold values. The value of a node belongs to the thread that moved `head` to it.
-//! 4. A node is retired by the thread that moved `head` past it, when `tail` has passed it too; so no link of the queue names a retired node.
+//! 3. The nodes after `head`'s hold values. The value of a node belongs to the thread that moved
+//!    `head` to it.
+//! 4. A node is retired by the thread that moved `head` past it, when `tail` has passed it too; so
+//!    no link of the queue names a retired node.
 
 use core::marker::PhantomData;
 
@@ -63,7 +67,8 @@ impl<T, M: Memory> List<T, M> {
         last: <M::Store<T> as Store<T>>::Pointer,
         next: <M::Store<T> as Store<T>>::Pointer,
     ) {
-        // Release: pairs with the Acquire of whoever finds the node here. Relaxed: then it has been moved.
+        // Release: pairs with the Acquire of whoever finds the node here. Relaxed: then it has been
+        // moved.
         let _ = self.tail.compare_exchange(last, next, Ordering::Release, Ordering::Relaxed);
     }
 
@@ -116,7 +121,8 @@ impl<T, M: Memory> List<T, M> {
         let operation = self.store.enter();
         // Relaxed, all: no other thread has the list.
         let dummy = self.head.load(Ordering::Relaxed);
-        // SAFETY: linked, and so nobody but this thread could retire it; not null: there always is a dummy.
+        // SAFETY: linked, and so nobody but this thread could retire it; not null: there always is
+        // a dummy.
         let link = unsafe { operation.next(dummy) };
         let next = link.load(Ordering::Relaxed);
         if next.is_null() {
@@ -127,7 +133,8 @@ impl<T, M: Memory> List<T, M> {
         self.head.store(next, Ordering::Relaxed);
         // SAFETY: this thread moved `head` to the node, so the value is its own (Invariant 3).
         let value = unsafe { operation.take(slot) };
-        // SAFETY: this thread moved `head` past it, and nobody looks at what `tail` names; the slot is empty.
+        // SAFETY: this thread moved `head` past it, and nobody looks at what `tail` names; the slot
+        // is empty.
         unsafe { operation.retire(dummy, slot) };
         Some(value)
     }
@@ -148,9 +155,11 @@ impl<T, M: Memory> Drop for List<T, M> {
     }
 }
 
-// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the nodes belong to the list.
+// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the nodes belong
+// to the list.
 unsafe impl<T: Send, M: Memory> Send for List<T, M> {}
-// SAFETY: all that threads share is atomic, and a value is touched only by the thread that it belongs to (Invariant 3).
+// SAFETY: all that threads share is atomic, and a value is touched only by the thread that it
+// belongs to (Invariant 3).
 unsafe impl<T: Send, M: Memory> Sync for List<T, M> {}
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! A queue under a lock: a ring of values, and whichever lock one likes.
 //!
-//! Why it is here: it is what the others are measured against. Why not a linked list, as in the paper: a ring needs no node for a value and touches
-//! one line less for each operation, so it is the stronger rival.
+//! Why it is here: it is what the others are measured against. Why not a linked list, as in the
+//! paper: a ring needs no node for a value and touches one line less for each operation, so it is
+//! the stronger rival.
 //!
 //! # Invariants
 //!
@@ -66,7 +67,8 @@ impl<T> LockedQueue<T> {
         Self::with_lock(RawMutex::INIT)
     }
 
-    /// Returns an empty queue with room for `capacity` values, under the default lock. It grows beyond.
+    /// Returns an empty queue with room for `capacity` values, under the default lock. It grows
+    /// beyond.
     ///
     /// # Panics
     ///
@@ -85,8 +87,8 @@ impl<T, L: RawMutex> LockedQueue<T, L> {
         Self { values: CachePadded::new(Mutex::from_raw(lock, values)) }
     }
 
-    /// Returns an empty queue with room for `capacity` values, under `lock`. That lock must be free. The
-    /// queue grows beyond.
+    /// Returns an empty queue with room for `capacity` values, under `lock`. That lock must be
+    /// free. The queue grows beyond.
     ///
     /// # Panics
     ///

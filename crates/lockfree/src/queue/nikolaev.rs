@@ -1,11 +1,13 @@
-//! Nikolaev's bounded queue: a ring in which a thread that stops holds nobody up, without pointers and without anything to reclaim.
+//! Nikolaev's bounded queue: a ring in which a thread that stops holds nobody up, without pointers
+//! and without anything to reclaim.
 //!
-//! Why not the usual ring ([`crossbeam_queue::ArrayQueue`] is one, and Vyukov's): a thread that has claimed a slot there and stops before it has
-//! filled it keeps all others from whatever comes after. Why not a linked queue: that needs a node for each value, and to know when a node may be
+//! Why not the usual ring ([`crossbeam_queue::ArrayQueue`] is one, and Vyukov's): a thread that has
+//! claimed a slot there and stops before it has filled it keeps all others from whatever comes
+//! after. Why not a linked queue: that needs a node for each value, and to know when a node may be
 //! used again.
 //!
-//! Values lie in an array that they do not move in. Two rings of *places* in that array are handed round, both of them queues that cannot be held up
-//! (`nikolaev/places.rs` says how):
+//! Values lie in an array that they do not move in. Two rings of *places* in that array are handed
+//! round, both of them queues that cannot be held up (`nikolaev/places.rs` says how):
 //!
 //! ```text
 //!            ┌──────────── free ◄───────────┐
@@ -16,16 +18,19 @@
 //!
 //! # Invariants
 //!
-//! 1. Each place is in `free`, in `filled`, or owned by the one thread that took it out and has not put it back.
+//! 1. Each place is in `free`, in `filled`, or owned by the one thread that took it out and has not
+//!    put it back.
 //! 2. A place that is in `filled` has a value; one that is in `free` has none.
 //!
 //! So whoever has taken a place touches the value alone.
 //!
 //! # Orderings
 //!
-//! A place carries with it what its last owner did: [`Places::put`] releases it, [`Places::take`] acquires it.
+//! A place carries with it what its last owner did: [`Places::put`] releases it, [`Places::take`]
+//! acquires it.
 //!
-//! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019, section 5 (SCQ, with the indirection of figure 3).
+//! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019,
+//! section 5 (SCQ, with the indirection of figure 3).
 //!
 //! [`crossbeam_queue::ArrayQueue`]: https://docs.rs/crossbeam-queue/latest/crossbeam_queue/struct.ArrayQueue.html
 
@@ -50,12 +55,14 @@ use crate::dropping::drop_each;
 /// | memory | the values' array, and 4 words of 8 bytes for each place, rounded up to a power of two; nothing is allocated later |
 /// | order | by the moment at which a place is put into the ring of those that are filled |
 ///
-/// Use it where a thread may stop in the middle of an operation (a signal handler, real-time priorities, a debugger), or where very many processors
-/// want one queue. Otherwise [`LockedRing`](super::LockedRing) is faster: with one thread 7 ns a pair against 24
+/// Use it where a thread may stop in the middle of an operation (a signal handler, real-time
+/// priorities, a debugger), or where very many processors want one queue. Otherwise
+/// [`LockedRing`](super::LockedRing) is faster: with one thread 7 ns a pair against 24
 /// (`cargo bench -p benches --bench lockfree`).
 ///
-/// **Full** means that each place has a value *or is in the hands of a thread* that is about to fill it or has emptied it and not put it back.
-/// A pop that has not returned yet may still keep a place from the pushes, or a push that has not; one that has returned does not.
+/// **Full** means that each place has a value *or is in the hands of a thread* that is about to
+/// fill it or has emptied it and not put it back. A pop that has not returned yet may still keep a
+/// place from the pushes, or a push that has not; one that has returned does not.
 ///
 /// ```
 /// use stanchion_lockfree::queue::NikolaevQueue;
@@ -81,7 +88,8 @@ pub struct NikolaevQueue<T> {
     values: Box<[UnsafeCell<MaybeUninit<T>>]>,
 }
 
-// SAFETY: by Invariant 1 a value is touched by one thread at a time, so sharing the queue only moves values from thread to thread.
+// SAFETY: by Invariant 1 a value is touched by one thread at a time, so sharing the queue only
+// moves values from thread to thread.
 unsafe impl<T: Send> Sync for NikolaevQueue<T> {}
 // SAFETY: it owns its values.
 unsafe impl<T: Send> Send for NikolaevQueue<T> {}
@@ -97,7 +105,8 @@ impl<T> NikolaevQueue<T> {
         Self::starting_at(capacity, 0, None)
     }
 
-    /// For tests and models: the first turn, and how often takers may come in vain before the queue counts as empty. Too small a `limit` breaks it.
+    /// For tests and models: the first turn, and how often takers may come in vain before the queue
+    /// counts as empty. Too small a `limit` breaks it.
     #[doc(hidden)]
     #[must_use]
     pub fn starting_at(capacity: usize, start: u64, limit: Option<u64>) -> Self {
@@ -135,7 +144,8 @@ impl<T> NikolaevQueue<T> {
         let value = self.values[place].with(|place| {
             // SAFETY: this thread owns the place (Invariant 1).
             let value = unsafe { place.read() };
-            // SAFETY: it was in `filled`, so it has a value (Invariant 2), which is now ours: from `free` nobody reads it.
+            // SAFETY: it was in `filled`, so it has a value (Invariant 2), which is now ours: from
+            // `free` nobody reads it.
             unsafe { value.assume_init() }
         });
         self.free.put(place);
@@ -144,7 +154,8 @@ impl<T> NikolaevQueue<T> {
 
     /// Whether there was nothing in it at some moment during the call.
     ///
-    /// Looks at two words; at more if pushes are going on or were given up by takers that were faster.
+    /// Looks at two words; at more if pushes are going on or were given up by takers that were
+    /// faster.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.filled.is_empty()
@@ -264,7 +275,8 @@ mod tests {
         like_a_sequential_one(0);
     }
 
-    /// Turns wrap at 2^64, cycles in the slots at 2^63 turns, and comparisons change their sign between.
+    /// Turns wrap at 2^64, cycles in the slots at 2^63 turns, and comparisons change their sign
+    /// between.
     #[test]
     fn turns_wrap_around() {
         for wraps in [u64::MAX - 1_000, (1 << 63) - 1_000, (1 << 62) - 1_000] {
@@ -286,7 +298,8 @@ mod tests {
         }
     }
 
-    /// dotnet/runtime#132736: a queue that looked empty while something was in it. Here patience is used up again and again.
+    /// dotnet/runtime#132736: a queue that looked empty while something was in it. Here patience is
+    /// used up again and again.
     #[test]
     fn used_up_patience_is_restored() {
         let queue = NikolaevQueue::starting_at(3, 0, Some(17));

@@ -1,9 +1,12 @@
-//! Prakash, Lee and Johnson's queue without locks: each operation first takes a snapshot of both ends.
+//! Prakash, Lee and Johnson's queue without locks: each operation first takes a snapshot of both
+//! ends.
 //!
-//! What differs from [`MichaelScottQueue`](super::MichaelScottQueue), which came later and is simpler: a push there looks at the tail only, and a pop
-//! looks again at one pointer. Here both operations read `head`, `tail` and what is behind the tail, and look at both ends again. If the snapshot
-//! shows a push that is not finished, the thread finishes it and begins again with another snapshot; else it tries its own step. So pushes read the
-//! line that pops write, and the other way round: that is what it costs. It is here because the 1997 comparison has it.
+//! What differs from [`MichaelScottQueue`](super::MichaelScottQueue), which came later and is
+//! simpler: a push there looks at the tail only, and a pop looks again at one pointer. Here both
+//! operations read `head`, `tail` and what is behind the tail, and look at both ends again. If the
+//! snapshot shows a push that is not finished, the thread finishes it and begins again with another
+//! snapshot; else it tries its own step. So pushes read the line that pops write, and the other way
+//! round: that is what it costs. It is here because the 1997 comparison has it.
 //!
 //! | snapshot | the queue | a push | a pop |
 //! | --- | --- | --- | --- |
@@ -11,11 +14,12 @@
 //! | nothing behind, `head` and `tail` name the same | is empty | links its node | returns nothing |
 //! | nothing behind, different | has values | links its node | moves `head` |
 //!
-//! The dummy node is Valois's (1994). The 1994 paper has none, and so a protocol of its own for the last value; it is left out here, and with it some
-//! of the paper's cost.
+//! The dummy node is Valois's (1994). The 1994 paper has none, and so a protocol of its own for the
+//! last value; it is left out here, and with it some of the paper's cost.
 //!
-//! Layout and invariants are those of the [`list`](super::list). The second, that `tail` is never before `head`, holds because `head` is moved only
-//! after a snapshot in which `tail` was not behind, and named another node.
+//! Layout and invariants are those of the [`list`](super::list). The second, that `tail` is never
+//! before `head`, holds because `head` is moved only after a snapshot in which `tail` was not
+//! behind, and named another node.
 //!
 //! # Orderings
 //!
@@ -25,8 +29,9 @@
 //! | move `tail`, move `head` | Release | the Acquire loads of the snapshot: what was known when they were moved |
 //! | look again at the ends | Relaxed | nobody: they come after the Acquire loads of what has happened to the nodes |
 //!
-//! Source: Prakash, Lee and Johnson, "A nonblocking algorithm for shared queues using compare-and-swap", IEEE Transactions on Computers 43(5), 1994,
-//! as Michael and Scott 1997 describe it, section 4.1.
+//! Source: Prakash, Lee and Johnson, "A nonblocking algorithm for shared queues using
+//! compare-and-swap", IEEE Transactions on Computers 43(5), 1994, as Michael and Scott 1997
+//! describe it, section 4.1.
 
 use machine::atomic::Ordering;
 use stanchion_spin::Backoff;
@@ -36,8 +41,8 @@ use super::{ConcurrentQueue, Full, away};
 use crate::Progress;
 use crate::memory::{Hazard, Link, Memory, Operation, Pointer, Store};
 
-/// A queue of `T` that no stopped thread stops and whose operations look at both ends, with memory `M`: [`Hazard`], or
-/// [`Counted`](crate::memory::Counted) as in the paper.
+/// A queue of `T` that no stopped thread stops and whose operations look at both ends, with memory
+/// `M`: [`Hazard`], or [`Counted`](crate::memory::Counted) as in the paper.
 ///
 /// | | |
 /// | --- | --- |
@@ -95,16 +100,16 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
         Self { list: List::new() }
     }
 
-    /// Returns an empty queue with the memory of the caller's choice. If that can set room aside, as
-    /// [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It grows
-    /// beyond.
+    /// Returns an empty queue with the memory of the caller's choice. If that can set room aside,
+    /// as [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It
+    /// grows beyond.
     #[must_use]
     pub fn with_capacity_and_memory(capacity: usize, _memory: M) -> Self {
         Self { list: List::with_capacity(capacity) }
     }
 
-    /// Both ends and what is behind the tail, as they were at one moment; finishes the pushes that it finds unfinished, and stays away for a while when
-    /// another was quicker.
+    /// Both ends and what is behind the tail, as they were at one moment; finishes the pushes that
+    /// it finds unfinished, and stays away for a while when another was quicker.
     fn snapshot(
         &self,
         operation: &<M::Store<T> as Store<T>>::Operation<'_>,
@@ -115,7 +120,8 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             let tail = operation.protect(TAIL, &self.list.tail);
             // SAFETY: protected, and not null: there always is a dummy.
             let link = unsafe { operation.next(tail) };
-            // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved to it.
+            // Acquire: pairs with the Release of the push that linked it, for `tail` may be moved
+            // to it.
             let behind = link.load(Ordering::Acquire);
             // Relaxed: after an Acquire of whatever has happened to the node at the tail.
             let same_head = self.list.head.load(Ordering::Relaxed) == head;
@@ -140,7 +146,8 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
             let Snapshot { tail, behind, .. } = self.snapshot(&operation, &mut backoff);
             // SAFETY: protected since the snapshot, and not null.
             let link = unsafe { operation.next(tail) };
-            // Release: pairs with the Acquire of whoever finds the node. Relaxed: the pointer that another has put there is read anew.
+            // Release: pairs with the Acquire of whoever finds the node. Relaxed: the pointer that
+            // another has put there is read anew.
             if link.compare_exchange(behind, node, Ordering::Release, Ordering::Relaxed) {
                 self.list.move_tail(tail, node);
                 return;
@@ -168,14 +175,17 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
                 backoff.spin();
                 continue;
             }
-            // SAFETY: announced, and after that `head` was still before it: it had not been retired (Invariant 4); and as `tail` was further than
-            // `head`, it is not null (Invariant 1).
+            // SAFETY: announced, and after that `head` was still before it: it had not been retired
+            // (Invariant 4); and as `tail` was further than `head`, it is not null (Invariant 1).
             let slot = unsafe { operation.slot(next) };
-            // Release: pairs with the Acquire of the next one to find this head. Relaxed: read anew.
+            // Release: pairs with the Acquire of the next one to find this head. Relaxed: read
+            // anew.
             if self.list.head.compare_exchange(head, next, Ordering::Release, Ordering::Relaxed) {
-                // SAFETY: this thread moved `head` to the node, so the value is its own (Invariant 3).
+                // SAFETY: this thread moved `head` to the node, so the value is its own (Invariant
+                // 3).
                 let value = unsafe { operation.take(slot) };
-                // SAFETY: this thread moved `head` past it, and `tail` has passed (Invariant 4); the slot is empty.
+                // SAFETY: this thread moved `head` past it, and `tail` has passed (Invariant 4);
+                // the slot is empty.
                 unsafe { operation.retire(head, slot) };
                 return Some(value);
             }
@@ -183,7 +193,8 @@ impl<T, M: Memory> PrakashLeeJohnsonQueue<T, M> {
         }
     }
 
-    /// Whether there was nothing in it at some moment during the call. Finishes what it finds unfinished.
+    /// Whether there was nothing in it at some moment during the call. Finishes what it finds
+    /// unfinished.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let operation = self.list.store.enter();

@@ -1,11 +1,14 @@
-//! Michael and Scott's queue with two locks: pushes exclude pushes, pops exclude pops, and a push does not exclude a pop.
+//! Michael and Scott's queue with two locks: pushes exclude pushes, pops exclude pops, and a push
+//! does not exclude a pop.
 //!
-//! Why a dummy node: with it `head` and `tail` never name what the other end works on, so neither end looks at the other's word, even when the queue
-//! has one value or none. The one word that both touch is the `next` of the last node. The 1996 text leaves it to the machine; here it is atomic.
+//! Why a dummy node: with it `head` and `tail` never name what the other end works on, so neither
+//! end looks at the other's word, even when the queue has one value or none. The one word that both
+//! touch is the `next` of the last node. The 1996 text leaves it to the machine; here it is atomic.
 //!
-//! Why not a free list between the ends: a pop would have to hand its node over by a locked instruction. The nodes that have been popped stay in
-//! the list, before `head`, and a push takes them from there (Vyukov's trick for queues of one producer and one consumer, which each end is to the
-//! other).
+//! Why not a free list between the ends: a pop would have to hand its node over by a locked
+//! instruction. The nodes that have been popped stay in the list, before `head`, and a push takes
+//! them from there (Vyukov's trick for queues of one producer and one consumer, which each end is
+//! to the other).
 //!
 //! ```text
 //! first ──► … ──► dummy ──► oldest ──► … ──► newest
@@ -15,10 +18,13 @@
 //!
 //! # Invariants
 //!
-//! 1. From `first` each node's `next` leads to the following one, up to `last`, whose `next` is null. No node is freed before the queue is.
+//! 1. From `first` each node's `next` leads to the following one, up to `last`, whose `next` is
+//!    null. No node is freed before the queue is.
 //! 2. `head` names the dummy. The nodes after it hold values; it and those before it hold none.
-//! 3. The holder of the head's lock moves `head` forward, and takes the value of the node that it moves it to.
-//! 4. The holder of the tail's lock owns `first`, `last` and the nodes from `first` up to the dummy that it has `seen`, without that one.
+//! 3. The holder of the head's lock moves `head` forward, and takes the value of the node that it
+//!    moves it to.
+//! 4. The holder of the tail's lock owns `first`, `last` and the nodes from `first` up to the dummy
+//!    that it has `seen`, without that one.
 //! 5. As long as nothing was ever pushed, all pointers are null; the first push makes the dummy.
 //!
 //! # Orderings
@@ -35,7 +41,8 @@
 //! and pops, would miss each other (`tests/litmus.rs`). The exchange is visible before the push
 //! returns.
 //!
-//! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent queue algorithms", PODC 1996, figure 2.
+//! Source: Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent
+//! queue algorithms", PODC 1996, figure 2.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -58,8 +65,10 @@ use crate::dropping::{Finally, drop_each};
 /// | cost | one lock and one node's lines; no allocation up to the length that the queue once had |
 /// | memory | a node for each value, for as many as there ever were at a time |
 ///
-/// Two locks are a gain where pushes and pops come from different threads on at least two processors. Where the same threads do both, one lock moves
-/// fewer lines: see [`LockedQueue`](super::LockedQueue). When threads outnumber processors, two locks are two chances of stopping with one.
+/// Two locks are a gain where pushes and pops come from different threads on at least two
+/// processors. Where the same threads do both, one lock moves fewer lines: see
+/// [`LockedQueue`](super::LockedQueue). When threads outnumber processors, two locks are two
+/// chances of stopping with one.
 ///
 /// ```
 /// use stanchion_lockfree::queue::TwoLockQueue;
@@ -124,7 +133,8 @@ impl<T> TwoLockQueue<T> {
         Self::with_locks(RawMutex::INIT, RawMutex::INIT)
     }
 
-    /// Returns an empty queue with nodes for `capacity` values, under the default locks. It grows beyond.
+    /// Returns an empty queue with nodes for `capacity` values, under the default locks. It grows
+    /// beyond.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self::with_capacity_and_locks(capacity, RawMutex::INIT, RawMutex::INIT)
@@ -132,7 +142,8 @@ impl<T> TwoLockQueue<T> {
 }
 
 impl<T, L: RawMutex> TwoLockQueue<T, L> {
-    /// Returns an empty queue, which has not allocated, with a lock for each end. Both must be free.
+    /// Returns an empty queue, which has not allocated, with a lock for each end. Both must be
+    /// free.
     #[must_use]
     pub const fn with_locks(head: L, tail: L) -> Self {
         let dummy = AtomicPtr::new(ptr::null_mut());
@@ -143,8 +154,8 @@ impl<T, L: RawMutex> TwoLockQueue<T, L> {
         }
     }
 
-    /// Returns an empty queue with nodes for `capacity` values and a lock for each end. Both must be
-    /// free. The queue grows beyond.
+    /// Returns an empty queue with nodes for `capacity` values and a lock for each end. Both must
+    /// be free. The queue grows beyond.
     #[must_use]
     pub fn with_capacity_and_locks(capacity: usize, head: L, tail: L) -> Self {
         let dummy = Node::allocate(ptr::null_mut());
@@ -301,7 +312,8 @@ impl<T, L> Head<T, L> {
         let value = place.with(|value| {
             // SAFETY: with the head's lock this one is ours (Invariant 3).
             let value = unsafe { &*value };
-            // SAFETY: nodes after the dummy hold values (Invariant 2), and the dummy moves on to this one.
+            // SAFETY: nodes after the dummy hold values (Invariant 2), and the dummy moves on to
+            // this one.
             unsafe { value.assume_init_read() }
         });
         // Release: pairs with the Acquire of the push that uses the former dummy.
@@ -370,9 +382,11 @@ impl<T, L: RawMutex> Drop for TwoLockQueue<T, L> {
     }
 }
 
-// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the nodes belong to the queue.
+// SAFETY: a value goes from the thread that pushes it to the one that pops it, and the nodes belong
+// to the queue.
 unsafe impl<T: Send, L: RawMutex + Send> Send for TwoLockQueue<T, L> {}
-// SAFETY: the ends are used under their locks (Invariants 3 and 4); no two threads ever share a value.
+// SAFETY: the ends are used under their locks (Invariants 3 and 4); no two threads ever share a
+// value.
 unsafe impl<T: Send, L: RawMutex + Sync> Sync for TwoLockQueue<T, L> {}
 
 impl<T, L: RawMutex> ConcurrentQueue for TwoLockQueue<T, L> {

@@ -1,8 +1,10 @@
 //! A stack whose pushes and pops may meet elsewhere.
 //!
-//! A push and a pop that come at the same time cancel out: the stack is the same before and after. So a push that has lost the race for the top
-//! leaves its node for a moment in one of several places, and a pop that has lost looks there. If they meet, both are done, and the top was not
-//! touched: what is waste in [Treiber's](super::TreiberStack) stack, the time for which a loser stays away, is where the work gets done here.
+//! A push and a pop that come at the same time cancel out: the stack is the same before and after.
+//! So a push that has lost the race for the top leaves its node for a moment in one of several
+//! places, and a pop that has lost looks there. If they meet, both are done, and the top was not
+//! touched: what is waste in [Treiber's](super::TreiberStack) stack, the time for which a loser
+//! stays away, is where the work gets done here.
 //!
 //! ```text
 //!           lost           ┌───────┬───────┬───────┬───────┐           lost
@@ -11,16 +13,20 @@
 //!   └───────────────────────────►    top ──► node ──► …    ◄──────────────────────┘
 //! ```
 //!
-//! How many places are in use adapts: one more when two pushes wanted the same place, one less when an offer found nobody. A pop that finds nothing
-//! on the stack does not look for offers; it says so.
+//! How many places are in use adapts: one more when two pushes wanted the same place, one less when
+//! an offer found nobody. A pop that finds nothing on the stack does not look for offers; it says
+//! so.
 //!
-//! Why it is not the fastest: on two processors hardly two threads lose at the same time. It needs many processors that do nothing but push and pop.
+//! Why it is not the fastest: on two processors hardly two threads lose at the same time. It needs
+//! many processors that do nothing but push and pop.
 //!
 //! # Invariants
 //!
-//! 1. A place is null, or a node with a value that belongs to the push which put it there until a compare-exchange takes it away: the push's own,
-//!    which then goes on with the node, or a pop's, which then owns node and value.
-//! 2. A push protects its node while it offers it, so that no other offer in the same place can look like its own.
+//! 1. A place is null, or a node with a value that belongs to the push which put it there until a
+//!    compare-exchange takes it away: the push's own, which then goes on with the node, or a pop's,
+//!    which then owns node and value.
+//! 2. A push protects its node while it offers it, so that no other offer in the same place can
+//!    look like its own.
 //!
 //! # Orderings
 //!
@@ -33,8 +39,9 @@
 //!
 //! Those of the stack are in [`treiber`](super::TreiberStack).
 //!
-//! Source: Hendler, Shavit, Yerushalmi, "A Scalable Lock-free Stack Algorithm", SPAA 2004. There both sides wait for each other; here only pushes
-//! leave something, since a pop has nothing to leave but its wish.
+//! Source: Hendler, Shavit, Yerushalmi, "A Scalable Lock-free Stack Algorithm", SPAA 2004. There
+//! both sides wait for each other; here only pushes leave something, since a pop has nothing to
+//! leave but its wish.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicUsize, Ordering};
@@ -98,7 +105,8 @@ pub struct EliminationStack<T, M: Memory = Hazard> {
     places: [CachePadded<LinkIn<T, M>>; PLACES],
 }
 
-// SAFETY: a value belongs to the structure or to one thread (Invariant 1), and goes from one to the other, hence `T: Send`.
+// SAFETY: a value belongs to the structure or to one thread (Invariant 1), and goes from one to the
+// other, hence `T: Send`.
 unsafe impl<T: Send, M: Memory> Send for EliminationStack<T, M> {}
 // SAFETY: as above; nobody gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for EliminationStack<T, M> {}
@@ -118,9 +126,9 @@ impl<T, M: Memory> EliminationStack<T, M> {
         Self::over(TreiberStack::with_memory(memory))
     }
 
-    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside, as
-    /// [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It grows
-    /// beyond.
+    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside,
+    /// as [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It
+    /// grows beyond.
     #[must_use]
     pub fn with_capacity_and_memory(capacity: usize, memory: M) -> Self {
         Self::over(TreiberStack::with_capacity_and_memory(capacity, memory))
@@ -197,7 +205,8 @@ impl<T, M: Memory> EliminationStack<T, M> {
         let place = self.place(failures);
         // Relaxed: it is only compared.
         let free = place.load(Ordering::Relaxed);
-        // Nobody uses the node again while it is announced, so it cannot come back here (Invariant 2).
+        // Nobody uses the node again while it is announced, so it cannot come back here (Invariant
+        // 2).
         operation.announce(1, node);
         // Release: pairs with the Acquire of a pop. Relaxed: the place is not looked into.
         if !free.is_null()
@@ -220,7 +229,8 @@ impl<T, M: Memory> EliminationStack<T, M> {
         if taken.is_some() {
             return true;
         }
-        // Relaxed, both: nobody has written the node; and if it is taken, nothing of it is wanted any more.
+        // Relaxed, both: nobody has written the node; and if it is taken, nothing of it is wanted
+        // any more.
         let null = <M::Store<T> as crate::memory::Store<T>>::NULL;
         let back = place.compare_exchange(offered, null, Ordering::Relaxed, Ordering::Relaxed);
         if back {

@@ -1,8 +1,10 @@
 //! A stack made by Herlihy's methodology, with the copying that is not needed removed.
 //!
-//! The methodology makes any sequential object non-blocking: a thread copies the object into a block of its own, works on the copy, and swings one
-//! shared pointer from the block it has copied to its own, if that pointer has not moved meanwhile. A stack is a list, all of which may be
-//! shared between an old version and a new one except for its top; so what is copied is the top alone.
+//! The methodology makes any sequential object non-blocking: a thread copies the object into a
+//! block of its own, works on the copy, and swings one shared pointer from the block it has copied
+//! to its own, if that pointer has not moved meanwhile. A stack is a list, all of which may be
+//! shared between an old version and a new one except for its top; so what is copied is the top
+//! alone.
 //!
 //! ```text
 //! version ──► block: top ──► node ──► node ──► null
@@ -10,19 +12,24 @@
 //! own block: top ──► new node ─┘                       a push, before its exchange makes `version` point to its own block
 //! ```
 //!
-//! Why not this one: it does with two words, the version and the top, what [Treiber's](super::TreiberStack) does with one. It is here because the
-//! paper measures it: what a general method costs beside an algorithm made for the purpose, when all that can be saved has been saved.
+//! Why not this one: it does with two words, the version and the top, what
+//! [Treiber's](super::TreiberStack) does with one. It is here because the paper measures it: what a
+//! general method costs beside an algorithm made for the purpose, when all that can be saved has
+//! been saved.
 //!
-//! The paper's load-linked and store-conditional are here a load and a compare-exchange of a pointer that [`memory`](crate::memory) keeps from coming
-//! back. That also does the work of Herlihy's two check counters: a block that was used again while it was read is one whose pointer is not
-//! `version` any more. A block is a node without a value, whose `next` is the copy of the top; the memory keeps a spare one
-//! for each thread, as the methodology has it: the block that a thread's exchange took from `version` is the one for its next operation.
+//! The paper's load-linked and store-conditional are here a load and a compare-exchange of a
+//! pointer that [`memory`](crate::memory) keeps from coming back. That also does the work of
+//! Herlihy's two check counters: a block that was used again while it was read is one whose pointer
+//! is not `version` any more. A block is a node without a value, whose `next` is the copy of the
+//! top; the memory keeps a spare one for each thread, as the methodology has it: the block that a
+//! thread's exchange took from `version` is the one for its next operation.
 //!
 //! # Invariants
 //!
-//! 1. `version` is null, which is an empty stack, or a block that no thread writes any more. Blocks are never on the list.
-//! 2. The thread whose exchange moves `version` owns the block that it was, and a pop's thread also the node that is not reached any more, with its
-//!    value.
+//! 1. `version` is null, which is an empty stack, or a block that no thread writes any more. Blocks
+//!    are never on the list.
+//! 2. The thread whose exchange moves `version` owns the block that it was, and a pop's thread also
+//!    the node that is not reached any more, with its value.
 //!
 //! # Orderings
 //!
@@ -34,8 +41,8 @@
 //! | write `next` of an own node | Release | as the top of a block: the node may have been a block |
 //! | read `next` of a node | Relaxed | nobody: comes with the version |
 //!
-//! Source: Maurice Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", ACM TOPLAS 15(5), 1993; Michael and Scott 1997, sections
-//! 3 and 4.2.
+//! Source: Maurice Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", ACM
+//! TOPLAS 15(5), 1993; Michael and Scott 1997, sections 3 and 4.2.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::Ordering;
@@ -78,7 +85,8 @@ pub struct HerlihyStack<T, M: Memory = Counted> {
     store: M::Store<T>,
 }
 
-// SAFETY: a value belongs to the structure or to one thread (Invariant 2), and goes from one to the other, hence `T: Send`.
+// SAFETY: a value belongs to the structure or to one thread (Invariant 2), and goes from one to the
+// other, hence `T: Send`.
 unsafe impl<T: Send, M: Memory> Send for HerlihyStack<T, M> {}
 // SAFETY: as above; nobody gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for HerlihyStack<T, M> {}
@@ -104,9 +112,9 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         Self { version: CachePadded::new(Link::NULL), store: Store::NEW }
     }
 
-    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside, as
-    /// [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values and blocks. It grows
-    /// beyond.
+    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside,
+    /// as [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values and
+    /// blocks. It grows beyond.
     #[must_use]
     pub fn with_capacity_and_memory(capacity: usize, _memory: M) -> Self {
         Self { version: CachePadded::new(Link::NULL), store: Store::with_capacity(capacity) }
@@ -143,7 +151,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         loop {
             let (version, top) = self.look(&operation);
             operation.announce(1, top);
-            // Relaxed: after the announcement; if the version has not moved, the top has not been retired.
+            // Relaxed: after the announcement; if the version has not moved, the top has not been
+            // retired.
             if self.version.load(Ordering::Relaxed) == version {
                 if top.is_null() {
                     if let Some(block) = block {
@@ -152,9 +161,11 @@ impl<T, M: Memory> HerlihyStack<T, M> {
                     }
                     return None;
                 }
-                // SAFETY: the node is protected, as its version was in place after the announcement.
+                // SAFETY: the node is protected, as its version was in place after the
+                // announcement.
                 let next = unsafe { operation.next(top) };
-                // Relaxed: it came with the version; if the node has changed hands since, the exchange fails.
+                // Relaxed: it came with the version; if the node has changed hands since, the
+                // exchange fails.
                 let next = next.load(Ordering::Relaxed);
                 // SAFETY: the node is protected.
                 let slot = unsafe { operation.slot(top) };
@@ -175,7 +186,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         }
     }
 
-    /// The version, protected, and its top, which means something if the version is still the same later.
+    /// The version, protected, and its top, which means something if the version is still the same
+    /// later.
     #[inline]
     fn look(&self, operation: &OperationIn<'_, T, M>) -> (PointerIn<T, M>, PointerIn<T, M>) {
         let version = operation.protect(0, &self.version);
@@ -184,8 +196,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         }
         // SAFETY: the block is protected.
         let copy = unsafe { operation.next(version) };
-        // Acquire: pairs with the Release of who writes the block in its next use, so that `version` is then seen to have moved, and what it
-        // points to is there.
+        // Acquire: pairs with the Release of who writes the block in its next use, so that
+        // `version` is then seen to have moved, and what it points to is there.
         (version, copy.load(Ordering::Acquire))
     }
 
@@ -204,7 +216,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         if !version.is_null() {
             // SAFETY: the block is protected, or nodes are never freed.
             let slot = unsafe { operation.slot(version) };
-            // SAFETY: the exchange gave this thread the block (Invariant 2), whose storage has been empty all the time.
+            // SAFETY: the exchange gave this thread the block (Invariant 2), whose storage has been
+            // empty all the time.
             unsafe { operation.retire(version, slot) };
         }
         true
@@ -217,7 +230,8 @@ impl<T, M: Memory> HerlihyStack<T, M> {
         let mut backoff = Backoff::new();
         loop {
             let (version, top) = self.look(&operation);
-            // Relaxed: `look` has acquired what a later user of the block would have done after `version` moved.
+            // Relaxed: `look` has acquired what a later user of the block would have done after
+            // `version` moved.
             if self.version.load(Ordering::Relaxed) == version {
                 return top.is_null();
             }
@@ -236,7 +250,8 @@ impl<T, M: Memory> Drop for HerlihyStack<T, M> {
                 // Relaxed: the owner is alone.
                 let block = self.0.version.load(Ordering::Relaxed);
                 if !block.is_null() {
-                    // SAFETY: the stack is being dropped and all values are gone, so nothing else reaches the block.
+                    // SAFETY: the stack is being dropped and all values are gone, so nothing else
+                    // reaches the block.
                     unsafe { self.0.store.enter().discard(block) };
                 }
             }

@@ -1,7 +1,9 @@
 //! A stack under a lock: an array, and whichever lock one likes.
 //!
-//! Why it is here: it is what the others are measured against, and where no thread stops at a bad time it is hard to beat. An array needs no node for
-//! a value, and a lock that a running thread may take before its turn keeps the array's end in one processor's cache for many operations in a row.
+//! Why it is here: it is what the others are measured against, and where no thread stops at a bad
+//! time it is hard to beat. An array needs no node for a value, and a lock that a running thread
+//! may take before its turn keeps the array's end in one processor's cache for many operations in a
+//! row.
 //!
 //! # Invariants
 //!
@@ -62,7 +64,8 @@ impl<T> LockedStack<T> {
         Self::with_lock(RawMutex::INIT)
     }
 
-    /// Returns an empty stack with room for `capacity` values, under the default lock. It grows beyond.
+    /// Returns an empty stack with room for `capacity` values, under the default lock. It grows
+    /// beyond.
     ///
     /// # Panics
     ///
@@ -81,8 +84,8 @@ impl<T, L: RawMutex> LockedStack<T, L> {
         Self { values: Mutex::from_raw(lock, values) }
     }
 
-    /// Returns an empty stack with room for `capacity` values, under `lock`. That lock must be free. The
-    /// stack grows beyond.
+    /// Returns an empty stack with room for `capacity` values, under `lock`. That lock must be
+    /// free. The stack grows beyond.
     ///
     /// # Panics
     ///

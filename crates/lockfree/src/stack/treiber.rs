@@ -1,6 +1,7 @@
 //! Treiber's stack: a list whose first node is exchanged.
 //!
-//! Why not the obvious thing, an array and an index: two words would have to change at once. In a list one word says it all.
+//! Why not the obvious thing, an array and an index: two words would have to change at once. In a
+//! list one word says it all.
 //!
 //! ```text
 //! push                                    pop
@@ -12,12 +13,14 @@
 //!                                         take top's value; retire top
 //! ```
 //!
-//! What `top.next` says is what was under `top` when it was pushed. If the exchange finds `top` still in place, it is what is under it now: a node
-//! that was taken out cannot be on top again as the same pointer, which is what [`memory`](crate::memory) is for.
+//! What `top.next` says is what was under `top` when it was pushed. If the exchange finds `top`
+//! still in place, it is what is under it now: a node that was taken out cannot be on top again as
+//! the same pointer, which is what [`memory`](crate::memory) is for.
 //!
 //! # Invariants
 //!
-//! 1. The nodes that can be reached from `top` are linked, each has a value, and each is reached once.
+//! 1. The nodes that can be reached from `top` are linked, each has a value, and each is reached
+//!    once.
 //! 2. The thread whose exchange takes a node out owns its value and the node.
 //!
 //! # Orderings
@@ -30,7 +33,8 @@
 //! | is it empty: load `top` | Acquire | the Release of the exchange that left it so |
 //! | `next` | Relaxed | nobody: comes with the node |
 //!
-//! Source: R. Kent Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118, 1986; Michael and Scott 1997, section 4.2.
+//! Source: R. Kent Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118, 1986;
+//! Michael and Scott 1997, section 4.2.
 
 use core::fmt;
 
@@ -90,7 +94,8 @@ pub struct TreiberStack<T, M: Memory = Hazard> {
 /// Another thread was quicker.
 pub(super) struct Lost;
 
-// SAFETY: a value belongs to the structure or to one thread (Invariant 2), and goes from one to the other, hence `T: Send`.
+// SAFETY: a value belongs to the structure or to one thread (Invariant 2), and goes from one to the
+// other, hence `T: Send`.
 unsafe impl<T: Send, M: Memory> Send for TreiberStack<T, M> {}
 // SAFETY: as above; nobody gets a shared reference to a value.
 unsafe impl<T: Send, M: Memory> Sync for TreiberStack<T, M> {}
@@ -110,9 +115,9 @@ impl<T, M: Memory> TreiberStack<T, M> {
         Self { top: CachePadded::new(Link::NULL), store: Store::NEW }
     }
 
-    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside, as
-    /// [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It grows
-    /// beyond.
+    /// Returns an empty stack with the memory of the caller's choice. If that can set room aside,
+    /// as [`Counted`](crate::memory::Counted) can, then there is room for `capacity` values. It
+    /// grows beyond.
     #[must_use]
     pub fn with_capacity_and_memory(capacity: usize, _memory: M) -> Self {
         Self { top: CachePadded::new(Link::NULL), store: Store::with_capacity(capacity) }
@@ -177,7 +182,8 @@ impl<T, M: Memory> TreiberStack<T, M> {
         }
         // SAFETY: the node is protected.
         let next = unsafe { operation.next(top) };
-        // Relaxed: the node was acquired, and `next` came with it; if it has changed hands since, the exchange fails.
+        // Relaxed: the node was acquired, and `next` came with it; if it has changed hands since,
+        // the exchange fails.
         let next = next.load(Ordering::Relaxed);
         // SAFETY: the node is protected.
         let slot = unsafe { operation.slot(top) };

@@ -1,5 +1,6 @@
-//! An allocator that ends the process when memory is given back with another layout than it was asked for with, twice, or never was asked for; it
-//! fills what is given back, so that who still reads it reads nonsense.
+//! An allocator that ends the process when memory is given back with another layout than it was
+//! asked for with, twice, or never was asked for; it fills what is given back, so that who still
+//! reads it reads nonsense.
 //!
 //! Included by tests, whose global allocator it is.
 #![allow(dead_code)]
@@ -24,7 +25,8 @@ thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
-/// How many pieces the calling thread has asked for and not given back; what other threads give back for it is not counted.
+/// How many pieces the calling thread has asked for and not given back; what other threads give
+/// back for it is not counted.
 pub(crate) fn live() -> isize {
     LIVE.get()
 }
@@ -38,7 +40,8 @@ fn with_note(layout: Layout) -> Option<(Layout, usize)> {
     Layout::new::<Note>().extend(layout).ok().map(|(whole, offset)| (whole.pad_to_align(), offset))
 }
 
-// SAFETY: a piece lies behind its note in a piece of the system's, as large and as aligned as it was asked for.
+// SAFETY: a piece lies behind its note in a piece of the system's, as large and as aligned as it
+// was asked for.
 unsafe impl GlobalAlloc for Checked {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some((whole, offset)) = with_note(layout) else { return core::ptr::null_mut() };
@@ -50,7 +53,8 @@ unsafe impl GlobalAlloc for Checked {
         count(1);
         // SAFETY: `whole` is longer than that.
         let piece = unsafe { base.add(offset) };
-        // SAFETY: `whole` begins with room for a note, and `offset` is a multiple of the note's alignment or more.
+        // SAFETY: `whole` begins with room for a note, and `offset` is a multiple of the note's
+        // alignment or more.
         let note = unsafe { piece.sub(size_of::<Note>()).cast::<Note>() };
         let written = Note { mark: GIVEN_OUT, size: layout.size(), align: layout.align() };
         // SAFETY: as before; a small alignment of the piece may misalign its note.

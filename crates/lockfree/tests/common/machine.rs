@@ -1,6 +1,7 @@
 //! A structure beside a model of it: whatever is done to both, they answer the same.
 //!
-//! Included by the state machine test and by the fuzz target, which differ in where the operations come from.
+//! Included by the state machine test and by the fuzz target, which differ in where the operations
+//! come from.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -94,7 +95,8 @@ impl Model {
     }
 }
 
-/// Does all that to an empty structure and its model, then takes `rest` values out by `into_iter` and drops it: each value has been dropped once.
+/// Does all that to an empty structure and its model, then takes `rest` values out by `into_iter`
+/// and drops it: each value has been dropped once.
 pub(crate) fn run<F: Family>(operations: &[Operation], rest: usize) {
     let ledger = Ledger::new(operations.len());
     let mut structure = F::make::<Value>();

@@ -1,6 +1,8 @@
-//! Every structure of the crate, a line each in [`all_structures`], and what the tests that go over all of them ask of each.
+//! Every structure of the crate, a line each in [`all_structures`], and what the tests that go over
+//! all of them ask of each.
 //!
-//! Included by such tests, here and in the simulated twin; `crate::lockfree` is the crate, or its twin. A test uses some of it only.
+//! Included by such tests, here and in the simulated twin; `crate::lockfree` is the crate, or its
+//! twin. A test uses some of it only.
 #![allow(dead_code, unused_macros, unused_imports)]
 
 use core::fmt::Debug;
@@ -12,7 +14,8 @@ use crate::lockfree::{
     memory, queue, stack,
 };
 
-/// Calls `callback!` with `argument` in brackets and the lines: kind, name, type for values `T`, an empty one. Bounded structures have room for 4.
+/// Calls `callback!` with `argument` in brackets and the lines: kind, name, type for values `T`, an
+/// empty one. Bounded structures have room for 4.
 macro_rules! all_structures {
     ($callback:ident $($argument:tt)*) => {
         $callback! {

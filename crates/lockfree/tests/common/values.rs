@@ -60,7 +60,8 @@ pub(crate) struct Value {
     number: usize,
     key: u64,
     breaks: bool,
-    /// Its number again, in memory of its own: a copy that was never meant to be one is freed twice.
+    /// Its number again, in memory of its own: a copy that was never meant to be one is freed
+    /// twice.
     itself: Box<usize>,
 }
 

@@ -1,7 +1,8 @@
 //! An allocator in which nobody waits: one exchange for a piece, and nothing is used again.
 //!
-//! Why not the system's: glibc's `free` takes the lock of the arena that a piece is from, so a thread that is stopped there stops others, whatever
-//! the structure is. That is the allocator's promise, not the structure's; see the README.
+//! Why not the system's: glibc's `free` takes the lock of the arena that a piece is from, so a
+//! thread that is stopped there stops others, whatever the structure is. That is the allocator's
+//! promise, not the structure's; see the README.
 
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};

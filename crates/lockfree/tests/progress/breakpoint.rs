@@ -1,9 +1,11 @@
 //! A way to the k-th instruction that does not take k steps.
 //!
-//! The operation is stepped once, and where each instruction lies is written down. From then on the victim runs to the k-th at full speed: a
-//! breakpoint is put there, and if the instruction is in a loop it is passed as often as it was before.
+//! The operation is stepped once, and where each instruction lies is written down. From then on the
+//! victim runs to the k-th at full speed: a breakpoint is put there, and if the instruction is in a
+//! loop it is passed as often as it was before.
 //!
-//! The others run the same code, so they must be asleep while a breakpoint is in it, and must find it as it was when they are woken.
+//! The others run the same code, so they must be asleep while a breakpoint is in it, and must find
+//! it as it was when they are woken.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -60,7 +62,8 @@ impl Breakpoint {
         Ok(Self { process, at, before })
     }
 
-    /// Whether the process, which has stopped, has stopped here; then the instruction is the next to be done, once this is dropped.
+    /// Whether the process, which has stopped, has stopped here; then the instruction is the next
+    /// to be done, once this is dropped.
     pub(crate) fn is_hit(&self) -> Result<bool, Refused> {
         let mut registers = registers(self.process)?;
         let counter = processor::counter(&mut registers);

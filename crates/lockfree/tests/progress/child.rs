@@ -29,7 +29,8 @@ pub(crate) mod stage {
     pub(crate) const AFTER: u32 = 2;
 }
 
-/// A page that tracer and child share. All orderings are sequentially consistent: nothing here is measured.
+/// A page that tracer and child share. All orderings are sequentially consistent: nothing here is
+/// measured.
 #[derive(Default)]
 pub(crate) struct Board {
     /// See [`stage`].
@@ -58,7 +59,8 @@ impl Board {
             return Err(io::Error::last_os_error());
         }
         let board: *mut Self = page.cast();
-        // SAFETY: the page is as large as that, aligned, and nobody else's; all zeros is what `default` is, too. It is never unmapped.
+        // SAFETY: the page is as large as that, aligned, and nobody else's; all zeros is what
+        // `default` is, too. It is never unmapped.
         Ok(unsafe { &*board })
     }
 }
@@ -72,7 +74,8 @@ pub(crate) fn sleep_on(word: &AtomicU32, value: u32, limit: Duration) {
         tv_sec: limit.as_secs() as libc::time_t,
         tv_nsec: limit.subsec_nanos() as libc::c_long,
     };
-    // SAFETY: the word and the time live as long as the call; what it returns is not asked: the caller looks again.
+    // SAFETY: the word and the time live as long as the call; what it returns is not asked: the
+    // caller looks again.
     unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time)
     };
@@ -113,7 +116,8 @@ pub(crate) fn main(
     if refused != 0 {
         let error = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EPERM);
         board.refused.store(error, Ordering::SeqCst);
-        // SAFETY: the process is the tracer's fork, whose destructors and buffers are not for it to run and to write.
+        // SAFETY: the process is the tracer's fork, whose destructors and buffers are not for it to
+        // run and to write.
         unsafe { libc::_exit(0) };
     }
     loop {
@@ -140,7 +144,8 @@ fn other(board: &Board, index: usize, subject: &AtomicPtr<Arc<dyn Subject>>) {
             // No time-out: who sleeps here runs nothing that a breakpoint may be in.
             sleep_on(&board.go, round, Duration::from_secs(100_000));
         }
-        // SAFETY: the victim has stored it before the tracer said go, and keeps it until all have ended the round.
+        // SAFETY: the victim has stored it before the tracer said go, and keeps it until all have
+        // ended the round.
         let subject = unsafe { &*subject.load(Ordering::SeqCst) };
         for operation in 0..EACH {
             if operation % 2 == 0 {

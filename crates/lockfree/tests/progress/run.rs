@@ -8,7 +8,8 @@ use crate::structures::{Case, Subject};
 use crate::tracer::{self, Refused};
 use crate::{peers, structures};
 
-/// What the victim does, and how many values there are before. A bounded structure has room for four.
+/// What the victim does, and how many values there are before. A bounded structure has room for
+/// four.
 const OPERATIONS: [(&str, Operation, u64); 6] = [
     ("put into none", put, 0),
     ("put to four", put, 4),
@@ -18,7 +19,8 @@ const OPERATIONS: [(&str, Operation, u64); 6] = [
     ("look at four", look, 4),
 ];
 
-/// After how many instructions of an operation the victim is stopped, evenly spread, unless the environment asks for all.
+/// After how many instructions of an operation the victim is stopped, evenly spread, unless the
+/// environment asks for all.
 const LIMIT: usize = 1_000;
 
 fn put(subject: &dyn Subject) {
@@ -53,7 +55,8 @@ fn judge(case: &Case, limit: usize) -> Result<Verdict, Refused> {
             found.instructions, found.stops
         ));
         if found.waits.is_some() {
-            // Once is enough to know, and each time costs as long as it takes to call a thread stuck.
+            // Once is enough to know, and each time costs as long as it takes to call a thread
+            // stuck.
             verdict.blocks = true;
             break;
         }

@@ -13,10 +13,12 @@ use crate::structures::Subject;
 /// An operation that has not ended after so many instructions does not end while it is stepped.
 const ENDLESS: usize = 400_000;
 
-/// Processor time for one operation after which a thread is stuck: some 100,000 times what the operation takes.
+/// Processor time for one operation after which a thread is stuck: some 100,000 times what the
+/// operation takes.
 const SPINNING: Duration = Duration::from_millis(60);
 
-/// How long a thread sleeps in one operation before it is stuck, whatever wakes it meanwhile: no structure that needs no lock ever sleeps.
+/// How long a thread sleeps in one operation before it is stuck, whatever wakes it meanwhile: no
+/// structure that needs no lock ever sleeps.
 const SLEEPING: Duration = Duration::from_millis(400);
 
 /// What was found about one operation.
@@ -54,7 +56,8 @@ struct Traced {
 
 impl Drop for Traced {
     fn drop(&mut self) {
-        // SAFETY: it is our child, which has not been waited for to its end, so the number is still its own.
+        // SAFETY: it is our child, which has not been waited for to its end, so the number is still
+        // its own.
         unsafe { libc::kill(self.process, libc::SIGKILL) };
         loop {
             let status = self.wait();
@@ -145,7 +148,8 @@ impl Traced {
         self.stops()
     }
 
-    /// Steps to the end of the operation and on to the stop after it: where its instructions lie, in the order in which they were done.
+    /// Steps to the end of the operation and on to the stop after it: where its instructions lie,
+    /// in the order in which they were done.
     fn trace(&self) -> Result<Vec<u64>, Refused> {
         let mut trace = Vec::new();
         while !self.has_ended() {
@@ -159,8 +163,8 @@ impl Traced {
         Ok(trace)
     }
 
-    /// Runs the first instructions of the operation, `place` of them; `false` if it has taken another way
-    /// this time, has ended and stands at the stop after it.
+    /// Runs the first instructions of the operation, `place` of them; `false` if it has taken
+    /// another way this time, has ended and stands at the stop after it.
     fn run_to(&self, trace: &[u64], place: usize) -> Result<bool, Refused> {
         let at = trace[place];
         let times = trace[..place].iter().filter(|other| **other == at).count();
@@ -190,7 +194,8 @@ impl Traced {
         Ok(true)
     }
 
-    /// Lets the others do what they do in a round; whether they have ended it while the victim stood.
+    /// Lets the others do what they do in a round; whether they have ended it while the victim
+    /// stood.
     fn others_run(&self) -> Result<bool, Refused> {
         let board = self.board;
         board.ended.store(0, Ordering::SeqCst);
@@ -220,7 +225,8 @@ impl Traced {
         }
     }
 
-    /// The victim stands after its operation: the others have their round now, and it makes another structure.
+    /// The victim stands after its operation: the others have their round now, and it makes another
+    /// structure.
     fn next_round(&self) -> Result<(), Refused> {
         if !self.others_run()? {
             return Err(Refused::Failed("the others wait although nobody was stopped".to_owned()));
@@ -270,8 +276,8 @@ fn state(process: libc::pid_t, thread: libc::pid_t) -> io::Result<(bool, Duratio
         .ok_or_else(|| io::Error::other("schedstat of the kernel has another form"))
 }
 
-/// Stops the victim in `operation` on a structure with `filled` values, again and again on a new one, one place after the other, until somebody waits
-/// for it or the operation has ended.
+/// Stops the victim in `operation` on a structure with `filled` values, again and again on a new
+/// one, one place after the other, until somebody waits for it or the operation has ended.
 pub(crate) fn search(
     make: fn() -> Arc<dyn Subject>,
     filled: u64,

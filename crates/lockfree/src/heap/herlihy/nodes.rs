@@ -1,8 +1,10 @@
 //! The nodes of a heap that is copied, and the places of its values.
 //!
-//! A node is copied whenever its path is; a value must not move, because whoever is late may still look at the copy that it was in. So a value lies
-//! in a *slot*, and what nodes copy is the slot's number. Nodes and slots are numbered alike and made together, but then go their own ways: what a
-//! thread has in stock are pairs of a free node and a free slot, and that is what a chain of the shared stock is made of.
+//! A node is copied whenever its path is; a value must not move, because whoever is late may still
+//! look at the copy that it was in. So a value lies in a *slot*, and what nodes copy is the slot's
+//! number. Nodes and slots are numbered alike and made together, but then go their own ways: what a
+//! thread has in stock are pairs of a free node and a free slot, and that is what a chain of the
+//! shared stock is made of.
 //!
 //! | word of a node | in the tree | in a chain of free pairs |
 //! | --- | --- | --- |
@@ -12,9 +14,12 @@
 //!
 //! # Invariants
 //!
-//! 1. Whatever is read from a node's words, they are numbers of nodes and slots that exist, or [`NONE`].
-//! 2. Words are written only by the thread that owns the node, after a Release fence that comes after the node was taken out of the tree.
-//! 3. A slot is touched only by the thread that owns it: it came with a free pair, or with the entry that the thread has taken out.
+//! 1. Whatever is read from a node's words, they are numbers of nodes and slots that exist, or
+//!    [`NONE`].
+//! 2. Words are written only by the thread that owns the node, after a Release fence that comes
+//!    after the node was taken out of the tree.
+//! 3. A slot is touched only by the thread that owns it: it came with a free pair, or with the
+//!    entry that the thread has taken out.
 
 use core::mem::MaybeUninit;
 
@@ -70,7 +75,8 @@ impl<B: Block, V> Node<B, V> {
         }
     }
 
-    /// What the words are now: of one node only if it is in the tree all the while, which the caller finds out afterwards.
+    /// What the words are now: of one node only if it is in the tree all the while, which the
+    /// caller finds out afterwards.
     #[inline]
     pub(super) fn read(&self) -> Words<B> {
         let key = B::load(&self.key);

@@ -1,7 +1,8 @@
 //! Free nodes: on each thread's [desk](crate::memory::desks), and in one stock that all share.
 //!
-//! A desk that has more than two batches of free pairs gives one to the stock, as a chain, and one that runs out takes one: a thread that only pops
-//! feeds one that only pushes, for one shared exchange a batch.
+//! A desk that has more than two batches of free pairs gives one to the stock, as a chain, and one
+//! that runs out takes one: a thread that only pops feeds one that only pushes, for one shared
+//! exchange a batch.
 //!
 //! ```text
 //! stock ──► node ──► node ──► node        a chain: one batch
@@ -12,7 +13,8 @@
 //!
 //! # Invariants
 //!
-//! 1. The stock's tag goes up with each exchange, so one that succeeds saw the chain's true successor. It wraps after 2^32, as the root's does.
+//! 1. The stock's tag goes up with each exchange, so one that succeeds saw the chain's true
+//!    successor. It wraps after 2^32, as the root's does.
 //!
 //! # Orderings
 //!
@@ -21,8 +23,8 @@
 //! | give a chain: exchange the stock | Release | the Acquire look of its taker |
 //! | take a chain: exchange the stock | Relaxed | what it uncovers was published by the Release before, whose sequence it continues |
 //!
-//! Source: Herlihy 1993, section 6, for nodes of a process's own; the stock of whole batches is the depot of Bonwick and Adams, "Magazines and Vmem",
-//! USENIX 2001.
+//! Source: Herlihy 1993, section 6, for nodes of a process's own; the stock of whole batches is the
+//! depot of Bonwick and Adams, "Magazines and Vmem", USENIX 2001.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, Ordering, fence};

@@ -1,7 +1,8 @@
 //! A heap in an array, four children to a node.
 //!
-//! Why four and not two: half as many levels, and the four keys that a level compares lie side by side. Why not `alloc`'s binary heap: it is one of
-//! entries, not of keys and values, its largest comes first, and it moves entries while it compares.
+//! Why four and not two: half as many levels, and the four keys that a level compares lie side by
+//! side. Why not `alloc`'s binary heap: it is one of entries, not of keys and values, its largest
+//! comes first, and it moves entries while it compares.
 //!
 //! ```text
 //! children of i: 4i + 1 ..= 4i + 4      parent of i: (i - 1) / 4
@@ -14,10 +15,11 @@
 //! # Invariants
 //!
 //! 1. No key is smaller than its parent's.
-//! 2. Nothing moves before an operation's last comparison (1 and 2 above), so one that panics has changed nothing.
+//! 2. Nothing moves before an operation's last comparison (1 and 2 above), so one that panics has
+//!    changed nothing.
 //!
-//! Source: Johnson, "Priority queues with update and finding minimum spanning trees", IPL 1975, for d children; going to the bottom first is
-//! Wegener's "Bottom-up heapsort", TCS 1993.
+//! Source: Johnson, "Priority queues with update and finding minimum spanning trees", IPL 1975, for
+//! d children; going to the bottom first is Wegener's "Bottom-up heapsort", TCS 1993.
 
 use core::fmt;
 
@@ -34,8 +36,8 @@ fn parent(place: usize) -> usize {
 
 /// A heap of one thread in an array.
 ///
-/// Pushing a key that is not among the smallest costs one or two comparisons; popping about 1.5 log2 n. It allocates when it is larger than it ever
-/// was.
+/// Pushing a key that is not among the smallest costs one or two comparisons; popping about 1.5
+/// log2 n. It allocates when it is larger than it ever was.
 ///
 /// ```
 /// use stanchion_lockfree::heap::sequential::{QuaternaryHeap, SequentialHeap};

@@ -1,7 +1,9 @@
-//! The skew heap: a binary tree that balances itself by swapping the children of every node it passes.
+//! The skew heap: a binary tree that balances itself by swapping the children of every node it
+//! passes.
 //!
-//! Why not an array: two of them cannot be made one without looking at every entry, and an operation changes places all over the array, where here it
-//! changes one path. That is what makes the heap fit for copying ([`HerlihyHeap`](crate::heap::HerlihyHeap)).
+//! Why not an array: two of them cannot be made one without looking at every entry, and an
+//! operation changes places all over the array, where here it changes one path. That is what makes
+//! the heap fit for copying ([`HerlihyHeap`](crate::heap::HerlihyHeap)).
 //!
 //! ```text
 //! meld(x, y):  the right spines of both, merged in the order of keys; then, from the bottom, each node's left tree becomes its right one
@@ -14,15 +16,19 @@
 //!                   ..  6
 //! ```
 //!
-//! Nodes are numbered and lie in one block: there is no recursion, neither in an operation nor in `Drop`.
+//! Nodes are numbered and lie in one block: there is no recursion, neither in an operation nor in
+//! `Drop`.
 //!
 //! # Invariants
 //!
 //! 1. A node's key is no smaller than its parent's.
-//! 2. No node changes before an operation's last comparison: the merged path is written down first. So a comparison that panics has changed nothing.
-//! 3. A node has an entry exactly if it can be reached from the root; the others are chained from `free` by their `left`.
+//! 2. No node changes before an operation's last comparison: the merged path is written down first.
+//!    So a comparison that panics has changed nothing.
+//! 3. A node has an entry exactly if it can be reached from the root; the others are chained from
+//!    `free` by their `left`.
 //!
-//! Source: Sleator and Tarjan, "Self-adjusting heaps", SIAM Journal on Computing 15(1), 1986, top-down skew heaps.
+//! Source: Sleator and Tarjan, "Self-adjusting heaps", SIAM Journal on Computing 15(1), 1986,
+//! top-down skew heaps.
 
 use core::fmt;
 
@@ -33,8 +39,8 @@ const NONE: u32 = u32::MAX;
 
 /// The skew heap of one thread.
 ///
-/// Both operations take amortized O(log n) comparisons; a single one can take n. A node takes 8 bytes besides its entry. It allocates when it is
-/// larger than it ever was, or its path longer.
+/// Both operations take amortized O(log n) comparisons; a single one can take n. A node takes 8
+/// bytes besides its entry. It allocates when it is larger than it ever was, or its path longer.
 ///
 /// ```
 /// use stanchion_lockfree::heap::sequential::{SequentialHeap, SkewHeap};
@@ -76,7 +82,8 @@ impl<K: Ord, V> SkewHeap<K, V> {
         self.node(node).entry.as_ref().map(|(key, _)| key)
     }
 
-    /// Writes down the merged right spines of the trees `x` and `y`; what is left of one when the other has ended hangs below the path.
+    /// Writes down the merged right spines of the trees `x` and `y`; what is left of one when the
+    /// other has ended hangs below the path.
     fn merge(&mut self, mut x: u32, mut y: u32) -> u32 {
         self.path.clear();
         while x != NONE && y != NONE {
@@ -137,7 +144,8 @@ impl<K: Ord, V> SequentialHeap for SkewHeap<K, V> {
             self.path.push(below);
             below = self.node(below).right;
         }
-        // From here on nothing is compared (Invariant 2). The new node's only child changes sides like the others.
+        // From here on nothing is compared (Invariant 2). The new node's only child changes sides
+        // like the others.
         let new = self.make((key, value), below);
         self.root = self.link(new);
         self.len += 1;
@@ -179,7 +187,8 @@ impl<K: Clone, V: Clone> Clone for SkewHeap<K, V> {
         Self { nodes: self.nodes.clone(), path: Vec::new(), ..*self }
     }
 
-    /// Keeps the memory of what was there before. If cloning an entry panics, nothing is left in it.
+    /// Keeps the memory of what was there before. If cloning an entry panics, nothing is left in
+    /// it.
     fn clone_from(&mut self, source: &Self) {
         (self.root, self.free, self.len) = (NONE, NONE, 0);
         self.nodes.clone_from(&source.nodes);

@@ -1,7 +1,8 @@
 //! The nodes of a structure with hazard pointers, and the links between them: addresses.
 //!
-//! Why a node is made in its place and not moved there: that of [`FaaArrayQueue`](crate::queue::FaaArrayQueue) has 64 values in it, which need not
-//! fit the stack.
+//! Why a node is made in its place and not moved there: that of
+//! [`FaaArrayQueue`](crate::queue::FaaArrayQueue) has 64 values in it, which need not fit the
+//! stack.
 
 use core::mem::MaybeUninit;
 use core::ptr;

@@ -75,8 +75,8 @@ fn threads_exchange_everything() {
                 let mut mine = Vec::new();
                 for number in 0..EACH {
                     queue.push(worker * EACH + number);
-                    // Another thread may have been quicker with the value, but never is there less than
-                    // this.
+                    // Another thread may have been quicker with the value, but never is there less
+                    // than this.
                     mine.push(queue.pop().expect("each has pushed one more than it has popped"));
                 }
                 mine

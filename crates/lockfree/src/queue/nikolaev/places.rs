@@ -1,10 +1,13 @@
-//! A ring of places: a queue of small numbers that no thread can hold up, in a fixed array of words.
+//! A ring of places: a queue of small numbers that no thread can hold up, in a fixed array of
+//! words.
 //!
-//! Why not the ring of every textbook, where a slot's number says whose turn it is: there a thread that has taken its turn and stops holds up
-//! everyone who comes to the same slot. Here whoever finds a slot not ready leaves a mark in it and goes on to the next turn.
+//! Why not the ring of every textbook, where a slot's number says whose turn it is: there a thread
+//! that has taken its turn and stops holds up everyone who comes to the same slot. Here whoever
+//! finds a slot not ready leaves a mark in it and goes on to the next turn.
 //!
-//! Turns are handed out by adding one to `tail` (to put a place in) or to `head` (to take one out). The turn says the slot, and the *cycle*: how
-//! often the ring had been gone round. A slot is one word:
+//! Turns are handed out by adding one to `tail` (to put a place in) or to `head` (to take one out).
+//! The turn says the slot, and the *cycle*: how often the ring had been gone round. A slot is one
+//! word:
 //!
 //! ```text
 //!  63            order + 1    order   order - 1      0      2^order slots, for at most 2^(order - 1) places
@@ -27,23 +30,29 @@
 //!
 //! # Why it ends
 //!
-//! Putting: of the 2^order slots at most half hold a place, so whoever is not disturbed comes to one that does not. Taking disturbs it, by marking
-//! the slots ahead of it. That is what `patience` is for: a taker that came to a slot in vain takes one from it, and when it is used up everyone
-//! finds the ring empty until something is put in, which sets it to `limit` again. So the takers stop, and a putter gets through.
+//! Putting: of the 2^order slots at most half hold a place, so whoever is not disturbed comes to
+//! one that does not. Taking disturbs it, by marking the slots ahead of it. That is what `patience`
+//! is for: a taker that came to a slot in vain takes one from it, and when it is used up everyone
+//! finds the ring empty until something is put in, which sets it to `limit` again. So the takers
+//! stop, and a putter gets through.
 //!
-//! How much patience is enough not to give up too early? When a place is put in, `head` is at most two rounds behind it, and each slot in between
-//! uses up one. Besides, takers that found nothing *before* may still be about to say so: one each, so the limit allows for [`TAKERS`] of them. (The
-//! paper allows for as many as there are places, and asks for no more threads than that.)
+//! How much patience is enough not to give up too early? When a place is put in, `head` is at most
+//! two rounds behind it, and each slot in between uses up one. Besides, takers that found nothing
+//! *before* may still be about to say so: one each, so the limit allows for [`TAKERS`] of them.
+//! (The paper allows for as many as there are places, and asks for no more threads than that.)
 //!
 //! # Invariants
 //!
 //! 1. A place is in the ring at most once. At most 2^(order - 1) are used.
-//! 2. A slot's cycle never goes back. In one cycle it holds a place at most once, put there by the one thread that has this turn.
+//! 2. A slot's cycle never goes back. In one cycle it holds a place at most once, put there by the
+//!    one thread that has this turn.
 //! 3. A slot of cycle c with a place is emptied only by the one taker whose turn it is.
-//! 4. When [`put`](Places::put) returns, `patience` is at least `limit` less the number of takers that found nothing since the place's turn was
-//!    taken, or was so when somebody else took the place out.
+//! 4. When [`put`](Places::put) returns, `patience` is at least `limit` less the number of takers
+//!    that found nothing since the place's turn was taken, or was so when somebody else took the
+//!    place out.
 //!
-//! Cycles and turns are compared by their wrapping difference, so they may wrap: after 2^63 turns, 292 years at one a nanosecond.
+//! Cycles and turns are compared by their wrapping difference, so they may wrap: after 2^63 turns,
+//! 292 years at one a nanosecond.
 //!
 //! # Orderings
 //!
@@ -56,12 +65,14 @@
 //! | (h) Release addition to `head` by a taker | (e) Acquire load by `is_empty` | who sees the taker's turn sees what had been put in before |
 //! | (o) Release emptying of a slot | (e) Acquire load by `is_empty` | who sees it empty sees that `head` has moved |
 //!
-//! (v) adds nothing, and is no load: either it comes before (n), and the putter that reads `patience` afterwards knows what the taker did; or it
-//! comes after, and the taker knows that somebody is about to put something in. A load could miss the latter, and the putter's read the former. The
-//! slots' exchanges by takers, Relaxed or not, carry on what (m) began, since they read the word they change.
+//! (v) adds nothing, and is no load: either it comes before (n), and the putter that reads
+//!     `patience` afterwards knows what the taker did; or it comes after, and the taker knows that
+//!     somebody is about to put something in. A load could miss the latter, and the putter's read
+//!     the former. The slots' exchanges by takers, Relaxed or not, carry on what (m) began, since
+//!     they read the word they change.
 //!
-//! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019 (SCQ). The paper takes sequential consistency for
-//! granted.
+//! Source: Nikolaev, "A Scalable, Portable, and Memory-Efficient Lock-Free FIFO Queue", DISC 2019
+//! (SCQ). The paper takes sequential consistency for granted.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, Fresh, Ordering};
@@ -71,14 +82,16 @@ use Ordering::{Acquire, Relaxed, Release};
 /// So many threads can be about to find a ring empty at once: as many as Linux gives numbers to.
 const TAKERS: u64 = 1 << 22;
 
-/// Places on a line of 64 bytes: neighbours in turn are this many slots apart, so that threads with successive turns do not share a line.
+/// Places on a line of 64 bytes: neighbours in turn are this many slots apart, so that threads with
+/// successive turns do not share a line.
 const LINE_ORDER: u32 = 3;
 
 /// See the [module](self).
 pub(super) struct Places {
     /// The next turn to take.
     head: CachePadded<AtomicU64>,
-    /// How often takers may come in vain before everyone finds the ring empty; below 0 it is used up. A number in two's complement.
+    /// How often takers may come in vain before everyone finds the ring empty; below 0 it is used
+    /// up. A number in two's complement.
     patience: CachePadded<AtomicU64>,
     /// The next turn to put.
     tail: CachePadded<AtomicU64>,
@@ -171,13 +184,16 @@ impl Places {
             let word = slot.load(Acquire);
             if before(self.cycle_of(word), cycle)
                 && self.place_of(word) == self.none()
-                // Relaxed: (m), (s) show it past the turn if the mark was left by the taker with this turn; one that comes later changes the word.
+                // Relaxed: (m), (s) show it past the turn if the mark was left by the taker with
+                // this turn; one that comes later changes the word.
                 && (word & self.unsafe_bit() == 0 || !before(turn, self.head.load(Relaxed)))
-                // Release (p): pairs with (t). Relaxed on failure: somebody was here, and there are more turns.
+                // Release (p): pairs with (t). Relaxed on failure: somebody was here, and there are
+                // more turns.
                 && slot.compare_exchange(word, cycle | place, Release, Relaxed).is_ok()
             {
-                // Relaxed: by (v), (n) it is not older than what those said who were too early to see the turn. Rarely changed, so that the line
-                // stays where it is; by an exchange, so that nobody subtracts from what it was.
+                // Relaxed: by (v), (n) it is not older than what those said who were too early to
+                // see the turn. Rarely changed, so that the line stays where it is; by an exchange,
+                // so that nobody subtracts from what it was.
                 if self.patience.load(Relaxed) != self.limit {
                     self.patience.swap(self.limit, Relaxed);
                 }
@@ -189,7 +205,8 @@ impl Places {
     /// Takes the oldest place out.
     #[inline]
     pub(super) fn take(&self) -> Option<usize> {
-        // Relaxed: whoever knows that a place was put in before knows that patience was set or enough.
+        // Relaxed: whoever knows that a place was put in before knows that patience was set or
+        // enough.
         if exhausted(self.patience.load(Relaxed)) {
             return None;
         }
@@ -249,7 +266,8 @@ impl Places {
         if exhausted(patience.wrapping_sub(1)) { Vain::Empty } else { Vain::Next }
     }
 
-    /// Moves `tail` to where `head` is, so that the next to put does not come to slots that were marked.
+    /// Moves `tail` to where `head` is, so that the next to put does not come to slots that were
+    /// marked.
     fn catch_up(&self, mut tail: u64, mut head: u64) {
         while before(tail, head) {
             // Relaxed: an exchange carries on what (v) began. On failure: only compared.
@@ -306,7 +324,8 @@ impl Places {
                 found = self.cycle_of(word) == cycle && self.place_of(word) != self.none();
                 turn = turn.wrapping_add(1);
             }
-            // As long as nobody takes a turn at `head`, slots from there on only fill: those that are empty now all were when `tail` was read.
+            // As long as nobody takes a turn at `head`, slots from there on only fill: those that
+            // are empty now all were when `tail` was read.
             if self.head.load(Relaxed) == head {
                 return !found;
             }
