@@ -1,9 +1,9 @@
 //! The end of a phase: everybody meets, the last one to come has the floor, then all go on.
 //!
-//! Why not a ready-made barrier: the paper's program does its bookkeeping *at* the barrier. What the threads
-//! found out in the phase is gathered under a lock while they arrive, and the thread that arrives last gives
-//! away an object before the others are let go. So the counter lives under a lock of the kind that is being
-//! studied, and only the waiting is done on a word of its own.
+//! Why not a ready-made barrier: the paper's program does its bookkeeping *at* the barrier. What
+//! the threads found out in the phase is gathered under a lock while they arrive, and the thread
+//! that arrives last gives away an object before the others are let go. So the counter lives under
+//! a lock of the kind that is being studied, and only the waiting is done on a word of its own.
 //!
 //! ```text
 //! word `phase`     who moves it                              meaning
@@ -14,13 +14,15 @@
 //!
 //! # Invariants
 //!
-//! 1. Each party arrives once per phase, so nobody can be a whole phase ahead of a party that has not yet
-//!    left, and the word read before arriving is the number of the running phase or `BROKEN`.
-//! 2. Between the arrival of the last party and the change of the word, all others wait: the last one is alone.
+//! 1. Each party arrives once per phase, so nobody can be a whole phase ahead of a party that has
+//!    not yet left, and the word read before arriving is the number of the running phase or
+//!    `BROKEN`.
+//! 2. Between the arrival of the last party and the change of the word, all others wait: the last
+//!    one is alone.
 //! 3. `BROKEN` is final: the only other move is a compare-exchange from a whole phase.
 //!
-//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a
-//! shared-memory multiprocessor*, 1991, section 3, "Regsim".
+//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for
+//! a shared-memory multiprocessor*, 1991, section 3, "Regsim".
 
 use crate::waits::Waits;
 use core::fmt;
@@ -75,8 +77,9 @@ impl<L: RawMutex, S> Barrier<L, S> {
         Self { gathering, phase: AtomicU32::new(0), parties }
     }
 
-    /// Arrives as number `who`: adds what it knows with `add`, then waits for the others, unless it is the
-    /// last; then it runs `last(first, ..)`, alone, with the number of the party that came first.
+    /// Arrives as number `who`: adds what it knows with `add`, then waits for the others, unless it
+    /// is the last; then it runs `last(first, ..)`, alone, with the number of the party that came
+    /// first.
     ///
     /// What a party did before is visible to all after, and what `last` does as well.
     ///
@@ -90,8 +93,8 @@ impl<L: RawMutex, S> Barrier<L, S> {
         add: impl FnOnce(&mut S),
         last: impl FnOnce(usize, &mut W),
     ) -> Result<(), Broken> {
-        // Relaxed: by invariant 1 the value is the one this thread left the last meeting with, or BROKEN, and
-        // BROKEN carries no data.
+        // Relaxed: by invariant 1 the value is the one this thread left the last meeting with, or
+        // BROKEN, and BROKEN carries no data.
         let phase = self.phase.load(Ordering::Relaxed);
         if phase == BROKEN {
             return Err(Broken);
@@ -109,9 +112,9 @@ impl<L: RawMutex, S> Barrier<L, S> {
             last(first, waits);
             waits.gathering().lock(&self.gathering).arrived = 0;
             let next = (phase + 1) % BROKEN;
-            // Release: pairs with the Acquire in the wait below and carries what `last` did. What the parties
-            // did before they arrived comes by the gathering lock, through this thread. Relaxed on failure:
-            // BROKEN carries no data.
+            // Release: pairs with the Acquire in the wait below and carries what `last` did. What
+            // the parties did before they arrived comes by the gathering lock, through this thread.
+            // Relaxed on failure: BROKEN carries no data.
             let moved =
                 self.phase.compare_exchange(phase, next, Ordering::Release, Ordering::Relaxed);
             return moved.map(drop).map_err(|_| Broken);
@@ -129,7 +132,8 @@ impl<L: RawMutex, S> Barrier<L, S> {
         look(&mut waits.gathering().lock(&self.gathering).shared)
     }
 
-    /// Says that a party will never arrive: all who wait or come later are told, instead of waiting for ever.
+    /// Says that a party will never arrive: all who wait or come later are told, instead of waiting
+    /// for ever.
     pub fn give_up(&self) {
         // Relaxed: the word says only that nothing more is to be had.
         self.phase.store(BROKEN, Ordering::Relaxed);

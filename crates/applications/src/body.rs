@@ -1,4 +1,5 @@
-//! A point with a mass, and what is computed of points: shared by [`galaxy`](crate::galaxy) and [`nbody`](crate::nbody).
+//! A point with a mass, and what is computed of points: shared by [`galaxy`](crate::galaxy) and
+//! [`nbody`](crate::nbody).
 
 /// A point or an arrow in space.
 pub type Vector = [f64; 3];

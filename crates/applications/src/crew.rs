@@ -1,7 +1,9 @@
-//! The threads of a run: the caller is one of them, all have ended when the call returns, and a panic of one ends the others.
+//! The threads of a run: the caller is one of them, all have ended when the call returns, and a
+//! panic of one ends the others.
 //!
-//! Why not `std::thread::scope`: these programs also run on loom's machine, which has no scoped threads. So what the threads share is
-//! in an [`Arc`], and only the caller's own part may borrow from the caller.
+//! Why not `std::thread::scope`: these programs also run on loom's machine, which has no scoped
+//! threads. So what the threads share is in an [`Arc`], and only the caller's own part may borrow
+//! from the caller.
 
 use machine::sync::Arc;
 use machine::{thread, topology};
@@ -15,18 +17,20 @@ pub const MAX_THREADS: usize = 64;
 pub(crate) enum Seats {
     /// Where the system puts them.
     Free,
-    /// Each on a processor of its own. If there are not enough, they are free: two that share a processor while another is
-    /// free would be worse than what the system does.
+    /// Each on a processor of its own. If there are not enough, they are free: two that share a
+    /// processor while another is free would be worse than what the system does.
     Own,
-    /// Each on one processor, which are dealt out in turn. For many threads that wake each other: left to the system, who is woken may run
-    /// where its waker did, and then all of them take turns on one processor and never find a lock held.
+    /// Each on one processor, which are dealt out in turn. For many threads that wake each other:
+    /// left to the system, who is woken may run where its waker did, and then all of them take
+    /// turns on one processor and never find a lock held.
     Dealt,
 }
 
-/// Something that surrounds what each thread of a run does: it is called by the thread, on its processor, with the thread's number and its work.
+/// Something that surrounds what each thread of a run does: it is called by the thread, on its
+/// processor, with the thread's number and its work.
 ///
-/// For what belongs to a thread and not to a program: to be a member of a pseudo-scheduler, to be recorded. A thread whose work is not called does
-/// nothing.
+/// For what belongs to a thread and not to a program: to be a member of a pseudo-scheduler, to be
+/// recorded. A thread whose work is not called does nothing.
 ///
 /// ```
 /// use stanchion_applications::Around;
@@ -79,11 +83,13 @@ impl Around {
 
 /// What the threads of a run share.
 pub(crate) trait Shared: Send + Sync + 'static {
-    /// A thread has panicked and will do nothing more: wakes all who wait for it, or will. Must not panic.
+    /// A thread has panicked and will do nothing more: wakes all who wait for it, or will. Must not
+    /// panic.
     fn give_up(&self);
 }
 
-/// Runs `mine` as number 0 and `other` as numbers 1 to `threads` - 1, and returns what they return, in that order.
+/// Runs `mine` as number 0 and `other` as numbers 1 to `threads` - 1, and returns what they return,
+/// in that order.
 ///
 /// Each is told the processor that it stays on, if it has a seat and the system did not refuse.
 ///

@@ -1,7 +1,9 @@
-//! Numbers that look random and are functions of where they are asked for: the finalizer of SplitMix64.
+//! Numbers that look random and are functions of where they are asked for: the finalizer of
+//! SplitMix64.
 //!
-//! Why not a generator: whoever needs number 17 computes it without asking who had number 16, so the result of a run does not
-//! depend on who did what. Source: G. Steele, D. Lea, C. Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014.
+//! Why not a generator: whoever needs number 17 computes it without asking who had number 16, so
+//! the result of a run does not depend on who did what. Source: G. Steele, D. Lea, C. Flood, *Fast
+//! splittable pseudorandom number generators*, OOPSLA 2014.
 
 #[inline]
 pub(crate) fn mix(value: u64) -> u64 {

@@ -1,8 +1,9 @@
 //! Locks with names and numbers, and what each thread waited for each of them.
 //!
-//! The paper's strategies work lock by lock, and so does its analysis: *the waiting-time distributions used in this analysis were
-//! accumulated separately for each lock* (section 4). So a program here makes its locks through a [`Locksmith`], which asks the caller
-//! for each by name, and each thread keeps a [`Ledger`] with an entry for each.
+//! The paper's strategies work lock by lock, and so does its analysis: *the waiting-time
+//! distributions used in this analysis were accumulated separately for each lock* (section 4). So a
+//! program here makes its locks through a [`Locksmith`], which asks the caller for each by name,
+//! and each thread keeps a [`Ledger`] with an entry for each.
 
 use crate::waits::Waits;
 use lock_api::{Mutex, MutexGuard, RawMutex};
@@ -38,7 +39,8 @@ impl<'a, L: RawMutex> Locksmith<'a, L> {
     }
 }
 
-/// A lock with a number, on a line of its own: neighbours in an array of locks must not slow each other down.
+/// A lock with a number, on a line of its own: neighbours in an array of locks must not slow each
+/// other down.
 #[repr(align(128))]
 pub(crate) struct Named<L, T> {
     mutex: Mutex<L, T>,
@@ -100,7 +102,8 @@ impl LockWaits {
     }
 }
 
-/// The waits by [group](LockWaits::group), in the order in which the groups first come: name, number of locks, and their waits together.
+/// The waits by [group](LockWaits::group), in the order in which the groups first come: name,
+/// number of locks, and their waits together.
 ///
 /// ```
 /// use stanchion_applications::{LockWaits, Waits, groups};

@@ -1,9 +1,12 @@
-//! When threads that make work for each other are done: nothing is left in the pool, and nobody has anything in hand from which more could come.
+//! When threads that make work for each other are done: nothing is left in the pool, and nobody has
+//! anything in hand from which more could come.
 //!
-//! Why not until the pool is empty: it is empty, too, while the only piece of work is in the hands of a thread that is about to cut it in two. Why
-//! not a barrier: a thread that finds nothing would have to come back from it whenever another puts something in.
+//! Why not until the pool is empty: it is empty, too, while the only piece of work is in the hands
+//! of a thread that is about to cut it in two. Why not a barrier: a thread that finds nothing would
+//! have to come back from it whenever another puts something in.
 //!
-//! A piece of work is *outstanding* from before it is put into the pool until a thread has done it, or has replaced it by others.
+//! A piece of work is *outstanding* from before it is put into the pool until a thread has done it,
+//! or has replaced it by others.
 //!
 //! ```text
 //! word       who moves it                                 meaning
@@ -16,20 +19,23 @@
 //!
 //! # Invariants
 //!
-//! 1. Pieces are counted before they are put in, and a piece is discounted after it was taken out; so the count is never less than what is
-//!    outstanding, and 0 is final.
-//! 2. A thread waits only after the pool was empty for it since its own last put. So if all wait, the one that put last has seen the pool
-//!    empty after all puts: nothing is outstanding, and the bell says `OVER`. A ring that is missed costs parallel work, and never the end.
+//! 1. Pieces are counted before they are put in, and a piece is discounted after it was taken out;
+//!    so the count is never less than what is outstanding, and 0 is final.
+//! 2. A thread waits only after the pool was empty for it since its own last put. So if all wait,
+//!    the one that put last has seen the pool empty after all puts: nothing is outstanding, and the
+//!    bell says `OVER`. A ring that is missed costs parallel work, and never the end.
 //!
 //! # Orderings
 //!
-//! All are `Relaxed`. What a piece of work is comes through the pool, and what was done comes through the joining of the threads; the words
-//! say only when to look and when to end. That a piece is counted before it is discounted follows from the pool: who takes a piece out
-//! comes after who put it in, so the two changes of the one word `count` are in that order. The model is
+//! All are `Relaxed`. What a piece of work is comes through the pool, and what was done comes
+//! through the joining of the threads; the words say only when to look and when to end. That a
+//! piece is counted before it is discounted follows from the pool: who takes a piece out comes
+//! after who put it in, so the two changes of the one word `count` are in that order. The model is
 //! `twins/loom/applications/tests/outstanding.rs`.
 //!
-//! Source: the count of work in the system is folklore of branch and bound; the 1997 paper (M. Michael, M. Scott, *Relative performance of
-//! preemption-safe locking and non-blocking synchronization*) does not say how its programs know that they are done.
+//! Source: the count of work in the system is folklore of branch and bound; the 1997 paper (M.
+//! Michael, M. Scott, *Relative performance of preemption-safe locking and non-blocking
+//! synchronization*) does not say how its programs know that they are done.
 
 use core::fmt;
 use machine::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -93,7 +99,8 @@ impl Outstanding {
         }
     }
 
-    /// What `take` takes out of the pool, waiting for it if need be; `None` when all is done, or somebody has [given up](Self::give_up).
+    /// What `take` takes out of the pool, waiting for it if need be; `None` when all is done, or
+    /// somebody has [given up](Self::give_up).
     ///
     /// `take` returning `None` must mean that the pool was empty at some moment during the call.
     pub fn next<W>(&self, mut take: impl FnMut() -> Option<W>) -> Option<W> {
@@ -117,8 +124,9 @@ impl Outstanding {
         found
     }
 
-    /// Says that a piece that [`next`](Self::next) returned is done, and `pieces` others are there instead, which the caller puts into the pool only
-    /// *after* this call, and then [rings](Self::ring).
+    /// Says that a piece that [`next`](Self::next) returned is done, and `pieces` others are there
+    /// instead, which the caller puts into the pool only *after* this call, and then
+    /// [rings](Self::ring).
     ///
     /// # Errors
     ///
@@ -146,7 +154,8 @@ impl Outstanding {
         }
     }
 
-    /// Says that what the caller has in hand will never be done: all others stop soon instead of waiting for ever.
+    /// Says that what the caller has in hand will never be done: all others stop soon instead of
+    /// waiting for ever.
     pub fn give_up(&self) {
         self.count.0.fetch_or(BROKEN, Ordering::Relaxed);
         self.bell.0.fetch_or(OVER, Ordering::Relaxed);

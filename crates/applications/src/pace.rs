@@ -1,18 +1,23 @@
 //! How long a simulated machine computes: so many instructions at the pace of its processors.
 //!
-//! Why instructions and not nanoseconds: how much a program computes between its locks is the program's, how fast that goes is the machine's. On
-//! the real machine computation takes what it takes, and declaring it costs nothing ([`machine::work`]).
+//! Why instructions and not nanoseconds: how much a program computes between its locks is the
+//! program's, how fast that goes is the machine's. On the real machine computation takes what it
+//! takes, and declaring it costs nothing ([`machine::work`]).
 //!
-//! The counts stand as constants beside the code that they are about, for code as the compilers of the paper's time made it: checked subscripts and
-//! pointers, and no value kept in a register from one statement to the next. They are estimates: how long the paper's programs computed it does not
-//! say.
+//! The counts stand as constants beside the code that they are about, for code as the compilers of
+//! the paper's time made it: checked subscripts and pointers, and no value kept in a register from
+//! one statement to the next. They are estimates: how long the paper's programs computed it does
+//! not say.
 
-/// Nanoseconds of an instruction on the Firefly of the paper: a CVAX does some three million in a second.
+/// Nanoseconds of an instruction on the Firefly of the paper: a CVAX does some three million in a
+/// second.
 pub const CVAX_INSTRUCTION_NS: u64 = 333;
 
-/// Entering a critical section, leaving it, and a few statements inside, the lock's own accesses apart.
+/// Entering a critical section, leaving it, and a few statements inside, the lock's own accesses
+/// apart.
 ///
-/// Many for a few statements, but a section of Modula-2+ also sets up an exception handler, and in it references are counted.
+/// Many for a few statements, but a section of Modula-2+ also sets up an exception handler, and in
+/// it references are counted.
 pub(crate) const SECTION: u64 = 40;
 
 /// The pace of the machine's processors.

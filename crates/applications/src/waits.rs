@@ -1,12 +1,14 @@
 //! How long threads waited for locks.
 //!
-//! Each thread keeps its own [`Waits`] and adds to them without sharing; they are merged when the threads are
-//! done. A wait begins when a `try_lock` has failed, so an uncontended acquisition costs one addition more
-//! than the lock itself, and the clock is read only by those who wait anyway.
+//! Each thread keeps its own [`Waits`] and adds to them without sharing; they are merged when the
+//! threads are done. A wait begins when a `try_lock` has failed, so an uncontended acquisition
+//! costs one addition more than the lock itself, and the clock is read only by those who wait
+//! anyway.
 //!
-//! The paper had to take the time until the *next release* for the waiting time, because the fast path was
-//! compiled in; here it is the time until the lock was *got*. (Karlin, Li, Manasse, Owicki, *Empirical
-//! studies of competitive spinning for a shared-memory multiprocessor*, 1991, section 7.)
+//! The paper had to take the time until the *next release* for the waiting time, because the fast
+//! path was compiled in; here it is the time until the lock was *got*. (Karlin, Li, Manasse,
+//! Owicki, *Empirical studies of competitive spinning for a shared-memory multiprocessor*, 1991,
+//! section 7.)
 
 use lock_api::{Mutex, MutexGuard, RawMutex};
 use machine::clock;
@@ -27,8 +29,8 @@ pub struct Waits {
     contended: u64,
     total_ns: u64,
     max_ns: u64,
-    /// Waits of 2^k to 2^(k+1) - 1 ns; those of 0 ns are in the first. None before the first wait: a program may have
-    /// hundreds of locks for which nobody ever waits.
+    /// Waits of 2^k to 2^(k+1) - 1 ns; those of 0 ns are in the first. None before the first wait:
+    /// a program may have hundreds of locks for which nobody ever waits.
     classes: Option<Box<[u64; 64]>>,
 }
 
@@ -115,8 +117,8 @@ impl Waits {
         if self.contended == 0 { 0.0 } else { self.total_ns as f64 / self.contended as f64 }
     }
 
-    /// Upper bound in nanoseconds of the class that holds the `share` (0 to 1) quantile of the waits; 0 if
-    /// there was none.
+    /// Upper bound in nanoseconds of the class that holds the `share` (0 to 1) quantile of the
+    /// waits; 0 if there was none.
     #[must_use]
     pub fn quantile_ns(&self, share: f64) -> u64 {
         let rank = (share.clamp(0.0, 1.0) * self.contended as f64).ceil() as u64;
@@ -131,8 +133,8 @@ impl Waits {
         0
     }
 
-    /// The classes that are not empty: (`from`, `count`) says that `count` waits took `from` to 2·`from` - 1
-    /// ns, those of 0 ns being in the class from 1.
+    /// The classes that are not empty: (`from`, `count`) says that `count` waits took `from` to
+    /// 2·`from` - 1 ns, those of 0 ns being in the class from 1.
     pub fn histogram(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let classes = self.classes.iter().flat_map(|classes| classes.iter());
         let classes = classes.enumerate().filter(|&(_, &count)| count > 0);

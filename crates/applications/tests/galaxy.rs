@@ -1,4 +1,5 @@
-//! Galaxy: the same stars in the same places, to the last bit, whatever the threads, chunks and locks; and what happens when a lock panics.
+//! Galaxy: the same stars in the same places, to the last bit, whatever the threads, chunks and
+//! locks; and what happens when a lock panics.
 
 mod common;
 
@@ -44,7 +45,8 @@ fn any_number_of_threads_and_any_chunks() {
     assert!(sums.iter().all(|sum| *sum == sums[0]));
 }
 
-/// Computed by another program, in another language. The same on every computer: only what IEEE 754 rounds correctly is computed.
+/// Computed by another program, in another language. The same on every computer: only what IEEE 754
+/// rounds correctly is computed.
 #[test]
 fn the_known_checksum() {
     let run =
@@ -102,7 +104,8 @@ fn thirteen_locks_with_names() {
     assert_eq!(made, expected);
     let acquisitions = |index: usize| run.locks[index].waits.acquisitions();
     let chunks = 700_u64.div_ceil(16) * 60;
-    // To take it and to bring it back; once for nothing at the end of each thread's step; once to turn the piles.
+    // To take it and to bring it back; once for nothing at the end of each thread's step; once to
+    // turn the piles.
     assert_eq!(acquisitions(1), 2 * chunks + (2 + 1) * 60);
     assert_eq!(acquisitions(2), chunks);
     assert!(acquisitions(3 + 3) > 0, "the stars of the first centre");

@@ -1,4 +1,5 @@
-//! Hanoi: every disk arrives, in as many moves as the schedule has, whatever the threads and locks; and what happens when a lock panics.
+//! Hanoi: every disk arrives, in as many moves as the schedule has, whatever the threads and locks;
+//! and what happens when a lock panics.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! N-body: forces as by each pair, energy kept, the same bodies in the same places whatever runs the program; and what is refused.
+//! N-body: forces as by each pair, energy kept, the same bodies in the same places whatever runs
+//! the program; and what is refused.
 
 use stanchion_applications::nbody::{
     BODIES, Body, Fork, Options, Refused, Sequential, Simulation, plummer,
@@ -71,8 +72,8 @@ fn the_outcome_does_not_depend_on_who_runs_it() {
     assert!(threads.started.into_inner() > 100, "there was something to share out");
 }
 
-/// Computed by another program, in another language, whose tree is made of objects and recursion. The same on every computer: only what IEEE 754 rounds
-/// correctly is computed.
+/// Computed by another program, in another language, whose tree is made of objects and recursion.
+/// The same on every computer: only what IEEE 754 rounds correctly is computed.
 #[test]
 fn the_known_checksums() {
     for (bodies, steps, expected, interactions) in
@@ -108,7 +109,8 @@ fn an_angle_of_nothing_is_each_pair_for_itself() {
 
 #[test]
 fn the_error_is_bounded_by_the_angle() {
-    // Of the mean; they are some twice what is found. The largest is of a body near the centre, where what pulls cancels out.
+    // Of the mean; they are some twice what is found. The largest is of a body near the centre,
+    // where what pulls cancels out.
     let found = [(0.3, 1e-3), (0.5, 4e-3), (0.7, 1e-2), (1.0, 3e-2)].map(|(theta, bound)| {
         let simulation = cluster(2_000, Options { theta, ..Options::default() });
         let error = simulation.accuracy(&Sequential);

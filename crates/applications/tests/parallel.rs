@@ -1,5 +1,5 @@
-//! The parallel simulator against the sequential one, whatever the threads, buckets and locks; and what
-//! happens when a lock panics.
+//! The parallel simulator against the sequential one, whatever the threads, buckets and locks; and
+//! what happens when a lock panics.
 
 mod common;
 

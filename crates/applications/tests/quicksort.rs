@@ -1,4 +1,5 @@
-//! Quicksort: the numbers are in order, whatever the structure, the threads and the numbers; and what happens with a structure that is out of order.
+//! Quicksort: the numbers are in order, whatever the structure, the threads and the numbers; and
+//! what happens with a structure that is out of order.
 
 mod common;
 
@@ -33,7 +34,8 @@ fn sorted(run: Result<Run, Refused>) -> Run {
 #[test]
 fn any_number_of_threads_over_a_queue_or_a_stack_takes_the_same_intervals() {
     let alone = sorted(quicksort::run(&SMALL, InStack(Stack::default()))).intervals();
-    // Each is cut in two, and each part of more than 20 is one again: at least n / 20, and fewer than there are numbers.
+    // Each is cut in two, and each part of more than 20 is one again: at least n / 20, and fewer
+    // than there are numbers.
     assert!((250..1_000).contains(&alone), "{alone}");
     for threads in [1, 2, 3, 8, 64] {
         let options = Options { threads, ..SMALL };
@@ -147,7 +149,8 @@ impl Pool for OutOfOrder {
     }
 }
 
-/// Two threads may now write the same numbers. The run ends all the same, and what it says of the numbers is so.
+/// Two threads may now write the same numbers. The run ends all the same, and what it says of the
+/// numbers is so.
 #[test]
 fn a_pool_that_gives_an_interval_out_twice_is_survived() {
     for at in 0..20 {

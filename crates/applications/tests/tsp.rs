@@ -1,4 +1,5 @@
-//! The travelling salesman: the shortest tour, whatever the threads, the bound and the start; and what happens when a structure is out of order.
+//! The travelling salesman: the shortest tour, whatever the threads, the bound and the start; and
+//! what happens when a structure is out of order.
 
 mod common;
 
@@ -42,7 +43,8 @@ fn the_known_optimum_of_gr17() {
     }
 }
 
-/// The cities of `burma14`, whose shortest tour TSPLIB gives as 3323: degrees and minutes, and how they become kilometres.
+/// The cities of `burma14`, whose shortest tour TSPLIB gives as 3323: degrees and minutes, and how
+/// they become kilometres.
 #[test]
 fn the_known_optimum_of_burma14() {
     let text = "NAME: burma14\nTYPE: TSP\nCOMMENT: 14-Staedte in Burma (Zaw Win)\nDIMENSION: 14\nEDGE_WEIGHT_TYPE: GEO\n\
@@ -145,7 +147,8 @@ fn what_cannot_be_searched_is_refused() {
     assert!(long.ends_with(" hours on one processor; the limit is 1.0e1"), "{long}");
 }
 
-/// Without a tour to begin with a search takes longer than is estimated, which supposes one: then the limit holds all the same.
+/// Without a tour to begin with a search takes longer than is estimated, which supposes one: then
+/// the limit holds all the same.
 #[test]
 fn a_search_that_comes_to_the_limit_is_broken_off() {
     for threads in [1, 3] {

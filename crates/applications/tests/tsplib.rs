@@ -1,4 +1,5 @@
-//! The reader of TSPLIB files: every format against distances worked out by hand, and every way a file can be wrong.
+//! The reader of TSPLIB files: every format against distances worked out by hand, and every way a
+//! file can be wrong.
 
 use proptest::prelude::*;
 use stanchion_applications::tsp::{Instance, MAX_LINE};
@@ -40,7 +41,8 @@ fn every_format_of_a_matrix() {
     }
 }
 
-/// A rectangle of 3 by 4 and a point, with every rounding; the numbers are worked out in the tests of `distance`.
+/// A rectangle of 3 by 4 and a point, with every rounding; the numbers are worked out in the tests
+/// of `distance`.
 #[test]
 fn every_kind_of_coordinates() {
     let file = |kind: &str, places: &str| {
@@ -51,9 +53,11 @@ fn every_kind_of_coordinates() {
     let places = "1 0 0\n2 3 4\n3 1.0 1.0e0\nEOF";
     assert_eq!(three(file("EUC_2D", places)), [5, 1, 4]);
     assert_eq!(three(file("CEIL_2D", places)), [5, 2, 4]);
-    // The roots of 10 (3.16, up to 4), of 25 (5), and of ((10 - 15)^2 + 5^2) / 10 = 5 (2.24, up to 3). In any order.
+    // The roots of 10 (3.16, up to 4), of 25 (5), and of ((10 - 15)^2 + 5^2) / 10 = 5 (2.24, up to
+    // 3). In any order.
     assert_eq!(three(file("ATT", "3 15 5\n1 0 0\n2 10 0\n")), [4, 5, 3]);
-    // Half a degree of a meridian, a quarter of the equator, and as far again but for the flattening that a sphere has not.
+    // Half a degree of a meridian, a quarter of the equator, and as far again but for the
+    // flattening that a sphere has not.
     assert_eq!(three(file("GEO", "1 0.0 0.0\n2 0.30 0.0\n3 0.0 90.0\n")), [56, 10_020, 10_020]);
 }
 

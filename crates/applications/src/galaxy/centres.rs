@@ -1,12 +1,14 @@
 //! The two masses: a near-collision of two points, integrated by leapfrog.
 //!
-//! The gravitational constant and the first mass are 1. The second passes it on a parabola whose nearest point is at distance
-//! [`NEAREST`]; both move about their common centre of mass, which rests in the origin. No sine, cosine or power is computed
-//! anywhere in this program, only what IEEE 754 rounds correctly (`+ - * /` and the square root), so the numbers are the
-//! same on every computer.
+//! The gravitational constant and the first mass are 1. The second passes it on a parabola whose
+//! nearest point is at distance [`NEAREST`]; both move about their common centre of mass, which
+//! rests in the origin. No sine, cosine or power is computed anywhere in this program, only what
+//! IEEE 754 rounds correctly (`+ - * /` and the square root), so the numbers are the same on every
+//! computer.
 //!
-//! Leapfrog, in the form kick, drift, kick: half a step of acceleration, a step of motion, half a step of acceleration. It is of
-//! second order, can be run backwards, and keeps the angular momentum up to rounding.
+//! Leapfrog, in the form kick, drift, kick: half a step of acceleration, a step of motion, half a
+//! step of acceleration. It is of second order, can be run backwards, and keeps the angular
+//! momentum up to rounding.
 
 use crate::body::{Body, Vector, add, dot};
 
@@ -41,7 +43,8 @@ impl Encounter {
     #[must_use]
     pub fn new(ratio: f64) -> Self {
         let total = 1.0 + ratio;
-        // A parabola: the energy is 0, and the angular momentum, for a unit of reduced mass, is sqrt(2 G M q).
+        // A parabola: the energy is 0, and the angular momentum, for a unit of reduced mass, is
+        // sqrt(2 G M q).
         let speed = (2.0 * total / START).sqrt();
         let across = (2.0 * total * NEAREST).sqrt() / START;
         let towards = (speed * speed - across * across).sqrt();
@@ -106,7 +109,8 @@ impl Encounter {
 mod tests {
     use super::*;
 
-    /// Largest change of the energy and of the angular momentum, and the least distance, over the whole encounter.
+    /// Largest change of the energy and of the angular momentum, and the least distance, over the
+    /// whole encounter.
     fn watched(ratio: f64, step: f64) -> (f64, f64, f64) {
         let mut encounter = Encounter::new(ratio);
         let (energy, momentum) = (encounter.energy(), encounter.angular_momentum());

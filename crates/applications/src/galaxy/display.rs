@@ -1,9 +1,12 @@
 //! The display: how many stars each cell shows, in bands of columns before a lock each.
 //!
-//! Why columns and not rows: the galaxies come from the left and the right, so the stars are spread over more bands.
+//! Why columns and not rows: the galaxies come from the left and the right, so the stars are spread
+//! over more bands.
 //!
-//! A star that moves leaves one cell and comes to another. The changes of a [chunk](super::stars::Chunk) are sorted by band and made band by
-//! band, so a thread takes each lock at most once for a chunk, holds it for as many additions as there are changes, and holds no other.
+//! A star that moves leaves one cell and comes to another. The changes of a
+//! [chunk](super::stars::Chunk) are sorted by band and made band by band, so a thread takes each
+//! lock at most once for a chunk, holds it for as many additions as there are changes, and holds no
+//! other.
 
 use crate::body::Vector;
 use crate::named::{Ledger, Locksmith, Named};
@@ -16,7 +19,8 @@ pub const WIDTH: usize = 320;
 /// Cells from top to bottom.
 pub const HEIGHT: usize = 240;
 
-/// Bands of columns with a lock each: with the pool, the centres and the phase, 13 locks, as the paper counted.
+/// Bands of columns with a lock each: with the pool, the centres and the phase, 13 locks, as the
+/// paper counted.
 pub const BANDS: usize = 10;
 
 /// Columns of a band.
@@ -38,7 +42,8 @@ pub(super) enum Change {
     Comes(u32),
 }
 
-/// The cell, counted from the top left row by row, that shows `place`; none if it is beyond the edge.
+/// The cell, counted from the top left row by row, that shows `place`; none if it is beyond the
+/// edge.
 #[inline]
 pub(super) fn cell(place: Vector) -> Option<u32> {
     let (x, y) = pixel(place)?;

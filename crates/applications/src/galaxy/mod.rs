@@ -1,10 +1,12 @@
 //! Galaxy: a near-collision of two galaxies, computed and shown by several threads.
 //!
-//! One of the programs by whose lock-waiting times Karlin, Li, Manasse and Owicki compared strategies of spinning. The paper says of it:
+//! One of the programs by whose lock-waiting times Karlin, Li, Manasse and Owicki compared
+//! strategies of spinning. The paper says of it:
 //!
-//! > Galaxy is a parallel program that simulates near-collisions of two galaxies on the Firefly display. Physically, the mass of each
-//! > galaxy is considered to be located at a point at its center, and the "stars" that surround the galaxy are taken to be of zero mass.
-//! > Thus acceleration depends only on the relative position of the two centers.
+//! > Galaxy is a parallel program that simulates near-collisions of two galaxies on the Firefly
+//! display. Physically, the mass of each > galaxy is considered to be located at a point at its
+//! center, and the "stars" that surround the galaxy are taken to be of zero mass. > Thus
+//! acceleration depends only on the relative position of the two centers.
 //!
 //! and that it has 13 locks, and that most waits are short. Pool, chunks and bands are ours:
 //!
@@ -16,10 +18,11 @@
 //! | `display` | how many stars each cell shows |
 //! | [`sequential`] | the reference, without threads or locks |
 //!
-//! The idea of stars without mass is older: A. Toomre, J. Toomre, *Galactic bridges and tails*, Astrophysical Journal 178, 1972.
+//! The idea of stars without mass is older: A. Toomre, J. Toomre, *Galactic bridges and tails*,
+//! Astrophysical Journal 178, 1972.
 //!
-//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a shared-memory multiprocessor*, 1991,
-//! section 3.
+//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for
+//! a shared-memory multiprocessor*, 1991, section 3.
 
 mod centres;
 mod display;

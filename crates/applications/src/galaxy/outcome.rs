@@ -36,13 +36,14 @@ pub struct Options {
     pub chunk: usize,
     /// Whether each thread stays on a processor of its own, if there are enough.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it takes.
+    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
+    /// takes.
     pub instruction_ns: u64,
 }
 
 impl Default for Options {
-    /// 10,000 stars in chunks of 64; 1,500 steps, of which the nearest point is about the 880th; one thread, seed 1, the second mass half of the
-    /// first, not pinned.
+    /// 10,000 stars in chunks of 64; 1,500 steps, of which the nearest point is about the 880th;
+    /// one thread, seed 1, the second mass half of the first, not pinned.
     fn default() -> Self {
         Self {
             stars: 10_000,
@@ -96,7 +97,8 @@ pub enum Refused {
 /// What a run found.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Of the places and speeds of all stars, bit for bit; that of [`sequential`](super::sequential::run).
+    /// Of the places and speeds of all stars, bit for bit; that of
+    /// [`sequential`](super::sequential::run).
     pub checksum: u64,
     /// Steps made: all, unless who watched had seen enough.
     pub steps: u64,

@@ -1,6 +1,8 @@
-//! The pool from which threads take work: stars that are still to be advanced in this step, and those that have been.
+//! The pool from which threads take work: stars that are still to be advanced in this step, and
+//! those that have been.
 //!
-//! A chunk is in one of the two piles or in the hands of one thread, which therefore advances it without a lock.
+//! A chunk is in one of the two piles or in the hands of one thread, which therefore advances it
+//! without a lock.
 
 use super::stars::Chunk;
 use crate::named::{Ledger, Locksmith, Named};
@@ -43,7 +45,8 @@ impl<L: RawMutex> Pool<L> {
         piles.done.push(chunk);
     }
 
-    /// Makes those due that are done. For the thread that has the [barrier](crate::barrier) to itself: no chunk is in anybody's hands.
+    /// Makes those due that are done. For the thread that has the [barrier](crate::barrier) to
+    /// itself: no chunk is in anybody's hands.
     pub(super) fn turn(&self, ledger: &mut Ledger) {
         let mut piles = ledger.lock(&self.piles);
         let Piles { due, done } = &mut *piles;

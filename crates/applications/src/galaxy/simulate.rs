@@ -1,4 +1,5 @@
-//! The threads: each takes stars from the pool, advances them, shows where they went, and meets the others at the end of the step.
+//! The threads: each takes stars from the pool, advances them, shows where they went, and meets the
+//! others at the end of the step.
 //!
 //! | lock | guards | taken |
 //! | --- | --- | --- |
@@ -11,10 +12,13 @@
 //!
 //! # Invariants
 //!
-//! 1. Between two meetings all threads are in the same step, and the centres are asked for the same moment: the end of the step.
-//! 2. Each star is advanced once in a step, by the thread that took its chunk, and its course depends on the centres alone. So the
-//!    result is the same to the last bit whatever the threads, the chunks, the lock and the schedule.
-//! 3. Who watches does so between two meetings in which nobody else does anything: what it sees is one moment.
+//! 1. Between two meetings all threads are in the same step, and the centres are asked for the same
+//!    moment: the end of the step.
+//! 2. Each star is advanced once in a step, by the thread that took its chunk, and its course
+//!    depends on the centres alone. So the result is the same to the last bit whatever the threads,
+//!    the chunks, the lock and the schedule.
+//! 3. Who watches does so between two meetings in which nobody else does anything: what it sees is
+//!    one moment.
 
 use super::centres::{Encounter, STEP};
 use super::display::{self, Changes, Display};
@@ -33,8 +37,8 @@ use lock_api::RawMutex;
 use machine::clock;
 use machine::sync::Arc;
 
-/// Instructions of advancing a star: some 80 operations on numbers with a fraction, a quarter of them in two square roots, and what brings the
-/// numbers there.
+/// Instructions of advancing a star: some 80 operations on numbers with a fraction, a quarter of
+/// them in two square roots, and what brings the numbers there.
 const STAR: u64 = 400;
 
 /// What who watches is shown.
@@ -44,7 +48,8 @@ pub struct Scene {
     pub step: u64,
     /// Steps of the whole run.
     pub of: u64,
-    /// How many stars each cell shows: [`HEIGHT`](super::HEIGHT) rows from top to bottom, each of [`WIDTH`](super::WIDTH) cells from left to right.
+    /// How many stars each cell shows: [`HEIGHT`](super::HEIGHT) rows from top to bottom, each of
+    /// [`WIDTH`](super::WIDTH) cells from left to right.
     pub cells: Vec<u32>,
     /// Column and row of the centres, where they are in view.
     pub centres: [Option<(usize, usize)>; 2],
@@ -66,13 +71,16 @@ pub struct Scene {
 ///
 /// # Panics
 ///
-/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if the lock does.
+/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if
+/// the lock does.
 pub fn run<L: RawMutex + Send + Sync + 'static>(options: &Options) -> Result<Run, Refused> {
     run_with(options, &|_| L::INIT, 0, &mut |_| ControlFlow::Continue(()))
 }
 
-/// [`run`] with locks from `make`, which is told the name of each (`phase`, `pool`, `centres`, `band 3`), and with somebody to `watch`: the calling
-/// thread shows it the display before the first step and each `every` steps, and when it breaks off, the run ends there. Never if `every` is 0.
+/// [`run`] with locks from `make`, which is told the name of each (`phase`, `pool`, `centres`,
+/// `band 3`), and with somebody to `watch`: the calling thread shows it the display before the
+/// first step and each `every` steps, and when it breaks off, the run ends there. Never if `every`
+/// is 0.
 ///
 /// # Errors
 ///

@@ -1,8 +1,9 @@
 //! The stars: points without mass, which two masses pull about.
 //!
-//! They start on circles around one of the centres, those of the first in the plane in which the centres move, those of the second in a
-//! plane tilted by the smaller angle of a 3-4-5 triangle. As in the paper, *acceleration depends only on the relative position of the two
-//! centers*: a star knows nothing of other stars, so it does not matter who advances it, nor when within a step.
+//! They start on circles around one of the centres, those of the first in the plane in which the
+//! centres move, those of the second in a plane tilted by the smaller angle of a 3-4-5 triangle. As
+//! in the paper, *acceleration depends only on the relative position of the two centers*: a star
+//! knows nothing of other stars, so it does not matter who advances it, nor when within a step.
 
 use super::centres::{Encounter, STEP};
 use super::display::{self, Change};
@@ -12,7 +13,8 @@ use crate::mix::mix;
 /// Stars on the least and the greatest circle, around a centre of mass 1.
 const RADII: (f64, f64) = (0.3, 1.0);
 
-/// Square of the length below which the pull of a centre gets weaker again, lest a star that comes too near be flung out of the world.
+/// Square of the length below which the pull of a centre gets weaker again, lest a star that comes
+/// too near be flung out of the world.
 const SOFT: f64 = 0.05 * 0.05;
 
 /// A star.

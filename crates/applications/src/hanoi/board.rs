@@ -8,15 +8,18 @@
 //! | `column p` | how many disks are carried past peg p | to carry a disk past, once there and once away |
 //! | `count` | moves made | after each move |
 //!
-//! Together with one `post` a thread, 64 disks on 5 pegs with 64 threads have 203 locks; the paper counted 207, most of them for the display.
+//! Together with one `post` a thread, 64 disks on 5 pegs with 64 threads have 203 locks; the paper
+//! counted 207, most of them for the display.
 //!
 //! # Invariants
 //!
 //! 1. No thread holds two of these locks: they cannot deadlock, in whatever order they are taken.
-//! 2. On a peg the disks get smaller from bottom to top; a step that would break this, or that is not what the plan says, panics.
+//! 2. On a peg the disks get smaller from bottom to top; a step that would break this, or that is
+//!    not what the plan says, panics.
 //! 3. Steps on a peg are made in the order of their numbers ([plan](super::plan)).
-//! 4. A row shows the latest step over each peg, although steps are drawn after the peg's lock was released and so in any order: each
-//!    drawing carries the number of its step, and an earlier one draws nothing.
+//! 4. A row shows the latest step over each peg, although steps are drawn after the peg's lock was
+//!    released and so in any order: each drawing carries the number of its step, and an earlier one
+//!    draws nothing.
 
 use super::outcome::Options;
 use super::schedule::{Disk, Move};
@@ -152,7 +155,8 @@ impl<L: RawMutex> Board<L> {
     ///
     /// # Panics
     ///
-    /// Names the step if the rules forbid it, which only a lock that does not exclude can bring about.
+    /// Names the step if the rules forbid it, which only a lock that does not exclude can bring
+    /// about.
     pub(super) fn attempt(
         &self,
         made: Move,

@@ -1,14 +1,17 @@
 //! Hanoi: the towers of the monks on five pegs, moved by many threads.
 //!
-//! One of the programs by whose lock-waiting times Karlin, Li, Manasse and Owicki compared strategies of spinning. The paper says of it:
+//! One of the programs by whose lock-waiting times Karlin, Li, Manasse and Owicki compared
+//! strategies of spinning. The paper says of it:
 //!
-//! > The program uses five pegs and 64 disks of different sizes. At the start, all 64 disks are on the first peg, with larger disks lying
-//! > below smaller ones. At the end, all 64 disks are on the last peg, in the same arrangement. Disks are moved from peg to peg, but a
-//! > larger disk is never placed atop a smaller one. A large number of threads are used in the program, and there is frequent
-//! > synchronization.
+//! > The program uses five pegs and 64 disks of different sizes. At the start, all 64 disks are on
+//! the first peg, with larger disks lying > below smaller ones. At the end, all 64 disks are on the
+//! last peg, in the same arrangement. Disks are moved from peg to peg, but a > larger disk is never
+//! placed atop a smaller one. A large number of threads are used in the program, and there is
+//! frequent > synchronization.
 //!
-//! and that each thread has a fixed task, that it has 207 locks, most of them for the display, and that most waits are short. How it moves
-//! the disks in parallel the paper does not say; that is ours:
+//! and that each thread has a fixed task, that it has 207 locks, most of them for the display, and
+//! that most waits are short. How it moves the disks in parallel the paper does not say; that is
+//! ours:
 //!
 //! | part | what it is |
 //! | --- | --- |
@@ -19,8 +22,8 @@
 //!
 //! Pegs, disks, rows and threads are counted from 0; disk 0 is the smallest.
 //!
-//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a shared-memory multiprocessor*, 1991,
-//! sections 3 and 5.
+//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for
+//! a shared-memory multiprocessor*, 1991, sections 3 and 5.
 
 mod board;
 mod outcome;

@@ -32,28 +32,33 @@ pub struct Options {
     pub disks: usize,
     /// Pegs, within [`PEGS`].
     pub pegs: usize,
-    /// Threads, 1 to [`MAX_THREADS`]. The caller is one of them. Thread t moves disks t, t + threads, and so on; those for which
-    /// there is none have nothing to do.
+    /// Threads, 1 to [`MAX_THREADS`]. The caller is one of them. Thread t moves disks t, t +
+    /// threads, and so on; those for which there is none have nothing to do.
     pub threads: usize,
     /// Times the disks go from end to end: there, back, there, …
     pub rounds: u32,
-    /// Nanoseconds for which a disk is carried, the processor being busy with it, without a lock. Of the machine's own time, as `draw_ns`.
+    /// Nanoseconds for which a disk is carried, the processor being busy with it, without a lock.
+    /// Of the machine's own time, as `draw_ns`.
     pub work_ns: u64,
-    /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial of contention. A move draws twice in rows, and
-    /// twice for each peg that it passes.
+    /// Nanoseconds that it takes to draw something, holding the lock of the row or column: the dial
+    /// of contention. A move draws twice in rows, and twice for each peg that it passes.
     pub draw_ns: u64,
-    /// Nanoseconds, by the clock, for which who carries every sixteenth disk past a peg sleeps until a window system has drawn it, holding the lock
-    /// of the column; 0: there is none, and all drawing is computing.
+    /// Nanoseconds, by the clock, for which who carries every sixteenth disk past a peg sleeps
+    /// until a window system has drawn it, holding the lock of the column; 0: there is none, and
+    /// all drawing is computing.
     pub window_ns: u64,
-    /// Whether each thread stays on one processor, which are dealt out in turn. Without it the system may let all of them take turns on one: they
-    /// wake each other, and who is woken often runs where its waker did. Then no lock is ever found held.
+    /// Whether each thread stays on one processor, which are dealt out in turn. Without it the
+    /// system may let all of them take turns on one: they wake each other, and who is woken often
+    /// runs where its waker did. Then no lock is ever found held.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction of what is neither carrying nor drawing; the real one takes what it takes.
+    /// Nanoseconds that a simulated machine takes for an instruction of what is neither carrying
+    /// nor drawing; the real one takes what it takes.
     pub instruction_ns: u64,
 }
 
 impl Default for Options {
-    /// The paper's 64 disks on 5 pegs, once; a thread for each disk, 1 µs for each move and 200 ns for each drawing, no window system, not pinned.
+    /// The paper's 64 disks on 5 pegs, once; a thread for each disk, 1 µs for each move and 200 ns
+    /// for each drawing, no window system, not pinned.
     fn default() -> Self {
         Self {
             disks: 64,
@@ -107,9 +112,11 @@ pub struct Run {
     pub moves: u64,
     /// Moves that Frame and Stewart need for a round.
     pub needed: u64,
-    /// Moves of a round of which each has to wait for the one before. `needed` / `chain` moves can go on at once, on average.
+    /// Moves of a round of which each has to wait for the one before. `needed` / `chain` moves can
+    /// go on at once, on average.
     pub chain: u64,
-    /// The peg on which the disks should be in the end: the last after an odd number of rounds, else the first.
+    /// The peg on which the disks should be in the end: the last after an odd number of rounds,
+    /// else the first.
     pub goal: usize,
     /// For each peg the disks on it in the end, from bottom to top.
     pub pegs: Vec<Vec<Disk>>,

@@ -1,21 +1,25 @@
 //! Which move must wait for which: the order in which the disks come and go on each peg.
 //!
-//! A move is two steps: *lift* the disk from one peg, *lower* it onto another. On each peg the steps keep the order that they have in the
-//! [schedule](super::schedule), and nothing else is ordered. So a peg sees what it would see if one monk did all the moves one by one,
-//! and every step is as valid as it was there; but while a disk is carried its peg is free for the next step, and several are carried at
-//! once.
+//! A move is two steps: *lift* the disk from one peg, *lower* it onto another. On each peg the
+//! steps keep the order that they have in the [schedule](super::schedule), and nothing else is
+//! ordered. So a peg sees what it would see if one monk did all the moves one by one, and every
+//! step is as valid as it was there; but while a disk is carried its peg is free for the next step,
+//! and several are carried at once.
 //!
-//! Why not the obvious thing, a move as one step that has both pegs: with 64 disks on 5 pegs the 1,535 moves then have a chain of
-//! 1,493 of which each must wait for the one before, and there is nothing to share among threads. With two steps the longest chain is
-//! 350.
+//! Why not the obvious thing, a move as one step that has both pegs: with 64 disks on 5 pegs the
+//! 1,535 moves then have a chain of 1,493 of which each must wait for the one before, and there is
+//! nothing to share among threads. With two steps the longest chain is 350.
 //!
-//! Odd rounds bring the disks back: the schedule in the mirror, peg p taken for the p-th from the end.
+//! Odd rounds bring the disks back: the schedule in the mirror, peg p taken for the p-th from the
+//! end.
 //!
 //! # Invariants
 //!
-//! 1. The steps on a peg are numbered 0, 1, 2, … through all rounds, and step number t is made when t steps have been made there.
-//! 2. Who has several disks makes their moves in the order of the schedule. Then the earliest move that is not yet done can be made:
-//!    whatever comes before it on its pegs belongs to earlier moves, and its thread has nothing earlier to do. So the threads never all wait.
+//! 1. The steps on a peg are numbered 0, 1, 2, … through all rounds, and step number t is made when
+//!    t steps have been made there.
+//! 2. Who has several disks makes their moves in the order of the schedule. Then the earliest move
+//!    that is not yet done can be made: whatever comes before it on its pegs belongs to earlier
+//!    moves, and its thread has nothing earlier to do. So the threads never all wait.
 
 use super::schedule::{Disk, Move, schedule};
 
@@ -62,7 +66,8 @@ impl Plan {
         self.moves.len()
     }
 
-    /// The moves of `disks` in a round, in the order of the schedule, as numbers for [`planned`](Self::planned).
+    /// The moves of `disks` in a round, in the order of the schedule, as numbers for
+    /// [`planned`](Self::planned).
     pub(super) fn moves_of(&self, disks: impl Iterator<Item = Disk>) -> Vec<u32> {
         let mut moves: Vec<u32> =
             disks.flat_map(|disk| &self.of_disk[disk as usize]).copied().collect();
@@ -70,7 +75,8 @@ impl Plan {
         moves
     }
 
-    /// Move `index` of round `round`, and the numbers of its lifting and lowering on their pegs through all rounds.
+    /// Move `index` of round `round`, and the numbers of its lifting and lowering on their pegs
+    /// through all rounds.
     pub(super) fn planned(&self, index: u32, round: u32) -> (Move, u64, u64) {
         let Planned { made: Move { disk, from, to }, lift, lower } = self.moves[index as usize];
         let peg = |peg| self.peg(peg, round);
@@ -90,7 +96,8 @@ impl Plan {
         there * self.steps[peg as usize] + back * self.steps[self.peg(peg, 1) as usize]
     }
 
-    /// Moves of a round of which each has to wait for the one before: the least time of a round in moves, whatever the threads.
+    /// Moves of a round of which each has to wait for the one before: the least time of a round in
+    /// moves, whatever the threads.
     pub(super) fn chain(&self) -> usize {
         let mut pegs = vec![0; self.pegs];
         let mut disks = vec![0; self.of_disk.len()];
@@ -104,7 +111,8 @@ impl Plan {
         pegs.into_iter().max().unwrap_or(0)
     }
 
-    /// Pegs that the disks of a round come over, both ends included: columns of the display, in all.
+    /// Pegs that the disks of a round come over, both ends included: columns of the display, in
+    /// all.
     pub(super) fn columns(&self) -> u64 {
         self.moves.iter().map(|planned| columns(planned.made).count() as u64).sum()
     }
@@ -132,12 +140,14 @@ mod tests {
     fn the_chain_of_sixty_four_disks_on_five_pegs() {
         let plan = Plan::new(64, 5);
         assert_eq!((plan.len(), plan.chain()), (1_535, 350));
-        // Three disks on three pegs: the small one is lowered after the middle one is lifted, and so on.
+        // Three disks on three pegs: the small one is lowered after the middle one is lifted, and
+        // so on.
         assert_eq!(Plan::new(1, 3).chain(), 1);
         assert_eq!(Plan::new(2, 4).chain(), 2);
     }
 
-    /// Steps in any order in which each peg's numbers come one by one leave what the schedule leaves.
+    /// Steps in any order in which each peg's numbers come one by one leave what the schedule
+    /// leaves.
     #[test]
     fn numbers_on_each_peg_have_no_gap_through_all_rounds() {
         for (disks, pegs) in [(1, 3), (1, 5), (2, 5), (5, 3), (9, 4), (64, 8)] {

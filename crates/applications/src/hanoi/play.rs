@@ -1,9 +1,11 @@
 //! The threads, each of which moves the same disks from beginning to end.
 //!
-//! A thread goes through its moves in the order of the [plan](super::plan). For each it looks under the lock of the peg whether it is its
-//! turn; if it is not, it leaves word and waits at its [post](super::post) until who makes the step before rings. So how often a thread
-//! must synchronize depends on when the others do what they do, as the paper reports of its program: *to accomplish this task it needs to do
-//! an amount of synchronization that depends on the relative timing of events in other threads* (section 5).
+//! A thread goes through its moves in the order of the [plan](super::plan). For each it looks under
+//! the lock of the peg whether it is its turn; if it is not, it leaves word and waits at its
+//! [post](super::post) until who makes the step before rings. So how often a thread must
+//! synchronize depends on when the others do what they do, as the paper reports of its program: *to
+//! accomplish this task it needs to do an amount of synchronization that depends on the relative
+//! timing of events in other threads* (section 5).
 
 use super::board::{Attempt, Board, Scene, Step};
 use super::outcome::{DISKS, Expected, MAX_MOVES, Options, PEGS, Refused, Run, Share};
@@ -40,14 +42,15 @@ const WATCH_NS: u64 = 100_000_000;
 ///
 /// # Panics
 ///
-/// If a move is against the rules, which takes a lock that does not exclude; if a thread cannot be started; and with the panic of a thread,
-/// should one panic, as it may if the lock does.
+/// If a move is against the rules, which takes a lock that does not exclude; if a thread cannot be
+/// started; and with the panic of a thread, should one panic, as it may if the lock does.
 pub fn run<L: RawMutex + Send + Sync + 'static>(options: &Options) -> Result<Run, Refused> {
     run_with(options, &|_| L::INIT, &mut |_| ())
 }
 
-/// [`run`] with locks from `make`, which is told the name of each (`peg 3`, `disk 17`, `row 40`, `column 1`, `count`, `post 5` of thread 5), and
-/// with somebody to `watch`: shown the display every 100 ms or so by the calling thread, while it also works, and once at the end.
+/// [`run`] with locks from `make`, which is told the name of each (`peg 3`, `disk 17`, `row 40`,
+/// `column 1`, `count`, `post 5` of thread 5), and with somebody to `watch`: shown the display
+/// every 100 ms or so by the calling thread, while it also works, and once at the end.
 ///
 /// # Errors
 ///

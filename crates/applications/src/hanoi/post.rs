@@ -1,7 +1,9 @@
-//! Where a thread waits until it is told that its turn on a peg has come: a letter under a lock, and a word to sleep on.
+//! Where a thread waits until it is told that its turn on a peg has come: a letter under a lock,
+//! and a word to sleep on.
 //!
-//! This is the condition variable of a monitor, for one waiter. The lock is of the kind that is being studied; the sleeping is done on
-//! a word of its own, because a thread that waits for another to *do* something waits too long to spin.
+//! This is the condition variable of a monitor, for one waiter. The lock is of the kind that is
+//! being studied; the sleeping is done on a word of its own, because a thread that waits for
+//! another to *do* something waits too long to spin.
 //!
 //! ```text
 //! word                 who moves it                          meaning
@@ -11,14 +13,16 @@
 //!
 //! # Invariants
 //!
-//! 1. Who is to be rung has asked for it, under the lock of a peg, and waits for that before asking again: at most one letter is on the way.
-//! 2. The word is read under the lock when there is no letter. A letter that comes later changes the word, so sleeping on the value
-//!    that was read misses none ([`machine::park`]).
+//! 1. Who is to be rung has asked for it, under the lock of a peg, and waits for that before asking
+//!    again: at most one letter is on the way.
+//! 2. The word is read under the lock when there is no letter. A letter that comes later changes
+//!    the word, so sleeping on the value that was read misses none ([`machine::park`]).
 //!
 //! # Orderings
 //!
-//! All are `Relaxed`. A letter is told by the lock, and what it says, that a step has been made, is read under the lock of the peg; the word
-//! only says when to look. That nothing more will come is told by the word alone and carries no data.
+//! All are `Relaxed`. A letter is told by the lock, and what it says, that a step has been made, is
+//! read under the lock of the peg; the word only says when to look. That nothing more will come is
+//! told by the word alone and carries no data.
 
 use crate::named::{Ledger, Locksmith, Named};
 use crate::pace::{Pace, SECTION};
@@ -30,8 +34,8 @@ use machine::{park, wait};
 /// Set in the word once somebody is gone.
 const BROKEN: u32 = 1;
 
-/// How long a thread looks before it sleeps, in nanoseconds. Less than what going to sleep costs: the threads are many, and another has use
-/// for the processor.
+/// How long a thread looks before it sleeps, in nanoseconds. Less than what going to sleep costs:
+/// the threads are many, and another has use for the processor.
 const SPIN_NS: u64 = 2_000;
 
 /// Another thread is gone, and what this one waits for will never come.
@@ -83,7 +87,8 @@ impl<L: RawMutex> Post<L> {
             if wait::spin_for(&self.word, Ordering::Relaxed, changed, SPIN_NS).is_some() {
                 continue;
             }
-            // Who rings from now on knows that this thread sleeps; if somebody has rung by now, the word is not what it was (Invariant 2).
+            // Who rings from now on knows that this thread sleeps; if somebody has rung by now, the
+            // word is not what it was (Invariant 2).
             ledger.lock(&self.letter).asleep = true;
             park::wait(&self.word, seen, Deadline::NEVER);
         }

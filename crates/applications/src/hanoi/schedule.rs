@@ -1,20 +1,24 @@
 //! The moves: the schedule of Frame and Stewart, and how many it has.
 //!
-//! To bring n disks to another peg over p pegs: bring the k smallest to a spare peg, bring the others to the goal over the p - 1 pegs
-//! that are left, then bring the k smallest there. The k is the one that needs fewest moves:
+//! To bring n disks to another peg over p pegs: bring the k smallest to a spare peg, bring the
+//! others to the goal over the p - 1 pegs that are left, then bring the k smallest there. The k is
+//! the one that needs fewest moves:
 //!
 //! ```text
 //! T(0, p) = 0    T(1, p) = 1    T(n, 3) = 2^n - 1    T(n, p) = min over 0 < k < n of  2 T(k, p) + T(n - k, p - 1)
 //! ```
 //!
-//! With three pegs that is the least possible, with four as well (T. Bousch, *La quatrième tour de Hanoï*, 2014); with more nobody has
-//! found fewer, nor proved that there are none. Another way to the same number: of the n disks, the first C(p - 3, p - 3) add 1 move,
-//! the next C(p - 2, p - 3) add 2, the next C(p - 1, p - 3) add 4, and so on ([`closed_form`]).
+//! With three pegs that is the least possible, with four as well (T. Bousch, *La quatrième tour de
+//! Hanoï*, 2014); with more nobody has found fewer, nor proved that there are none. Another way to
+//! the same number: of the n disks, the first C(p - 3, p - 3) add 1 move, the next C(p - 2, p - 3)
+//! add 2, the next C(p - 1, p - 3) add 4, and so on ([`closed_form`]).
 //!
-//! Where several k need as few moves, the largest is taken, and the goal is the first of the pegs that the smallest disks use on their way:
-//! with 64 disks on 5 pegs no other choice tried lets more moves go on at once ([`Run::chain`](super::Run::chain)).
+//! Where several k need as few moves, the largest is taken, and the goal is the first of the pegs
+//! that the smallest disks use on their way: with 64 disks on 5 pegs no other choice tried lets
+//! more moves go on at once ([`Run::chain`](super::Run::chain)).
 //!
-//! Source: J. S. Frame, B. M. Stewart, *Solution to advanced problem 3918*, American Mathematical Monthly 48, 1941.
+//! Source: J. S. Frame, B. M. Stewart, *Solution to advanced problem 3918*, American Mathematical
+//! Monthly 48, 1941.
 
 /// Number of a disk: 0 is the smallest.
 pub type Disk = u8;
@@ -32,7 +36,8 @@ pub struct Move {
 
 /// The least number of moves for each number of disks on each number of pegs, and the best k.
 struct Table {
-    /// `cells[pegs - 2][disks]`: moves, `u64::MAX` for more than can be counted or for what cannot be done; and k.
+    /// `cells[pegs - 2][disks]`: moves, `u64::MAX` for more than can be counted or for what cannot
+    /// be done; and k.
     cells: Vec<Vec<(u64, usize)>>,
 }
 
@@ -66,7 +71,8 @@ impl Table {
     }
 }
 
-/// Moves of the schedule for `disks` disks on `pegs` pegs, at least 3; `u64::MAX` if that is as many or more.
+/// Moves of the schedule for `disks` disks on `pegs` pegs, at least 3; `u64::MAX` if that is as
+/// many or more.
 ///
 /// ```
 /// use stanchion_applications::hanoi::moves_needed;
@@ -83,7 +89,8 @@ pub fn moves_needed(disks: usize, pegs: usize) -> u64 {
     Table::new(disks, pegs).at(disks, pegs).0
 }
 
-/// The same number from the closed form, computed without the recurrence; `u64::MAX` if it is as large or larger.
+/// The same number from the closed form, computed without the recurrence; `u64::MAX` if it is as
+/// large or larger.
 ///
 /// ```
 /// use stanchion_applications::hanoi::{closed_form, moves_needed};
@@ -122,7 +129,8 @@ pub(crate) fn schedule(disks: usize, pegs: usize) -> Vec<Move> {
     moves
 }
 
-/// Brings disks `first` to `first + count - 1` from one peg to another. Depth of recursion: `count` plus the pegs.
+/// Brings disks `first` to `first + count - 1` from one peg to another. Depth of recursion: `count`
+/// plus the pegs.
 fn bring(
     table: &Table,
     first: usize,

@@ -7,23 +7,29 @@
 //!         sync
 //! ```
 //!
-//! > Each instance of the program, i.e. each execution, is characterized by three parameters: LOAD, the number of competing gangs; GRAIN, the number
-//! > of instructions in each iteration [...]; VAR, the difference between the minimal and maximal numbers of instructions in different activities in
-//! > each iteration. The actual numbers are selected at random from a uniform distribution between GRAIN and GRAIN+VAR.
+//! > Each instance of the program, i.e. each execution, is characterized by three parameters: LOAD,
+//! the number of competing gangs; GRAIN, the number > of instructions in each iteration [...]; VAR,
+//! the difference between the minimal and maximal numbers of instructions in different activities
+//! in > each iteration. The actual numbers are selected at random from a uniform distribution
+//! between GRAIN and GRAIN+VAR.
 //!
-//! Here is what a thread does, [`Team::member`]. How it computes and how it meets the others it is told: a closure each, so that the same program
-//! runs in gangs, on threads that wait busily, and on threads that block, on any machine.
+//! Here is what a thread does, [`Team::member`]. How it computes and how it meets the others it is
+//! told: a closure each, so that the same program runs in gangs, on threads that wait busily, and
+//! on threads that block, on any machine.
 //!
-//! Why not `k` iterations, as in the paper: of several programs one ends first, and the others then have less company than they should. So all
-//! run through a [`Window`] of time, in which each counts its iterations, and stop when it is over.
+//! Why not `k` iterations, as in the paper: of several programs one ends first, and the others then
+//! have less company than they should. So all run through a [`Window`] of time, in which each
+//! counts its iterations, and stop when it is over.
 //!
 //! # Invariants
 //!
-//! 1. All members of a team do the same number of iterations. Member 0 decides: it writes the number of the last one before it comes to that
-//!    iteration's meeting, and the others read it after.
+//! 1. All members of a team do the same number of iterations. Member 0 decides: it writes the
+//!    number of the last one before it comes to that iteration's meeting, and the others read it
+//!    after.
 //! 2. What is drawn for a member and an iteration depends on the seed and on those two only.
 //!
-//! Source: D. Feitelson, L. Rudolph, *Gang scheduling performance benefits for fine-grain synchronization*, JPDC 1992, figure 1 and section 3.3.
+//! Source: D. Feitelson, L. Rudolph, *Gang scheduling performance benefits for fine-grain
+//! synchronization*, JPDC 1992, figure 1 and section 3.3.
 
 mod window;
 
@@ -35,14 +41,16 @@ use machine::topology::CachePadded;
 
 use crate::mix::mix;
 
-/// What each member computes between two meetings, in nanoseconds: from `least` to `least + spread`, all equally likely.
+/// What each member computes between two meetings, in nanoseconds: from `least` to
+/// `least + spread`, all equally likely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grain {
     /// The paper's GRAIN.
     pub least: u64,
     /// The paper's VAR.
     pub spread: u64,
-    /// What one member, another in each iteration, takes beside that: threads more unequal than evenly drawn ones can be.
+    /// What one member, another in each iteration, takes beside that: threads more unequal than
+    /// evenly drawn ones can be.
     pub slow: u64,
     /// How many members there are, for the choice of the slow one.
     pub members: usize,
@@ -59,7 +67,8 @@ impl Grain {
     }
 }
 
-/// `drawn` of 2⁶⁴, brought to the numbers below `bound`: even enough, for bounds here are far below 2⁶⁴.
+/// `drawn` of 2⁶⁴, brought to the numbers below `bound`: even enough, for bounds here are far below
+/// 2⁶⁴.
 fn up_to(drawn: u64, bound: u64) -> u64 {
     ((u128::from(drawn) * u128::from(bound)) >> 64) as u64
 }
@@ -67,8 +76,9 @@ fn up_to(drawn: u64, bound: u64) -> u64 {
 /// What was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lap {
-    /// Meetings within the window. Not the time between the first and the last of them: a gang has its turns in the window and no more, and from the
-    /// first meeting to the last there are fewer pauses than turns.
+    /// Meetings within the window. Not the time between the first and the last of them: a gang has
+    /// its turns in the window and no more, and from the first meeting to the last there are fewer
+    /// pauses than turns.
     pub iterations: u64,
     /// All that this member has done, those outside the window among them.
     pub all: u64,
@@ -108,7 +118,8 @@ impl Team {
         Self { grain, seed, window, last: CachePadded::new(AtomicU64::fresh(u64::MAX)) }
     }
 
-    /// Member `index`: computes and meets the others until the window is over. Member 0 counts; the laps of the others say only how much they did.
+    /// Member `index`: computes and meets the others until the window is over. Member 0 counts; the
+    /// laps of the others say only how much they did.
     ///
     /// # Errors
     ///
@@ -141,7 +152,8 @@ impl Team {
     }
 }
 
-/// A thread that never waits: computes `grain` nanoseconds at a time until the window is over, and then does `between`. Returns how often.
+/// A thread that never waits: computes `grain` nanoseconds at a time until the window is over, and
+/// then does `between`. Returns how often.
 pub fn compute_bound(
     window: &Window,
     grain: u64,

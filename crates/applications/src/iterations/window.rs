@@ -1,8 +1,9 @@
 //! When iterations count: from some time after the last thread has started, for so long.
 //!
-//! > To prevent situations in which the starting conditions cause the system to settle into a scheduling pattern that affects synchronization
-//! > performance, a set of skewing threads is generated at the outset. [...] Thus they terminate early in the measurement, and serve to cause the
-//! > different processors to start asynchronously.
+//! > To prevent situations in which the starting conditions cause the system to settle into a
+//! scheduling pattern that affects synchronization > performance, a set of skewing threads is
+//! generated at the outset. [...] Thus they terminate early in the measurement, and serve to cause
+//! the > different processors to start asynchronously.
 //!
 //! The skewing threads are the caller's; the window opens after them.
 
@@ -25,7 +26,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// One that opens `settle` after the last of so many `threads` has started, and is `length` long.
+    /// One that opens `settle` after the last of so many `threads` has started, and is `length`
+    /// long.
     #[must_use]
     pub fn new(threads: usize, settle: Duration, length: Duration) -> Self {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

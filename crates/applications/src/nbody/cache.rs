@@ -1,12 +1,16 @@
-//! A cache of bodies: the program keeps some of its blocks in memory itself, and whoever touches another one waits until that has been read.
+//! A cache of bodies: the program keeps some of its blocks in memory itself, and whoever touches
+//! another one waits until that has been read.
 //!
-//! The program of the paper "manages part of its memory explicitly, as a buffer cache for its data"; a miss "blocks in the kernel for 50 ms". What
-//! is cached is not said. Here it is the places and masses of the bodies, [`BLOCK`] neighbours in the order of Morton to a block. A task, which
-//! computes the forces on some neighbours, touches a block when it first comes to a leaf with bodies of it; so near tasks share blocks, and the
-//! sweep over all bodies wanders from block to block. The tree's nodes, which every walk visits, always stay in memory.
+//! The program of the paper "manages part of its memory explicitly, as a buffer cache for its
+//! data"; a miss "blocks in the kernel for 50 ms". What is cached is not said. Here it is the
+//! places and masses of the bodies, [`BLOCK`] neighbours in the order of Morton to a block. A task,
+//! which computes the forces on some neighbours, touches a block when it first comes to a leaf with
+//! bodies of it; so near tasks share blocks, and the sweep over all bodies wanders from block to
+//! block. The tree's nodes, which every walk visits, always stay in memory.
 //!
-//! Why not copies that are read from their frames: what a miss costs is who waits and what else runs meanwhile, and that is the same if the numbers
-//! come from where they always were. So the outcome cannot depend on what fits, and tests hold it against a run in which all does.
+//! Why not copies that are read from their frames: what a miss costs is who waits and what else
+//! runs meanwhile, and that is the same if the numbers come from where they always were. So the
+//! outcome cannot depend on what fits, and tests hold it against a run in which all does.
 //!
 //! | frame | `block` | `coming` | its lock of `arrivals` |
 //! | --- | --- | --- | --- |
@@ -14,16 +18,21 @@
 //! | read under way | the block | yes | held by the reader, from before `books` are let go until after they say that the block is here |
 //! | full | the block | no | free |
 //!
-//! Frames are reused by second chance: the hand takes the next frame that was not touched since it last came by.
+//! Frames are reused by second chance: the hand takes the next frame that was not touched since it
+//! last came by.
 //!
 //! # Invariants
 //!
-//! 1. `at[b]` is f exactly if `frames[f].block` is b, so a block is in one frame at most and is read once, however many wait for it.
-//! 2. A frame with a read under way is not taken: its reader alone ends that, also if it panics (the frame is then empty).
-//! 3. Locks are taken in the order `books`, then one of `arrivals`; who waits for an arrival holds nothing. A holder of `arrivals` that wants
-//!    `books` is the frame's reader, and then nobody with `books` waits for that lock, by 2.
+//! 1. `at[b]` is f exactly if `frames[f].block` is b, so a block is in one frame at most and is
+//!    read once, however many wait for it.
+//! 2. A frame with a read under way is not taken: its reader alone ends that, also if it panics
+//!    (the frame is then empty).
+//! 3. Locks are taken in the order `books`, then one of `arrivals`; who waits for an arrival holds
+//!    nothing. A holder of `arrivals` that wants `books` is the frame's reader, and then nobody
+//!    with `books` waits for that lock, by 2.
 //!
-//! Source: T. Anderson, B. Bershad, E. Lazowska, H. Levy, *Scheduler activations*, 1992, section 5.3.
+//! Source: T. Anderson, B. Bershad, E. Lazowska, H. Levy, *Scheduler activations*, 1992, section
+//! 5.3.
 
 use super::fork::Fork;
 use crate::pace::{Pace, SECTION};
@@ -112,7 +121,8 @@ enum Found {
 }
 
 impl<L: RawMutex, D: Disk> Cache<L, D> {
-    /// A cache for so many bodies, of which `percent` fit, rounded up to blocks. The first ones are in memory.
+    /// A cache for so many bodies, of which `percent` fit, rounded up to blocks. The first ones are
+    /// in memory.
     ///
     /// # Panics
     ///
@@ -141,7 +151,8 @@ impl<L: RawMutex, D: Disk> Cache<L, D> {
         }
     }
 
-    /// The same, where a simulated machine takes so many nanoseconds for an instruction of the cache; the real one takes what it takes.
+    /// The same, where a simulated machine takes so many nanoseconds for an instruction of the
+    /// cache; the real one takes what it takes.
     #[must_use]
     pub fn instruction_ns(self, nanos: u64) -> Self {
         Self { pace: Pace::new(nanos), ..self }
@@ -173,7 +184,8 @@ impl<L: RawMutex, D: Disk> Cache<L, D> {
                 Found::Here => return,
                 Found::Coming(frame) => frame,
                 Found::Missing(frame) => {
-                    // Invariant 3: at most those hold it who waited for what came before, and they want nothing else.
+                    // Invariant 3: at most those hold it who waited for what came before, and they
+                    // want nothing else.
                     let coming = self.arrivals[frame].lock();
                     drop(books);
                     let mut arrival = Arrival { cache: self, frame, came: false };
@@ -212,7 +224,8 @@ impl Books {
         Found::Missing(frame)
     }
 
-    /// The frame to be taken next; none if all have a read under way. Two turns of the hand are enough: after the first nothing counts as touched.
+    /// The frame to be taken next; none if all have a read under way. Two turns of the hand are
+    /// enough: after the first nothing counts as touched.
     fn victim(&mut self) -> Option<usize> {
         for _ in 0..2 * self.frames.len() {
             let frame = self.hand;
@@ -356,7 +369,8 @@ mod tests {
         assert!(runs.iter().all(|run| touched(run.1) == touched(runs[0].1)));
     }
 
-    /// The first reads when the second has come to wait, and the third when every frame is being read into.
+    /// The first reads when the second has come to wait, and the third when every frame is being
+    /// read into.
     #[test]
     fn who_finds_a_read_under_way_waits_for_it() {
         let (begun, begins) = mpsc::channel();

@@ -1,11 +1,13 @@
 //! How a body is pulled: by each body near it, and by far cubes as if each were a point.
 //!
-//! A cube of side l, whose centre of mass is at a distance d from the body and at δ from the cube's middle, is far if `d > l / θ + δ`. Why not `d > l
-//! / θ`, as in the paper: when the mass is in a corner, a body beyond the other corner may take its own cube for far, and errors have no bound
+//! A cube of side l, whose centre of mass is at a distance d from the body and at δ from the cube's
+//! middle, is far if `d > l / θ + δ`. Why not `d > l / θ`, as in the paper: when the mass is in a
+//! corner, a body beyond the other corner may take its own cube for far, and errors have no bound
 //! (Barnes 1994). With δ and θ up to 1 a body is never far from a cube that it is in.
 //!
-//! Near each other bodies pull less than Newton says: the potential of mass m is `-m / sqrt(d² + ε²)`, Plummer's softening. So no step is too long
-//! for a pair that meets, and bodies in one place do not divide by zero.
+//! Near each other bodies pull less than Newton says: the potential of mass m is
+//! `-m / sqrt(d² + ε²)`, Plummer's softening. So no step is too long for a pair that meets, and
+//! bodies in one place do not divide by zero.
 
 use super::cache::BLOCK;
 use super::tree::{Node, Point};
@@ -35,7 +37,8 @@ impl Pull {
     }
 }
 
-/// The pull on the point numbered `me`, by the tree; `soft` is the square of the softening. Blocks of points are touched before they are looked at.
+/// The pull on the point numbered `me`, by the tree; `soft` is the square of the softening. Blocks
+/// of points are touched before they are looked at.
 pub(super) fn by_tree(
     nodes: &[Node],
     points: &[Point],

@@ -1,10 +1,11 @@
-//! What the program asks of whoever runs it: to do two things, maybe at the same time; and to have bodies in memory. And three loops made of that.
+//! What the program asks of whoever runs it: to do two things, maybe at the same time; and to have
+//! bodies in memory. And three loops made of that.
 //!
-//! Why a trait and not a pool: the same program is to run over every pool, over threads that are not the kernel's, and on one thread. Fork and join
-//! is the least that all of them have.
+//! Why a trait and not a pool: the same program is to run over every pool, over threads that are
+//! not the kernel's, and on one thread. Fork and join is the least that all of them have.
 //!
-//! Where a loop is cut depends on its length only, never on who is idle. So each sum is made in the same order, and comes out the same to the last
-//! bit.
+//! Where a loop is cut depends on its length only, never on who is idle. So each sum is made in the
+//! same order, and comes out the same to the last bit.
 
 /// A way to do two things at the same time.
 ///
@@ -33,8 +34,9 @@
 /// assert_eq!(Threads.join(|| 1, || "one"), (1, "one"));
 /// ```
 pub trait Fork: Sync {
-    /// Calls both and returns what they return, when both have returned. In which order and on which threads they are called is up to the
-    /// implementor; a panic of either goes on to the caller.
+    /// Calls both and returns what they return, when both have returned. In which order and on
+    /// which threads they are called is up to the implementor; a panic of either goes on to the
+    /// caller.
     fn join<A, B, RA, RB>(&self, one: A, other: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -42,13 +44,15 @@ pub trait Fork: Sync {
         RA: Send,
         RB: Send;
 
-    /// Calls `work` where forks are cheap, such as on a worker of a pool. Not said otherwise, that is here.
+    /// Calls `work` where forks are cheap, such as on a worker of a pool. Not said otherwise, that
+    /// is here.
     fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()
     }
 
-    /// What a task has to call before it looks at the bodies of a block: [`BLOCK`](super::BLOCK) of them, in the order of the moment. That returns
-    /// when they are in memory; where they always are, not said otherwise.
+    /// What a task has to call before it looks at the bodies of a block: [`BLOCK`](super::BLOCK) of
+    /// them, in the order of the moment. That returns when they are in memory; where they always
+    /// are, not said otherwise.
     #[inline]
     fn toucher(&self) -> impl FnMut(usize) {
         |_block| ()
@@ -84,7 +88,8 @@ where
     });
 }
 
-/// Calls `work` for portions of `items`, of at least `grain` of them if there are so many, with the index of the portion's first, counted from `first`.
+/// Calls `work` for portions of `items`, of at least `grain` of them if there are so many, with the
+/// index of the portion's first, counted from `first`.
 pub(super) fn portions<F, T, W>(fork: &F, first: usize, items: &mut [T], grain: usize, work: &W)
 where
     F: Fork,
@@ -102,7 +107,8 @@ where
     );
 }
 
-/// Maps each of `items` to a value, and combines the values two by two, always in the same order; none of none.
+/// Maps each of `items` to a value, and combines the values two by two, always in the same order;
+/// none of none.
 pub(super) fn fold<F, T, V, M, C>(
     fork: &F,
     items: &[T],
@@ -129,7 +135,8 @@ where
 /// Items that one thread sorts or merges without a fork.
 const RUN: usize = 2_048;
 
-/// Sorts `items`, no two of which may be equal; `spare` has as many, and what is in it afterwards is not said.
+/// Sorts `items`, no two of which may be equal; `spare` has as many, and what is in it afterwards
+/// is not said.
 pub(super) fn sort<F, T>(fork: &F, items: &mut [T], spare: &mut [T])
 where
     F: Fork,

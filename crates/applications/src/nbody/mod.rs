@@ -1,7 +1,9 @@
-//! N-body: a cluster of stars under its own gravitation, by the tree of Barnes and Hut, by fork and join.
+//! N-body: a cluster of stars under its own gravitation, by the tree of Barnes and Hut, by fork and
+//! join.
 //!
-//! The program by which schedulers of threads have been compared ever since: short pieces of work, millions of them, of lengths that nobody knows
-//! before, over data that all read. Forces that cost N² by each pair cost N log N, because far groups of bodies are taken for points.
+//! The program by which schedulers of threads have been compared ever since: short pieces of work,
+//! millions of them, of lengths that nobody knows before, over data that all read. Forces that cost
+//! N² by each pair cost N log N, because far groups of bodies are taken for points.
 //!
 //! | part | what it is |
 //! | --- | --- |
@@ -12,13 +14,16 @@
 //! | [`Cache`] | bodies of which not all fit into memory |
 //! | [`Simulation`] | the bodies, and a step of theirs |
 //!
-//! The same bodies come to the same places, to the last bit, whatever runs the program: [`Simulation`] says why.
+//! The same bodies come to the same places, to the last bit, whatever runs the program:
+//! [`Simulation`] says why.
 //!
-//! The application of T. Anderson, B. Bershad, E. Lazowska and H. Levy (*Scheduler activations*, 1992, section 5.3) is one of this kind: a tree of
-//! the masses is constructed, and portions of it are traversed for the force on each body; part of its data is in a buffer cache of its own. How it
-//! shared the work out they do not say, nor what is cached; that is ours.
+//! The application of T. Anderson, B. Bershad, E. Lazowska and H. Levy (*Scheduler activations*,
+//! 1992, section 5.3) is one of this kind: a tree of the masses is constructed, and portions of it
+//! are traversed for the force on each body; part of its data is in a buffer cache of its own. How
+//! it shared the work out they do not say, nor what is cached; that is ours.
 //!
-//! Source: J. Barnes, P. Hut, *A hierarchical O(N log N) force-calculation algorithm*, Nature 324, 1986.
+//! Source: J. Barnes, P. Hut, *A hierarchical O(N log N) force-calculation algorithm*, Nature 324,
+//! 1986.
 
 mod cache;
 mod force;

@@ -25,17 +25,20 @@ pub const DT: RangeInclusive<f64> = 1e-9..=1.0;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// The opening angle, within [`THETA`]: a cube is far if its side is seen under less than that. At 0 each body pulls each other one for itself.
+    /// The opening angle, within [`THETA`]: a cube is far if its side is seen under less than that.
+    /// At 0 each body pulls each other one for itself.
     pub theta: f64,
     /// Time that passes in a step, within [`DT`]. A body crosses the model of Plummer in 2.8.
     pub dt: f64,
     /// Distance below which gravity weakens, within [`SOFTENING`].
     pub softening: f64,
-    /// Bodies whose forces are computed at once, at least; 0 is 1. A body takes microseconds, and a fork that nobody takes costs a pool nanoseconds; sixteen
-    /// would leave four processors waiting for each other a quarter of the time (`cargo test -p stanchion-applications-simulated --test nbody --
-    /// --nocapture`).
+    /// Bodies whose forces are computed at once, at least; 0 is 1. A body takes microseconds, and a
+    /// fork that nobody takes costs a pool nanoseconds; sixteen would leave four processors waiting
+    /// for each other a quarter of the time (`cargo test -p stanchion-applications-simulated --test
+    /// nbody -- --nocapture`).
     pub grain: usize,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it takes.
+    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
+    /// takes.
     pub instruction_ns: u64,
 }
 
@@ -83,7 +86,8 @@ pub enum Refused {
     /// Outside of [`SOFTENING`].
     #[error("a softening of {0}: must be {least} to {most}", least = SOFTENING.start(), most = SOFTENING.end())]
     Softening(f64),
-    /// A mass below zero, or a number of a body that is none, or is so large that its square would not be a number.
+    /// A mass below zero, or a number of a body that is none, or is so large that its square would
+    /// not be a number.
     #[error("body {0}: its mass must be at least 0, and no number beyond 1e100")]
     Body(usize),
 }

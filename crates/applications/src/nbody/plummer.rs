@@ -1,10 +1,11 @@
 //! The first places and speeds: Plummer's model of a star cluster, in equilibrium.
 //!
-//! Units are Hénon's: the mass of all and the constant of gravitation are 1, the energy is -1/4. The length of the model is then 3π/16, and half of
-//! the mass is within 0.77.
+//! Units are Hénon's: the mass of all and the constant of gravitation are 1, the energy is -1/4.
+//! The length of the model is then 3π/16, and half of the mass is within 0.77.
 //!
-//! Why not the recipe as published: it computes powers, a sine and a cosine, which differ from computer to computer in the last bit. Here only what
-//! IEEE 754 rounds correctly is computed (`+ - * /` and the square root), so the bodies are the same everywhere.
+//! Why not the recipe as published: it computes powers, a sine and a cosine, which differ from
+//! computer to computer in the last bit. Here only what IEEE 754 rounds correctly is computed
+//! (`+ - * /` and the square root), so the bodies are the same everywhere.
 //!
 //! | is to be drawn | as published | here |
 //! | --- | --- | --- |
@@ -12,11 +13,12 @@
 //! | a direction | sine and cosine | a point in the ball, from the cube by rejection |
 //! | a speed, as a part q of that of escape, with density `q² (1 - q²)^(7/2)` | rejection | the same |
 //!
-//! A radius outside of which is less than a thousandth of the mass is drawn again, as is customary: a few far bodies would make the tree deep for
-//! nothing.
+//! A radius outside of which is less than a thousandth of the mass is drawn again, as is customary:
+//! a few far bodies would make the tree deep for nothing.
 //!
-//! Source: S. Aarseth, M. Hénon, R. Wielen, *A comparison of numerical methods for the study of star cluster dynamics*, Astronomy and Astrophysics
-//! 37, 1974, appendix. The units: D. Heggie, R. Mathieu, *Standardised units and time scales*, 1986.
+//! Source: S. Aarseth, M. Hénon, R. Wielen, *A comparison of numerical methods for the study of
+//! star cluster dynamics*, Astronomy and Astrophysics 37, 1974, appendix. The units: D. Heggie, R.
+//! Mathieu, *Standardised units and time scales*, 1986.
 
 use crate::body::{Body, Vector, add, dot};
 use crate::mix::mix;
@@ -82,7 +84,8 @@ fn direction(uniform: &mut Uniform, length: f64) -> Vector {
     loop {
         let point = [(); 3].map(|()| 2.0 * uniform.next() - 1.0);
         let square = dot(point, point);
-        // Half of the points of the cube are within the ball. Near the centre directions are coarse.
+        // Half of the points of the cube are within the ball. Near the centre directions are
+        // coarse.
         if (1e-6..=1.0).contains(&square) {
             return point.map(|along| along * (length / square.sqrt()));
         }

@@ -11,9 +11,12 @@
 //!
 //! # Invariants
 //!
-//! 1. Between steps `bodies` and `points` are in the order of Morton of the moment, and `nodes` is the tree of `points`.
-//! 2. A key comes with where its body was in the step before, so that no two are equal and the order depends on the bodies only.
-//! 3. Whatever is added up is added in an order that depends on the bodies only ([`fork`](super::fork), invariant 4 of [`tree`]).
+//! 1. Between steps `bodies` and `points` are in the order of Morton of the moment, and `nodes` is
+//!    the tree of `points`.
+//! 2. A key comes with where its body was in the step before, so that no two are equal and the
+//!    order depends on the bodies only.
+//! 3. Whatever is added up is added in an order that depends on the bodies only
+//!    ([`fork`](super::fork), invariant 4 of [`tree`]).
 //!
 //! So a step has the same outcome to the last bit whatever pool runs it, on however many threads.
 
@@ -29,10 +32,12 @@ use machine::clock;
 /// Bodies that are moved, measured or brought to their places at once.
 const GRAIN: usize = 512;
 
-/// Instructions of an interaction: some twenty operations on numbers with a fraction, one of them a root and one a division.
+/// Instructions of an interaction: some twenty operations on numbers with a fraction, one of them a
+/// root and one a division.
 const INTERACTION: u64 = 60;
 
-/// Instructions for a body apart from what pulls it: two kicks, a drift, its key, its part in sorting.
+/// Instructions for a body apart from what pulls it: two kicks, a drift, its key, its part in
+/// sorting.
 const BODY: u64 = 300;
 
 /// A body, its number, and what it feels.
@@ -106,7 +111,8 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Lets a step pass. If `fork` panics, bodies have moved and bodies have not: what comes of further steps is worth nothing.
+    /// Lets a step pass. If `fork` panics, bodies have moved and bodies have not: what comes of
+    /// further steps is worth nothing.
     pub fn step<F: Fork>(&mut self, fork: &F) {
         fork.enter(|| self.leap(fork));
         self.steps += 1;
@@ -221,7 +227,8 @@ impl Simulation {
         bodies
     }
 
-    /// The energy, as far as the tree knows the potential: [`accuracy`](Self::accuracy) says how far that is.
+    /// The energy, as far as the tree knows the potential: [`accuracy`](Self::accuracy) says how
+    /// far that is.
     #[must_use]
     pub fn energy<F: Fork>(&self, fork: &F) -> Energy {
         fork.enter(|| energy(fork, &self.bodies))
@@ -238,7 +245,8 @@ impl Simulation {
         self.bodies.iter().map(of).fold(0, u64::wrapping_add)
     }
 
-    /// Compares the forces of the moment with those by each body for itself. Takes time that grows with the square of the number of bodies.
+    /// Compares the forces of the moment with those by each body for itself. Takes time that grows
+    /// with the square of the number of bodies.
     #[must_use]
     pub fn accuracy<F: Fork>(&self, fork: &F) -> ForceError {
         fork.enter(|| self.compare(fork))

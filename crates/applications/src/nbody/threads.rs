@@ -1,11 +1,12 @@
 //! Kernel threads: each fork makes one.
 //!
-//! What the paper's program does over Topaz: a thread of the system for each piece of work, made, switched to and joined by the system. Why not
-//! `std::thread::scope`: it is not on every machine.
+//! What the paper's program does over Topaz: a thread of the system for each piece of work, made,
+//! switched to and joined by the system. Why not `std::thread::scope`: it is not on every machine.
 //!
 //! # Invariants
 //!
-//! 1. `join` does not return, nor unwind, before the thread that it has made has ended. So that thread may borrow from the caller.
+//! 1. `join` does not return, nor unwind, before the thread that it has made has ended. So that
+//!    thread may borrow from the caller.
 
 use super::fork::Fork;
 use machine::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,8 +15,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A thread of the system for each fork, as long as there are not too many.
 ///
-/// Costs what the system takes to make a thread, to switch to it and to join it: tens of microseconds. Where there would be too many, or the system
-/// refuses another, the caller does both.
+/// Costs what the system takes to make a thread, to switch to it and to join it: tens of
+/// microseconds. Where there would be too many, or the system refuses another, the caller does
+/// both.
 ///
 /// ```
 /// use stanchion_applications::nbody::{Fork, Threads};
@@ -45,14 +47,16 @@ impl Threads {
         self.made.load(Relaxed)
     }
 
-    /// Calls `work` on a thread of its own and `here` meanwhile; neither if there may not be another.
+    /// Calls `work` on a thread of its own and `here` meanwhile; neither if there may not be
+    /// another.
     fn beside<R>(&self, work: &mut (dyn FnMut() + Send), here: impl FnOnce() -> R) -> Option<R> {
         // Relaxed, both: a count and nothing else.
         if self.live.fetch_add(1, Relaxed) >= self.most {
             self.live.fetch_sub(1, Relaxed);
             return None;
         }
-        // SAFETY: only the lifetime changes, and the thread has ended when this returns, by invariant 1.
+        // SAFETY: only the lifetime changes, and the thread has ended when this returns, by
+        // invariant 1.
         let work = unsafe {
             core::mem::transmute::<&mut (dyn FnMut() + Send), &'static mut (dyn FnMut() + Send)>(
                 work,

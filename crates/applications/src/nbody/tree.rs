@@ -5,24 +5,28 @@
 //! nodes, each before its children: [a-k  [a-e  [abc] [de]]  [f]  [ghij]  [k]]      skip of a-e: 3, of a leaf: 1
 //! ```
 //!
-//! A node is followed by its first child, and `skip` nodes further on by what comes after it. So a walk needs no stack and no pointers, and trees of
-//! neighbours, which are built at the same time by different threads, become the tree of all when they are written one after another: nothing in them
-//! says where it stands.
+//! A node is followed by its first child, and `skip` nodes further on by what comes after it. So a
+//! walk needs no stack and no pointers, and trees of neighbours, which are built at the same time
+//! by different threads, become the tree of all when they are written one after another: nothing in
+//! them says where it stands.
 //!
-//! Why not the tree of the paper, into which bodies are put one by one: that is one thread's work, or needs locks; and what tree comes of it does not
-//! depend on the order, so that there is nothing to be gained. Why not keep the tree from step to step: it is built in a fiftieth of the time that
-//! the forces take (`cargo run --release -p examples --example nbody` prints both).
+//! Why not the tree of the paper, into which bodies are put one by one: that is one thread's work,
+//! or needs locks; and what tree comes of it does not depend on the order, so that there is nothing
+//! to be gained. Why not keep the tree from step to step: it is built in a fiftieth of the time
+//! that the forces take (`cargo run --release -p examples --example nbody` prints both).
 //!
 //! # Invariants
 //!
-//! 1. The points are sorted by key, so the bodies of a cube lie next to each other, and those of its eighths too, in the order of their numbers.
-//! 2. A cube in which only one eighth has bodies is not in the tree; that eighth stands for it. A node has at least two children, or is a leaf.
+//! 1. The points are sorted by key, so the bodies of a cube lie next to each other, and those of
+//!    its eighths too, in the order of their numbers.
+//! 2. A cube in which only one eighth has bodies is not in the tree; that eighth stands for it. A
+//!    node has at least two children, or is a leaf.
 //! 3. A leaf has at most [`LEAF`] bodies, or is as small as a key can tell.
-//! 4. Which node is where depends on the keys only; its mass and centre are sums in the order of points or children. So the tree is the same to the
-//!    last bit whoever built it.
+//! 4. Which node is where depends on the keys only; its mass and centre are sums in the order of
+//!    points or children. So the tree is the same to the last bit whoever built it.
 //!
-//! Source: J. Barnes, P. Hut, *A hierarchical O(N log N) force-calculation algorithm*, Nature 324, 1986. Sorted keys: M. Warren, J. Salmon, *A
-//! parallel hashed oct-tree N-body algorithm*, 1993.
+//! Source: J. Barnes, P. Hut, *A hierarchical O(N log N) force-calculation algorithm*, Nature 324,
+//! 1986. Sorted keys: M. Warren, J. Salmon, *A parallel hashed oct-tree N-body algorithm*, 1993.
 
 use super::fork::Fork;
 use crate::body::{Vector, add, dot};
@@ -127,7 +131,8 @@ struct Builder<'a, F> {
 type Eighths = [(usize, usize); 8];
 
 impl<F: Fork> Builder<'_, F> {
-    /// The tree of the points from `low` to before `high`, at least one, that share `level` bits in each direction.
+    /// The tree of the points from `low` to before `high`, at least one, that share `level` bits in
+    /// each direction.
     fn tree(&self, low: usize, high: usize, level: u32) -> Vec<Node> {
         if high - low <= GRAIN {
             let mut nodes = Vec::with_capacity((high - low) / 2 + 1);
@@ -179,10 +184,12 @@ impl<F: Fork> Builder<'_, F> {
         self.finish(index, low, level, nodes);
     }
 
-    /// The eighths of the smallest cube with all these points, and its level; none if they have one key.
+    /// The eighths of the smallest cube with all these points, and its level; none if they have one
+    /// key.
     fn divide(&self, low: usize, high: usize, mut level: u32) -> Option<(Eighths, u32)> {
         let keys = &self.keys[low..high];
-        // By invariant 1 the first and the last differ if any two do, and where they differ first they part.
+        // By invariant 1 the first and the last differ if any two do, and where they differ first
+        // they part.
         let differ = keys[0].0 ^ keys[keys.len() - 1].0;
         while eighth(differ, level)? == 0 {
             level += 1;
@@ -240,7 +247,8 @@ impl<F: Fork> Builder<'_, F> {
             self.points[low].place
         };
         let side = self.cube.side / f64::from(1 << level);
-        // The centre of the cube, from a place in it: the corner is at a whole number of sides from that of the first cube.
+        // The centre of the cube, from a place in it: the corner is at a whole number of sides from
+        // that of the first cube.
         let place = self.points[low].place;
         let middle: Vector = core::array::from_fn(|axis| {
             let cell = ((place[axis] - self.cube.corner[axis]) / side).floor();

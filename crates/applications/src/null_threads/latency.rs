@@ -1,22 +1,27 @@
 //! What one thread costs, by how many are runnable: figure 3.4.
 //!
-//! One processor, the first, runs the thread that creates all others; it tells each when to finish. The paper:
+//! One processor, the first, runs the thread that creates all others; it tells each when to finish.
+//! The paper:
 //!
-//! > When there are fewer threads than processors, thread cost is taken to be the time to create and start running a new thread. [...] When there are as many or
-//! > more runnable threads as processors, the cost is the sum of the time to create a thread plus the time to finish it and start a new thread. [...] Creations
-//! > and completions were synchronized to avoid measuring lock contention.
+//! > When there are fewer threads than processors, thread cost is taken to be the time to create
+//! and start running a new thread. [...] When there are as many or > more runnable threads as
+//! processors, the cost is the sum of the time to create a thread plus the time to finish it and
+//! start a new thread. [...] Creations > and completions were synchronized to avoid measuring lock
+//! contention.
 //!
 //! ```text
 //! runnable  1 ──▶ 2 ──▶ … ──▶ processors ──▶ … ──▶ most      each arrow a creation, long after the one before
 //!           1 ◀── 2 ◀── … ◀── processors ◀── … ◀── most      each arrow a finish, of a thread chosen at random
 //! ```
 //!
-//! With `r` runnable threads, `r` below the processors: from before the creation of one more until it runs on a processor that was idle. From the processors on:
-//! the creation of one more, and from the finish that makes `r` of `r + 1` until its processor runs another thread.
+//! With `r` runnable threads, `r` below the processors: from before the creation of one more until
+//! it runs on a processor that was idle. From the processors on: the creation of one more, and from
+//! the finish that makes `r` of `r + 1` until its processor runs another thread.
 //!
 //! # Invariants
 //!
-//! 1. Between two events all others are at rest: a thread that runs waits for its processor's own word, and idle processors look.
+//! 1. Between two events all others are at rest: a thread that runs waits for its processor's own
+//!    word, and idle processors look.
 //! 2. A seat is running if it has started one thread more than it was ordered to finish.
 
 use super::options::{Costs, Refused, check};
@@ -40,7 +45,8 @@ pub struct Sweep {
     pub rounds: u32,
     /// Nanoseconds between two events, in which all come to rest.
     pub settle_ns: u64,
-    /// The most free blocks that a processor keeps for itself; `None` for the strategy's own choice.
+    /// The most free blocks that a processor keeps for itself; `None` for the strategy's own
+    /// choice.
     pub threshold: Option<usize>,
     /// What is computed outside the strategy.
     pub costs: Costs,
@@ -59,11 +65,13 @@ pub struct Latency {
     pub until_started: f64,
     /// From before a finish until the next thread ran, where one was ready.
     pub finish_and_start: f64,
-    /// The paper's cost: `until_started` while there are idle processors, then `create` and `finish_and_start` together.
+    /// The paper's cost: `until_started` while there are idle processors, then `create` and
+    /// `finish_and_start` together.
     pub cost: f64,
 }
 
-/// Goes through all numbers of runnable threads under a strategy of type `S`; an entry for each from 1 to below [`Sweep::most`].
+/// Goes through all numbers of runnable threads under a strategy of type `S`; an entry for each
+/// from 1 to below [`Sweep::most`].
 ///
 /// # Errors
 ///
@@ -71,7 +79,8 @@ pub struct Latency {
 ///
 /// # Panics
 ///
-/// If a thread of the system cannot be started, and with the panic of the strategy, should it panic.
+/// If a thread of the system cannot be started, and with the panic of the strategy, should it
+/// panic.
 pub fn latency<S: Strategy, W: WaitPolicy>(sweep: &Sweep) -> Result<Vec<Latency>, Refused> {
     let Sweep { processors, most, rounds, .. } = *sweep;
     check(processors, 2, &sweep.costs)?;

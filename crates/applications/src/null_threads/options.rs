@@ -6,9 +6,11 @@ use core::time::Duration;
 /// A piece of code, on a simulated machine: on the real one it takes what it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Path {
-    /// Nanoseconds of the machine that it computes, the accesses to shared data and those below apart.
+    /// Nanoseconds of the machine that it computes, the accesses to shared data and those below
+    /// apart.
     pub nanos: u64,
-    /// Writes to the processor's own memory, its call stack. They matter where caches write through. At most [`Path::MOST_WRITES`].
+    /// Writes to the processor's own memory, its call stack. They matter where caches write
+    /// through. At most [`Path::MOST_WRITES`].
     pub writes: usize,
 }
 
@@ -33,17 +35,21 @@ pub struct Costs {
 /// What [`run`](super::run) is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many processors take part, each with a thread of the system that stays there if there are enough.
+    /// How many processors take part, each with a thread of the system that stays there if there
+    /// are enough.
     pub processors: usize,
     /// How many threads each of them executes.
     pub each: u64,
     /// What a thread computes: nanoseconds of the machine, uniform from 0 to twice this mean.
     pub user_ns: u64,
-    /// The most free blocks that a processor keeps for itself, `T` in the paper; `None` for the strategy's own choice.
+    /// The most free blocks that a processor keeps for itself, `T` in the paper; `None` for the
+    /// strategy's own choice.
     pub threshold: Option<usize>,
-    /// How many ready queues there are, at most one for each processor, where the strategy has several; `None` for the strategy's own choice.
+    /// How many ready queues there are, at most one for each processor, where the strategy has
+    /// several; `None` for the strategy's own choice.
     pub queues: Option<usize>,
-    /// Whether each processor has a strategy of its own, so that nobody meets anybody but on the bus: section 5.1 of the paper finds bus demands in that way.
+    /// Whether each processor has a strategy of its own, so that nobody meets anybody but on the
+    /// bus: section 5.1 of the paper finds bus demands in that way.
     pub copies: bool,
     /// What is computed outside the strategy.
     pub costs: Costs,
@@ -147,7 +153,8 @@ pub struct Run {
     pub threads: u64,
     /// How often a processor found no thread when it looked for one.
     pub idled: u64,
-    /// Threads that were ready when all had executed theirs. One for each processor, unless the strategy has lost or doubled some.
+    /// Threads that were ready when all had executed theirs. One for each processor, unless the
+    /// strategy has lost or doubled some.
     pub left: usize,
     /// Control blocks that were made.
     pub blocks: usize,

@@ -2,7 +2,8 @@
 //!
 //! # Invariants
 //!
-//! 1. A stack is with one processor or in the strategy. Its memory is freed when nobody has a strategy in hand any more.
+//! 1. A stack is with one processor or in the strategy. Its memory is freed when nobody has a
+//!    strategy in hand any more.
 
 use super::options::{Costs, Path};
 use core::mem::MaybeUninit;
@@ -11,7 +12,8 @@ use machine::atomic::{AtomicBool, Ordering};
 use machine::wait::{WaitPolicy, retry_until};
 use stanchion_threadpool::{Link, Place, Stack, Strategy, Task};
 
-/// Words of a thread's control block that its creator writes, and its processor copies to the stack: where it begins, and three arguments.
+/// Words of a thread's control block that its creator writes, and its processor copies to the
+/// stack: where it begins, and three arguments.
 const FRAME: usize = 4;
 
 /// A stack, as far as null threads use it.
@@ -33,7 +35,8 @@ impl Stacks {
         let frame = machine::cell::UnsafeCell::new([0; FRAME]);
         let memory = NonNull::from(Box::leak(Box::new(Memory { link: Link::new(), frame })));
         self.0.push(memory);
-        // SAFETY: the link is the first field, and alive as long as the strategy's last user (Invariant 1).
+        // SAFETY: the link is the first field, and alive as long as the strategy's last user
+        // (Invariant 1).
         unsafe { Stack::new(memory.cast()) }
     }
 
@@ -45,7 +48,8 @@ impl Stacks {
 impl Drop for Stacks {
     fn drop(&mut self) {
         for memory in self.0.drain(..) {
-            // SAFETY: made by `Box::leak`, and freed here only; nobody has it in hand (Invariant 1).
+            // SAFETY: made by `Box::leak`, and freed here only; nobody has it in hand (Invariant
+            // 1).
             drop(unsafe { Box::from_raw(memory.as_ptr()) });
         }
     }
@@ -107,7 +111,8 @@ impl<'a, S: Strategy> Processor<'a, S> {
         Some(Started { task, argument })
     }
 
-    /// As [`next`](Self::next), waiting for a thread; `None` when `over` is set while there is none.
+    /// As [`next`](Self::next), waiting for a thread; `None` when `over` is set while there is
+    /// none.
     pub(super) fn wait<W: WaitPolicy>(&mut self, over: &AtomicBool) -> Option<Started> {
         loop {
             if let Some(started) = self.next() {

@@ -11,7 +11,8 @@ use machine::sync::Arc;
 use machine::wait::{WaitPolicy, wait_until};
 use stanchion_threadpool::{Place, Plan, Strategy};
 
-/// Executes null threads under a strategy of type `S`. Processors that wait for one another do so as `W` says, and `S`'s locks as they do.
+/// Executes null threads under a strategy of type `S`. Processors that wait for one another do so
+/// as `W` says, and `S`'s locks as they do.
 ///
 /// ```
 /// use machine::wait::Patient;
@@ -29,7 +30,8 @@ use stanchion_threadpool::{Place, Plan, Strategy};
 ///
 /// # Panics
 ///
-/// If a thread of the system cannot be started, and with the panic of the strategy, should it panic.
+/// If a thread of the system cannot be started, and with the panic of the strategy, should it
+/// panic.
 pub fn run<S: Strategy, W: WaitPolicy>(options: &Options) -> Result<Run, Refused> {
     options.check()?;
     let processors = options.processors;
@@ -93,7 +95,8 @@ impl<S: Strategy> Table<S> {
     /// The caller is that processor, or all have ended.
     unsafe fn place(&self, who: usize) -> (&S, Place) {
         let (strategy, index) = if self.options.copies { (who, 0) } else { (0, who) };
-        // SAFETY: each processor has a place of its own, and the crew's end happened before what the caller does after it.
+        // SAFETY: each processor has a place of its own, and the crew's end happened before what
+        // the caller does after it.
         (&self.strategies[strategy], unsafe { Place::new(index) })
     }
 
@@ -145,8 +148,9 @@ fn work<S: Strategy, W: WaitPolicy>(table: &Table<S>, who: usize) -> Part {
     Part { began, ended, idled, stacks }
 }
 
-/// How many nanoseconds thread number `count` of a processor computes: uniform from 0 to twice the mean, and two that follow each other together
-/// twice the mean, so that processors have equally much to do. `seed` is the processor's own.
+/// How many nanoseconds thread number `count` of a processor computes: uniform from 0 to twice the
+/// mean, and two that follow each other together twice the mean, so that processors have equally
+/// much to do. `seed` is the processor's own.
 ///
 /// ```
 /// use stanchion_applications::null_threads::user_work;
@@ -193,7 +197,8 @@ mod tests {
                     Options { processors, each: 2_000, user_ns, copies, ..Options::default() };
                 let found = program(&options).unwrap();
                 assert_eq!(found.threads, 2_000 * processors as u64);
-                // Each thread that ran has created one, and each processor the first: were one lost, there would be fewer.
+                // Each thread that ran has created one, and each processor the first: were one
+                // lost, there would be fewer.
                 assert_eq!(found.left, processors);
                 assert!(found.elapsed > Duration::ZERO);
                 // As many blocks as live at a time, and as many as local lists and slabs may keep.

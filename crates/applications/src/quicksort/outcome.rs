@@ -9,7 +9,8 @@ use thiserror::Error;
 /// How many numbers there may be. Each takes 4 bytes, and 4 more for the check.
 pub const NUMBERS: RangeInclusive<usize> = 1..=1 << 28;
 
-/// How long the intervals may be that are sorted by insertion: at least 1, and at most so long that a run still ends.
+/// How long the intervals may be that are sorted by insertion: at least 1, and at most so long that
+/// a run still ends.
 pub const CUTOFF: RangeInclusive<usize> = 1..=10_000;
 
 /// What to run, and how.
@@ -31,7 +32,8 @@ pub struct Options {
     pub seed: u64,
     /// Whether each thread stays on one processor, which are dealt out in turn.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it takes.
+    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
+    /// takes.
     pub instruction_ns: u64,
 }
 
@@ -86,14 +88,16 @@ pub struct Run {
     pub numbers: Vec<u32>,
     /// What is wrong with them, if anything is.
     pub fault: Option<Fault>,
-    /// From before the first thread is started until all are done; making the numbers and checking them is not in it.
+    /// From before the first thread is started until all are done; making the numbers and checking
+    /// them is not in it.
     pub elapsed: Duration,
     /// What each thread did.
     pub threads: Vec<Share>,
 }
 
 impl Run {
-    /// Intervals that were taken from the pool, all threads together. It depends on the options alone if the pool had always room.
+    /// Intervals that were taken from the pool, all threads together. It depends on the options
+    /// alone if the pool had always room.
     #[must_use]
     pub fn intervals(&self) -> u64 {
         self.threads.iter().map(|share| share.intervals).sum()
@@ -113,7 +117,8 @@ pub struct Share {
     pub processor: Option<usize>,
 }
 
-/// The array is not what it should be: the structure lost an interval or gave it out twice, or the program is wrong.
+/// The array is not what it should be: the structure lost an interval or gave it out twice, or the
+/// program is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("at place {place} is {found}, not {expected}")]
 pub struct Fault {

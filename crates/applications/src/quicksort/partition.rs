@@ -1,19 +1,22 @@
 //! What one thread does with an interval: cuts it in two around a pivot, or sorts it by insertion.
 //!
-//! The numbers are atomics with `Relaxed` accesses, which cost no more than plain ones. Why not plain ones: a structure that hands an interval out
-//! twice, which is what this program is to find out, would make two threads write them at once.
+//! The numbers are atomics with `Relaxed` accesses, which cost no more than plain ones. Why not
+//! plain ones: a structure that hands an interval out twice, which is what this program is to find
+//! out, would make two threads write them at once.
 //!
 //! # Orderings
 //!
-//! All are `Relaxed`: an interval is handed on through the pool, and with it the numbers that the thread before has written.
+//! All are `Relaxed`: an interval is handed on through the pool, and with it the numbers that the
+//! thread before has written.
 
 use crate::mix::mix;
 use machine::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Cuts `part`, of at least two numbers, in two that are not empty, and returns how many numbers the first has: none there is greater than any in the
-/// second.
+/// Cuts `part`, of at least two numbers, in two that are not empty, and returns how many numbers
+/// the first has: none there is greater than any in the second.
 ///
-/// Numbers equal to the pivot go to either side, so an array of equal numbers is halved. Source of the scheme: C. A. R. Hoare, *Quicksort*, 1962.
+/// Numbers equal to the pivot go to either side, so an array of equal numbers is halved. Source of
+/// the scheme: C. A. R. Hoare, *Quicksort*, 1962.
 pub(super) fn split(part: &[AtomicU32], seed: u64) -> usize {
     let last = part.len() - 1;
     let pivot = to_front(part, seed);
@@ -37,7 +40,8 @@ pub(super) fn split(part: &[AtomicU32], seed: u64) -> usize {
     }
 }
 
-/// Swaps the median of three numbers to the front, where it keeps the second part from being empty, and returns it.
+/// Swaps the median of three numbers to the front, where it keeps the second part from being empty,
+/// and returns it.
 fn to_front(part: &[AtomicU32], seed: u64) -> u32 {
     let place = |which: u64| (mix(seed.wrapping_add(which)) % part.len() as u64) as usize;
     let mut three = [0, 1, 2].map(|which| {

@@ -23,7 +23,8 @@ impl Interval {
     }
 }
 
-/// What holds the intervals. A thread that finds it empty must be able to believe it: an interval that was put in and not taken out is there.
+/// What holds the intervals. A thread that finds it empty must be able to believe it: an interval
+/// that was put in and not taken out is there.
 pub trait Pool: Send + Sync + 'static {
     /// What a thread that stops in the middle of an operation does to the others.
     const PROGRESS: Progress;

@@ -1,8 +1,10 @@
-//! The threads: each takes an interval from the pool, cuts it in two, and puts back what has more than a few numbers.
+//! The threads: each takes an interval from the pool, cuts it in two, and puts back what has more
+//! than a few numbers.
 //!
 //! # Invariants
 //!
-//! 1. The intervals that are outstanding do not overlap: each was cut from one that was outstanding. So a number is touched by one thread at a time.
+//! 1. The intervals that are outstanding do not overlap: each was cut from one that was
+//!    outstanding. So a number is touched by one thread at a time.
 //! 2. An interval of more than one number is cut in two that are shorter, so a run ends.
 
 use super::outcome::{Options, Refused, Run, Share, fault};
@@ -17,13 +19,15 @@ use machine::atomic::{AtomicU32, AtomicUsize, Ordering};
 use machine::clock;
 use machine::sync::Arc;
 
-/// Instructions for each number of an interval that is cut in two, and for each that insertion sort passes; the accesses to the array apart.
+/// Instructions for each number of an interval that is cut in two, and for each that insertion sort
+/// passes; the accesses to the array apart.
 const NUMBER: u64 = 5;
 
 /// Instructions of taking an interval in hand, and choosing the pivot.
 const INTERVAL: u64 = 100;
 
-/// How often who watches is told, in nanoseconds, and after how many intervals the clock is read for that.
+/// How often who watches is told, in nanoseconds, and after how many intervals the clock is read
+/// for that.
 const WATCH_NS: u64 = 100_000_000;
 const WATCH_INTERVALS: u64 = 64;
 
@@ -68,16 +72,17 @@ pub fn numbers(count: usize, seed: u64) -> Vec<u32> {
 ///
 /// # Panics
 ///
-/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if the pool does. With a pool that loses an interval
-/// the run does not end.
+/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if
+/// the pool does. With a pool that loses an interval the run does not end.
 pub fn run<P: Pool>(options: &Options, pool: P) -> Result<Run, Refused> {
     options.check()?;
     let numbers = numbers(options.numbers, options.seed);
     run_with(options, numbers, pool, &Around::default(), &mut |_| ())
 }
 
-/// [`run`] for `numbers` of the caller, however many the options say, with something [`Around`] the threads, and with somebody to `watch`: told by
-/// the calling thread every 100 ms or so how many numbers are in their places, and once at the end.
+/// [`run`] for `numbers` of the caller, however many the options say, with something [`Around`] the
+/// threads, and with somebody to `watch`: told by the calling thread every 100 ms or so how many
+/// numbers are in their places, and once at the end.
 ///
 /// # Errors
 ///
@@ -175,7 +180,8 @@ impl Worker {
         let pace = Pace::new(table.options.instruction_ns);
         let mut worker = Self { who, share, kept, pace };
         table.around.surround(who, || {
-            // `Broken` means that another thread has panicked: the caller will hear it from that one.
+            // `Broken` means that another thread has panicked: the caller will hear it from that
+            // one.
             let _ = worker.intervals(table, watch);
         });
         worker.share

@@ -1,6 +1,7 @@
 //! Circuits that come with the crate: three of the ISCAS'89 sequential benchmarks, unchanged.
 //!
-//! From the `hdl-benchmarks` collection of ISPRAS (Apache-2.0), which took them from the ISCAS'89 tape.
+//! From the `hdl-benchmarks` collection of ISPRAS (Apache-2.0), which took them from the ISCAS'89
+//! tape.
 
 /// 4 inputs, 1 output, 3 flip-flops, 10 gates: small enough to be worked by hand.
 pub const S27: &str = include_str!("../../data/s27.bench");

@@ -3,7 +3,8 @@
 use core::fmt;
 use thiserror::Error;
 
-/// A netlist that was refused: the line and the reason. The caller knows the file and puts its name in front.
+/// A netlist that was refused: the line and the reason. The caller knows the file and puts its name
+/// in front.
 ///
 /// ```
 /// use stanchion_applications::regsim::Netlist;
@@ -150,8 +151,8 @@ pub enum Reason {
     /// Gates that drive each other in a circle with no flip-flop between.
     #[error("combinational loop of {length}: {}; put a DFF into it", Circle(.nets, *.length))]
     Loop {
-        /// Nets of the loop in the direction of the signal, beginning with the one that is defined first; at most
-        /// [`Reason::LOOP_SHOWN`] of them.
+        /// Nets of the loop in the direction of the signal, beginning with the one that is defined
+        /// first; at most [`Reason::LOOP_SHOWN`] of them.
         nets: Vec<Shown>,
         /// Nets in the whole loop.
         length: usize,

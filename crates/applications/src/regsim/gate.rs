@@ -73,8 +73,8 @@ impl Gate {
 
     /// The output for `inputs`.
     ///
-    /// Reads no further than it must: an AND that has seen a 0 is done. So an input that costs something to
-    /// read, such as one behind a lock, is better given as a lazy iterator.
+    /// Reads no further than it must: an AND that has seen a 0 is done. So an input that costs
+    /// something to read, such as one behind a lock, is better given as a lazy iterator.
     #[inline]
     #[must_use]
     pub fn evaluate(self, inputs: impl IntoIterator<Item = bool>) -> bool {

@@ -1,14 +1,14 @@
 //! The order in which gates can be evaluated once each, or the loop that forbids it.
 //!
-//! Kahn's algorithm: a gate is ready when all gates it reads are. What never gets ready reads a loop or is in
-//! one, and each of those reads another of them, so walking backwards from any of them must enter a loop.
-//! Linear, and without recursion: a circuit may be a million gates deep.
+//! Kahn's algorithm: a gate is ready when all gates it reads are. What never gets ready reads a
+//! loop or is in one, and each of those reads another of them, so walking backwards from any of
+//! them must enter a loop. Linear, and without recursion: a circuit may be a million gates deep.
 
 use super::gate::Kind;
 use super::netlist::{Driver, Net};
 
-/// Every gate after the gates it reads, and the number of gates on the longest path; or the nets of a loop in
-/// the direction of the signal, the lowest first.
+/// Every gate after the gates it reads, and the number of gates on the longest path; or the nets of
+/// a loop in the direction of the signal, the lowest first.
 pub(super) fn levelize(drivers: &[Driver]) -> Result<(Vec<Net>, usize), Vec<Net>> {
     let is_gate = |net: Net| matches!(drivers[net as usize].kind, Kind::Gate(_));
     let mut readers: Vec<Vec<Net>> = vec![Vec::new(); drivers.len()];
@@ -32,7 +32,8 @@ pub(super) fn levelize(drivers: &[Driver]) -> Result<(Vec<Net>, usize), Vec<Net>
     let mut order = Vec::with_capacity(gates);
     let mut next = 0;
     let mut depth = 0;
-    // First in, first out: a gate is appended by the deepest gate it reads, so its level is one more than that one's.
+    // First in, first out: a gate is appended by the deepest gate it reads, so its level is one
+    // more than that one's.
     while let Some(&(net, level)) = ready.get(next) {
         next += 1;
         depth = depth.max(level);

@@ -1,13 +1,14 @@
 //! A sequential circuit: nets, what drives each, which ones are observed.
 //!
-//! A net is its driver: every driver has one output and every net one driver, so one dense number, [`Net`],
-//! stands for both. That is what the paper calls an object.
+//! A net is its driver: every driver has one output and every net one driver, so one dense number,
+//! [`Net`], stands for both. That is what the paper calls an object.
 //!
 //! # Invariants
 //!
 //! 1. Every input of a driver and every output of the circuit is a net of the circuit.
 //! 2. An input has no inputs, a flip-flop and a unary gate one, every other gate two or more.
-//! 3. Without the flip-flops the circuit has no loop, so `order` exists: every gate once, after the gates it reads.
+//! 3. Without the flip-flops the circuit has no loop, so `order` exists: every gate once, after the
+//!    gates it reads.
 //! 4. There is at least one output.
 
 use super::error::ParseError;
@@ -51,7 +52,8 @@ impl Netlist {
     ///
     /// # Errors
     ///
-    /// The first line that is wrong, or what is wrong with the whole; see [`Reason`](super::Reason).
+    /// The first line that is wrong, or what is wrong with the whole; see
+    /// [`Reason`](super::Reason).
     pub fn parse(text: &[u8]) -> Result<Self, ParseError> {
         parse::parse(text)
     }
@@ -125,7 +127,8 @@ impl Netlist {
         &self.order
     }
 
-    /// Gates on the longest path without a flip-flop: no evaluation settles in fewer steps, none takes more.
+    /// Gates on the longest path without a flip-flop: no evaluation settles in fewer steps, none
+    /// takes more.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depth

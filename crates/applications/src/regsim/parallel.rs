@@ -1,12 +1,13 @@
 //! The paper's Regsim: threads that evaluate objects until the outputs stop moving.
 //!
-//! > It models collections of connected objects. Each object has a single output, which may connect to inputs
-//! > of other objects, and an evaluation procedure. The procedures are evaluated in parallel until the output
-//! > values stabilize. The objects are initially divided evenly among the available threads. During each
-//! > phase, the thread that finishes last gives one of its objects to another thread.
+//! > It models collections of connected objects. Each object has a single output, which may connect
+//! to inputs > of other objects, and an evaluation procedure. The procedures are evaluated in
+//! parallel until the output > values stabilize. The objects are initially divided evenly among the
+//! available threads. During each > phase, the thread that finishes last gives one of its objects
+//! to another thread.
 //!
-//! A cycle of the circuit is a number of *evaluate* phases, one *sample* and one *drive* phase, each ended by
-//! the [barrier](crate::barrier):
+//! A cycle of the circuit is a number of *evaluate* phases, one *sample* and one *drive* phase,
+//! each ended by the [barrier](crate::barrier):
 //!
 //! ```text
 //!            some gate is due                  more cycles
@@ -22,22 +23,22 @@
 //! | sample | adds its share of the outputs to the checksum; notes what its flip-flops read and what its inputs will be |
 //! | drive | shows those values; readers of those that moved are put on lists |
 //!
-//! Within an evaluate phase a gate may read an input that moves in the same phase, before or after. Either
-//! way the gate is on a list again, and since the circuit has no loop but through flip-flops, the values that
-//! it settles at depend on nothing but the sampled ones. So the checksum is that of the
-//! [sequential](super::sequential) simulator whatever the threads, the lock and the schedule; the number of
-//! evaluations is not.
+//! Within an evaluate phase a gate may read an input that moves in the same phase, before or after.
+//! Either way the gate is on a list again, and since the circuit has no loop but through
+//! flip-flops, the values that it settles at depend on nothing but the sampled ones. So the
+//! checksum is that of the [sequential](super::sequential) simulator whatever the threads, the lock
+//! and the schedule; the number of evaluations is not.
 //!
-//! What is ours: the paper says neither how values travel nor what is locked. Here it is what a monitor
-//! program of its time would do: every access to shared state takes a lock, briefly, and holds no other; see
-//! [`stations`](super::stations). To whom the last thread gives is ours as well: to the one that finished
-//! first.
+//! What is ours: the paper says neither how values travel nor what is locked. Here it is what a
+//! monitor program of its time would do: every access to shared state takes a lock, briefly, and
+//! holds no other; see [`stations`](super::stations). To whom the last thread gives is ours as
+//! well: to the one that finished first.
 //!
-//! A thread that panics breaks the barrier; the others leave at the end of their phase, and the panic goes on
-//! in the caller (`crew`).
+//! A thread that panics breaks the barrier; the others leave at the end of their phase, and the
+//! panic goes on in the caller (`crew`).
 //!
-//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for a
-//! shared-memory multiprocessor*, 1991, section 3, "Regsim".
+//! Source: A. Karlin, K. Li, M. Manasse, S. Owicki, *Empirical studies of competitive spinning for
+//! a shared-memory multiprocessor*, 1991, section 3, "Regsim".
 
 use super::netlist::Netlist;
 use super::stations::{Object, Stations};
@@ -69,13 +70,15 @@ pub struct Options {
     pub seed: u64,
     /// Locks over which the objects are spread, at least 1: the fewer, the more contention.
     pub buckets: usize,
-    /// Whether each thread stays on a processor of its own for the length of the run. Where threads outnumber the
-    /// processors, or the system refuses, they are left to the system; [`Share::processor`] says what came of it.
+    /// Whether each thread stays on a processor of its own for the length of the run. Where threads
+    /// outnumber the processors, or the system refuses, they are left to the system;
+    /// [`Share::processor`] says what came of it.
     ///
-    /// Without it a system may put threads that wait for each other on one processor in turn, and then no lock is
-    /// ever found held.
+    /// Without it a system may put threads that wait for each other on one processor in turn, and
+    /// then no lock is ever found held.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it takes.
+    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
+    /// takes.
     pub instruction_ns: u64,
 }
 
@@ -168,14 +171,15 @@ struct Simulation<L> {
 ///
 /// # Panics
 ///
-/// If `options.threads` is not 1 to [`MAX_THREADS`] or `options.buckets` is 0; if a thread cannot be started;
-/// and with the panic of a thread, should one panic, as it may if the lock does.
+/// If `options.threads` is not 1 to [`MAX_THREADS`] or `options.buckets` is 0; if a thread cannot
+/// be started; and with the panic of a thread, should one panic, as it may if the lock does.
 #[must_use]
 pub fn run<L: RawMutex + Send + Sync + 'static>(netlist: &Netlist, options: &Options) -> Run {
     run_with(netlist, options, &|_| L::INIT)
 }
 
-/// [`run`] with locks from `make`, which is told the name of each: `bucket 12`, `list 3` (of thread 3), `phase`.
+/// [`run`] with locks from `make`, which is told the name of each: `bucket 12`, `list 3` (of thread
+/// 3), `phase`.
 ///
 /// # Panics
 ///

@@ -7,17 +7,18 @@
 //! net = GATE(net, net, ...)        DFF AND NAND OR NOR XOR XNOR NOT BUFF, also BUF
 //! ```
 //!
-//! Blanks and tabs may stand anywhere but inside a word; lines end in LF or CRLF; a byte-order mark is
-//! skipped; nets may be used before they are defined. Names are case-sensitive and any text without blanks,
-//! control characters, parentheses, commas, `=` and `#`. Keywords are upper case, as in every published file;
-//! another case is an error that says so, instead of calling `dff` unknown.
+//! Blanks and tabs may stand anywhere but inside a word; lines end in LF or CRLF; a byte-order mark
+//! is skipped; nets may be used before they are defined. Names are case-sensitive and any text
+//! without blanks, control characters, parentheses, commas, `=` and `#`. Keywords are upper case,
+//! as in every published file; another case is an error that says so, instead of calling `dff`
+//! unknown.
 //!
-//! The file is taken as bytes, not `str`, so that a binary file is refused with its line. The limits are
-//! [`MAX_LINE`] and [`MAX_NETS`]; a longer line is refused before it is looked at. Time is linear in the
-//! length of the file.
+//! The file is taken as bytes, not `str`, so that a binary file is refused with its line. The
+//! limits are [`MAX_LINE`] and [`MAX_NETS`]; a longer line is refused before it is looked at. Time
+//! is linear in the length of the file.
 //!
-//! Source of the format: F. Brglez, D. Bryan, K. Kozminski, *Combinational profiles of sequential benchmark
-//! circuits*, ISCAS 1989.
+//! Source of the format: F. Brglez, D. Bryan, K. Kozminski, *Combinational profiles of sequential
+//! benchmark circuits*, ISCAS 1989.
 
 use super::error::{ParseError, Reason, Shown};
 use super::gate::Kind;
@@ -25,7 +26,8 @@ use super::levels::levelize;
 use super::netlist::{Driver, Net, Netlist};
 use std::collections::HashMap;
 
-/// The longest line read, in bytes without its end. The longest in the ISCAS'89 set has a few hundred.
+/// The longest line read, in bytes without its end. The longest in the ISCAS'89 set has a few
+/// hundred.
 pub const MAX_LINE: usize = 65_536;
 
 /// The most nets a circuit may have.

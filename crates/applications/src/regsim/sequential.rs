@@ -1,7 +1,7 @@
 //! The reference: one thread, no locks, another algorithm than the parallel one.
 //!
-//! Gates are evaluated once each in levelized order, so a single pass settles the circuit. That the parallel
-//! simulator, which knows no order, arrives at the same values is the check of both.
+//! Gates are evaluated once each in levelized order, so a single pass settles the circuit. That the
+//! parallel simulator, which knows no order, arrives at the same values is the check of both.
 
 use super::gate::Kind;
 use super::netlist::{Net, Netlist};

@@ -7,21 +7,21 @@
 //! | bucket | the state of every object whose number is the bucket's, modulo the number of buckets | to read an input, write an output, mark an object as due |
 //! | station, one per thread | the objects the thread owns and the lists of those that are due | to put an object on the list of its owner, to take one's list, to give an object away |
 //!
-//! Why buckets and not a lock per object: a lock may be large (an array lock has a cache line per waiter),
-//! and the paper counted 150 locks while Regsim ran, those of the operating system included. The number of
-//! buckets is the dial of contention.
+//! Why buckets and not a lock per object: a lock may be large (an array lock has a cache line per
+//! waiter), and the paper counted 150 locks while Regsim ran, those of the operating system
+//! included. The number of buckets is the dial of contention.
 //!
 //! # Invariants
 //!
 //! 1. No thread holds two of these locks: they cannot deadlock, in whatever order they are taken.
 //! 2. Each object is in the `objects` of exactly one station, and `owner` says which, except inside
 //!    [`Stations::give`], which runs while everybody else waits.
-//! 3. An object that is `queued` is on one list only: whoever turned `queued` to true puts it there. It is
-//!    served from that list even if it has been given away since.
-//! 4. `queued` is cleared *before* the inputs are read. So a writer that finds it set knows that its new
-//!    value will be read, and one that finds it clear puts the object on a list again.
-//! 5. The list that is filled in a phase is not the one served in it. By 3 no object is served by two threads
-//!    in one phase.
+//! 3. An object that is `queued` is on one list only: whoever turned `queued` to true puts it
+//!    there. It is served from that list even if it has been given away since.
+//! 4. `queued` is cleared *before* the inputs are read. So a writer that finds it set knows that
+//!    its new value will be read, and one that finds it clear puts the object on a list again.
+//! 5. The list that is filled in a phase is not the one served in it. By 3 no object is served by
+//!    two threads in one phase.
 
 use super::stats::WaitStatistics;
 use super::wiring::Wiring;
@@ -33,7 +33,8 @@ use std::collections::VecDeque;
 /// An object, as a number: the net it drives.
 pub type Object = u32;
 
-/// Instructions of evaluating a gate, its locks apart: the call through a pointer, the frame, the loop, and as many for each input.
+/// Instructions of evaluating a gate, its locks apart: the call through a pointer, the frame, the
+/// loop, and as many for each input.
 const EVALUATION: u64 = 40;
 const INPUT: u64 = 15;
 
@@ -83,8 +84,9 @@ impl<L> fmt::Debug for Stations<L> {
 }
 
 impl<L: RawMutex> Stations<L> {
-    /// The circuit at power-up, its objects divided evenly among `threads`: runs of neighbours in the file, as
-    /// many for each. All gates are due in phase 0, all inputs and flip-flops at the end of the first cycle.
+    /// The circuit at power-up, its objects divided evenly among `threads`: runs of neighbours in
+    /// the file, as many for each. All gates are due in phase 0, all inputs and flip-flops at the
+    /// end of the first cycle.
     ///
     /// # Panics
     ///
@@ -139,7 +141,8 @@ impl<L: RawMutex> Stations<L> {
         }
     }
 
-    /// The same on a simulated machine that takes `instruction_ns` nanoseconds for an instruction instead of [`CVAX_INSTRUCTION_NS`].
+    /// The same on a simulated machine that takes `instruction_ns` nanoseconds for an instruction
+    /// instead of [`CVAX_INSTRUCTION_NS`].
     #[must_use]
     pub fn at_pace(self, instruction_ns: u64) -> Self {
         Self { pace: Pace::new(instruction_ns), ..self }
@@ -156,8 +159,8 @@ impl<L: RawMutex> Stations<L> {
         self.state(object, waits, |state| state.value)
     }
 
-    /// Evaluates a gate from `due` in a phase of `parity`, and puts those it moves on the lists of the next
-    /// phase. Returns how many gates are due by that.
+    /// Evaluates a gate from `due` in a phase of `parity`, and puts those it moves on the lists of
+    /// the next phase. Returns how many gates are due by that.
     pub fn evaluate(&self, object: Object, parity: usize, waits: &mut WaitStatistics) -> usize {
         let Some(gate) = self.wiring.gate(object) else { return 0 };
         self.state(object, waits, |state| state.queued = false);
@@ -183,7 +186,8 @@ impl<L: RawMutex> Stations<L> {
         self.state(object, waits, |state| state.sampled = sampled);
     }
 
-    /// At the beginning of the next: shows it, and puts the gates it moves on the lists of `parity`. Returns how many.
+    /// At the beginning of the next: shows it, and puts the gates it moves on the lists of
+    /// `parity`. Returns how many.
     pub fn drive(&self, object: Object, parity: usize, waits: &mut WaitStatistics) -> usize {
         let (sampled, owner) = self.state(object, waits, |state| (state.sampled, state.owner));
         if self.wiring.input_number(object).is_some() {
@@ -192,8 +196,8 @@ impl<L: RawMutex> Stations<L> {
         self.show(object, sampled, parity, waits)
     }
 
-    /// Gives `object` a value and, if that is another than before, puts its readers on the lists of their
-    /// owners. Returns how many gates were put there.
+    /// Gives `object` a value and, if that is another than before, puts its readers on the lists of
+    /// their owners. Returns how many gates were put there.
     fn show(
         &self,
         object: Object,
@@ -222,7 +226,8 @@ impl<L: RawMutex> Stations<L> {
         gates
     }
 
-    /// Takes the gates that `who` has to evaluate in a phase of `parity`, in exchange for an empty list.
+    /// Takes the gates that `who` has to evaluate in a phase of `parity`, in exchange for an empty
+    /// list.
     pub fn take_due(
         &self,
         who: usize,
@@ -240,8 +245,8 @@ impl<L: RawMutex> Stations<L> {
         self.station(who as u32, waits, |station| core::mem::swap(&mut station.clocked, list));
     }
 
-    /// Station `from` gives the object it has had longest to station `to`, unless it is the only one it has.
-    /// Only for the thread that has the [barrier](crate::barrier) to itself.
+    /// Station `from` gives the object it has had longest to station `to`, unless it is the only
+    /// one it has. Only for the thread that has the [barrier](crate::barrier) to itself.
     pub fn give(&self, from: usize, to: usize, waits: &mut WaitStatistics) -> Option<Object> {
         if from == to {
             return None;

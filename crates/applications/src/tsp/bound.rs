@@ -1,17 +1,21 @@
 //! The least that a tour can still come to.
 //!
-//! Who completes a tour goes from its last city through all that are left and back to city 0. Without the first and the last step that is a path
-//! through the cities that are left, so it is no shorter than their smallest spanning tree; the two steps are no shorter than the shortest of their
-//! kind.
+//! Who completes a tour goes from its last city through all that are left and back to city 0.
+//! Without the first and the last step that is a path through the cities that are left, so it is no
+//! shorter than their smallest spanning tree; the two steps are no shorter than the shortest of
+//! their kind.
 //!
-//! The tree is often a bad path: at one city many branches meet. So each city gets a potential, which is added to all distances from it. A whole tour
-//! goes through each city once, in and out, so potentials change the length of all tours alike, but not that of trees: those of cities where branches
-//! meet are raised, those of leaves lowered, until the tree is nearly a path (Held and Karp's ascent).
+//! The tree is often a bad path: at one city many branches meet. So each city gets a potential,
+//! which is added to all distances from it. A whole tour goes through each city once, in and out,
+//! so potentials change the length of all tours alike, but not that of trees: those of cities where
+//! branches meet are raised, those of leaves lowered, until the tree is nearly a path (Held and
+//! Karp's ascent).
 //!
-//! Distances with potentials are whole multiples of 1 / [`SCALE`], so that the bound is the same on every computer.
+//! Distances with potentials are whole multiples of 1 / [`SCALE`], so that the bound is the same on
+//! every computer.
 //!
-//! Source: M. Held, R. Karp, *The traveling-salesman problem and minimum spanning trees*, Operations Research 18, 1970, and part II, Mathematical
-//! Programming 1, 1971.
+//! Source: M. Held, R. Karp, *The traveling-salesman problem and minimum spanning trees*,
+//! Operations Research 18, 1970, and part II, Mathematical Programming 1, 1971.
 
 use super::instance::Instance;
 use super::tour::{Tour, cities};
@@ -78,7 +82,8 @@ impl Reduced {
         u64::try_from(bound).unwrap_or(0)
     }
 
-    /// The length of the smallest spanning tree of the cities whose bits are set. Source: R. Prim, 1957.
+    /// The length of the smallest spanning tree of the cities whose bits are set. Source: R. Prim,
+    /// 1957.
     fn tree(&self, bits: u64) -> i64 {
         let mut rest: [(i64, usize); u64::BITS as usize] = [(i64::MAX, 0); u64::BITS as usize];
         let mut count = 0;
@@ -110,7 +115,8 @@ impl Reduced {
 const ROUNDS: u32 = 400;
 const SHRINK: f64 = 0.98;
 
-/// The potentials, in units of distance. Only what IEEE 754 rounds correctly is computed: the same everywhere.
+/// The potentials, in units of distance. Only what IEEE 754 rounds correctly is computed: the same
+/// everywhere.
 fn ascent(instance: &Instance, upper: u64) -> Vec<f64> {
     let n = instance.cities();
     let mut potentials = vec![0.0; n];
@@ -138,7 +144,8 @@ fn ascent(instance: &Instance, upper: u64) -> Vec<f64> {
     best
 }
 
-/// The smallest spanning tree of all cities but 0, and the two shortest ways from there: its length, and how many ways meet at each city.
+/// The smallest spanning tree of all cities but 0, and the two shortest ways from there: its
+/// length, and how many ways meet at each city.
 fn one_tree(instance: &Instance, potentials: &[f64]) -> (f64, Vec<u32>) {
     let n = instance.cities();
     let distance = |from: usize, to: usize| {

@@ -1,8 +1,10 @@
 //! Distances from coordinates, rounded as TSPLIB rounds them.
 //!
-//! Why the rounding is copied to the letter: an optimum is known for whole distances that were made in exactly this way.
+//! Why the rounding is copied to the letter: an optimum is known for whole distances that were made
+//! in exactly this way.
 //!
-//! Source: G. Reinelt, *TSPLIB 95*, section 2; for degrees of `GEO` the correction in TSPLIB's list of questions: they are cut off, not rounded.
+//! Source: G. Reinelt, *TSPLIB 95*, section 2; for degrees of `GEO` the correction in TSPLIB's list
+//! of questions: they are cut off, not rounded.
 
 /// How coordinates become distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +75,8 @@ mod tests {
         assert_eq!(Metric::Euclidean.distance(origin, (-3.0, 4.0)), Some(5));
         assert_eq!(Metric::Ceiling.distance(origin, (1.0, 1.0)), Some(2));
         assert_eq!(Metric::Ceiling.distance(origin, (3.0, 4.0)), Some(5));
-        // The root of 100 / 10 is 3.16: rounded it would be 3. That of 160 / 10 is 4; of 250 / 10 is 5; of 130 / 10 is 3.61.
+        // The root of 100 / 10 is 3.16: rounded it would be 3. That of 160 / 10 is 4; of 250 / 10
+        // is 5; of 130 / 10 is 3.61.
         assert_eq!(Metric::Att.distance(origin, (10.0, 0.0)), Some(4));
         assert_eq!(Metric::Att.distance(origin, (12.0, 4.0)), Some(4));
         assert_eq!(Metric::Att.distance(origin, (15.0, 5.0)), Some(5));
@@ -82,14 +85,16 @@ mod tests {
         assert_eq!(Metric::Euclidean.distance((1e200, 0.0), (-1e200, 0.0)), None);
     }
 
-    /// A quarter of the way round is 6378.388 * pi / 2 = 10019.15 km, and TSPLIB cuts off after adding 1.
+    /// A quarter of the way round is 6378.388 * pi / 2 = 10019.15 km, and TSPLIB cuts off after
+    /// adding 1.
     #[test]
     fn on_the_sphere() {
         let pole = (90.0, 0.0);
         assert_eq!(Metric::Geographical.distance((0.0, 0.0), (0.0, 90.0)), Some(10_020));
         assert_eq!(Metric::Geographical.distance(pole, (0.0, 17.0)), Some(10_020));
         assert_eq!(Metric::Geographical.distance(pole, pole), Some(1));
-        // Half a degree is written .30, and is 55.66 km of a meridian; so south of the equator, where degrees are cut off towards 0.
+        // Half a degree is written .30, and is 55.66 km of a meridian; so south of the equator,
+        // where degrees are cut off towards 0.
         assert_eq!(Metric::Geographical.distance((0.0, 5.0), (0.30, 5.0)), Some(56));
         assert_eq!(Metric::Geographical.distance((0.0, 5.0), (-0.30, 5.0)), Some(56));
         assert_eq!(Metric::Geographical.distance((-0.30, 5.0), (0.30, 5.0)), Some(112));

@@ -3,7 +3,8 @@
 use core::fmt;
 use thiserror::Error;
 
-/// Why a file was refused: the line and the reason. The caller knows the file and puts its name in front.
+/// Why a file was refused: the line and the reason. The caller knows the file and puts its name in
+/// front.
 ///
 /// ```
 /// use stanchion_applications::tsp::Instance;

@@ -1,18 +1,21 @@
 //! How many bounds a search will compute, before it is begun.
 //!
-//! A dive goes from city 0 to the end, at each step to one of the next cities whose bound is good enough, at random. If it had 5 ways at the first
-//! step and 3 at the second, there are about 15 tours of that length: the mean over many dives is right on average, and seldom right in one case.
-//! Dives meet the few large branches rarely, so the estimate is more often too low than too high; and it does not know that the search will find
-//! shorter tours than the one to begin with.
+//! A dive goes from city 0 to the end, at each step to one of the next cities whose bound is good
+//! enough, at random. If it had 5 ways at the first step and 3 at the second, there are about 15
+//! tours of that length: the mean over many dives is right on average, and seldom right in one
+//! case. Dives meet the few large branches rarely, so the estimate is more often too low than too
+//! high; and it does not know that the search will find shorter tours than the one to begin with.
 //!
-//! Source: D. Knuth, *Estimating the efficiency of backtrack programs*, Mathematics of Computation 29, 1975.
+//! Source: D. Knuth, *Estimating the efficiency of backtrack programs*, Mathematics of Computation
+//! 29, 1975.
 
 use super::bound::Reduced;
 use super::instance::Instance;
 use super::tour::Tour;
 use crate::mix::mix;
 
-/// Dives from the start, and the bounds after which no other is begun: with many cities each is long, and a tenth of a second should do.
+/// Dives from the start, and the bounds after which no other is begun: with many cities each is
+/// long, and a tenth of a second should do.
 const DIVES: u64 = 1_000;
 const BOUNDS: u64 = 40_000;
 
@@ -58,7 +61,8 @@ mod tests {
 
     #[test]
     fn all_tours_are_counted_where_no_bound_is_bad() {
-        // All distances alike, and any tour good enough: 6 ways, one of them forbidden, then each way on.
+        // All distances alike, and any tour good enough: 6 ways, one of them forbidden, then each
+        // way on.
         let even = Instance::new("", 5, |_, _| 1);
         let reduced = Reduced::new(&even, Bound::Tree, 6);
         fn count(tour: Tour, instance: &Instance) -> u64 {

@@ -4,7 +4,8 @@ use super::error::ParseError;
 use super::tsplib;
 use core::fmt;
 
-/// A symmetric instance of the travelling salesman problem. Cities are counted from 0 here, from 1 in files and in messages about them.
+/// A symmetric instance of the travelling salesman problem. Cities are counted from 0 here, from 1
+/// in files and in messages about them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Instance {
     name: String,
@@ -44,8 +45,8 @@ impl Instance {
         Self { name: name.to_owned(), cities, distances }
     }
 
-    /// Reads a file of TSPLIB: symmetric, with a matrix (`FULL_MATRIX`, `UPPER_ROW`, `LOWER_ROW`, `UPPER_DIAG_ROW`, `LOWER_DIAG_ROW`) or with
-    /// coordinates (`EUC_2D`, `CEIL_2D`, `GEO`, `ATT`).
+    /// Reads a file of TSPLIB: symmetric, with a matrix (`FULL_MATRIX`, `UPPER_ROW`, `LOWER_ROW`,
+    /// `UPPER_DIAG_ROW`, `LOWER_DIAG_ROW`) or with coordinates (`EUC_2D`, `CEIL_2D`, `GEO`, `ATT`).
     ///
     /// ```
     /// use stanchion_applications::tsp::Instance;

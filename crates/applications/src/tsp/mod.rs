@@ -1,13 +1,17 @@
-//! The travelling salesman: an exact branch and bound whose threads share a heap, a stack and counters.
+//! The travelling salesman: an exact branch and bound whose threads share a heap, a stack and
+//! counters.
 //!
-//! One of the programs by which Michael and Scott compared structures without locks and with them. The paper says of it:
+//! One of the programs by which Michael and Scott compared structures without locks and with them.
+//! The paper says of it:
 //!
-//! > The program uses a shared heap, stack, and counters. [...] In each execution, the processes cooperate to find the shortest tour in a 17-city
-//! > graph. The processes use the priority queue heap to share information about the most promising tours, and the stack to keep track of the tours
-//! > that are yet to be computed.
+//! > The program uses a shared heap, stack, and counters. [...] In each execution, the processes
+//! cooperate to find the shortest tour in a 17-city > graph. The processes use the priority queue
+//! heap to share information about the most promising tours, and the stack to keep track of the
+//! tours > that are yet to be computed.
 //!
-//! A *tour* here is the beginning of one: some cities in order. The bound, where a tour goes from the heap to the stack, and how the threads know
-//! that they are done, the paper does not say; that is ours:
+//! A *tour* here is the beginning of one: some cities in order. The bound, where a tour goes from
+//! the heap to the stack, and how the threads know that they are done, the paper does not say; that
+//! is ours:
 //!
 //! | part | what it is |
 //! | --- | --- |
@@ -23,8 +27,8 @@
 //! assert_eq!(square.length(&[0, 1, 2, 3]), 40);
 //! ```
 //!
-//! Source: M. Michael, M. Scott, *Relative performance of preemption-safe locking and non-blocking synchronization on multiprogrammed shared-memory
-//! multiprocessors*, 1997, section 4.6.
+//! Source: M. Michael, M. Scott, *Relative performance of preemption-safe locking and non-blocking
+//! synchronization on multiprogrammed shared-memory multiprocessors*, 1997, section 4.6.
 
 mod bound;
 mod distance;
@@ -46,7 +50,8 @@ pub use search::{Structures, run, run_with};
 pub use tour::Tour;
 pub use tsplib::{MAX_CITIES, MAX_LINE};
 
-/// `gr17` of TSPLIB: 17 cities (M. Grötschel), as many as the paper's. The shortest tour is 2085 long.
+/// `gr17` of TSPLIB: 17 cities (M. Grötschel), as many as the paper's. The shortest tour is 2085
+/// long.
 ///
 /// ```
 /// use stanchion_applications::tsp::{GR17, Instance};

@@ -26,21 +26,25 @@ pub struct Options {
     pub threads: usize,
     /// What a tour is compared by.
     pub bound: Bound,
-    /// Whether the search begins with a tour that is good already; otherwise it has to find its first.
+    /// Whether the search begins with a tour that is good already; otherwise it has to find its
+    /// first.
     pub head_start: bool,
-    /// A tour with at most so many cities left, within [`LEAF`], goes on the stack and is completed by one thread.
+    /// A tour with at most so many cities left, within [`LEAF`], goes on the stack and is completed
+    /// by one thread.
     pub leaf: usize,
-    /// Refused is what is estimated to compute more bounds than this, and a search is broken off in which a thread has computed more. One takes about
-    /// a microsecond.
+    /// Refused is what is estimated to compute more bounds than this, and a search is broken off in
+    /// which a thread has computed more. One takes about a microsecond.
     pub limit: u64,
     /// Whether each thread stays on one processor, which are dealt out in turn.
     pub pinned: bool,
-    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it takes.
+    /// Nanoseconds that a simulated machine takes for an instruction; the real one takes what it
+    /// takes.
     pub instruction_ns: u64,
 }
 
 impl Default for Options {
-    /// One thread, the better bound, with a head start; 7 cities left on the stack; at most 5,000 million bounds; not pinned.
+    /// One thread, the better bound, with a head start; 7 cities left on the stack; at most 5,000
+    /// million bounds; not pinned.
     fn default() -> Self {
         Self {
             threads: 1,
@@ -126,7 +130,8 @@ pub struct Run {
     pub tour: Vec<usize>,
     /// What is wrong, if anything is.
     pub fault: Option<Fault>,
-    /// Bounds that were expected when it began; the work done depends on the schedule a little, for a shorter tour found early saves some.
+    /// Bounds that were expected when it began; the work done depends on the schedule a little, for
+    /// a shorter tour found early saves some.
     pub estimate: f64,
     /// From before the first thread is started until all are done.
     pub elapsed: Duration,
@@ -149,7 +154,8 @@ pub struct Share {
     pub processor: Option<usize>,
 }
 
-/// What is wrong at the end of a run: a structure lost something or gave it out twice, or the program is wrong.
+/// What is wrong at the end of a run: a structure lost something or gave it out twice, or the
+/// program is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {

@@ -1,4 +1,5 @@
-//! The threads: each takes a tour, and makes a tour of it for each city that may come next, or completes it.
+//! The threads: each takes a tour, and makes a tour of it for each city that may come next, or
+//! completes it.
 //!
 //! ```text
 //! heap     tours with many cities left, the least bound first      taken if the stack is empty
@@ -8,13 +9,16 @@
 //!
 //! # Invariants
 //!
-//! 1. A tour that was made is on the heap, on the stack or in the hands of one thread, and is counted as [outstanding](crate::outstanding).
-//! 2. What is thrown away has a bound no less than `best` was, and `best` only falls: so at the end no tour that was thrown away is shorter.
+//! 1. A tour that was made is on the heap, on the stack or in the hands of one thread, and is
+//!    counted as [outstanding](crate::outstanding).
+//! 2. What is thrown away has a bound no less than `best` was, and `best` only falls: so at the end
+//!    no tour that was thrown away is shorter.
 //!
 //! # Orderings
 //!
-//! `best` is `Relaxed` throughout: a thread that reads an old value throws away less than it could. The tours themselves come through the structures,
-//! and the result through the joining of the threads.
+//! `best` is `Relaxed` throughout: a thread that reads an old value throws away less than it could.
+//! The tours themselves come through the structures, and the result through the joining of the
+//! threads.
 
 use super::bound::Reduced;
 use super::estimate;
@@ -36,7 +40,8 @@ use stanchion_lockfree::{ConcurrentStack, Counter, PriorityQueue};
 const PAIR: u64 = 6;
 const CITY: u64 = 30;
 
-/// How often who watches is told, in nanoseconds, and after how many tours the clock is read for that.
+/// How often who watches is told, in nanoseconds, and after how many tours the clock is read for
+/// that.
 const WATCH_NS: u64 = 100_000_000;
 const WATCH_TOURS: u64 = 16;
 
@@ -89,12 +94,13 @@ pub struct Structures<H, S, C> {
 ///
 /// # Errors
 ///
-/// [`Refused`] says what is wrong with the options, or that the instance is too large, with the estimate.
+/// [`Refused`] says what is wrong with the options, or that the instance is too large, with the
+/// estimate.
 ///
 /// # Panics
 ///
-/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if a structure does. With a heap or a stack that loses
-/// a tour the run does not end.
+/// If a thread cannot be started; and with the panic of a thread, should one panic, as it may if a
+/// structure does. With a heap or a stack that loses a tour the run does not end.
 pub fn run<H, S, C>(
     instance: &Instance,
     structures: Structures<H, S, C>,
@@ -108,8 +114,8 @@ where
     run_with(instance, structures, options, &Around::default(), &mut |_| ())
 }
 
-/// [`run`] with something [`Around`] the threads, and with somebody to `watch`: told by the calling thread every 100 ms or so how far the search is,
-/// and once at the end.
+/// [`run`] with something [`Around`] the threads, and with somebody to `watch`: told by the calling
+/// thread every 100 ms or so how far the search is, and once at the end.
 ///
 /// # Errors
 ///
@@ -312,7 +318,8 @@ impl Worker {
         let next = Vec::with_capacity(MOST_CITIES);
         let mut worker = Self { share, best: None, next, pace };
         search.around.surround(who, || {
-            // `Broken` means that another thread has panicked: the caller will hear it from that one.
+            // `Broken` means that another thread has panicked: the caller will hear it from that
+            // one.
             let _ = worker.tours(search, who == 0, watch);
         });
         worker
@@ -412,7 +419,8 @@ impl Worker {
         self.next.clear();
         let mut open = vec![tour];
         while let Some(tour) = open.pop() {
-            // Its bound was good when it was put there, and is looked at again: a shorter tour may have been found.
+            // Its bound was good when it was put there, and is looked at again: a shorter tour may
+            // have been found.
             let bound = self.bound(search, &tour);
             if bound >= search.best() {
                 continue;

@@ -1,7 +1,8 @@
 //! A tour to begin with: the shorter it is, the more tours are never looked at.
 //!
-//! From each city to the nearest that is left, then pieces are turned round for as long as that makes the tour shorter (G. Croes, *A method for
-//! solving traveling-salesman problems*, 1958); the best of all.
+//! From each city to the nearest that is left, then pieces are turned round for as long as that
+//! makes the tour shorter (G. Croes, *A method for solving traveling-salesman problems*, 1958); the
+//! best of all.
 
 use super::instance::Instance;
 

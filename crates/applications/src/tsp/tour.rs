@@ -54,7 +54,8 @@ impl Tour {
         all & !self.visited
     }
 
-    /// The cities that may come next. One direction of each tour is enough, so city 2 never comes before city 1.
+    /// The cities that may come next. One direction of each tour is enough, so city 2 never comes
+    /// before city 1.
     pub(super) fn next(&self, instance: &Instance) -> impl Iterator<Item = usize> + use<> {
         let left = self.left(instance);
         let both = 0b110;

@@ -1,4 +1,5 @@
-//! The reader of TSPLIB files, the format in which instances of the travelling salesman problem are handed around.
+//! The reader of TSPLIB files, the format in which instances of the travelling salesman problem are
+//! handed around.
 //!
 //! ```text
 //! KEYWORD: value                    blanks around the colon are free
@@ -14,9 +15,10 @@
 //! EOF                               may be missing
 //! ```
 //!
-//! What comes before a section must be enough to understand it. The file is taken as bytes, not `str`, so that a binary file is refused with its
-//! line. The limits are [`MAX_LINE`] and [`MAX_CITIES`]; a dimension beyond is refused before anything is allocated. Time and memory are linear in
-//! the number of distances.
+//! What comes before a section must be enough to understand it. The file is taken as bytes, not
+//! `str`, so that a binary file is refused with its line. The limits are [`MAX_LINE`] and
+//! [`MAX_CITIES`]; a dimension beyond is refused before anything is allocated. Time and memory are
+//! linear in the number of distances.
 //!
 //! Source of the format: G. Reinelt, *TSPLIB 95*, Universität Heidelberg, 1995.
 
@@ -24,10 +26,12 @@ use super::distance::Metric;
 use super::error::{ParseError, Reason, Word};
 use super::instance::Instance;
 
-/// The longest line read, in bytes without its end. A full matrix may have a row of [`MAX_CITIES`] in one line.
+/// The longest line read, in bytes without its end. A full matrix may have a row of [`MAX_CITIES`]
+/// in one line.
 pub const MAX_LINE: usize = 1 << 16;
 
-/// The most cities read: their distances take 64 MiB. (How many can be *searched* is another question: [`Refused`](super::Refused).)
+/// The most cities read: their distances take 64 MiB. (How many can be *searched* is another
+/// question: [`Refused`](super::Refused).)
 pub const MAX_CITIES: usize = 4_096;
 
 /// How the distances are given.
@@ -213,7 +217,8 @@ impl Header {
         let value = value.strip_prefix(':').unwrap_or(value).trim();
         match keyword {
             "NAME" => value.clone_into(&mut self.name),
-            // Some files say how the problem is called in the same breath: `TYPE: TSP (M.~Hofmeister)`.
+            // Some files say how the problem is called in the same breath:
+            // `TYPE: TSP (M.~Hofmeister)`.
             "TYPE" if value.split_ascii_whitespace().next() == Some("TSP") => (),
             "TYPE" => return Err(Reason::Type(Word::new(value))),
             _ if value.is_empty() && keyword != "COMMENT" => return Err(Reason::NoValue(keyword)),

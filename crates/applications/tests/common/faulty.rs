@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 type Inside = parking_lot::RawMutex;
 
-/// One of a set of locks of which one panics, once: the others have to find their way out without a second panic.
+/// One of a set of locks of which one panics, once: the others have to find their way out without a
+/// second panic.
 pub(crate) struct Faulty {
     inside: Inside,
     left: Option<Arc<AtomicU32>>,

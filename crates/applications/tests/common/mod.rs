@@ -9,7 +9,8 @@ pub(crate) mod structures;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 
-/// A random circuit: a right netlist of up to 6 inputs, 6 flip-flops and 40 gates, in any order of lines, with every kind of gate.
+/// A random circuit: a right netlist of up to 6 inputs, 6 flip-flops and 40 gates, in any order of
+/// lines, with every kind of gate.
 pub(crate) fn random_netlist() -> impl Strategy<Value = String> {
     let gate = (0_usize..8, prop::collection::vec(any::<prop::sample::Index>(), 2..5));
     (
