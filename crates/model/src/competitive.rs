@@ -1,15 +1,18 @@
 //! How long should a thread spin before it blocks?
 //!
-//! Karlin, Li, Manasse and Owicki ("Empirical studies of competitive spinning for a shared-memory multiprocessor", SOSP 1991) compare
-//! seven strategies with the optimum of one who knows how long each wait will be. This module has the costs and thresholds of
-//! sections 2 and 4 of that paper, as functions of a [`Distribution`] of waits, or of a trace of them in order.
+//! Karlin, Li, Manasse and Owicki ("Empirical studies of competitive spinning for a shared-memory
+//! multiprocessor", SOSP 1991) compare seven strategies with the optimum of one who knows how long
+//! each wait will be. This module has the costs and thresholds of sections 2 and 4 of that paper,
+//! as functions of a [`Distribution`] of waits, or of a trace of them in order.
 //!
 //! # The cost of a wait
 //!
-//! A lock is unavailable for a time t. A thread that spins until then pays t; one that blocks pays C, a context switch; one that spins
-//! for a threshold k and then blocks pays t if t <= k, and k + C if not ([`cost`]). One who knew t would pay the smaller of t and C. All
-//! times are in one unit, whichever the caller likes: spins, nanoseconds. A wait of length 0 found the lock free at its first look: it
-//! costs nothing, even where the strategy is to block at once. A wait may be infinite; spinning to its end costs infinitely much.
+//! A lock is unavailable for a time t. A thread that spins until then pays t; one that blocks pays
+//! C, a context switch; one that spins for a threshold k and then blocks pays t if t <= k, and k +
+//! C if not ([`cost`]). One who knew t would pay the smaller of t and C. All times are in one unit,
+//! whichever the caller likes: spins, nanoseconds. A wait of length 0 found the lock free at its
+//! first look: it costs nothing, even where the strategy is to block at once. A wait may be
+//! infinite; spinning to its end costs infinitely much.
 //!
 //! | question | answer | section |
 //! | --- | --- | --- |
@@ -34,10 +37,12 @@
 //! # Ok::<(), stanchion_model::competitive::CompetitiveError>(())
 //! ```
 //!
-//! A program's cost is the sum over its locks of waits times cost, each lock with its own distribution, as in table 1.
+//! A program's cost is the sum over its locks of waits times cost, each lock with its own
+//! distribution, as in table 1.
 //!
-//! Not for: the time a program takes. Section 5 of the paper found elapsed times that these costs do not explain: a strategy changes which
-//! waits there are, and a processor that would have been idle spins for free.
+//! Not for: the time a program takes. Section 5 of the paper found elapsed times that these costs
+//! do not explain: a strategy changes which waits there are, and a processor that would have been
+//! idle spins for free.
 
 mod distribution;
 mod evaluate;
@@ -175,13 +180,15 @@ fn check_threshold(threshold: f64) -> Result<(), CompetitiveError> {
     if sound { Ok(()) } else { Err(CompetitiveError::Threshold { threshold }) }
 }
 
-/// What a wait costs with a threshold: `wait` if that is at most `threshold`, `threshold + switch` if not.
+/// What a wait costs with a threshold: `wait` if that is at most `threshold`, `threshold + switch`
+/// if not.
 ///
 /// All in one unit. A threshold of 0 is always-block, an infinite one always-spin.
 ///
 /// # Errors
 ///
-/// [`CompetitiveError`] if `threshold` or `wait` is negative or NaN, or `switch` is not finite and above 0.
+/// [`CompetitiveError`] if `threshold` or `wait` is negative or NaN, or `switch` is not finite and
+/// above 0.
 ///
 /// ```
 /// use stanchion_model::competitive::cost;
@@ -203,7 +210,8 @@ fn pay(threshold: f64, wait: f64, switch: f64) -> f64 {
     if wait <= threshold { wait } else { threshold + switch }
 }
 
-/// What a wait costs on average with one `threshold`: the mean of [`cost`] over `waits`. Exact; takes n for n points.
+/// What a wait costs on average with one `threshold`: the mean of [`cost`] over `waits`. Exact;
+/// takes n for n points.
 ///
 /// # Errors
 ///
@@ -229,15 +237,18 @@ pub fn expected_cost(
 /// What the off-line optimum does with a distribution: a row of table 2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offline {
-    /// Its mean cost of a wait, in the unit of the waits: `share_blocked·C + (1 - share_blocked)·mean_spin`.
+    /// Its mean cost of a wait, in the unit of the waits:
+    /// `share_blocked·C + (1 - share_blocked)·mean_spin`.
     pub cost: f64,
     /// The share of waits in which it blocks, from 0 to 1: those of C and longer.
     pub share_blocked: f64,
-    /// Mean length of the waits in which it spins, in the unit of the waits; none if it always blocks.
+    /// Mean length of the waits in which it spins, in the unit of the waits; none if it always
+    /// blocks.
     pub mean_spin: Option<f64>,
 }
 
-/// The optimum of one who knows the length of each wait (section 2.3): spin if it is shorter than `switch`, block at once if not.
+/// The optimum of one who knows the length of each wait (section 2.3): spin if it is shorter than
+/// `switch`, block at once if not.
 ///
 /// # Errors
 ///
@@ -267,7 +278,8 @@ pub fn optimal_offline(waits: &Distribution, switch: f64) -> Result<Offline, Com
     })
 }
 
-/// What one who knows the length of each wait pays for all of `trace`: the sum of the smaller of each wait and `switch`.
+/// What one who knows the length of each wait pays for all of `trace`: the sum of the smaller of
+/// each wait and `switch`.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! How fast a thread package runs when its processors contend for a bus and for locks.
 //!
-//! Anderson, Lazowska and Levy (SIGMETRICS 1989, section 5) explain their measurements on a 20-processor machine by two models that
-//! feed each other:
+//! Anderson, Lazowska and Levy (SIGMETRICS 1989, section 5) explain their measurements on a
+//! 20-processor machine by two models that feed each other:
 //!
 //! ```text
 //!            how much a bus access takes in a queue
@@ -13,14 +13,16 @@
 //!            how much of its time a processor spins for locks
 //! ```
 //!
-//! A crowded bus makes critical sections longer; longer sections make more processors wait; those that wait spin, and spinning uses the
-//! bus. [`solve`] finds where the two levels agree. Why two levels and not one network: a processor may hold a lock *while* it waits for the bus,
-//! and no network of simple centres can say that.
+//! A crowded bus makes critical sections longer; longer sections make more processors wait; those
+//! that wait spin, and spinning uses the bus. [`solve`] finds where the two levels agree. Why two
+//! levels and not one network: a processor may hold a lock *while* it waits for the bus, and no
+//! network of simple centres can say that.
 //!
 //! # What goes in
 //!
-//! Every piece of code has a [`Demand`]: how long it uses the bus and how long it computes out of its cache, when it runs alone. All
-//! times are in one unit, whichever the caller likes. The paper measures them ("inductively", section 5.1):
+//! Every piece of code has a [`Demand`]: how long it uses the bus and how long it computes out of
+//! its cache, when it runs alone. All times are in one unit, whichever the caller likes. The paper
+//! measures them ("inductively", section 5.1):
 //!
 //! | demand | found by | function |
 //! | --- | --- | --- |
@@ -29,18 +31,24 @@
 //!
 //! # How the levels talk
 //!
-//! 1. r is the response time of the bus in units of its service: 1 when it is idle. Of each demand the bus part is multiplied by it.
-//! 2. High level: with the longer demands, a processor finds Aₖ others at lock k, so it waits while Aₖ critical sections go by.
-//! 3. A waiting processor asks for `spinning` bus time in each section that goes by: two cache misses with backoff, whatever the number of
-//!    others (section 5.1). It cannot ask for more than fits into its wait.
-//! 4. Low level: with that on the bus, the response time of the bus is r' = 1 + (others found at the bus).
+//! 1. r is the response time of the bus in units of its service: 1 when it is idle. Of each demand
+//!    the bus part is multiplied by it.
+//! 2. High level: with the longer demands, a processor finds Aₖ others at lock k, so it waits while
+//!    Aₖ critical sections go by.
+//! 3. A waiting processor asks for `spinning` bus time in each section that goes by: two cache
+//!    misses with backoff, whatever the number of others (section 5.1). It cannot ask for more than
+//!    fits into its wait.
+//! 4. Low level: with that on the bus, the response time of the bus is r' = 1 + (others found at
+//!    the bus).
 //! 5. They agree where r' = r. Both levels then have the same throughput.
 //!
-//! r' is a continuous function of r with 1 <= r' <= P, so there is such an r. The paper iterates; where that swings (a full bus and
-//! a full lock answer each other) the interval is halved instead. If that does not settle, the answer is [`ContentionError::NotConverged`].
+//! r' is a continuous function of r with 1 <= r' <= P, so there is such an r. The paper iterates;
+//! where that swings (a full bus and a full lock answer each other) the interval is halved instead.
+//! If that does not settle, the answer is [`ContentionError::NotConverged`].
 //!
-//! Not for: programs whose parallelism varies (the paper's advice is to solve for each number of threads and take the mean), and code whose
-//! cache misses rise with the number of processors, which it counts too low.
+//! Not for: programs whose parallelism varies (the paper's advice is to solve for each number of
+//! threads and take the mean), and code whose cache misses rise with the number of processors,
+//! which it counts too low.
 
 mod fit;
 mod settle;
@@ -212,8 +220,9 @@ pub struct Workload {
     pub outside: Demand,
     /// Thread management inside them.
     pub locks: Vec<Lock>,
-    /// Bus time that a waiting processor asks for while one critical section of its lock goes by: two cache misses with backoff. Infinite for
-    /// processors that spin on an atomic exchange, which take all that the bus gives (section 4.2).
+    /// Bus time that a waiting processor asks for while one critical section of its lock goes by:
+    /// two cache misses with backoff. Infinite for processors that spin on an atomic exchange,
+    /// which take all that the bus gives (section 4.2).
     pub spinning: f64,
 }
 
@@ -247,7 +256,8 @@ pub struct Equilibrium {
     pub bus_utilization: f64,
     /// Share of it that spinning takes, 0 to 1 of all time.
     pub bus_spinning: f64,
-    /// Speed of a processor: the share of time in which it does not queue for the bus, 0 to 1 (section 5.1).
+    /// Speed of a processor: the share of time in which it does not queue for the bus, 0 to 1
+    /// (section 5.1).
     pub speed: f64,
     /// Share of time for which a processor waits for locks, 0 to 1.
     pub waiting: f64,
@@ -267,11 +277,13 @@ struct Pass {
     response: f64,
 }
 
-/// Solves both levels for `processors` and lets them agree; takes some ten to a hundred times processors·locks steps.
+/// Solves both levels for `processors` and lets them agree; takes some ten to a hundred times
+/// processors·locks steps.
 ///
 /// # Errors
 ///
-/// [`ContentionError`] if there are no processors, a demand is not a time, there is no work at all, or the levels do not come to agree.
+/// [`ContentionError`] if there are no processors, a demand is not a time, there is no work at all,
+/// or the levels do not come to agree.
 ///
 /// ```
 /// use stanchion_model::contention::{Demand, Lock, Workload, solve};
@@ -332,7 +344,8 @@ fn pass(work: &Workload, processors: u32, response: f64) -> Result<Pass, Content
         busiest_lock = busiest_lock.max(at.utilization);
     }
 
-    // Low level: the bus, with what spinning adds. In its wait a processor makes as many accesses as there is time for.
+    // Low level: the bus, with what spinning adds. In its wait a processor makes as many accesses
+    // as there is time for.
     let spinning =
         if sections > 0.0 { (work.spinning * sections).min(waiting / response) } else { 0.0 };
     let mut all = Demand {

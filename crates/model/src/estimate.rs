@@ -13,7 +13,8 @@
 pub struct Estimate {
     /// Mean over all runs.
     pub mean: f64,
-    /// Standard error of that mean: 0 if nothing was drawn, infinite if there was one run, which shows no spread.
+    /// Standard error of that mean: 0 if nothing was drawn, infinite if there was one run, which
+    /// shows no spread.
     pub standard_error: f64,
     /// How many independent runs; 0 if the mean is exact.
     pub runs: u32,
@@ -26,7 +27,8 @@ impl Estimate {
         Self { mean, standard_error: 0.0, runs: 0 }
     }
 
-    /// Mean and standard error of independent runs, by Welford's recurrence, which does not cancel. The mean of none is NaN.
+    /// Mean and standard error of independent runs, by Welford's recurrence, which does not cancel.
+    /// The mean of none is NaN.
     #[must_use]
     pub fn of(runs: impl IntoIterator<Item = f64>) -> Self {
         let (mut count, mut mean, mut squares) = (0_u32, 0.0, 0.0);
@@ -46,7 +48,8 @@ impl Estimate {
 
     /// Whether `expected` lies within `errors` standard errors of the mean.
     ///
-    /// Rounding of the sums is allowed for, so an estimate without any spread agrees with its own value.
+    /// Rounding of the sums is allowed for, so an estimate without any spread agrees with its own
+    /// value.
     #[must_use]
     pub fn agrees_with(&self, expected: f64, errors: f64) -> bool {
         let rounding = 1e-9 * expected.abs();

@@ -1,8 +1,11 @@
-//! How long an iteration takes when several programs of threads that meet at a barrier share the processors.
+//! How long an iteration takes when several programs of threads that meet at a barrier share the
+//! processors.
 //!
-//! Feitelson and Rudolph (Journal of Parallel and Distributed Computing, 1992) take a program of `n` threads, each on a processor of its own. In
-//! every iteration each thread computes for a while, then all meet (figure 1 of the paper). `ℓ` such threads share each processor, and the scheduler
-//! gives each a quantum in turn. How long is an iteration, by how threads wait and by who is put on the processors at the same time?
+//! Feitelson and Rudolph (Journal of Parallel and Distributed Computing, 1992) take a program of
+//! `n` threads, each on a processor of its own. In every iteration each thread computes for a
+//! while, then all meet (figure 1 of the paper). `ℓ` such threads share each processor, and the
+//! scheduler gives each a quantum in turn. How long is an iteration, by how threads wait and by who
+//! is put on the processors at the same time?
 //!
 //! | waiting | scheduling | function | equations |
 //! | --- | --- | --- | --- |
@@ -12,22 +15,29 @@
 //! | by blocking, many iterations a quantum, others alike | the same | [`System::blocking`] | 11, 12 |
 //! | by blocking, others only compute | the same | [`System::blocking_among_busy`] | 13 |
 //!
-//! [`Iteration`] is what goes in (equations 1 to 4), [`makbilan`] what the paper's machine had (14, table 1), [`phase`] which way is better when (15
-//! to 17), and [`simulate`] plays figure 1 itself under each scheduler, without any of the formulas.
+//! [`Iteration`] is what goes in (equations 1 to 4), [`makbilan`] what the paper's machine had (14,
+//! table 1), [`phase`] which way is better when (15 to 17), and [`simulate`] plays figure 1 itself
+//! under each scheduler, without any of the formulas.
 //!
-//! All times are in one unit, whichever the caller likes; the paper's, and those of [`makbilan`], are milliseconds. The paper's equations with T are
-//! k times those with t, so there is one function for both: the time of an iteration.
+//! All times are in one unit, whichever the caller likes; the paper's, and those of [`makbilan`],
+//! are milliseconds. The paper's equations with T are k times those with t, so there is one
+//! function for both: the time of an iteration.
 //!
 //! # What checking the paper showed
 //!
-//! 1. The [`overlap`] λⁿ/Λⁿ⁻¹ is exact, on a loop: a point of it lies in all n segments with chance (λ/Λ)ⁿ.
-//! 2. Equation 8 counts the iterations of the overlap only. Threads that are never on their processors all at once still finish an iteration a
-//!    round, or nearly two, and those come on top, so the paper's "maximum between the expression and 1" is nearer to their sum: where the overlap
-//!    has room for two iterations, four threads at load 4 are twice as fast as the equation says. [`simulate::uncoordinated`] shows it.
-//! 3. Equation 12 has no idle time: it wants another thread ready whenever one blocks. With load 1 it says less than the longest thread needs, t_p +
-//!    t_w (unless α makes up for it: a thread that yields to nobody comes back at once, and yields again).
-//! 4. Equations 15, 16 and 17 follow from 6, 12 and 13 without approximation. Figure 9 however has `(n-1)/n` = 1: "t_p + 2 t_w ≤ 300 µs" is 269 µs
-//!    for ten threads, and the divide of σ = 1 lies at 0.269 ms, not 0.3.
+//! 1. The [`overlap`] λⁿ/Λⁿ⁻¹ is exact, on a loop: a point of it lies in all n segments with chance
+//!    (λ/Λ)ⁿ.
+//! 2. Equation 8 counts the iterations of the overlap only. Threads that are never on their
+//!    processors all at once still finish an iteration a round, or nearly two, and those come on
+//!    top, so the paper's "maximum between the expression and 1" is nearer to their sum: where the
+//!    overlap has room for two iterations, four threads at load 4 are twice as fast as the equation
+//!    says. [`simulate::uncoordinated`] shows it.
+//! 3. Equation 12 has no idle time: it wants another thread ready whenever one blocks. With load 1
+//!    it says less than the longest thread needs, t_p + t_w (unless α makes up for it: a thread
+//!    that yields to nobody comes back at once, and yields again).
+//! 4. Equations 15, 16 and 17 follow from 6, 12 and 13 without approximation. Figure 9 however has
+//!    `(n-1)/n` = 1: "t_p + 2 t_w ≤ 300 µs" is 269 µs for ten threads, and the divide of σ = 1 lies
+//!    at 0.269 ms, not 0.3.
 
 pub mod makbilan;
 pub mod phase;
@@ -90,7 +100,8 @@ fn alpha_of(value: f64) -> Result<f64, GangError> {
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(GangError::Alpha { value }) }
 }
 
-/// What an iteration asks for, on average: the time a thread computes and the time it waits when each has a processor of its own.
+/// What an iteration asks for, on average: the time a thread computes and the time it waits when
+/// each has a processor of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
     processing: f64,
@@ -107,11 +118,13 @@ impl Iteration {
         Ok(Self { processing: time("processing", processing)?, waiting: time("waiting", waiting)? })
     }
 
-    /// Equations 1 to 4: that of threads whose processing times in each iteration are known, `times[thread][iteration]`.
+    /// Equations 1 to 4: that of threads whose processing times in each iteration are known,
+    /// `times[thread][iteration]`.
     ///
     /// # Errors
     ///
-    /// [`GangError`] if there is no thread or no iteration, if threads differ in their number of iterations, or if a time is negative or not finite.
+    /// [`GangError`] if there is no thread or no iteration, if threads differ in their number of
+    /// iterations, or if a time is negative or not finite.
     ///
     /// ```
     /// use stanchion_model::gang::Iteration;
@@ -142,11 +155,13 @@ impl Iteration {
         let iterations = expected as f64;
         let processing = sum / (times.len() as f64 * iterations); // equation 1
         let full = longest.iter().sum::<f64>() / iterations;
-        // Equations 3 and 4: the mean of what each lacks to the longest, and rounding may leave less than nothing.
+        // Equations 3 and 4: the mean of what each lacks to the longest, and rounding may leave
+        // less than nothing.
         Self::new(processing, (full - processing).max(0.0))
     }
 
-    /// That of `members` threads whose times are drawn evenly between `least` and `least + spread`: the longest of n takes `least + n/(n+1)·spread`.
+    /// That of `members` threads whose times are drawn evenly between `least` and `least + spread`:
+    /// the longest of n takes `least + n/(n+1)·spread`.
     ///
     /// # Errors
     ///
@@ -189,11 +204,13 @@ pub struct System {
 }
 
 impl System {
-    /// `load` (ℓ) programs of `members` (n) threads each on n processors; the scheduler's `quantum` (τq) and what it costs to `switch` (τcs).
+    /// `load` (ℓ) programs of `members` (n) threads each on n processors; the scheduler's `quantum`
+    /// (τq) and what it costs to `switch` (τcs).
     ///
     /// # Errors
     ///
-    /// [`GangError`] if the quantum is not above 0, a time is not finite, or there is no program or no member.
+    /// [`GangError`] if the quantum is not above 0, a time is not finite, or there is no program or
+    /// no member.
     pub fn new(quantum: f64, switch: f64, load: u32, members: u32) -> Result<Self, GangError> {
         if !quantum.is_finite() || quantum <= 0.0 {
             return Err(GangError::Time { what: "quantum", value: quantum, least: "above 0" });
@@ -266,7 +283,8 @@ impl System {
 
     /// Equation 8 with its bound, a round: the time of an iteration without gangs, waiting busily.
     ///
-    /// Coarse grain (t_p + t_w of many quanta) it does not describe: there equation 6 holds, and this says no more than a round.
+    /// Coarse grain (t_p + t_w of many quanta) it does not describe: there equation 6 holds, and
+    /// this says no more than a round.
     #[must_use]
     pub fn uncoordinated(self, iteration: Iteration) -> f64 {
         self.uncoordinated_unbounded(iteration).min(self.round())
@@ -284,7 +302,8 @@ impl System {
         self.overhead() * iteration.processing() * self.ell()
     }
 
-    /// Equation 12: the time of an iteration much shorter than a quantum, blocking, when all programs are alike. Blocking costs `alpha` switches.
+    /// Equation 12: the time of an iteration much shorter than a quantum, blocking, when all
+    /// programs are alike. Blocking costs `alpha` switches.
     ///
     /// # Errors
     ///
@@ -294,7 +313,8 @@ impl System {
         Ok((iteration.processing() + blocks) * self.ell())
     }
 
-    /// Equation 13: the time of an iteration of a program that blocks, among `load - 1` that only compute, served strictly in turn.
+    /// Equation 13: the time of an iteration of a program that blocks, among `load - 1` that only
+    /// compute, served strictly in turn.
     ///
     /// # Errors
     ///
@@ -306,7 +326,8 @@ impl System {
     }
 }
 
-/// λⁿ/Λⁿ⁻¹: how long `count` segments of `length` (λ) put at random on a loop of `circumference` (Λ) all overlap, on average.
+/// λⁿ/Λⁿ⁻¹: how long `count` segments of `length` (λ) put at random on a loop of `circumference`
+/// (Λ) all overlap, on average.
 ///
 /// Exact if λ ≤ Λ. 0 segments leave the whole loop.
 ///

@@ -1,8 +1,9 @@
 //! Mean value analysis: how long customers queue in a closed network of service centres.
 //!
-//! A closed network has a fixed number of customers that go round for ever: processors that compute, use a bus, wait for a lock and
-//! compute again. Anderson, Lazowska and Levy (SIGMETRICS 1989, section 5) model both the bus and the locks of a thread package in this
-//! way, each processor being a customer; [`contention`](crate::contention) is their model.
+//! A closed network has a fixed number of customers that go round for ever: processors that
+//! compute, use a bus, wait for a lock and compute again. Anderson, Lazowska and Levy (SIGMETRICS
+//! 1989, section 5) model both the bus and the locks of a thread package in this way, each
+//! processor being a customer; [`contention`](crate::contention) is their model.
 //!
 //! # Centres
 //!
@@ -11,13 +12,15 @@
 //! | [`Kind::Queueing`] | waits for those it finds, then is served | a bus, a lock |
 //! | [`Kind::Delay`] | is served at once, whoever else is there | computing out of its own cache |
 //!
-//! A centre's *demand* is the service that a customer gets there in one whole cycle, all its visits together: visits times service of a
-//! visit. All times are in one unit, whichever the caller likes.
+//! A centre's *demand* is the service that a customer gets there in one whole cycle, all its visits
+//! together: visits times service of a visit. All times are in one unit, whichever the caller
+//! likes.
 //!
 //! # The recurrence
 //!
-//! By the arrival theorem (Reiser and Lavenberg, JACM 1980) a customer that arrives at a centre finds what there would be on average if
-//! it did not exist. So with n customers, at each centre k, and Z the sum of the delays:
+//! By the arrival theorem (Reiser and Lavenberg, JACM 1980) a customer that arrives at a centre
+//! finds what there would be on average if it did not exist. So with n customers, at each centre k,
+//! and Z the sum of the delays:
 //!
 //! ```text
 //! residence  Rₖ(n) = Dₖ·(1 + Qₖ(n-1))
@@ -25,9 +28,10 @@
 //! queue      Qₖ(n) = X(n)·Rₖ(n)                 from Qₖ(0) = 0 up to n = N
 //! ```
 //!
-//! It is exact for exponential service in order of arrival, and for any distribution where a centre shares itself among its customers. It
-//! takes N·K steps, so for networks of this size the approximations of Schweitzer and Bard would save nothing, and they are not here. All
-//! terms are positive: nothing cancels.
+//! It is exact for exponential service in order of arrival, and for any distribution where a centre
+//! shares itself among its customers. It takes N·K steps, so for networks of this size the
+//! approximations of Schweitzer and Bard would save nothing, and they are not here. All terms are
+//! positive: nothing cancels.
 //!
 //! | function | what it is | cost |
 //! | --- | --- | --- |
@@ -35,8 +39,9 @@
 //! | [`exact_classes`] | several kinds of customers | K·Π(Nᵢ + 1) |
 //! | [`throughput_bounds`] | what no distribution of service can leave | K |
 //!
-//! Not for: service that is *regular*. Two processors that have met at the bus are then unlikely to meet there again, and queues are
-//! shorter than these (sections 5.1 and 5.2 of the paper): the true curve lies between this one and the upper bound.
+//! Not for: service that is *regular*. Two processors that have met at the bus are then unlikely to
+//! meet there again, and queues are shorter than these (sections 5.1 and 5.2 of the paper): the
+//! true curve lies between this one and the upper bound.
 
 mod classes;
 
@@ -154,11 +159,13 @@ pub struct Solution {
 pub struct Station {
     /// Time that a customer spends there in one cycle, waiting and being served.
     pub residence: f64,
-    /// How many others a customer finds on arrival, of all classes. At a queueing centre residence is demand·(1 + found).
+    /// How many others a customer finds on arrival, of all classes. At a queueing centre residence
+    /// is demand·(1 + found).
     pub found: f64,
     /// How many of these customers are there, on average over time.
     pub queue: f64,
-    /// Share of time for which these customers keep a server busy; at a delay centre how many servers they do.
+    /// Share of time for which these customers keep a server busy; at a delay centre how many
+    /// servers they do.
     pub utilization: f64,
 }
 
@@ -186,7 +193,8 @@ fn check_demands(class: usize, demands: impl Iterator<Item = f64>) -> Result<(),
 ///
 /// # Errors
 ///
-/// [`MvaError`] if there are no customers or more than [`MOST_CUSTOMERS`], or if demands are not times or are all 0.
+/// [`MvaError`] if there are no customers or more than [`MOST_CUSTOMERS`], or if demands are not
+/// times or are all 0.
 ///
 /// ```
 /// use stanchion_model::mva::{Centre, exact};
@@ -203,7 +211,8 @@ pub fn exact(centres: &[Centre], customers: u32) -> Result<Solution, MvaError> {
     exact_with_copies(&single, customers)
 }
 
-/// [`exact`] where a centre stands for so many equal ones, each with its own queue: what it says of a centre holds for each copy.
+/// [`exact`] where a centre stands for so many equal ones, each with its own queue: what it says of
+/// a centre holds for each copy.
 pub(crate) fn exact_with_copies(
     centres: &[(Centre, u32)],
     customers: u32,
@@ -239,11 +248,13 @@ fn residence(kind: Kind, demand: f64, found: f64) -> f64 {
     }
 }
 
-/// Asymptotic bounds on the throughput of `customers` that are all alike, least first; takes as many steps as there are centres.
+/// Asymptotic bounds on the throughput of `customers` that are all alike, least first; takes as
+/// many steps as there are centres.
 ///
-/// With D the sum of the queueing demands, Z that of the delays: at worst each finds all others before it everywhere, `N/(N·D + Z)`. At
-/// best nobody waits, `N/(D + Z)`, or the busiest centre never idles, `1/Dmax`, whichever is less (Lazowska, Zahorjan, Graham, Sevcik:
-/// Quantitative System Performance, 1984, section 5.2). Both hold for any distribution of service.
+/// With D the sum of the queueing demands, Z that of the delays: at worst each finds all others
+/// before it everywhere, `N/(N·D + Z)`. At best nobody waits, `N/(D + Z)`, or the busiest centre
+/// never idles, `1/Dmax`, whichever is less (Lazowska, Zahorjan, Graham, Sevcik: Quantitative
+/// System Performance, 1984, section 5.2). Both hold for any distribution of service.
 ///
 /// # Errors
 ///

@@ -1,8 +1,9 @@
 //! A small seeded source of randomness for the Monte-Carlo checks.
 //!
-//! Why not a crate: a study must print the same number for the same seed on every machine and in every later release, and
-//! this one has nothing to upgrade. xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators",
-//! ACM TOMS 2021), its state filled by SplitMix64 as its authors advise. Not for secrets.
+//! Why not a crate: a study must print the same number for the same seed on every machine and in
+//! every later release, and this one has nothing to upgrade. xoshiro256** (Blackman and Vigna,
+//! "Scrambled linear pseudorandom number generators", ACM TOMS 2021), its state filled by
+//! SplitMix64 as its authors advise. Not for secrets.
 
 /// xoshiro256**, seeded with one word; the same seed gives the same sequence everywhere.
 ///
@@ -35,7 +36,8 @@ impl Random {
         out
     }
 
-    /// A number from 0 up to, never reaching, 1: 53 random bits as a fraction, so each multiple of 2⁻⁵³ is equally likely.
+    /// A number from 0 up to, never reaching, 1: 53 random bits as a fraction, so each multiple of
+    /// 2⁻⁵³ is equally likely.
     ///
     /// ```
     /// let unit = stanchion_model::Random::new(7).unit();
@@ -46,7 +48,8 @@ impl Random {
         (self.next_u64() >> 11) as f64 * FRACTION
     }
 
-    /// A number below `bound`, each equally likely (Lemire's multiplication with rejection, so there is no modulo bias).
+    /// A number below `bound`, each equally likely (Lemire's multiplication with rejection, so
+    /// there is no modulo bias).
     ///
     /// # Panics
     ///

@@ -1,10 +1,11 @@
 //! How many queues does an idle processor examine before it finds a ready thread?
 //!
-//! With a ready queue for each processor, a processor that runs out of work scans the queues in order from its
-//! own until one is not empty. Anderson, Lazowska and Levy (SIGMETRICS 1989, section 3.7) put `r` threads at
-//! random into `q` queues and ask for the expected number of queues examined, **E(r, q)**: the mean of the
-//! smallest of `r` numbers drawn from `1..=q`. By symmetry the same number says how far the nearest of `r` idle
-//! processors, each scanning somewhere, is from the queue that a new thread has just been put into.
+//! With a ready queue for each processor, a processor that runs out of work scans the queues in
+//! order from its own until one is not empty. Anderson, Lazowska and Levy (SIGMETRICS 1989, section
+//! 3.7) put `r` threads at random into `q` queues and ask for the expected number of queues
+//! examined, **E(r, q)**: the mean of the smallest of `r` numbers drawn from `1..=q`. By symmetry
+//! the same number says how far the nearest of `r` idle processors, each scanning somewhere, is
+//! from the queue that a new thread has just been put into.
 //!
 //! Three routes to the same number, so that each checks the others:
 //!
@@ -18,22 +19,23 @@
 //!
 //! # What checking the paper showed
 //!
-//! 1. Equation 3.1 is right as printed, its lone `q` included: that term is the one placement in which every
-//!    thread lies in the last queue, which the inner sum (it stops at `q - 1`, where `0⁰` would arise) leaves
-//!    out.
-//! 2. Inner sums telescope: `Σⱼ (q-i+1)^(r-j) (q-i)^(j-1) = (q-i+1)^r - (q-i)^r`, and summing `i` times that by
-//!    parts gives `E(r,q) = Σ_{i=0}^{q-1} ((q-i)/q)^r`. Its terms are the chances that the first `i` queues are
-//!    all empty; all lie in 0..=1, so it neither overflows nor cancels, for any `r` and `q`. [`queues_examined`]
-//!    uses it.
-//! 3. At r = 0 both forms give `q`: a processor that finds nothing has looked everywhere. The paper defines E for
-//!    finding *one of* r threads, so these functions refuse r = 0 instead.
-//! 4. The bounds for an arrival during the scan are right, and the cost between them has a closed form too:
-//!    [`with_arrival`].
-//! 5. "The combined cost for both processors is E(r,q) + E(r-1,q)" is exact for r = 2 and an approximation from r
-//!    = 3 on. The thread that the first processor takes is the one behind the *longer* gap on average, and taking
-//!    it merges that gap with the next, so what is left is a little more clustered than r - 1 fresh threads are.
-//!    [`two_processors_exhaustive`] counts the true value: for 3 threads in 18 queues 11.83 against 11.52, 2.6 %
-//!    more; nowhere 4 %. See [`two_processors`].
+//! 1. Equation 3.1 is right as printed, its lone `q` included: that term is the one placement in
+//!    which every thread lies in the last queue, which the inner sum (it stops at `q - 1`, where
+//!    `0⁰` would arise) leaves out.
+//! 2. Inner sums telescope: `Σⱼ (q-i+1)^(r-j) (q-i)^(j-1) = (q-i+1)^r - (q-i)^r`, and summing `i`
+//!    times that by parts gives `E(r,q) = Σ_{i=0}^{q-1} ((q-i)/q)^r`. Its terms are the chances
+//!    that the first `i` queues are all empty; all lie in 0..=1, so it neither overflows nor
+//!    cancels, for any `r` and `q`. [`queues_examined`] uses it.
+//! 3. At r = 0 both forms give `q`: a processor that finds nothing has looked everywhere. The paper
+//!    defines E for finding *one of* r threads, so these functions refuse r = 0 instead.
+//! 4. The bounds for an arrival during the scan are right, and the cost between them has a closed
+//!    form too: [`with_arrival`].
+//! 5. "The combined cost for both processors is E(r,q) + E(r-1,q)" is exact for r = 2 and an
+//!    approximation from r = 3 on. The thread that the first processor takes is the one behind the
+//!    *longer* gap on average, and taking it merges that gap with the next, so what is left is a
+//!    little more clustered than r - 1 fresh threads are. [`two_processors_exhaustive`] counts the
+//!    true value: for 3 threads in 18 queues 11.83 against 11.52, 2.6 % more; nowhere 4 %. See
+//!    [`two_processors`].
 
 pub mod simulate;
 
@@ -69,7 +71,8 @@ pub enum ScanError {
     },
 }
 
-/// Most placements that [`exhaustive`] and [`two_processors_exhaustive`] visit: about a second's work.
+/// Most placements that [`exhaustive`] and [`two_processors_exhaustive`] visit: about a second's
+/// work.
 pub const MOST_PLACEMENTS: u64 = 1 << 26;
 
 fn check(threads: u32, queues: u32, wanted: u32) -> Result<(), ScanError> {
@@ -82,7 +85,8 @@ fn check(threads: u32, queues: u32, wanted: u32) -> Result<(), ScanError> {
     }
 }
 
-/// E(r, q) by the stable sum `Σ_{i=0}^{q-1} ((q-i)/q)^r`; takes `q` steps, overflows for no `r` and `q`.
+/// E(r, q) by the stable sum `Σ_{i=0}^{q-1} ((q-i)/q)^r`; takes `q` steps, overflows for no `r` and
+/// `q`.
 ///
 /// # Errors
 ///
@@ -104,7 +108,8 @@ fn empty_so_far(threads: u32, queues: u32, examined: u32) -> f64 {
     (f64::from(queues - examined) / f64::from(queues)).powf(f64::from(threads))
 }
 
-/// E(r, q) by equation 3.1 as printed, every term divided by `q^r` before it is summed; takes `r·q` steps.
+/// E(r, q) by equation 3.1 as printed, every term divided by `q^r` before it is summed; takes `r·q`
+/// steps.
 ///
 /// # Errors
 ///
@@ -137,7 +142,8 @@ pub fn equation_3_1(threads: u32, queues: u32) -> Result<f64, ScanError> {
 ///
 /// # Errors
 ///
-/// [`ScanError`] if there is no thread or no queue, or there are more than [`MOST_PLACEMENTS`] placements.
+/// [`ScanError`] if there is no thread or no queue, or there are more than [`MOST_PLACEMENTS`]
+/// placements.
 ///
 /// ```
 /// use stanchion_model::scan::exhaustive;
@@ -173,10 +179,11 @@ fn digits(mut placement: u64, items: u32, queues: u32) -> impl Iterator<Item = u
     })
 }
 
-/// Bounds on the cost of a scan during which one more thread arrives: `(E(r+1, q), E(r, q))`, least first.
+/// Bounds on the cost of a scan during which one more thread arrives: `(E(r+1, q), E(r, q))`, least
+/// first.
 ///
-/// If the new thread is the one found, the scan is no shorter than if it had been there all along; if not, no
-/// longer than if it had never come.
+/// If the new thread is the one found, the scan is no shorter than if it had been there all along;
+/// if not, no longer than if it had never come.
 ///
 /// # Errors
 ///
@@ -185,11 +192,12 @@ pub fn arrival_bounds(threads: u32, queues: u32) -> Result<(f64, f64), ScanError
     Ok((queues_examined(threads.saturating_add(1), queues)?, queues_examined(threads, queues)?))
 }
 
-/// Expected cost of a scan for `threads` when one more arrives, anywhere, just after `examined` queues were found empty.
+/// Expected cost of a scan for `threads` when one more arrives, anywhere, just after `examined`
+/// queues were found empty.
 ///
-/// Not in the paper, which only bounds it: `Σ_{i<q} ((q-i)/q)^r · (1 - max(0, i-examined)/q)`. A thread put
-/// behind the scan is not found by it. At `examined = 0` this is E(r+1, q), from `examined = q` on it is E(r, q),
-/// and between it rises steadily: that is the paper's argument.
+/// Not in the paper, which only bounds it: `Σ_{i<q} ((q-i)/q)^r · (1 - max(0, i-examined)/q)`. A
+/// thread put behind the scan is not found by it. At `examined = 0` this is E(r+1, q), from
+/// `examined = q` on it is E(r, q), and between it rises steadily: that is the paper's argument.
 ///
 /// # Errors
 ///
@@ -210,7 +218,8 @@ pub fn with_arrival(threads: u32, queues: u32, examined: u32) -> Result<f64, Sca
 
 /// What two processors examine together to find a thread each, by the paper: `E(r, q) + E(r-1, q)`.
 ///
-/// Exact for `r = 2`, a lower bound from 3 on, less than 4 % below the counted cost; see the module's finding 5.
+/// Exact for `r = 2`, a lower bound from 3 on, less than 4 % below the counted cost; see the
+/// module's finding 5.
 ///
 /// # Errors
 ///
@@ -228,15 +237,17 @@ pub fn two_processors(threads: u32, queues: u32) -> Result<f64, ScanError> {
     Ok(queues_examined(threads, queues)? + queues_examined(threads - 1, queues)?)
 }
 
-/// What two processors examine together to find a thread each, counted over all placements of the threads and of
-/// the second processor's starting queue; the processors do not contend.
+/// What two processors examine together to find a thread each, counted over all placements of the
+/// threads and of the second processor's starting queue; the processors do not contend.
 ///
 /// # Errors
 ///
-/// [`ScanError`] if there are fewer than two threads or no queue, or more than [`MOST_PLACEMENTS`] placements.
+/// [`ScanError`] if there are fewer than two threads or no queue, or more than [`MOST_PLACEMENTS`]
+/// placements.
 pub fn two_processors_exhaustive(threads: u32, queues: u32) -> Result<f64, ScanError> {
     check(threads, queues, 2)?;
-    // The second processor's start is one more item to place; the first starts at queue 0 without loss of generality.
+    // The second processor's start is one more item to place; the first starts at queue 0 without
+    // loss of generality.
     let placements = placements(threads.saturating_add(1), queues)?;
     let mut sum: u64 = 0;
     let mut ready = vec![0; queues as usize];

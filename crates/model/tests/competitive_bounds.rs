@@ -1,4 +1,5 @@
-//! What is proven about spinning must hold for every distribution and every trace: proptest looks for one where it does not.
+//! What is proven about spinning must hold for every distribution and every trace: proptest looks
+//! for one where it does not.
 
 use proptest::prelude::{Just, Strategy as Values, prop};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -95,7 +96,8 @@ proptest! {
         prop_assert!(agree(cost, expected_cost(&waits, threshold, switch).unwrap()));
     }
 
-    /// With independent waits every strategy is a mixture of thresholds, and no mixture beats the best of them.
+    /// With independent waits every strategy is a mixture of thresholds, and no mixture beats the
+    /// best of them.
     #[test]
     fn no_strategy_beats_the_optimal_on_line_one(waits in distribution(), switch in switch()) {
         let (_, best) = optimal_threshold(&waits, switch).unwrap();
@@ -170,7 +172,8 @@ proptest! {
         prop_assert_eq!(optimum.mean_spin.is_none(), optimum.share_blocked == 1.0);
     }
 
-    /// Another unit of time changes no choice. (Powers of two, so that no length falls to the other side of a threshold.)
+    /// Another unit of time changes no choice. (Powers of two, so that no length falls to the other
+    /// side of a threshold.)
     #[test]
     fn the_unit_does_not_matter(waits in distribution(), power in -20..20) {
         let factor = f64::from(power).exp2();
@@ -192,7 +195,8 @@ proptest! {
         prop_assert!(best(&both) * ROUNDING >= best(&one) + best(&other));
     }
 
-    /// A recorder that gives up at 5.04 C hides nothing from a strategy that has blocked by then, and makes the others look better.
+    /// A recorder that gives up at 5.04 C hides nothing from a strategy that has blocked by then,
+    /// and makes the others look better.
     #[test]
     fn cut_waits_flatter_who_spins_to_their_end(waits in distribution()) {
         let cut = waits.cut_at(1008.0).unwrap();
@@ -208,7 +212,8 @@ proptest! {
         }
     }
 
-    /// What flows into a threshold of the random walk in the long run is what flows out, step by step as [`random_walk_step`] says.
+    /// What flows into a threshold of the random walk in the long run is what flows out, step by
+    /// step as [`random_walk_step`] says.
     #[test]
     fn the_walk_is_in_balance(waits in distribution(), switch in switch(), step in 0.02..1.5) {
         let step = step * switch;
@@ -256,7 +261,8 @@ proptest! {
                 paid * randomized_density(threshold, switch).unwrap() * switch / f64::from(PARTS)
             })
             .sum();
-        // One part of the integral lies on both sides of the jump by C where the threshold is the wait.
+        // One part of the integral lies on both sides of the jump by C where the threshold is the
+        // wait.
         let jump = 3.0 * switch / f64::from(PARTS);
         prop_assert!((closed - over_quantiles).abs() <= jump, "{closed} and {over_quantiles}");
         prop_assert!((closed - over_density).abs() <= jump, "{closed} and {over_density}");

@@ -1,4 +1,5 @@
-//! Costs worked out by hand, distributions whose answer is known, closed forms against simulation, and what is refused.
+//! Costs worked out by hand, distributions whose answer is known, closed forms against simulation,
+//! and what is refused.
 
 use stanchion_model::competitive::*;
 use stanchion_model::{Estimate, Random};
@@ -31,10 +32,12 @@ fn close(a: f64, b: f64) -> bool {
 /// | three samples | a triple of which two or three are 800 and none or one 16 or 96; see below |
 /// | randomized | 50.4·e/(e-1) |
 ///
-/// Three samples, by how many are (16, 96, 800): (3,0,0) → 16. (2,1,0): 16 costs 248, 96 costs 128 → 96. (1,2,0) and (0,3,0) → 96.
-/// (2,0,1): 16 costs 248 → 16. (1,1,1): 16 costs 448, 96 costs 408, 800 costs 912 → 96. (0,2,1): 96 costs 488, 0 costs 600 → 96.
-/// (1,0,2): 16 costs 448 → 16. (0,1,2): 96 costs 688, 0 costs 600 → 0. (0,0,3) → 0. With chances 0.343 + 3·0.49·0.1 + 3·0.7·0.01 = 0.511
-/// for 16, 3·0.2·0.01 + 0.001 = 0.007 for 0 and 0.482 for 96: 0.511·76 + 0.007·200 + 0.482·60 = 69.156.
+/// Three samples, by how many are (16, 96, 800): (3,0,0) → 16. (2,1,0): 16 costs 248, 96 costs 128
+/// → 96. (1,2,0) and (0,3,0) → 96. (2,0,1): 16 costs 248 → 16. (1,1,1): 16 costs 448, 96 costs 408,
+/// 800 costs 912 → 96. (0,2,1): 96 costs 488, 0 costs 600 → 96. (1,0,2): 16 costs 448 → 16.
+/// (0,1,2): 96 costs 688, 0 costs 600 → 0. (0,0,3) → 0. With chances 0.343 + 3·0.49·0.1 +
+/// 3·0.7·0.01 = 0.511 for 16, 3·0.2·0.01 + 0.001 = 0.007 for 0 and 0.482 for 96: 0.511·76 +
+/// 0.007·200 + 0.482·60 = 69.156.
 #[test]
 fn ten_waits_by_hand() {
     let waits = Distribution::from_buckets(&[16.0, 96.0, 800.0], &[7, 2, 1]).unwrap();
@@ -55,9 +58,10 @@ fn ten_waits_by_hand() {
     assert_eq!(optimal_threshold(&waits, C).unwrap().0, 96.0);
 }
 
-/// C is two steps of 100; one wait in four is longer than C. Birth and death with p = 3/4, q = 1/4: thresholds 0, 100, 200 have
-/// shares 1 : 3 : 9. Waits are 50, 50, 150, 1000, so the thresholds cost 200, (50 + 50 + 300 + 300)/4 = 175 and
-/// (50 + 50 + 150 + 400)/4 = 162.5. Together (200 + 3·175 + 9·162.5)/13 = 2187.5/13.
+/// C is two steps of 100; one wait in four is longer than C. Birth and death with p = 3/4, q = 1/4:
+/// thresholds 0, 100, 200 have shares 1 : 3 : 9. Waits are 50, 50, 150, 1000, so the thresholds
+/// cost 200, (50 + 50 + 300 + 300)/4 = 175 and (50 + 50 + 150 + 400)/4 = 162.5. Together (200 +
+/// 3·175 + 9·162.5)/13 = 2187.5/13.
 #[test]
 fn a_walk_of_whole_steps_by_hand() {
     let waits = points(&[(50.0, 2.0), (150.0, 1.0), (1000.0, 1.0)]);
@@ -68,9 +72,10 @@ fn a_walk_of_whole_steps_by_hand() {
     assert!(close(mean(Strategy::RandomWalk { step: 0.5 }, &waits), 2187.5 / 13.0));
 }
 
-/// C is 1½ steps of 2; a fair coin. Up 0 → 2 → 3, down 3 → 1 → 0. What flows in flows out: with x at 2, half of which goes to 3 and half
-/// to 0, and y at 1, likewise, a at 0 = a/2 + x/2 + y/2, x = a/2; b at 3 = b/2 + x/2 + y/2, y = b/2. So a = b = 2x = 2y: shares
-/// 1/3 at 0, 1/6 at 1, 1/6 at 2, 1/3 at 3.
+/// C is 1½ steps of 2; a fair coin. Up 0 → 2 → 3, down 3 → 1 → 0. What flows in flows out: with x
+/// at 2, half of which goes to 3 and half to 0, and y at 1, likewise, a at 0 = a/2 + x/2 + y/2, x =
+/// a/2; b at 3 = b/2 + x/2 + y/2, y = b/2. So a = b = 2x = 2y: shares 1/3 at 0, 1/6 at 1, 1/6 at 2,
+/// 1/3 at 3.
 #[test]
 fn a_walk_on_two_tracks_by_hand() {
     let coin = points(&[(1.0, 1.0), (10.0, 1.0)]);
@@ -82,7 +87,8 @@ fn a_walk_on_two_tracks_by_hand() {
     }
 }
 
-/// Ten steps of 0.1 up and ten down do not meet on the same floating-point numbers, and are the same eleven thresholds.
+/// Ten steps of 0.1 up and ten down do not meet on the same floating-point numbers, and are the
+/// same eleven thresholds.
 #[test]
 fn a_walk_of_whole_steps_has_one_track() {
     let coin = points(&[(0.5, 1.0), (2.0, 1.0)]);
@@ -102,9 +108,10 @@ fn a_walk_that_never_turns_ends() {
     }
 }
 
-/// 500 then 20 twice, walk by steps of 16 from 200: thresholds 200, 184, 200, so 400 + 20 + 20. Three samples: 200, then with {500 → 512}
-/// alone 0, then with {512, 32}: 0 costs 400, 32 costs 32 + 232 = 264 → 32: so 400 + 200 + 20. Approximation: 200, {512} → 0, then
-/// {512, 64}: 0 costs 400, 64 costs 328 → 64: 400 + 200 + 20.
+/// 500 then 20 twice, walk by steps of 16 from 200: thresholds 200, 184, 200, so 400 + 20 + 20.
+/// Three samples: 200, then with {500 → 512} alone 0, then with {512, 32}: 0 costs 400, 32 costs 32
+/// + 232 = 264 → 32: so 400 + 200 + 20. Approximation: 200, {512} → 0, then {512, 64}: 0 costs 400,
+/// 64 costs 328 → 64: 400 + 200 + 20.
 #[test]
 fn a_trace_by_hand() {
     let trace = [500.0, 20.0, 20.0];
@@ -123,7 +130,8 @@ fn a_trace_by_hand() {
     }
 }
 
-/// Order matters to those who learn: sorted waits suit the walk, alternating ones fool it at every turn.
+/// Order matters to those who learn: sorted waits suit the walk, alternating ones fool it at every
+/// turn.
 #[test]
 fn locality_helps_the_random_walk() {
     let sorted: Vec<_> = (0..200).map(|at| if at < 100 { 150.0 } else { 5000.0 }).collect();
@@ -134,7 +142,8 @@ fn locality_helps_the_random_walk() {
     assert_eq!(fixed(&sorted), fixed(&alternating));
 }
 
-/// Spinning for longer than a context switch can be best: half of the waits last 0.8 C, half 1.1 C (the case in `threshold.rs`).
+/// Spinning for longer than a context switch can be best: half of the waits last 0.8 C, half 1.1 C
+/// (the case in `threshold.rs`).
 #[test]
 fn the_best_threshold_may_be_beyond_a_context_switch() {
     let waits = points(&[(160.0, 1.0), (220.0, 1.0)]);
@@ -143,7 +152,8 @@ fn the_best_threshold_may_be_beyond_a_context_switch() {
     assert!(close(cost, 190.0) && close(expected_cost(&waits, 160.0, C).unwrap(), 260.0));
 }
 
-/// 100 and 300: to block at once costs 2·200, to spin for 100 costs 100 + 300, for 300 costs 100 + 300. Of equals the shortest.
+/// 100 and 300: to block at once costs 2·200, to spin for 100 costs 100 + 300, for 300 costs 100 +
+/// 300. Of equals the shortest.
 #[test]
 fn of_thresholds_that_cost_the_same_the_shortest_is_taken() {
     assert_eq!(optimal_threshold(&points(&[(100.0, 1.0), (300.0, 1.0)]), C).unwrap(), (0.0, C));
@@ -173,9 +183,10 @@ fn waits_are_rounded_first_and_cut_then() {
     }
 }
 
-/// Where a recorder gives up, an optimum may seem to lie that is none. At each multiple of 100 three of five waits that are left end, so to
-/// wait for the next is worth it (100/0.6 < 200); after 900 the rest lasts until 1500, and it is best to block. Cut at 1008 the rest
-/// seems to end after 108 more, and it seems best to spin.
+/// Where a recorder gives up, an optimum may seem to lie that is none. At each multiple of 100
+/// three of five waits that are left end, so to wait for the next is worth it (100/0.6 < 200);
+/// after 900 the rest lasts until 1500, and it is best to block. Cut at 1008 the rest seems to end
+/// after 108 more, and it seems best to spin.
 #[test]
 fn a_cut_may_mislead_the_optimal_on_line_strategy() {
     let left = |step: i32| 0.4_f64.powi(step);
@@ -187,12 +198,14 @@ fn a_cut_may_mislead_the_optimal_on_line_strategy() {
     assert!(seeming < cost && cost < expected_cost(&waits, misled, C).unwrap());
 }
 
-/// Memoryless waits have the same future at every moment, so it is best to spin for ever or not at all: the former if their mean is below C.
+/// Memoryless waits have the same future at every moment, so it is best to spin for ever or not at
+/// all: the former if their mean is below C.
 #[test]
 fn memoryless_waits_are_all_or_nothing() {
     let geometric = |mean: f64| {
         let stay: f64 = 1.0 - 1.0 / mean;
-        // The rest of the weight lies on the last length, where it ends what was endless: 50 means on, e^-50.
+        // The rest of the weight lies on the last length, where it ends what was endless: 50 means
+        // on, e^-50.
         let last = (50.0 * mean) as i32;
         let body = (1..last).map(|length| (f64::from(length), stay.powi(length - 1) / mean));
         Distribution::from_points(
@@ -206,8 +219,9 @@ fn memoryless_waits_are_all_or_nothing() {
     assert!(threshold == 0.0 && close(cost, C), "{threshold} {cost}");
 }
 
-/// Lim and Agarwal ("Waiting algorithms for synchronization in large-scale multiprocessors", TOCS 1993): for exponential waits a fixed threshold
-/// of ln(e-1) C, about 0.54 C, costs at most e/(e-1) times the optimum, whatever their mean; no other threshold does.
+/// Lim and Agarwal ("Waiting algorithms for synchronization in large-scale multiprocessors", TOCS
+/// 1993): for exponential waits a fixed threshold of ln(e-1) C, about 0.54 C, costs at most e/(e-1)
+/// times the optimum, whatever their mean; no other threshold does.
 #[test]
 fn exponential_waits_and_the_threshold_of_0_54() {
     let worst = |fraction: f64| {
@@ -230,7 +244,8 @@ fn mean_ratio(strategy: Strategy, waits: &Distribution) -> f64 {
     mean(strategy, waits) / optimal_offline(waits, C).unwrap().cost
 }
 
-/// The bound e/(e-1) is reached: if waits are exponential of mean C as far as C and all longer ones last for ever, every threshold up to C costs C.
+/// The bound e/(e-1) is reached: if waits are exponential of mean C as far as C and all longer ones
+/// last for ever, every threshold up to C costs C.
 #[test]
 fn the_worst_distribution_reaches_e_over_e_minus_1() {
     let parts = 20_000;
@@ -252,7 +267,8 @@ fn mixed() -> Distribution {
     points(&[(3.0, 30.0), (21.0, 25.0), (95.0, 10.0), (130.0, 10.0), (260.0, 5.0), (2500.0, 20.0)])
 }
 
-/// Runs 400 locks past their beginnings, then for 250 waits each: 100,000 draws. No formula is used.
+/// Runs 400 locks past their beginnings, then for 250 waits each: 100,000 draws. No formula is
+/// used.
 fn simulate(strategy: Strategy, waits: &Distribution, seed: u64) -> Estimate {
     let mut random = Random::new(seed);
     Estimate::of((0..400).map(|_| {
@@ -298,7 +314,8 @@ fn the_randomized_threshold_simulated() {
     assert!(simulated.agrees_with(mean(Strategy::Randomized, &waits), 4.0), "{simulated:?}");
 }
 
-/// With all learned, the approximation spins for the best threshold of the rounded waits, here 192, so that it costs what that does.
+/// With all learned, the approximation spins for the best threshold of the rounded waits, here 192,
+/// so that it costs what that does.
 #[test]
 fn the_approximation_approaches_the_best_threshold_of_rounded_waits() {
     let waits = mixed();
@@ -319,7 +336,8 @@ fn the_approximation_approaches_the_best_threshold_of_rounded_waits() {
     );
 }
 
-/// More than 256 different waits are simulated, and agree with what the same waits, some thrown together, cost exactly.
+/// More than 256 different waits are simulated, and agree with what the same waits, some thrown
+/// together, cost exactly.
 #[test]
 fn many_different_waits_are_simulated() {
     let waits = Distribution::from_samples(&(1..=600).map(f64::from).collect::<Vec<_>>()).unwrap();

@@ -1,7 +1,9 @@
-//! How long waits are: lengths with weights, sorted, the empirical distribution that everything else here takes.
+//! How long waits are: lengths with weights, sorted, the empirical distribution that everything
+//! else here takes.
 //!
-//! Why not a histogram with a fixed bucket: section 3 of the paper counts in 16 spins, a recorder of nanoseconds in powers of two, and
-//! a test in whatever it likes. Points of any length serve all three, and a sum over points is exact for each.
+//! Why not a histogram with a fixed bucket: section 3 of the paper counts in 16 spins, a recorder
+//! of nanoseconds in powers of two, and a test in whatever it likes. Points of any length serve all
+//! three, and a sum over points is exact for each.
 //!
 //! Invariants, kept by every constructor:
 //!
@@ -15,10 +17,12 @@ use crate::Random;
 /// Most that all weights may add up to: far from where a weight times a length overflows.
 const MOST_WEIGHT: f64 = 1e100;
 
-/// A distribution of lengths of waits, in any unit of time: points of `(length, weight)`, lengths rising.
+/// A distribution of lengths of waits, in any unit of time: points of `(length, weight)`, lengths
+/// rising.
 ///
-/// Weights need not add up to 1; counts will do. Equal lengths are made one point. Lengths are those of *contended* acquisitions, as
-/// in section 3 of the paper. A length of 0 stands for a lock that was free at the first look, so it costs every strategy 0.
+/// Weights need not add up to 1; counts will do. Equal lengths are made one point. Lengths are
+/// those of *contended* acquisitions, as in section 3 of the paper. A length of 0 stands for a lock
+/// that was free at the first look, so it costs every strategy 0.
 ///
 /// ```
 /// use stanchion_model::competitive::Distribution;
@@ -54,13 +58,16 @@ impl Distribution {
         Self::build(samples.iter().map(|&length| (length, 1.0)))
     }
 
-    /// A histogram: `representatives[i]` stands for the `counts[i]` waits of bucket i. A bucket of no waits is left out.
+    /// A histogram: `representatives[i]` stands for the `counts[i]` waits of bucket i. A bucket of
+    /// no waits is left out.
     ///
-    /// Section 2.4 of the paper lets the upper edge stand for a bucket, which makes no wait look shorter than it was.
+    /// Section 2.4 of the paper lets the upper edge stand for a bucket, which makes no wait look
+    /// shorter than it was.
     ///
     /// # Errors
     ///
-    /// [`CompetitiveError`] if the two differ in number, all counts are 0, or a representative is negative or NaN.
+    /// [`CompetitiveError`] if the two differ in number, all counts are 0, or a representative is
+    /// negative or NaN.
     pub fn from_buckets(representatives: &[f64], counts: &[u64]) -> Result<Self, CompetitiveError> {
         let (lengths, weights) = (representatives.len(), counts.len());
         if lengths != weights {
@@ -75,7 +82,8 @@ impl Distribution {
     ///
     /// # Errors
     ///
-    /// [`CompetitiveError`] if no point has weight, a length or weight is negative or NaN, or the weights add up to more than 1e100.
+    /// [`CompetitiveError`] if no point has weight, a length or weight is negative or NaN, or the
+    /// weights add up to more than 1e100.
     pub fn from_points(points: &[(f64, f64)]) -> Result<Self, CompetitiveError> {
         Self::build(points.iter().copied())
     }
@@ -149,8 +157,9 @@ impl Distribution {
 
     /// The waits of both: two runs, or two locks that are to be told apart no more.
     ///
-    /// Table 1 of the paper keeps the distributions of different locks apart: a program's cost is the sum over its locks of
-    /// weight times cost. Merged, the adaptive strategies have nothing to adapt to.
+    /// Table 1 of the paper keeps the distributions of different locks apart: a program's cost is
+    /// the sum over its locks of weight times cost. Merged, the adaptive strategies have nothing to
+    /// adapt to.
     ///
     /// # Errors
     ///
@@ -180,10 +189,12 @@ impl Distribution {
 
     /// Every length above `most` becomes `most`: what a recorder that gives up there has seen.
     ///
-    /// The paper's gave up at 1008 spins, 5.04 context switches; always-spin then looks cheaper than it is, as section 5 says of Hanoi. It
-    /// says too that no other result would change. That is so for every strategy whose threshold stays below the cut: fixed-spin,
-    /// random-walk and randomized (at most C), last-three-samples (at most 3 C, see [`best_of_three`](super::best_of_three)). Optimal
-    /// on-line and its approximation may spin up to the cut, if blocking would not pay before, and look cheaper then as well.
+    /// The paper's gave up at 1008 spins, 5.04 context switches; always-spin then looks cheaper
+    /// than it is, as section 5 says of Hanoi. It says too that no other result would change. That
+    /// is so for every strategy whose threshold stays below the cut: fixed-spin, random-walk and
+    /// randomized (at most C), last-three-samples (at most 3 C, see
+    /// [`best_of_three`](super::best_of_three)). Optimal on-line and its approximation may spin up
+    /// to the cut, if blocking would not pay before, and look cheaper then as well.
     ///
     /// # Errors
     ///
@@ -193,7 +204,8 @@ impl Distribution {
         Self::build(self.points.iter().map(|&(length, weight)| (length.min(most), weight)))
     }
 
-    /// A length drawn at random, each with the chance of its weight; the same `random` gives the same lengths. Takes log n for n points.
+    /// A length drawn at random, each with the chance of its weight; the same `random` gives the
+    /// same lengths. Takes log n for n points.
     ///
     /// ```
     /// use stanchion_model::{Random, competitive::Distribution};

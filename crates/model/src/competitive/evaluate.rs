@@ -1,6 +1,8 @@
-//! What each strategy costs: on a distribution (section 4, table 1), and on waits in their order (section 2.5).
+//! What each strategy costs: on a distribution (section 4, table 1), and on waits in their order
+//! (section 2.5).
 //!
-//! On a distribution the paper assumes that waits are drawn independently. Then nearly all costs are exact:
+//! On a distribution the paper assumes that waits are drawn independently. Then nearly all costs
+//! are exact:
 //!
 //! | strategy | how |
 //! | --- | --- |
@@ -11,8 +13,9 @@
 //! | last-three-samples | all triples of rounded waits, with their chances; the next wait is independent of them |
 //! | optimal on-line approximation | simulated, learning included: in the long run it is optimal on-line for rounded waits |
 //!
-//! Last-three-samples has as many triples as there are ways to choose 3 of n rounded waits with repetition, 45,760 for the paper's 63
-//! and 0. Beyond [`MOST_ROUNDED`] rounded waits it is simulated too.
+//! Last-three-samples has as many triples as there are ways to choose 3 of n rounded waits with
+//! repetition, 45,760 for the paper's 63 and 0. Beyond [`MOST_ROUNDED`] rounded waits it is
+//! simulated too.
 
 use super::learner::Rounding;
 use super::threshold::best_of;
@@ -22,29 +25,34 @@ use super::{
 };
 use crate::{Estimate, Random};
 
-/// How many locks a simulation runs, each from its first wait on; the spread of their means gives the standard error.
+/// How many locks a simulation runs, each from its first wait on; the spread of their means gives
+/// the standard error.
 pub const RUNS: u32 = 32;
 
 /// Least number of waits that a simulation draws: two for each of the [`RUNS`] locks.
 pub const LEAST_DRAWS: u32 = 2 * RUNS;
 
-/// Most distinct rounded waits for which last-three-samples is computed over all triples; 2.8 million of them.
+/// Most distinct rounded waits for which last-three-samples is computed over all triples; 2.8
+/// million of them.
 const MOST_ROUNDED: usize = 256;
 
-/// What a wait costs on average under `strategy`, if waits are drawn independently from `waits` and a context switch costs `switch`.
+/// What a wait costs on average under `strategy`, if waits are drawn independently from `waits` and
+/// a context switch costs `switch`.
 ///
-/// `draws` and `seed` matter only to what must be simulated: the optimal on-line approximation, and last-three-samples with more than 256
-/// different waits after rounding. It runs [`RUNS`] locks, each for `draws / RUNS` waits drawn from `seed` on, and each starting with
-/// nothing learned; the result says how sure the mean is. Everything else is exact, and its result has `runs` 0. The
-/// adaptive strategies that are exact are so in the long run, when what they started with is forgotten.
+/// `draws` and `seed` matter only to what must be simulated: the optimal on-line approximation, and
+/// last-three-samples with more than 256 different waits after rounding. It runs [`RUNS`] locks,
+/// each for `draws / RUNS` waits drawn from `seed` on, and each starting with nothing learned; the
+/// result says how sure the mean is. Everything else is exact, and its result has `runs` 0. The
+/// adaptive strategies that are exact are so in the long run, when what they started with is
+/// forgotten.
 ///
-/// If the waits were cut by the recorder, as the paper's were at 1008 spins, always-spin's cost is too low, as section 5 says itself, and
-/// optimal on-line's may be ([`Distribution::cut_at`]).
+/// If the waits were cut by the recorder, as the paper's were at 1008 spins, always-spin's cost is
+/// too low, as section 5 says itself, and optimal on-line's may be ([`Distribution::cut_at`]).
 ///
 /// # Errors
 ///
-/// [`CompetitiveError`] if `switch` is not finite and above 0, a parameter of the strategy is out of range, or fewer than [`LEAST_DRAWS`]
-/// draws are to be simulated.
+/// [`CompetitiveError`] if `switch` is not finite and above 0, a parameter of the strategy is out
+/// of range, or fewer than [`LEAST_DRAWS`] draws are to be simulated.
 ///
 /// ```
 /// use stanchion_model::competitive::{Distribution, Strategy, cost_on_distribution};
@@ -95,7 +103,8 @@ fn mean_cost(waits: &Distribution, threshold: f64, switch: f64) -> f64 {
     waits.expect(|wait| pay(threshold, wait, switch))
 }
 
-/// Expected cost of last-three-samples: each multiset of three rounded waits, as often as it comes in some order.
+/// Expected cost of last-three-samples: each multiset of three rounded waits, as often as it comes
+/// in some order.
 fn over_triples(rounded: &Distribution, waits: &Distribution, switch: f64) -> f64 {
     let total = rounded.total_weight();
     let values = rounded.points();
@@ -147,15 +156,17 @@ fn simulate(
     Ok(Estimate::of(means))
 }
 
-/// What all waits of `trace` together cost under `strategy`, in this order: what [`offline_on_trace`] is to be compared with.
+/// What all waits of `trace` together cost under `strategy`, in this order: what
+/// [`offline_on_trace`] is to be compared with.
 ///
-/// An adaptive strategy starts with nothing learned and learns from each wait ([`Learner`]). Optimal on-line is given the trace's own
-/// distribution beforehand, as in section 5. For the randomized strategy it is the expectation over its thresholds. A trace of no waits
-/// costs 0.
+/// An adaptive strategy starts with nothing learned and learns from each wait ([`Learner`]).
+/// Optimal on-line is given the trace's own distribution beforehand, as in section 5. For the
+/// randomized strategy it is the expectation over its thresholds. A trace of no waits costs 0.
 ///
 /// # Errors
 ///
-/// [`CompetitiveError`] if a wait is negative or NaN, `switch` is not finite and above 0, or a parameter of the strategy is out of range.
+/// [`CompetitiveError`] if a wait is negative or NaN, `switch` is not finite and above 0, or a
+/// parameter of the strategy is out of range.
 ///
 /// ```
 /// use stanchion_model::competitive::{Strategy, cost_on_trace, offline_on_trace};

@@ -1,10 +1,13 @@
-//! What a lock remembers of its waits, and the threshold that follows: the procedure `Adjust` of section 2.5, one case for each strategy.
+//! What a lock remembers of its waits, and the threshold that follows: the procedure `Adjust` of
+//! section 2.5, one case for each strategy.
 //!
-//! The paper's `P_Variable_Spin` hands `Adjust` the time that a thread would have spun had it never blocked. [`Learner::observe`]
-//! takes that time; how a real mutex finds it out is not decided here.
+//! The paper's `P_Variable_Spin` hands `Adjust` the time that a thread would have spun had it never
+//! blocked. [`Learner::observe`] takes that time; how a real mutex finds it out is not decided
+//! here.
 //!
-//! The paper does not say what a lock does that has seen nothing. We let it spin for C: of all that can be done without knowledge this has the
-//! least ratio (section 2.4). With one or two samples, last-three-samples goes by those.
+//! The paper does not say what a lock does that has seen nothing. We let it spin for C: of all that
+//! can be done without knowledge this has the least ratio (section 2.4). With one or two samples,
+//! last-three-samples goes by those.
 
 use std::collections::BTreeMap;
 
@@ -39,19 +42,21 @@ enum Memory {
     Nothing,
     /// How many waits there were of each length, in steps.
     All { rounding: Rounding, counts: BTreeMap<u64, u64>, seen: u64 },
-    /// The last three waits. One that has not been is 0: it costs every threshold the same, nothing, and so has no say.
+    /// The last three waits. One that has not been is 0: it costs every threshold the same,
+    /// nothing, and so has no say.
     Three { rounding: Rounding, waits: [f64; 3], next: usize },
     /// Only the threshold itself.
     Walk { step: f64 },
 }
 
 impl Learner {
-    /// A lock that has seen no wait, where a context switch costs `switch`, in the unit of the waits to come.
+    /// A lock that has seen no wait, where a context switch costs `switch`, in the unit of the
+    /// waits to come.
     ///
     /// # Errors
     ///
-    /// [`CompetitiveError`] if `switch` is not finite and above 0, a parameter of the strategy is out of range, or its threshold does not come
-    /// from past waits (optimal on-line, randomized).
+    /// [`CompetitiveError`] if `switch` is not finite and above 0, a parameter of the strategy is
+    /// out of range, or its threshold does not come from past waits (optimal on-line, randomized).
     pub fn new(strategy: Strategy, switch: f64) -> Result<Self, CompetitiveError> {
         check_switch(switch)?;
         strategy.check()?;
@@ -81,10 +86,11 @@ impl Learner {
         self.threshold
     }
 
-    /// Takes note of how long a wait was, whether or not the thread spun for all of it, and adjusts the threshold.
+    /// Takes note of how long a wait was, whether or not the thread spun for all of it, and adjusts
+    /// the threshold.
     ///
-    /// Constant time, except for the approximation, which takes as long as there are distinct rounded waits: `cap / step` at most, 16 with
-    /// the paper's constants.
+    /// Constant time, except for the approximation, which takes as long as there are distinct
+    /// rounded waits: `cap / step` at most, 16 with the paper's constants.
     ///
     /// # Errors
     ///
@@ -130,7 +136,8 @@ impl Rounding {
         self.length(self.steps(wait))
     }
 
-    /// How many steps a wait takes, rounded up; one that is a whole number of steps but for a rounding error is that number.
+    /// How many steps a wait takes, rounded up; one that is a whole number of steps but for a
+    /// rounding error is that number.
     fn steps(self, wait: f64) -> u64 {
         (wait.min(self.cap) / self.step - 1e-9).ceil() as u64
     }

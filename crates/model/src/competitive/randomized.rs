@@ -1,7 +1,9 @@
-//! The randomized strategy: spin for a time drawn afresh for each wait, so that nobody can lay waits just beyond it.
+//! The randomized strategy: spin for a time drawn afresh for each wait, so that nobody can lay
+//! waits just beyond it.
 //!
-//! Karlin, Manasse, McGeoch, Owicki ("Competitive randomized algorithms for non-uniform problems", SODA 1990), the paper's KMMO89.
-//! The threshold has the density and, integrated, the distribution function
+//! Karlin, Manasse, McGeoch, Owicki ("Competitive randomized algorithms for non-uniform problems",
+//! SODA 1990), the paper's KMMO89. The threshold has the density and, integrated, the distribution
+//! function
 //!
 //! ```text
 //! p(x) = e^(x/C) / (C·(e - 1))    F(x) = (e^(x/C) - 1) / (e - 1)    for x in 0..=C
@@ -13,17 +15,20 @@
 //! ∫₀ᵘ (x + 1)·p(x) dx + u·∫ᵤ¹ p(x) dx  =  (u·eᵘ + u·(e - eᵘ)) / (e - 1)  =  u·e/(e - 1)
 //! ```
 //!
-//! since x·eˣ is the integral of (x + 1)·eˣ; a longer one costs the first integral with u = 1, which is e/(e - 1). So *each* wait
-//! costs e/(e-1) = 1.58 times what the off-line optimum pays, no more and no less. There is nothing to simulate.
+//! since x·eˣ is the integral of (x + 1)·eˣ; a longer one costs the first integral with u = 1,
+//! which is e/(e - 1). So *each* wait costs e/(e-1) = 1.58 times what the off-line optimum pays, no
+//! more and no less. There is nothing to simulate.
 
 use std::f64::consts::E;
 
 use super::{CompetitiveError, check_length, check_switch};
 
-/// e/(e-1), about 1.582: the least ratio that a randomized strategy can guarantee, and an optimal on-line one for a known distribution.
+/// e/(e-1), about 1.582: the least ratio that a randomized strategy can guarantee, and an optimal
+/// on-line one for a known distribution.
 pub const E_RATIO: f64 = E / (E - 1.0);
 
-/// The threshold at quantile `uniform` of the randomized strategy, `C·ln(1 + u·(e - 1))`: give it a number drawn evenly from 0..=1.
+/// The threshold at quantile `uniform` of the randomized strategy, `C·ln(1 + u·(e - 1))`: give it a
+/// number drawn evenly from 0..=1.
 ///
 /// # Errors
 ///
@@ -44,7 +49,8 @@ pub fn randomized_threshold(uniform: f64, switch: f64) -> Result<f64, Competitiv
     Ok(switch * (uniform * (E - 1.0)).ln_1p())
 }
 
-/// The density of the randomized strategy's threshold at `threshold`, per unit of time; 0 beyond `switch`.
+/// The density of the randomized strategy's threshold at `threshold`, per unit of time; 0 beyond
+/// `switch`.
 ///
 /// # Errors
 ///
@@ -56,7 +62,8 @@ pub fn randomized_density(threshold: f64, switch: f64) -> Result<f64, Competitiv
     Ok(if inside { (threshold / switch).exp() / (switch * (E - 1.0)) } else { 0.0 })
 }
 
-/// What a wait of length `wait` costs the randomized strategy in expectation: e/(e-1) times the smaller of `wait` and `switch`.
+/// What a wait of length `wait` costs the randomized strategy in expectation: e/(e-1) times the
+/// smaller of `wait` and `switch`.
 ///
 /// # Errors
 ///

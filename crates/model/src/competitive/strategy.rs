@@ -1,7 +1,8 @@
 //! The strategies of section 2 with their parameters, as values that tables and studies go over.
 //!
-//! Every parameter is a fraction of C, so that a strategy means the same on a machine whose context switch takes 2 µs as on the
-//! paper's Firefly, where it took 200 µs, the time of C = 200 spins. The constants of section 5, in those units:
+//! Every parameter is a fraction of C, so that a strategy means the same on a machine whose context
+//! switch takes 2 µs as on the paper's Firefly, where it took 200 µs, the time of C = 200 spins.
+//! The constants of section 5, in those units:
 //!
 //! | spins there | fraction of C | what |
 //! | --- | --- | --- |
@@ -9,7 +10,8 @@
 //! | 64 | 0.32 | approximation rounds waits up to multiples of it |
 //! | 16 | 0.08 | last-three-samples rounds up to multiples of it; the random walk's step |
 //!
-//! 1008 is no multiple of 64; we round first and cut then, so that no threshold is above 1008, the number that table 3 prints.
+//! 1008 is no multiple of 64; we round first and cut then, so that no threshold is above 1008, the
+//! number that table 3 prints.
 
 use std::fmt;
 
@@ -31,7 +33,8 @@ pub enum Strategy {
     AlwaysSpin,
     /// Spin for this fraction of C (section 2.4).
     FixedSpin(f64),
-    /// Spin for the time that minimises the expected cost on a distribution known beforehand (section 2.4).
+    /// Spin for the time that minimises the expected cost on a distribution known beforehand
+    /// (section 2.4).
     OptimalOnline,
     /// The same on the distribution of all waits so far (section 2.5).
     OptimalOnlineApproximation {
@@ -47,7 +50,8 @@ pub enum Strategy {
         /// Longer waits count as this long.
         cap: f64,
     },
-    /// One step less after a wait longer than C, one step more after any other, from 0 to C (section 2.5).
+    /// One step less after a wait longer than C, one step more after any other, from 0 to C
+    /// (section 2.5).
     RandomWalk {
         /// The step.
         step: f64,
@@ -75,7 +79,8 @@ impl Strategy {
         Self::WALK,
     ];
 
-    /// All strategies, with the paper's parameters where it has some: those of table 1, the approximation of table 3, and the randomized.
+    /// All strategies, with the paper's parameters where it has some: those of table 1, the
+    /// approximation of table 3, and the randomized.
     pub const ALL: [Self; 9] = [
         Self::AlwaysBlock,
         Self::AlwaysSpin,
@@ -129,7 +134,8 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// How many times the off-line optimum's cost a strategy may cost at worst, where that is proven; none if there is no bound.
+/// How many times the off-line optimum's cost a strategy may cost at worst, where that is proven;
+/// none if there is no bound.
 ///
 /// | strategy | ratio | over | why |
 /// | --- | --- | --- | --- |
@@ -137,9 +143,10 @@ impl fmt::Display for Strategy {
 /// | randomized | e/(e-1) | every wait, in expectation over the threshold | [`randomized_cost`](super::randomized_cost) |
 /// | optimal on-line | e/(e-1) | every distribution | the randomized strategy is a mixture of thresholds, and the best is no worse than a mixture |
 ///
-/// No deterministic strategy has a ratio below 2 over every sequence, and no randomized one below e/(e-1) (section 2.1). Always-spin and
-/// always-block have no bound. The adaptive strategies come with no proof for every sequence; the approximation's cost approaches that
-/// of optimal on-line, apart from rounding, if the distribution does not change with time.
+/// No deterministic strategy has a ratio below 2 over every sequence, and no randomized one below
+/// e/(e-1) (section 2.1). Always-spin and always-block have no bound. The adaptive strategies come
+/// with no proof for every sequence; the approximation's cost approaches that of optimal on-line,
+/// apart from rounding, if the distribution does not change with time.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The threshold that costs least: of a known distribution (section 2.4), and of three samples (section 2.5).
+//! The threshold that costs least: of a known distribution (section 2.4), and of three samples
+//! (section 2.5).
 //!
 //! With threshold k a wait of length t costs t if t <= k and k + C if not, so for a distribution D
 //!
@@ -6,23 +7,28 @@
 //! E(k) = Σ_{t <= k} t·D(t) + (k + C)·Σ_{t > k} D(t)
 //! ```
 //!
-//! **Why only 0 and the lengths that occur need be tried.** Let x < y be neighbours among 0 and the lengths of D. For k in x..y the two
-//! sums range over the same lengths, so E(k) - E(x) = (k - x)·Σ_{t > x} D(t) >= 0: raising k without reaching another length buys
-//! nothing. From the longest length on the second sum is empty and E is constant, so "for ever" costs what the longest length
-//! costs. Hence the minimum over all k is one over n + 1 candidates, and as both sums change by one term from one candidate to the
-//! next, one pass over the sorted lengths finds it.
+//! **Why only 0 and the lengths that occur need be tried.** Let x < y be neighbours among 0 and the
+//! lengths of D. For k in x..y the two sums range over the same lengths, so E(k) - E(x) = (k -
+//! x)·Σ_{t > x} D(t) >= 0: raising k without reaching another length buys nothing. From the longest
+//! length on the second sum is empty and E is constant, so "for ever" costs what the longest length
+//! costs. Hence the minimum over all k is one over n + 1 candidates, and as both sums change by one
+//! term from one candidate to the next, one pass over the sorted lengths finds it.
 //!
-//! Why not stop at C: spinning beyond a context switch can pay. If half of the waits last 0.8 C and half 1.1 C, spinning for
-//! all of them costs 0.95 C, always-block C, and stopping at 0.8 C costs 1.3 C.
+//! Why not stop at C: spinning beyond a context switch can pay. If half of the waits last 0.8 C and
+//! half 1.1 C, spinning for all of them costs 0.95 C, always-block C, and stopping at 0.8 C costs
+//! 1.3 C.
 //!
-//! Of thresholds that cost the same the shortest is taken: it does least harm should the next wait be longer than all before.
+//! Of thresholds that cost the same the shortest is taken: it does least harm should the next wait
+//! be longer than all before.
 
 use super::{CompetitiveError, Distribution, check_length, check_switch};
 
-/// The threshold that minimises the expected cost on `waits`, and that cost: *optimal on-line for a known distribution*.
+/// The threshold that minimises the expected cost on `waits`, and that cost: *optimal on-line for a
+/// known distribution*.
 ///
-/// Exact, in one pass over the points. The threshold is 0 (always block) or a length that occurs; of equals the shortest. Both
-/// results are in the unit of `waits` and `switch`. The cost is at most e/(e-1) times that of the off-line optimum.
+/// Exact, in one pass over the points. The threshold is 0 (always block) or a length that occurs;
+/// of equals the shortest. Both results are in the unit of `waits` and `switch`. The cost is at
+/// most e/(e-1) times that of the off-line optimum.
 ///
 /// # Errors
 ///
@@ -47,19 +53,22 @@ pub fn optimal_threshold(
     Ok((threshold, cost / total))
 }
 
-/// Threshold and cost, the latter times `total`, of the best threshold for `points`, lengths rising, weights adding up to `total`.
+/// Threshold and cost, the latter times `total`, of the best threshold for `points`, lengths
+/// rising, weights adding up to `total`.
 pub(super) fn minimise(
     points: impl IntoIterator<Item = (f64, f64)>,
     total: f64,
     switch: f64,
 ) -> (f64, f64) {
-    // Candidate 0 blocks at every wait; a wait of length 0, if there is one, comes as the first point and makes it cheaper.
+    // Candidate 0 blocks at every wait; a wait of length 0, if there is one, comes as the first
+    // point and makes it cheaper.
     let mut best = (0.0, switch * total);
     let (mut spun, mut longer) = (0.0, total);
     for (length, weight) in points {
         spun += length * weight;
         longer -= weight;
-        // Infinite, or not a number, for an infinite length; neither is less than what blocking costs.
+        // Infinite, or not a number, for an infinite length; neither is less than what blocking
+        // costs.
         let cost = spun + (length + switch) * longer;
         if cost < best.1 {
             best = (length, cost);
@@ -70,8 +79,9 @@ pub(super) fn minimise(
 
 /// The threshold that would have been best for three waits: the rule of *last three samples*.
 ///
-/// Their order does not matter. It is 0 or one of the three, by the same argument as for a whole distribution, and at most 3 C: whoever
-/// spins that long for one of three waits would have paid no more by blocking at each.
+/// Their order does not matter. It is 0 or one of the three, by the same argument as for a whole
+/// distribution, and at most 3 C: whoever spins that long for one of three waits would have paid no
+/// more by blocking at each.
 ///
 /// # Errors
 ///

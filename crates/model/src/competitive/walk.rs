@@ -1,47 +1,56 @@
-//! Random walk (section 2.5): the threshold goes one step down after a wait longer than C, one step up after any other.
+//! Random walk (section 2.5): the threshold goes one step down after a wait longer than C, one step
+//! up after any other.
 //!
-//! If waits are drawn independently, steps are too: down with the chance q that a wait is longer than C, up with p = 1 - q, whatever the
-//! threshold. So the threshold is a Markov chain whose long-run distribution has a closed form, and nothing needs to be simulated.
+//! If waits are drawn independently, steps are too: down with the chance q that a wait is longer
+//! than C, up with p = 1 - q, whatever the threshold. So the threshold is a Markov chain whose
+//! long-run distribution has a closed form, and nothing needs to be simulated.
 //!
 //! # The chain
 //!
-//! The ends are 0 and C. Where C is not a whole number of steps s (the paper's 200 spins are 12½ steps of 16), the walk comes down from C
-//! on other values than it goes up on from 0, so there are two tracks of m + 1 thresholds each, m·s being the last multiple of s below C:
+//! The ends are 0 and C. Where C is not a whole number of steps s (the paper's 200 spins are 12½
+//! steps of 16), the walk comes down from C on other values than it goes up on from 0, so there are
+//! two tracks of m + 1 thresholds each, m·s being the last multiple of s below C:
 //!
 //! ```text
 //! up    0 → s → 2s → … → m·s → C              a_0 … a_m, a step down goes back on the same track and stays at 0
 //! down  C → C-s → C-2s → … → C-m·s → 0        b_0 … b_m, a step up goes back on the same track and stays at C
 //! ```
 //!
-//! In the long run as much flows from the up track to the down track as comes back, J. A cut behind a_i gives p·a_i - q·a_{i+1} = J with
-//! a_{m+1} = 0, and one behind b_j gives q·b_j - p·b_{j+1} = J. Both unroll to geometric sums, and with r = q/p and
-//! G(k) = 1 + r + … + r^k, times a common factor,
+//! In the long run as much flows from the up track to the down track as comes back, J. A cut behind
+//! a_i gives p·a_i - q·a_{i+1} = J with a_{m+1} = 0, and one behind b_j gives q·b_j - p·b_{j+1} =
+//! J. Both unroll to geometric sums, and with r = q/p and G(k) = 1 + r + … + r^k, times a common
+//! factor,
 //!
 //! ```text
 //! a_(m-k) = r^(m+1)·G(k)      b_(m-k) = r^(m-k)·G(k)
 //! ```
 //!
-//! No term overflows for r <= 1; for r > 1 the picture is turned upside down, r becomes p/q and the two tracks change places. Where C is a
-//! whole number n of steps, the tracks coincide and their sum is the birth-and-death chain's r^(n-i)·(1 - r^n) at i·s, as it should be.
+//! No term overflows for r <= 1; for r > 1 the picture is turned upside down, r becomes p/q and the
+//! two tracks change places. Where C is a whole number n of steps, the tracks coincide and their
+//! sum is the birth-and-death chain's r^(n-i)·(1 - r^n) at i·s, as it should be.
 //!
-//! The walk's bound: section 2.5 stops it at C, table 3 prints 1008 spins, as for the other adaptive strategies. We follow section
-//! 2.5: to spin for longer than C on no better evidence than that the last wait was shorter than C is pointless.
+//! The walk's bound: section 2.5 stops it at C, table 3 prints 1008 spins, as for the other
+//! adaptive strategies. We follow section 2.5: to spin for longer than C on no better evidence than
+//! that the last wait was shorter than C is pointless.
 
 use super::{CompetitiveError, Distribution, check_length, check_switch, check_threshold};
 
-/// Least step, as a fraction of C, of all strategies that have one: a million thresholds are enough.
+/// Least step, as a fraction of C, of all strategies that have one: a million thresholds are
+/// enough.
 pub const LEAST_STEP: f64 = 1e-6;
 
 /// Fractions of C below this are rounding errors of a sum of steps.
 const DUST: f64 = 1e-9;
 
-/// The threshold after a wait: one `step` less if the wait was longer than `switch`, one more if not, but from 0 to `switch`.
+/// The threshold after a wait: one `step` less if the wait was longer than `switch`, one more if
+/// not, but from 0 to `switch`.
 ///
 /// All four in the same unit.
 ///
 /// # Errors
 ///
-/// [`CompetitiveError`] if `threshold` or `wait` is negative or NaN, or `step` or `switch` is not finite and above 0.
+/// [`CompetitiveError`] if `threshold` or `wait` is negative or NaN, or `step` or `switch` is not
+/// finite and above 0.
 ///
 /// ```
 /// use stanchion_model::competitive::random_walk_step;
@@ -77,14 +86,17 @@ pub(super) fn walk(threshold: f64, wait: f64, step: f64, switch: f64) -> f64 {
     }
 }
 
-/// Where the random walk's threshold is in the long run, if waits are drawn independently from `waits`; exact.
+/// Where the random walk's threshold is in the long run, if waits are drawn independently from
+/// `waits`; exact.
 ///
-/// `step` is in the unit of `waits` and `switch`. Where the walk started does not matter: sooner or later it meets an end, and from then
-/// on it is on the tracks. (If no wait is longer than `switch` it ends at `switch` and stays; if all are, at 0.)
+/// `step` is in the unit of `waits` and `switch`. Where the walk started does not matter: sooner or
+/// later it meets an end, and from then on it is on the tracks. (If no wait is longer than `switch`
+/// it ends at `switch` and stays; if all are, at 0.)
 ///
 /// # Errors
 ///
-/// [`CompetitiveError`] if `switch` is not finite and above 0, or `step` not finite and at least [`LEAST_STEP`] of `switch`.
+/// [`CompetitiveError`] if `switch` is not finite and above 0, or `step` not finite and at least
+/// [`LEAST_STEP`] of `switch`.
 ///
 /// ```
 /// use stanchion_model::competitive::{Distribution, walk_thresholds};

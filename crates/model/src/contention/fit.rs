@@ -1,13 +1,15 @@
 //! Bus demands from measured times, as section 5.1 of the paper finds them.
 //!
-//! Counting the bus accesses of a piece of code is hard; seeing how much it is slowed by others on the bus is not. So the code runs where
-//! *only* the bus can slow it, each processor having its own copy of all data, and a curve of the model is laid through the times.
+//! Counting the bus accesses of a piece of code is hard; seeing how much it is slowed by others on
+//! the bus is not. So the code runs where *only* the bus can slow it, each processor having its own
+//! copy of all data, and a curve of the model is laid through the times.
 //!
-//! Spinning is found in the same way, at second hand: P processors run a section on private copies, Q others share one copy, so that one of
-//! those runs the section and Q - 1 spin. The P copies see P runners and Q - 1 spinners on the bus. The network has two classes, P + 1
-//! runners and Q - 1 spinners, and a spinner's cycle is one section: that is what "bus time for each section" means. A class's queues do
-//! not depend on the unit of its demands, so a spinner is described by the *share* of its uncontended cycle that is bus time, and one
-//! equation in one number is left.
+//! Spinning is found in the same way, at second hand: P processors run a section on private copies,
+//! Q others share one copy, so that one of those runs the section and Q - 1 spin. The P copies see
+//! P runners and Q - 1 spinners on the bus. The network has two classes, P + 1 runners and Q - 1
+//! spinners, and a spinner's cycle is one section: that is what "bus time for each section" means.
+//! A class's queues do not depend on the unit of its demands, so a spinner is described by the
+//! *share* of its uncontended cycle that is bus time, and one equation in one number is left.
 
 use super::{ContentionError, Demand, check_spinning};
 use crate::mva::{self, Centre, Class, Kind};
@@ -27,15 +29,18 @@ pub struct BusFit {
 /// Bus demands of spinning that were fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpinningFit {
-    /// Bus time that one spinner asks for in each critical section that goes by: the slope of the line through the origin and `aggregate`.
+    /// Bus time that one spinner asks for in each critical section that goes by: the slope of the
+    /// line through the origin and `aggregate`.
     pub each: f64,
     /// For each number of spinners what all of them ask for in a section.
     pub aggregate: Vec<(u32, f64)>,
-    /// Largest difference between an aggregate and that line, as a share of the line. Small if spinning is linear.
+    /// Largest difference between an aggregate and that line, as a share of the line. Small if
+    /// spinning is linear.
     pub worst: f64,
 }
 
-/// How long code with demand `code` takes when `processors` run it, each on its own copy of all data; in the unit of `code`.
+/// How long code with demand `code` takes when `processors` run it, each on its own copy of all
+/// data; in the unit of `code`.
 ///
 /// # Errors
 ///
@@ -54,10 +59,12 @@ pub fn time_on_copies(code: Demand, processors: u32) -> Result<f64, ContentionEr
     Ok(mva::exact(&network, processors)?.cycle)
 }
 
-/// Finds the bus demand of code from `(processors, time)` measured on private copies: the least squares of relative differences.
+/// Finds the bus demand of code from `(processors, time)` measured on private copies: the least
+/// squares of relative differences.
 ///
-/// The times on 1 processor say how long it takes alone (their mean); the others how much of that is bus time. Times are in one unit,
-/// which is that of the answer. Takes some 200 times the number of samples times processors steps.
+/// The times on 1 processor say how long it takes alone (their mean); the others how much of that
+/// is bus time. Times are in one unit, which is that of the answer. Takes some 200 times the number
+/// of samples times processors steps.
 ///
 /// # Errors
 ///
@@ -88,7 +95,8 @@ pub fn fit_bus_demand(measured: &[(u32, f64)]) -> Result<BusFit, ContentionError
     let off = |share: f64| -> Result<f64, ContentionError> {
         measured.iter().map(|sample| Ok(difference(split(share), sample)?.powi(2))).sum()
     };
-    // A sum of squares of rising functions may have more than one dip: the deepest of a coarse look, then narrower.
+    // A sum of squares of rising functions may have more than one dip: the deepest of a coarse
+    // look, then narrower.
     let looks = 64_u32;
     let (mut best, mut least) = (0, f64::INFINITY);
     for look in 0..=looks {
@@ -140,7 +148,8 @@ struct Beside {
     spinning: f64,
 }
 
-/// `running` processors run `section`, `spinners` use the bus for `share` of their uncontended time.
+/// `running` processors run `section`, `spinners` use the bus for `share` of their uncontended
+/// time.
 fn beside(
     section: Demand,
     running: u32,
@@ -156,7 +165,8 @@ fn beside(
     Ok(Beside { section: solved[0].cycle, spinning: unit * share })
 }
 
-/// The share at which `meets` begins to hold; it does at 1 and, if it does at one share, at all above.
+/// The share at which `meets` begins to hold; it does at 1 and, if it does at one share, at all
+/// above.
 fn least_share(
     meets: impl Fn(f64) -> Result<bool, ContentionError>,
 ) -> Result<f64, ContentionError> {
@@ -172,14 +182,16 @@ fn least_share(
     Ok(high)
 }
 
-/// How long `section` takes each of `copies` processors that run it on private copies, beside one that runs it under a lock and
-/// `spinners` that wait for that lock and ask for `spinning` bus time in each section; in the unit of `section`.
+/// How long `section` takes each of `copies` processors that run it on private copies, beside one
+/// that runs it under a lock and `spinners` that wait for that lock and ask for `spinning` bus time
+/// in each section; in the unit of `section`.
 ///
 /// An infinite `spinning` is all that the bus gives. Takes some 60 times copies·spinners steps.
 ///
 /// # Errors
 ///
-/// [`ContentionError`] if `section` is not made of times or takes none, or `spinning` is negative or NaN.
+/// [`ContentionError`] if `section` is not made of times or takes none, or `spinning` is negative
+/// or NaN.
 ///
 /// ```
 /// use stanchion_model::contention::{Demand, time_beside_spinners, time_on_copies};
@@ -210,15 +222,17 @@ pub fn time_beside_spinners(
     Ok(beside(section, running, spinners, share)?.section)
 }
 
-/// Finds the bus demand of spinning from `(spinners, time)`: how long `section` took each of `copies` processors on private copies while one
-/// more ran it under a lock and so many spun for that lock (Q - 1 in the paper).
+/// Finds the bus demand of spinning from `(spinners, time)`: how long `section` took each of
+/// `copies` processors on private copies while one more ran it under a lock and so many spun for
+/// that lock (Q - 1 in the paper).
 ///
-/// `section` is what [`fit_bus_demand`] found; times are in its unit. Takes some 60 times the number of samples times copies·spinners steps.
+/// `section` is what [`fit_bus_demand`] found; times are in its unit. Takes some 60 times the
+/// number of samples times copies·spinners steps.
 ///
 /// # Errors
 ///
-/// [`ContentionError`] if a time is not finite and above 0, there is none with spinners, `section` does not use the bus, or a time is longer than
-/// spinning can make it.
+/// [`ContentionError`] if a time is not finite and above 0, there is none with spinners, `section`
+/// does not use the bus, or a time is longer than spinning can make it.
 ///
 /// ```
 /// use stanchion_model::contention::{Demand, fit_spinning, time_beside_spinners};

@@ -1,10 +1,12 @@
 //! Where a continuous function of an interval into itself leaves a number as it is.
 //!
-//! The obvious way, and the paper's, is to apply the function again and again. That finds the place if the function is flat there. If it
-//! falls steeply, as it does where a full lock and a full bus answer each other, that swings for ever between two places. Halving the
-//! interval always works, slowly. So: apply while each step comes twice as near, halve when one does not.
+//! The obvious way, and the paper's, is to apply the function again and again. That finds the place
+//! if the function is flat there. If it falls steeply, as it does where a full lock and a full bus
+//! answer each other, that swings for ever between two places. Halving the interval always works,
+//! slowly. So: apply while each step comes twice as near, halve when one does not.
 //!
-//! Invariant 1: at the lower end the function lies at or above, at the upper end at or below; so there is a fixed point between them.
+//! Invariant 1: at the lower end the function lies at or above, at the upper end at or below; so
+//! there is a fixed point between them.
 
 use super::ContentionError;
 
@@ -13,7 +15,8 @@ const STEPS: u32 = 1_000;
 /// How near, as a share of the number, is there.
 const NEAR: f64 = 1e-10;
 
-/// Finds a fixed point of `apply` in `least..=most` and returns what `apply` said there, with the number of steps.
+/// Finds a fixed point of `apply` in `least..=most` and returns what `apply` said there, with the
+/// number of steps.
 ///
 /// `apply` returns the function's value and whatever else it found out.
 pub(super) fn settle<T>(

@@ -31,7 +31,8 @@ fn one_processor_takes_its_demands() {
     assert!(close(alone.busiest_lock, 20.0 / 360.0));
 }
 
-/// Without a bus the high level is the whole model: a machine repairman. Without locks the low level is.
+/// Without a bus the high level is the whole model: a machine repairman. Without locks the low
+/// level is.
 #[test]
 fn each_level_alone_is_a_network() {
     let no_bus = Workload {
@@ -56,7 +57,8 @@ fn each_level_alone_is_a_network() {
     assert_eq!((solved.waiting, solved.busiest_lock), (0.0, 0.0));
 }
 
-/// Where they agree, the bus is as busy as the threads that go through the locks make it, and the low level has their throughput.
+/// Where they agree, the bus is as busy as the threads that go through the locks make it, and the
+/// low level has their throughput.
 #[test]
 fn both_levels_have_one_throughput() {
     for processors in [2, 20, 60, 90, 200] {
@@ -74,7 +76,8 @@ fn both_levels_have_one_throughput() {
     }
 }
 
-/// The paper's section 5.2: one queueing centre for each lock; equal locks may be given as copies or one by one.
+/// The paper's section 5.2: one queueing centre for each lock; equal locks may be given as copies
+/// or one by one.
 #[test]
 fn copies_are_locks() {
     let section = Demand { bus: 1.0, cache: 9.0 };
@@ -105,7 +108,8 @@ fn a_full_lock_sets_the_rate() {
     assert!((solved.waiting - 370.0 / 400.0).abs() < 1e-6);
 }
 
-/// Spinning makes the section that is waited for longer (section 4): more of it, less throughput, down to what full-time bus use leaves.
+/// Spinning makes the section that is waited for longer (section 4): more of it, less throughput,
+/// down to what full-time bus use leaves.
 #[test]
 fn spinning_slows_the_holder() {
     let rate = |spinning: f64| {
@@ -125,7 +129,8 @@ fn spinning_slows_the_holder() {
     assert!(spread(0.6) > 0.99 * spread(0.0));
 }
 
-/// At 80 processors this one swings if the paper's steps are taken alone: between a bus response of about 3 and one of about 50.
+/// At 80 processors this one swings if the paper's steps are taken alone: between a bus response of
+/// about 3 and one of about 50.
 #[test]
 fn what_swings_is_settled_too() {
     let user = Demand::with_share(2_000.0, 0.005);
@@ -228,7 +233,8 @@ fn spinners_can_slow_a_section_so_much_and_no_more() {
     let times = [0.0, 0.5, 2.0, 20.0, f64::INFINITY]
         .map(|spinning| time_beside_spinners(section, 3, 6, spinning).unwrap());
     assert!(times.is_sorted(), "{times:?}");
-    // All six always at the bus, before each of the runner's accesses; the three others some of the time.
+    // All six always at the bus, before each of the runner's accesses; the three others some of the
+    // time.
     let most = times[4];
     assert!((8.0 + 2.0 * 7.0..=8.0 + 2.0 * 10.0).contains(&most), "{most}");
     let refused = fit_spinning(section, 3, &[(6, 1.01 * most)]).unwrap_err();

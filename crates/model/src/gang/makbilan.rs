@@ -38,7 +38,8 @@ pub fn system(load: u32) -> Result<System, GangError> {
     System::new(QUANTUM, SWITCH, load, PROCESSORS)
 }
 
-/// Equation 14: an iteration of a program with these parameters, in numbers of instructions of its loop.
+/// Equation 14: an iteration of a program with these parameters, in numbers of instructions of its
+/// loop.
 ///
 /// # Errors
 ///

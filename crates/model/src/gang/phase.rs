@@ -1,6 +1,8 @@
-//! When gangs that wait busily are better, and when blocking is: conditions 15 to 17, and the diagram of figure 9.
+//! When gangs that wait busily are better, and when blocking is: conditions 15 to 17, and the
+//! diagram of figure 9.
 //!
-//! All three are straight lines over t_p: what they return is the t_w on the line. It may be below 0: then there is no wait short enough.
+//! All three are straight lines over t_p: what they return is the t_w on the line. It may be below
+//! 0: then there is no wait short enough.
 
 use super::{GangError, Iteration, System, alpha_of, time};
 
@@ -19,7 +21,8 @@ fn ratio(sigma: f64) -> Result<f64, GangError> {
     if sigma > 0.0 && sigma <= 1.0 { Ok(sigma) } else { Err(GangError::Sigma { value: sigma }) }
 }
 
-/// Condition 15: the longest wait t_w with which gangs take at most `sigma` of the time that blocking takes, when all programs are alike.
+/// Condition 15: the longest wait t_w with which gangs take at most `sigma` of the time that
+/// blocking takes, when all programs are alike.
 ///
 /// # Errors
 ///
@@ -36,7 +39,8 @@ pub fn gang_below(
     Ok(share * blocks + (share - 1.0) * processing)
 }
 
-/// Condition 16: the shortest wait t_w with which blocking takes at most `sigma` of the time that gangs take, when all programs are alike.
+/// Condition 16: the shortest wait t_w with which blocking takes at most `sigma` of the time that
+/// gangs take, when all programs are alike.
 ///
 /// # Errors
 ///

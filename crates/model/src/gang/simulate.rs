@@ -1,7 +1,9 @@
-//! Figure 1 of the paper, played: threads compute, meet, and compute again, while a scheduler takes their processors away.
+//! Figure 1 of the paper, played: threads compute, meet, and compute again, while a scheduler takes
+//! their processors away.
 //!
-//! No formula of the module above is used, so an agreement says something. To meet takes no time of its own, as in the model: it is part of a
-//! thread's processing time. Processing times are drawn evenly from a [`Grain`].
+//! No formula of the module above is used, so an agreement says something. To meet takes no time of
+//! its own, as in the model: it is part of a thread's processing time. Processing times are drawn
+//! evenly from a [`Grain`].
 
 use std::collections::VecDeque;
 
@@ -66,7 +68,8 @@ impl Turns {
     }
 }
 
-/// Programs of `iterations` iterations, each with threads that start their rounds where `starts` says: the mean time of an iteration.
+/// Programs of `iterations` iterations, each with threads that start their rounds where `starts`
+/// says: the mean time of an iteration.
 fn busy(
     system: System,
     grain: Grain,
@@ -86,7 +89,8 @@ fn busy(
     (met - begin) / f64::from(iterations)
 }
 
-/// Busy waiting with gangs: the mean time of an iteration, over `runs` programs of `iterations` iterations.
+/// Busy waiting with gangs: the mean time of an iteration, over `runs` programs of `iterations`
+/// iterations.
 ///
 /// # Errors
 ///
@@ -102,10 +106,12 @@ pub fn gang(
     Ok(Estimate::of((0..runs).map(|_| busy(system, grain, iterations, random, |_| 0.0))))
 }
 
-/// Busy waiting without gangs: each thread's quantum comes at a random place in the round and stays there for a run.
+/// Busy waiting without gangs: each thread's quantum comes at a random place in the round and stays
+/// there for a run.
 ///
-/// Estimates the *rate*, as the paper does when it takes a mean overlap: the mean over runs of iterations per time. Its inverse is the time of an
-/// iteration of a system that falls into another pattern now and then.
+/// Estimates the *rate*, as the paper does when it takes a mean overlap: the mean over runs of
+/// iterations per time. Its inverse is the time of an iteration of a system that falls into another
+/// pattern now and then.
 ///
 /// # Errors
 ///
@@ -147,7 +153,8 @@ struct Processor {
     left: f64,
 }
 
-/// Blocking: each processor has a queue, served in turn; who waits is in none. Blocking costs `alpha` switches, the end of a quantum one.
+/// Blocking: each processor has a queue, served in turn; who waits is in none. Blocking costs
+/// `alpha` switches, the end of a quantum one.
 ///
 /// The mean time of an iteration of the first program, over `runs` times `iterations` of them.
 ///

@@ -25,7 +25,8 @@ fn the_paper_s_own_figures() {
     assert!(close(2.0 * corner, 0.3 * 0.9 / 1.004));
     let divide = gang_below(system, 0.0, makbilan::ALPHA, 1.0).unwrap();
     assert!(close(divide, blocking_above(system, 0.0, makbilan::ALPHA, 1.0).unwrap()));
-    // "Blocking only has a decided advantage when t_w is larger than t_p by 0.6 ms": a line of slope nearly 1.
+    // "Blocking only has a decided advantage when t_w is larger than t_p by 0.6 ms": a line of
+    // slope nearly 1.
     let line = |processing| blocking_above(system, processing, makbilan::ALPHA, 0.5).unwrap();
     assert!((line(1.0) - line(0.0) - 1.0).abs() < 0.01 && off(line(0.0), 0.6) < 0.11);
 }
@@ -88,12 +89,14 @@ fn gangs_take_what_equation_6_says() {
         let grain = Grain { least: 0.2, spread };
         let seen = simulate::gang(system, grain, 20_000, 4, &mut random).unwrap();
         let expected = system.gang(grain.iteration(10).unwrap());
-        // A thread that computes for a moment only can end as its quantum does: the remainder waits for nobody.
+        // A thread that computes for a moment only can end as its quantum does: the remainder waits
+        // for nobody.
         assert!(off(seen.mean, expected) < 0.01, "{load} {spread}: {seen:?}, {expected}");
     }
 }
 
-/// Equation 8 where the overlap holds many iterations, its bound where it holds none, and finding 2 between them.
+/// Equation 8 where the overlap holds many iterations, its bound where it holds none, and finding 2
+/// between them.
 #[test]
 fn uncoordinated_threads_take_what_equation_8_says() {
     let mut random = Random::new(2);
@@ -184,7 +187,8 @@ proptest! {
         }
     }
 
-    /// With one program all that waits busily takes the same; without switches the fine and the coarse of blocking do.
+    /// With one program all that waits busily takes the same; without switches the fine and the
+    /// coarse of blocking do.
     #[test]
     fn limits(system in systems(), processing in 0.001..10.0, wait in 0.0..10.0, alpha in 0.0..5.0) {
         let iteration = Iteration::new(processing, wait).unwrap();
@@ -199,7 +203,8 @@ proptest! {
         prop_assert!(close(one.uncoordinated_unbounded(iteration), one.gang(iteration)));
     }
 
-    /// More load, longer waits and dearer switches make nothing faster, and gangs are never behind those without.
+    /// More load, longer waits and dearer switches make nothing faster, and gangs are never behind
+    /// those without.
     #[test]
     fn monotone(system in systems(), processing in 0.001..10.0, wait in 0.0..10.0, alpha in 0.0..5.0) {
         let iteration = Iteration::new(processing, wait).unwrap();

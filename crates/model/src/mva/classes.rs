@@ -1,11 +1,13 @@
 //! The same recurrence for customers of several kinds, over every mix of them.
 //!
-//! Why not one class with the mean of all demands: section 5.1 of the paper wants to know how much *one* kind of processors (those that
-//! run a critical section) is slowed by *another* (those that spin).
+//! Why not one class with the mean of all demands: section 5.1 of the paper wants to know how much
+//! *one* kind of processors (those that run a critical section) is slowed by *another* (those that
+//! spin).
 //!
-//! A customer of class c finds what there is if one of c is missing, so the queues of every smaller mix are needed. Mixes are visited in the
-//! order of a number whose digits are how many there are of each class. Invariant 1: a mix with one customer less has a smaller number, so
-//! its queues are known.
+//! A customer of class c finds what there is if one of c is missing, so the queues of every smaller
+//! mix are needed. Mixes are visited in the order of a number whose digits are how many there are
+//! of each class. Invariant 1: a mix with one customer less has a smaller number, so its queues are
+//! known.
 
 use super::{Kind, MvaError, Solution, Station, check_customers, check_demands, residence};
 
@@ -21,15 +23,17 @@ pub struct Class<'a> {
     pub demands: &'a [f64],
 }
 
-/// Solves a network for several classes of customers, exactly: a solution for each class, in the order given.
+/// Solves a network for several classes of customers, exactly: a solution for each class, in the
+/// order given.
 ///
-/// Takes centres·Π(Nᵢ + 1) steps and numbers. Exact where a queueing centre serves in order of arrival, if a *visit* takes the same time
-/// for all classes (they may come more or less often), or shares itself among its customers.
+/// Takes centres·Π(Nᵢ + 1) steps and numbers. Exact where a queueing centre serves in order of
+/// arrival, if a *visit* takes the same time for all classes (they may come more or less often), or
+/// shares itself among its customers.
 ///
 /// # Errors
 ///
-/// [`MvaError`] if a class has no customers, if its demands are not times, not one for each centre, or all 0, or if there are more than
-/// [`MOST_STATES`] mixes of customers.
+/// [`MvaError`] if a class has no customers, if its demands are not times, not one for each centre,
+/// or all 0, or if there are more than [`MOST_STATES`] mixes of customers.
 ///
 /// ```
 /// use stanchion_model::mva::{Class, Kind, exact_classes};

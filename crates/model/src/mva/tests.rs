@@ -19,8 +19,8 @@ fn residences(solution: &Solution) -> Vec<f64> {
     solution.centres.iter().map(|station| station.residence).collect()
 }
 
-/// N machines that run for Z on average, one repairman who takes D: M/M/1//N. By balance of the states, the repairman idles with
-/// probability 1 / Σ N!/(N-i)!·(D/Z)ⁱ.
+/// N machines that run for Z on average, one repairman who takes D: M/M/1//N. By balance of the
+/// states, the repairman idles with probability 1 / Σ N!/(N-i)!·(D/Z)ⁱ.
 #[test]
 fn the_machine_repairman() {
     for (machines, running, repair) in
@@ -52,8 +52,8 @@ fn a_balanced_network() {
     }
 }
 
-/// Jain: The Art of Computer Systems Performance Analysis, 1991, example 34.2: a timesharing system with a processor and two discs, 20
-/// users who think for 4 s.
+/// Jain: The Art of Computer Systems Performance Analysis, 1991, example 34.2: a timesharing system
+/// with a processor and two discs, 20 users who think for 4 s.
 #[test]
 fn jains_timesharing_system() {
     let (visits, services) = ([16.0, 10.0, 5.0], [0.125, 0.3, 0.2]);
@@ -67,7 +67,8 @@ fn jains_timesharing_system() {
     near(&responses, &[0.373, 4.854, 0.300], 1e-3);
 }
 
-/// Bolch, Greiner, de Meer, Trivedi: Queueing Networks and Markov Chains, 1998, example 8.3: a processor and three devices, 6 jobs.
+/// Bolch, Greiner, de Meer, Trivedi: Queueing Networks and Markov Chains, 1998, example 8.3: a
+/// processor and three devices, 6 jobs.
 #[test]
 fn bolchs_central_server() {
     let network = [0.02, 0.08, 0.08, 0.06].map(Centre::queueing);
@@ -78,8 +79,8 @@ fn bolchs_central_server() {
     near(&busy, &[0.198, 0.794, 0.794, 0.595], 1e-3);
 }
 
-/// Lazowska, Zahorjan, Graham, Sevcik: Quantitative System Performance, 1984, page 142: two classes of one customer, a processor and a
-/// disc, in fractions.
+/// Lazowska, Zahorjan, Graham, Sevcik: Quantitative System Performance, 1984, page 142: two classes
+/// of one customer, a processor and a disc, in fractions.
 #[test]
 fn lazowskas_two_classes() {
     let classes = [
@@ -94,8 +95,8 @@ fn lazowskas_two_classes() {
     near(&[solved[0].throughput, solved[1].throughput], &[3.0 / 19.0, 2.0 / 19.0], 1e-12);
 }
 
-/// Schwetman: Implementing the mean value algorithm for the solution of queueing network models, Purdue CSD-TR-355, 1982, table 5: 15
-/// terminals of one kind, 5 of another, one processor.
+/// Schwetman: Implementing the mean value algorithm for the solution of queueing network models,
+/// Purdue CSD-TR-355, 1982, table 5: 15 terminals of one kind, 5 of another, one processor.
 #[test]
 fn schwetmans_terminals() {
     let classes = [
@@ -111,7 +112,8 @@ fn schwetmans_terminals() {
     near(&[processor[0].utilization, processor[1].utilization], &[0.358, 0.157], 1e-3);
 }
 
-/// Bolch and others, example 9.6: two centres with demands 9.2 and 8, 20 customers who think for 120.
+/// Bolch and others, example 9.6: two centres with demands 9.2 and 8, 20 customers who think for
+/// 120.
 #[test]
 fn bolchs_bounds() {
     let network = [Centre::queueing(9.2), Centre::queueing(8.0), Centre::delay(120.0)];

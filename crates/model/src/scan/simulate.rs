@@ -1,4 +1,5 @@
-//! The same questions, put to the process itself: place threads at random, let processors walk the queues, count.
+//! The same questions, put to the process itself: place threads at random, let processors walk the
+//! queues, count.
 //!
 //! Nothing here uses a formula of the module above, so an agreement says something.
 
@@ -16,7 +17,8 @@ fn place(random: &mut Random, queues: u32) -> usize {
     random.below(u64::from(queues)) as usize
 }
 
-/// One idle processor looks for one of `threads` in `queues`, `runs` times; the mean estimates E(r, q).
+/// One idle processor looks for one of `threads` in `queues`, `runs` times; the mean estimates E(r,
+/// q).
 ///
 /// # Errors
 ///
@@ -49,10 +51,11 @@ fn fill(ready: &mut [u32], threads: u32, random: &mut Random) {
     }
 }
 
-/// The symmetric case: `idle` processors scan, each from a random queue, in step; one thread is put into queue 1.
+/// The symmetric case: `idle` processors scan, each from a random queue, in step; one thread is put
+/// into queue 1.
 ///
-/// Counts how many queues the processor that gets it looks through after the thread was queued; the mean
-/// estimates E(idle, q).
+/// Counts how many queues the processor that gets it looks through after the thread was queued; the
+/// mean estimates E(idle, q).
 ///
 /// # Errors
 ///
@@ -76,7 +79,8 @@ pub fn idle_processors(
     }))
 }
 
-/// One idle processor scans for `threads`; once it has found `examined` queues empty, one more thread is put somewhere.
+/// One idle processor scans for `threads`; once it has found `examined` queues empty, one more
+/// thread is put somewhere.
 ///
 /// # Errors
 ///
@@ -105,10 +109,11 @@ pub fn scan_with_arrival(
     }))
 }
 
-/// Two idle processors, each from a random queue, walk in step until each has taken one of `threads`.
+/// Two idle processors, each from a random queue, walk in step until each has taken one of
+/// `threads`.
 ///
-/// Counts the queues that both examined together. Where both stand at a queue with one thread, the first one gets
-/// it and the other walks on; they do not slow each other.
+/// Counts the queues that both examined together. Where both stand at a queue with one thread, the
+/// first one gets it and the other walks on; they do not slow each other.
 ///
 /// # Errors
 ///
