@@ -1,8 +1,11 @@
-//! C, the cost of blocking: what passes between a release and the running of the thread that it woke.
+//! C, the cost of blocking: what passes between a release and the running of the thread that it
+//! woke.
 //!
-//! Why not a constant: a thread whose processor sleeps is woken by an interrupt, 20 to 60 µs away in a virtual machine, one that only has to take
-//! over a running processor in 2 to 5 µs. Why not a mean of what is seen: on a busy machine a woken thread also waits for its turn, which is not the
-//! price of blocking. So C is a low quantile of the gaps, the tenth hundredth, followed by small steps.
+//! Why not a constant: a thread whose processor sleeps is woken by an interrupt, 20 to 60 µs away
+//! in a virtual machine, one that only has to take over a running processor in 2 to 5 µs. Why not a
+//! mean of what is seen: on a busy machine a woken thread also waits for its turn, which is not the
+//! price of blocking. So C is a low quantile of the gaps, the tenth hundredth, followed by small
+//! steps.
 //!
 //! One estimate for each mode of the process, not for each lock:
 //!
@@ -11,14 +14,16 @@
 //! | [`Mode::Idle`] | another processor than the waker | that one had nothing to do, and slept |
 //! | [`Mode::Busy`] | the waker's own | it had to wait for the waker to leave |
 //!
-//! [`current`] is the estimate of the mode that was seen last. Before any thread has been woken it is [`SEED_CALLS`] times what a call to the kernel
-//! costs.
+//! [`current`] is the estimate of the mode that was seen last. Before any thread has been woken it
+//! is [`SEED_CALLS`] times what a call to the kernel costs.
 //!
 //! # Orderings
 //!
-//! All Relaxed: each estimate is a number by itself; of two threads that adjust it at once one may not count.
+//! All Relaxed: each estimate is a number by itself; of two threads that adjust it at once one may
+//! not count.
 //!
-//! Source: Karlin et al. 1991 measured 200 µs beforehand (section 5); measuring it in passing is ours.
+//! Source: Karlin et al. 1991 measured 200 µs beforehand (section 5); measuring it in passing is
+//! ours.
 
 use machine::atomic::{AtomicU32, Ordering};
 use machine::clock;
@@ -109,8 +114,8 @@ pub(crate) fn observe(gap: u64, mode: Mode) {
     LATEST.store(mode as u32, Ordering::Relaxed);
 }
 
-/// One step of the estimate towards the tenth hundredth of the gaps: it stands still where one gap of ten is below it, because then nine small steps
-/// up are one big step down.
+/// One step of the estimate towards the tenth hundredth of the gaps: it stands still where one gap
+/// of ten is below it, because then nine small steps up are one big step down.
 fn follow(estimate: u64, gap: u64) -> u64 {
     // A step is an eightieth: within a factor of two of the truth after some fifty gaps.
     let step = (estimate / 80).max(9);

@@ -1,7 +1,9 @@
-//! A list of nodes that lie elsewhere, on the stacks of threads that wait: first come, first out, and out from anywhere.
+//! A list of nodes that lie elsewhere, on the stacks of threads that wait: first come, first out,
+//! and out from anywhere.
 //!
-//! Why not `VecDeque`: a thread that gives up leaves from the middle, in a time that does not depend on how many wait; and to wait must not
-//! allocate. Why not a list from a crate: those hold what is pinned or owned for ever, not what a thread takes back when it has waited enough.
+//! Why not `VecDeque`: a thread that gives up leaves from the middle, in a time that does not
+//! depend on how many wait; and to wait must not allocate. Why not a list from a crate: those hold
+//! what is pinned or owned for ever, not what a thread takes back when it has waited enough.
 //!
 //! ```text
 //! List { first, last }
@@ -10,14 +12,17 @@
 //!        node { link } <----> … <----> node { link }      null at both ends
 //! ```
 //!
-//! Not part of the interface: it is here for the crates above this one, whose waiters stand in such lists too.
+//! Not part of the interface: it is here for the crates above this one, whose waiters stand in such
+//! lists too.
 //!
 //! # Invariants
 //!
-//! 1. A node in a list is alive and stays where it is: whoever put it there sees to that ([`List::push`]).
+//! 1. A node in a list is alive and stays where it is: whoever put it there sees to that
+//!    ([`List::push`]).
 //! 2. A node is in one list at most.
-//! 3. The links of the nodes in a list are read by who borrows the list, and written by who borrows it mutably. So whatever guards the list guards
-//!    them, and an iterator's nodes do not leave while it walks. The links of other nodes mean nothing, and nobody reads them.
+//! 3. The links of the nodes in a list are read by who borrows the list, and written by who borrows
+//!    it mutably. So whatever guards the list guards them, and an iterator's nodes do not leave
+//!    while it walks. The links of other nodes mean nothing, and nobody reads them.
 
 use core::iter;
 use core::ptr;
@@ -98,7 +103,8 @@ impl<N: Linked> List<N> {
     pub fn iter(&self) -> impl Iterator<Item = &N> {
         let mut next = self.first;
         iter::from_fn(move || {
-            // SAFETY: a node in the list is alive (Invariant 1), and none leaves while the iterator borrows the list.
+            // SAFETY: a node in the list is alive (Invariant 1), and none leaves while the iterator
+            // borrows the list.
             let node = unsafe { next.as_ref() }?;
             // SAFETY: the iterator borrows the list.
             next = unsafe { node.link().next() };
@@ -166,7 +172,8 @@ impl<N: Linked> List<N> {
         }
     }
 
-    /// Takes the first node out; null if there is none. From here on only the caller's protocol keeps it alive.
+    /// Takes the first node out; null if there is none. From here on only the caller's protocol
+    /// keeps it alive.
     pub fn pop(&mut self) -> *const N {
         let first = self.first;
         // SAFETY: a node in the list is alive.

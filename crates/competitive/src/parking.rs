@@ -7,8 +7,9 @@
 //! then looks at the table. It does not touch the mutex again, whose memory may be gone by then.
 //!
 //! A bucket has a queue of sleepers for each mutex, first come first ([`Queues`]). Each sleeper is
-//! a [`Node`] on its own thread's stack. Releases look at one word of the bucket: `attention` counts
-//! the mutexes whose first sleeper has not been woken yet, and the threads that are about to sleep.
+//! a [`Node`] on its own thread's stack. Releases look at one word of the bucket: `attention`
+//! counts the mutexes whose first sleeper has not been woken yet, and the threads that are about to
+//! sleep.
 //!
 //! | of all sleepers on one mutex | `state` | |
 //! | --- | --- | --- |

@@ -1,6 +1,8 @@
-//! How long may this wait spin? A [`Policy`] answers that, and is told afterwards how long the wait turned out to be.
+//! How long may this wait spin? A [`Policy`] answers that, and is told afterwards how long the wait
+//! turned out to be.
 //!
-//! Nothing else varies between the mutexes of this crate: one slow path ([`PolicyMutex`](crate::PolicyMutex)) waits for all of them.
+//! Nothing else varies between the mutexes of this crate: one slow path
+//! ([`PolicyMutex`](crate::PolicyMutex)) waits for all of them.
 //!
 //! | policy | spins for | learns | size of a mutex |
 //! | --- | --- | --- | --- |
@@ -15,8 +17,9 @@
 //! | [`HolderAware`] | while the holder is on a processor | as its fall-back | 12 |
 //! | [`Adaptive`] | see there: the default | | 12 |
 //!
-//! C is what it costs to block and be woken, see [`cost`](crate::cost). The first seven are those of Karlin, Li, Manasse and Owicki (1991),
-//! under their names, and stand in the order of that paper.
+//! C is what it costs to block and be woken, see [`cost`](crate::cost). The first seven are those
+//! of Karlin, Li, Manasse and Owicki (1991), under their names, and stand in the order of that
+//! paper.
 
 mod adaptive;
 mod always_block;
@@ -44,11 +47,12 @@ pub use randomized::Randomized;
 ///
 /// # Contract
 ///
-/// [`adjust`](Self::adjust) is called by the thread that has just got the lock, so never by two at once; [`threshold`](Self::threshold)
-/// and [`keep_spinning`](Self::keep_spinning) are called by any number of waiters meanwhile. Both must be short: they run while others wait. If one
-/// panics, the lock is released and the panic goes on. It ends the process if it comes where a
-/// guard's lock is acquired again: in `unlocked`, in `bump`, in the wait of a condition variable.
-/// They must not fork, and must not lock the lock that they are asked about: a thread whose policy has taken the
+/// [`adjust`](Self::adjust) is called by the thread that has just got the lock, so never by two at
+/// once; [`threshold`](Self::threshold) and [`keep_spinning`](Self::keep_spinning) are called by
+/// any number of waiters meanwhile. Both must be short: they run while others wait. If one panics,
+/// the lock is released and the panic goes on. It ends the process if it comes where a guard's lock
+/// is acquired again: in `unlocked`, in `bump`, in the wait of a condition variable. They must not
+/// fork, and must not lock the lock that they are asked about: a thread whose policy has taken the
 /// lock meanwhile holds it already, and panics as such.
 ///
 /// ```
@@ -72,13 +76,13 @@ pub trait Policy: Send + Sync {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self;
 
-    /// For how many nanoseconds this wait may spin before it blocks; `u64::MAX` for as long as it takes, without
-    /// [`keep_spinning`](Self::keep_spinning) being asked. Asked when the wait begins, and again when a thread that has blocked was woken but did
-    /// not get the lock.
+    /// For how many nanoseconds this wait may spin before it blocks; `u64::MAX` for as long as it
+    /// takes, without [`keep_spinning`](Self::keep_spinning) being asked. Asked when the wait
+    /// begins, and again when a thread that has blocked was woken but did not get the lock.
     fn threshold(&self, contention: &Contention) -> u64;
 
-    /// Whether a wait goes on spinning; asked at every look that found the lock held, while the threshold is not reached. Looks are at most
-    /// [`STRIDE_NS`] apart.
+    /// Whether a wait goes on spinning; asked at every look that found the lock held, while the
+    /// threshold is not reached. Looks are at most [`STRIDE_NS`] apart.
     #[inline]
     fn keep_spinning(&self, contention: &Contention) -> bool {
         let _ = contention;
@@ -102,8 +106,8 @@ pub trait Policy: Send + Sync {
 macro_rules! constructors {
     ($($policy:ident $(<$parameter:ident>)?;)+) => {$(
         impl $policy {
-            /// Returns the policy of a lock that has seen no wait yet, with the default parameter if
-            /// there is one. [`INIT`](Policy::INIT) is that with any parameter.
+            /// Returns the policy of a lock that has seen no wait yet, with the default parameter
+            /// if there is one. [`INIT`](Policy::INIT) is that with any parameter.
             #[must_use]
             pub const fn new() -> Self {
                 Self::INIT
@@ -128,7 +132,8 @@ constructors! {
     RandomWalk<STEP>;
 }
 
-/// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from an eighth of C up to this.
+/// The longest pause between two looks of a spinning waiter, in nanoseconds. Pauses double from an
+/// eighth of C up to this.
 pub const STRIDE_NS: u64 = 1_500;
 
 /// What a waiter sees.
@@ -142,7 +147,8 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// What a waiter sees that has just come and knows of no others, for a lock outside this crate that asks a policy. A `cost` of 0 is taken for 1.
+    /// What a waiter sees that has just come and knows of no others, for a lock outside this crate
+    /// that asks a policy. A `cost` of 0 is taken for 1.
     ///
     /// ```
     /// use stanchion_competitive::policy::{Contention, FixedSpin, Policy};
@@ -171,14 +177,16 @@ impl Contention {
         self
     }
 
-    /// The holder's [`thread::index`](machine::thread::index), when the waiter last looked; `None` if the lock was free or its holder has none.
+    /// The holder's [`thread::index`](machine::thread::index), when the waiter last looked; `None`
+    /// if the lock was free or its holder has none.
     #[inline]
     #[must_use]
     pub fn holder(&self) -> Option<usize> {
         self.holder
     }
 
-    /// How many others were spinning for this lock: those that have done so for more than half a microsecond. A hint.
+    /// How many others were spinning for this lock: those that have done so for more than half a
+    /// microsecond. A hint.
     #[inline]
     #[must_use]
     pub fn spinners(&self) -> u32 {
@@ -220,7 +228,8 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// A wait of so many nanoseconds spun and blocked, until the release each time, for a lock outside this crate. Nothing is known of other waiters.
+    /// A wait of so many nanoseconds spun and blocked, until the release each time, for a lock
+    /// outside this crate. Nothing is known of other waiters.
     ///
     /// ```
     /// use stanchion_competitive::policy::Wait;
@@ -234,8 +243,9 @@ impl Wait {
         Self { length, spun, blocks, wake_latency: None, others: 0, holder_changes: 0, cost }
     }
 
-    /// How long the lock was not to be had, in nanoseconds: spinning, and blocked *until the release* that woke the thread. What passed between that
-    /// release and the thread's running again is not part of it.
+    /// How long the lock was not to be had, in nanoseconds: spinning, and blocked *until the
+    /// release* that woke the thread. What passed between that release and the thread's running
+    /// again is not part of it.
     ///
     /// This is the paper's `spinsWaited` (section 2.5), in time.
     #[inline]
@@ -265,14 +275,16 @@ impl Wait {
         self.blocks
     }
 
-    /// From the last release that woke the thread to its running again, in nanoseconds: what blocking cost this time.
+    /// From the last release that woke the thread to its running again, in nanoseconds: what
+    /// blocking cost this time.
     #[inline]
     #[must_use]
     pub fn wake_latency(&self) -> Option<u64> {
         self.wake_latency
     }
 
-    /// How many others waited when it began: slept, or had been spinning for more than half a microsecond.
+    /// How many others waited when it began: slept, or had been spinning for more than half a
+    /// microsecond.
     #[inline]
     #[must_use]
     pub fn others(&self) -> u32 {
@@ -294,7 +306,8 @@ impl Wait {
     }
 }
 
-/// A length in hundredths of C, the unit that policies keep what they learn in: C itself is measured while the program runs.
+/// A length in hundredths of C, the unit that policies keep what they learn in: C itself is
+/// measured while the program runs.
 ///
 /// The paper counts in spins, 200 of which are C: half a hundredth each.
 pub(crate) mod percent {

@@ -1,7 +1,8 @@
 //! What the waits of a program's locks were: how long, spun or blocked, behind how many others.
 //!
-//! A [`Recorder`] around a policy counts the waits of each lock that has one, under the lock's name. [`snapshot`] collects all of them as a
-//! [`Recording`], which can be written to a file and read by `stanchion advise`, which says what each policy would have cost.
+//! A [`Recorder`] around a policy counts the waits of each lock that has one, under the lock's
+//! name. [`snapshot`] collects all of them as a [`Recording`], which can be written to a file and
+//! read by `stanchion advise`, which says what each policy would have cost.
 //!
 //! ```
 //! use stanchion_competitive::{PolicyMutex, RawPolicyMutex, policy::RandomWalk};
@@ -20,12 +21,14 @@
 //! println!("{} locks had contention", recording.locks.len());
 //! ```
 //!
-//! Only contended waits are counted, as in section 3 of Karlin et al. 1991: a lock that is found free costs nothing more than without a recorder.
+//! Only contended waits are counted, as in section 3 of Karlin et al. 1991: a lock that is found
+//! free costs nothing more than without a recorder.
 //!
 //! # What is global
 //!
-//! One table for the process, of [`NAMES`] names and [`SLOTS`] locks that have a place of their own; beyond that, locks share places, and names
-//! become one called [`OTHERS`], which the recording says. The table is static and takes memory only as it is used.
+//! One table for the process, of [`NAMES`] names and [`SLOTS`] locks that have a place of their
+//! own; beyond that, locks share places, and names become one called [`OTHERS`], which the
+//! recording says. The table is static and takes memory only as it is used.
 
 mod buckets;
 mod counters;

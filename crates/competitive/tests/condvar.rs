@@ -74,7 +74,8 @@ over_policies! {
     always_spin: AlwaysSpin;
 }
 
-/// Three, four and five threads wait, time out and are notified at once: who says that it was notified was counted, and the other way round.
+/// Three, four and five threads wait, time out and are notified at once: who says that it was
+/// notified was counted, and the other way round.
 fn notifications_are_exact(waiters: usize) {
     within(Duration::from_secs(60), move || {
         const ROUNDS: usize = 400;

@@ -1,7 +1,8 @@
 //! The mutex with real threads: a list of properties, and a line for each policy.
 //!
-//! Exclusion is watched by a pair of counters that only the holder touches and that must agree. What could hang runs under
-//! [`in_time`](payload::in_time), which reports a lost wake-up instead of waiting for it.
+//! Exclusion is watched by a pair of counters that only the holder touches and that must agree.
+//! What could hang runs under [`in_time`](payload::in_time), which reports a lost wake-up instead
+//! of waiting for it.
 
 mod payload;
 
@@ -46,7 +47,8 @@ fn counts<P: Policy + 'static>(threads: u64, times: u64, pinned: bool) {
     });
 }
 
-/// Some lock for good, the others with deadlines that pass at every step of a wait. All that got in are counted, and all come back.
+/// Some lock for good, the others with deadlines that pass at every step of a wait. All that got in
+/// are counted, and all come back.
 fn a_storm_of_deadlines<P: Policy + 'static>(threads: u64) {
     in_time(move || {
         let mutex = shared::<P>();
@@ -64,7 +66,8 @@ fn a_storm_of_deadlines<P: Policy + 'static>(threads: u64) {
                         };
                         if let Some(pair) = got {
                             pair.bump();
-                            // Sections from nothing to 20 µs, so that deadlines pass while it is held, too.
+                            // Sections from nothing to 20 µs, so that deadlines pass while it is
+                            // held, too.
                             machine::wait::delay(round % 8 * 2_500);
                             had += 1;
                         }
@@ -144,7 +147,8 @@ fn a_forgotten_guard_keeps_it_locked<P: Policy + 'static>() {
     drop(mutex);
 }
 
-/// The last of two threads to leave a lock writes over its memory at once, while the other may still be on its way out of the release.
+/// The last of two threads to leave a lock writes over its memory at once, while the other may
+/// still be on its way out of the release.
 fn freed_while_the_other_leaves<P: Policy + 'static>() {
     /// A lock of its own for each round, which ends as junk.
     struct Place<P: Policy>(std::cell::UnsafeCell<mem::MaybeUninit<PolicyMutex<u32, P>>>);

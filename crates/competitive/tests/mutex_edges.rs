@@ -1,4 +1,5 @@
-//! The mutex at its edges: policies that panic, threads that end with the lock, the order of hand-overs, and the bounds of its types.
+//! The mutex at its edges: policies that panic, threads that end with the lock, the order of
+//! hand-overs, and the bounds of its types.
 
 mod payload;
 
@@ -18,7 +19,8 @@ use stanchion_competitive::policy::{
 };
 use stanchion_competitive::{Mutex, MutexGuard, PolicyMutex, PolicyMutexGuard, RawPolicyMutex};
 
-/// A policy that notes what it is asked, blocks at once, and panics for the first that asks at `where_`.
+/// A policy that notes what it is asked, blocks at once, and panics for the first that asks at
+/// `where_`.
 struct Faulty<const WHERE: u8> {
     asked: AtomicU32,
     panicked: AtomicBool,
@@ -72,7 +74,8 @@ fn wait_for_sleepers<const WHERE: u8>(mutex: &PolicyMutex<impl Sized, Faulty<WHE
     thread::sleep(Duration::from_millis(10));
 }
 
-/// One of four waiters meets the panic. It gets nothing and takes nothing along: the other three have the lock, and it is free in the end.
+/// One of four waiters meets the panic. It gets nothing and takes nothing along: the other three
+/// have the lock, and it is free in the end.
 fn a_policy_panics<const WHERE: u8>(fair: bool) {
     in_time(move || {
         let mutex = shared::<Faulty<WHERE>>();
@@ -87,7 +90,8 @@ fn a_policy_panics<const WHERE: u8>(fair: bool) {
             .collect();
         wait_for_sleepers(&mutex, if WHERE == AT_ONCE { 3 } else { 4 });
         if WHERE == WHEN_WOKEN {
-            // Wakes the first, which finds the lock held again, and may be handed it as it asks what to do.
+            // Wakes the first, which finds the lock held again, and may be handed it as it asks
+            // what to do.
             drop(held);
             for _ in 0..3 {
                 let mut held = mutex.lock();
@@ -167,7 +171,8 @@ fn a_new_thread_has(number: usize, mutex: &Arc<PolicyMutex<payload::Pair, Always
     next.join().unwrap()
 }
 
-/// Sleepers are handed the lock in the order in which they came, if every release is in turn: nobody gets in between.
+/// Sleepers are handed the lock in the order in which they came, if every release is in turn:
+/// nobody gets in between.
 #[test]
 fn releases_in_turn_serve_in_order() {
     in_time(|| {
@@ -202,8 +207,8 @@ fn releases_in_turn_serve_in_order() {
     });
 }
 
-/// A sleeper that has waited for 10 ms is handed the lock by the next release, though it does not run: the thread that released it cannot take it
-/// again.
+/// A sleeper that has waited for 10 ms is handed the lock by the next release, though it does not
+/// run: the thread that released it cannot take it again.
 #[test]
 #[cfg(target_os = "linux")]
 #[cfg_attr(miri, ignore = "of signals")]
@@ -212,11 +217,13 @@ fn a_sleeper_of_ten_milliseconds_is_handed_the_lock() {
 
     extern "C" fn stalls(_signal: libc::c_int) {
         let time = libc::timespec { tv_sec: 0, tv_nsec: 30_000_000 };
-        // SAFETY: async-signal-safe by POSIX; `time` outlives the call. What it does to `errno` matters to nobody: a wait looks again.
+        // SAFETY: async-signal-safe by POSIX; `time` outlives the call. What it does to `errno`
+        // matters to nobody: a wait looks again.
         unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
     }
     let handler: extern "C" fn(libc::c_int) = stalls;
-    // SAFETY: the handler calls nothing but `nanosleep`, and no other test of this program uses the signal.
+    // SAFETY: the handler calls nothing but `nanosleep`, and no other test of this program uses the
+    // signal.
     unsafe { libc::signal(libc::SIGUSR2, handler as libc::sighandler_t) };
     let handed = in_time(|| {
         let mut handed = 0;

@@ -146,7 +146,8 @@ fn a_forked_child_goes_on_with_the_counts_of_its_parent() {
                 assert_eq!(recording.lock("child's").map(|waits| waits.count()), Some(10));
                 for (name, waits) in &before.locks {
                     let now = recording.lock(name).expect("a name stays").count();
-                    // A count that a thread was moving at the fork, from a lock to its name, is lost.
+                    // A count that a thread was moving at the fork, from a lock to its name, is
+                    // lost.
                     assert!(now + 3 >= waits.count(), "{name}: {now} of {}", waits.count());
                 }
             });

@@ -21,7 +21,8 @@ assert_impl_all!(RwLock<Cell<u32>>: Send);
 assert_not_impl_any!(RwLock<Cell<u32>>: Sync);
 assert_not_impl_any!(RwLock<std::rc::Rc<u32>>: Send, Sync);
 assert_not_impl_any!(RwLock<std::sync::MutexGuard<'static, u32>>: Send, Sync);
-// Readers are counted, and may go elsewhere with what may; a writer is the mutex's owner, and stays.
+// Readers are counted, and may go elsewhere with what may; a writer is the mutex's owner, and
+// stays.
 assert_impl_all!(RwLockReadGuard<'static, u32>: Send, Sync);
 assert_not_impl_any!(RwLockReadGuard<'static, Cell<u32>>: Send, Sync);
 assert_impl_all!(MappedRwLockReadGuard<'static, u32>: Send, Sync);

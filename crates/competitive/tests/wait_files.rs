@@ -1,4 +1,5 @@
-//! Files of recorded waits: what is written reads the same again, and what was cut, damaged, edited or is something else is refused with its line.
+//! Files of recorded waits: what is written reads the same again, and what was cut, damaged, edited
+//! or is something else is refused with its line.
 
 use proptest::prelude::*;
 use stanchion_competitive::waits::{

@@ -1,4 +1,5 @@
-//! The recorder with real threads: every contended wait is counted once, under its name, and nothing else is.
+//! The recorder with real threads: every contended wait is counted once, under its name, and
+//! nothing else is.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -48,7 +49,8 @@ fn recorded<P: Policy>(name: &'static str) -> PolicyMutex<u64, Recorder<P>> {
     PolicyMutex::from_raw(RawPolicyMutex::with_policy(Recorder::with_policy(name, P::INIT)), 0)
 }
 
-/// Threads that lock `mutex` over and over. Now and then one sleeps inside, so that another must wait however busy the machine is.
+/// Threads that lock `mutex` over and over. Now and then one sleeps inside, so that another must
+/// wait however busy the machine is.
 fn contend<P: Policy>(mutex: &PolicyMutex<u64, P>, threads: u64, times: u64) {
     let before = *mutex.lock();
     thread::scope(|scope| {
@@ -67,7 +69,8 @@ fn contend<P: Policy>(mutex: &PolicyMutex<u64, P>, threads: u64, times: u64) {
     assert_eq!(*mutex.lock(), before + threads * times);
 }
 
-/// [`contend`] until a wait was recorded: on a busy computer threads may go a whole round without meeting.
+/// [`contend`] until a wait was recorded: on a busy computer threads may go a whole round without
+/// meeting.
 fn meet<P: Policy>(mutex: &PolicyMutex<u64, Recorder<P>>, threads: u64, times: u64) {
     let met = (0..1_000).any(|_| {
         contend(mutex, threads, times);

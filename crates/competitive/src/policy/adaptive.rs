@@ -9,28 +9,33 @@
 //!   the first.
 //! - It spins again after having been woken in vain: the lock has just been released once, so it is
 //!   a busy one.
-//! - It steps down only if the lock was *held* for long while the thread slept. A wait that was long
-//!   because others overtook says nothing against spinning.
-//! - It does not spin if the process may use one processor only: the holder could not run meanwhile.
+//! - It steps down only if the lock was *held* for long while the thread slept. A wait that was
+//!   long because others overtook says nothing against spinning.
+//! - It does not spin if the process may use one processor only: the holder could not run
+//!   meanwhile.
 //! - It spins for C at most where processor time is known to be rationed: a quota is spent by
 //!   spinning as by work. The quota is written in files, which a wait does not open. It is known
 //!   once the program has called [`machine::warm_up`], [`topology::quota`] or
 //!   [`topology::parallelism`], as the pools of this project do.
 //!
-//! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`; [`HolderAware`](super::HolderAware), which asks whether the
-//! holder runs, always does, and is level.
+//! Other limits, of 4, 8, 32 and 64 times C, take part in `cargo study regret --sweep`;
+//! [`HolderAware`](super::HolderAware), which asks whether the holder runs, always does, and is
+//! level.
 //!
-//! Tried while it was made, and left out; these are not in the repository, so there are no figures: no spinning while another thread sleeps, which
-//! lost in sections of 10 µs; no second spin after a wake-up, and several spinners, whose mean regret was higher; and spinning on while the kernel
-//! counts no more runnable threads than processors, the paper's condition (a), for which a file is read at each wait, and which lost where the
-//! holder sleeps.
+//! Tried while it was made, and left out; these are not in the repository, so there are no figures:
+//! no spinning while another thread sleeps, which lost in sections of 10 µs; no second spin after a
+//! wake-up, and several spinners, whose mean regret was higher; and spinning on while the kernel
+//! counts no more runnable threads than processors, the paper's condition (a), for which a file is
+//! read at each wait, and which lost where the holder sleeps.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the words are numbers by themselves, and a waiter that reads an old one spins for an old threshold.
+//! All Relaxed: the words are numbers by themselves, and a waiter that reads an old one spins for
+//! an old threshold.
 //!
-//! Source: the walk is Karlin et al. 1991, section 2.5; one spinner at a time is Go's runtime (2024); not counting overtakings is HotSpot's rule,
-//! which does not punish a spin that ended because the owner changed.
+//! Source: the walk is Karlin et al. 1991, section 2.5; one spinner at a time is Go's runtime
+//! (2024); not counting overtakings is HotSpot's rule, which does not punish a spin that ended
+//! because the owner changed.
 
 use super::{Contention, Policy, Wait};
 use machine::atomic::{AtomicU32, Ordering};
@@ -39,7 +44,8 @@ use machine::topology;
 /// The default policy: spins for a learnt time of at most `LIMIT` times C, one thread at a time.
 ///
 /// It does not spin if the process may use one processor only. Under a quota of processor time it
-/// spins for C at most, once the quota is known: a wait does not read it, [`machine::warm_up`] does.
+/// spins for C at most, once the quota is known: a wait does not read it, [`machine::warm_up`]
+/// does.
 ///
 /// ```
 /// use stanchion_competitive::{Mutex, PolicyMutex, policy::Adaptive};

@@ -6,8 +6,8 @@ use super::{Contention, Policy};
 
 /// Blocks at once.
 ///
-/// Best where sections are long, where there is one processor, or where processor time must not be spent on waiting. It costs C for every wait,
-/// however short: not competitive.
+/// Best where sections are long, where there is one processor, or where processor time must not be
+/// spent on waiting. It costs C for every wait, however short: not competitive.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::AlwaysBlock};

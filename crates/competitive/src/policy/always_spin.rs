@@ -6,8 +6,9 @@ use super::{Contention, Policy};
 
 /// Spins for as long as it takes.
 ///
-/// Best where every thread has a processor of its own and nothing else wants it. With more threads than processors its waiters burn the time
-/// slices that the holder needs, and under a strict-priority scheduler it may stop the program: not competitive.
+/// Best where every thread has a processor of its own and nothing else wants it. With more threads
+/// than processors its waiters burn the time slices that the holder needs, and under a
+/// strict-priority scheduler it may stop the program: not competitive.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::AlwaysSpin};

@@ -1,13 +1,14 @@
 //! Fixed spin: as long as blocking would cost.
 //!
-//! Why that long: whoever knew the future would pay the lesser of the wait and C. This pays at most twice that, and no fixed rule can promise less.
+//! Why that long: whoever knew the future would pay the lesser of the wait and C. This pays at most
+//! twice that, and no fixed rule can promise less.
 //!
 //! Source: Karlin et al. 1991, section 2.4.
 
 use super::{Contention, Policy, percent};
 
-/// Spins for `PERCENT` hundredths of C, then blocks. With 100 it costs at most 2 times the off-line optimum, with 50 at most 3 times: on many real
-/// locks less, because most waits are short.
+/// Spins for `PERCENT` hundredths of C, then blocks. With 100 it costs at most 2 times the off-line
+/// optimum, with 50 at most 3 times: on many real locks less, because most waits are short.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::FixedSpin};

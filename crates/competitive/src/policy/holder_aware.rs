@@ -1,17 +1,20 @@
 //! Holder-aware: spin while the holder is on a processor.
 //!
-//! Why: the paper assumes that the holder runs (its condition b), and could not know. Where the kernel tells
-//! ([`machine::presence`]), a waiter whose holder was preempted or has blocked leaves at once, and one whose holder runs has reason to
-//! stay. How long it stays at most, and everything where the kernel does not tell, is [`Adaptive`]'s.
+//! Why: the paper assumes that the holder runs (its condition b), and could not know. Where the
+//! kernel tells ([`machine::presence`]), a waiter whose holder was preempted or has blocked leaves
+//! at once, and one whose holder runs has reason to stay. How long it stays at most, and everything
+//! where the kernel does not tell, is [`Adaptive`]'s.
 //!
-//! A thread is seen once it has registered. The first time that a thread waits for a lock with this policy it registers itself, until it ends: some
-//! 20 µs, 8 KiB of locked memory, and for the first one of a process the check described at [`machine::presence::status`], which starts two threads
+//! A thread is seen once it has registered. The first time that a thread waits for a lock with this
+//! policy it registers itself, until it ends: some 20 µs, 8 KiB of locked memory, and for the first
+//! one of a process the check described at [`machine::presence::status`], which starts two threads
 //! for a moment. A holder that never waited is not seen, so its waiters do as [`Adaptive`]'s.
 
 use super::{Adaptive, Contention, Policy, Wait};
 use machine::presence;
 
-/// Spins as [`Adaptive`] does while the holder is on a processor, and blocks at once when it was preempted or has blocked.
+/// Spins as [`Adaptive`] does while the holder is on a processor, and blocks at once when it was
+/// preempted or has blocked.
 ///
 /// Do not guard an allocator with it, nor use it where files must not be opened. At its first wait
 /// for such a lock each thread [registers](presence::register) itself: it allocates, opens a perf
@@ -34,7 +37,8 @@ machine::thread_local! {
     static REGISTRATION: core::cell::RefCell<Option<presence::Registration>> = core::cell::RefCell::new(None);
 }
 
-/// Makes the calling thread visible to those who wait for it. Does nothing where that cannot be had, or while the thread ends.
+/// Makes the calling thread visible to those who wait for it. Does nothing where that cannot be
+/// had, or while the thread ends.
 #[cold]
 fn register() {
     let _ = REGISTRATION.try_with(|mine| {
@@ -48,7 +52,8 @@ fn register() {
 }
 
 machine::thread_local! {
-    /// Whether the thread has tried. Apart from the registration, so that reading it needs no destructor.
+    /// Whether the thread has tried. Apart from the registration, so that reading it needs no
+    /// destructor.
     static TRIED: core::cell::Cell<bool> = core::cell::Cell::new(false);
 }
 

@@ -4,15 +4,17 @@
 //!
 //! # Orderings
 //!
-//! All Relaxed: the word is written by the lock's holder only, and a waiter that reads an old one spins for an old threshold.
+//! All Relaxed: the word is written by the lock's holder only, and a waiter that reads an old one
+//! spins for an old threshold.
 //!
-//! Source: Karlin et al. 1991, section 2.5; observations are rounded up to 16 spins and capped at 1008, as in section 5.
+//! Source: Karlin et al. 1991, section 2.5; observations are rounded up to 16 spins and capped at
+//! 1008, as in section 5.
 
 use super::{Contention, Policy, Wait, percent};
 use machine::atomic::{AtomicU32, Ordering};
 
-/// Spins for the threshold that would have cost least for the last three waits, taken to be equally likely. `STEP` is what waits are rounded up
-/// to, in hundredths of C.
+/// Spins for the threshold that would have cost least for the last three waits, taken to be equally
+/// likely. `STEP` is what waits are rounded up to, in hundredths of C.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::LastThreeSamples};
@@ -30,9 +32,11 @@ impl<const STEP: u32> LastThreeSamples<STEP> {
     const COST: u32 = 100 / STEP;
 }
 
-/// The threshold, of those worth trying, that costs least for waits of `samples` when blocking costs `cost`, all in one unit.
+/// The threshold, of those worth trying, that costs least for waits of `samples` when blocking
+/// costs `cost`, all in one unit.
 ///
-/// Worth trying are 0 and the samples: a threshold between two of them spins longer than the lower and helps no other.
+/// Worth trying are 0 and the samples: a threshold between two of them spins longer than the lower
+/// and helps no other.
 fn best(samples: [u32; 3], cost: u32) -> u32 {
     let total = |threshold: u32| -> u32 {
         samples.iter().map(|&wait| if wait <= threshold { wait } else { threshold + cost }).sum()
@@ -84,7 +88,8 @@ mod tests {
     fn the_best_threshold_for_three_waits() {
         assert_eq!(best([0, 0, 0], 12), 0);
         assert_eq!(best([3, 3, 3], 12), 3);
-        // Two short ones: 3 + 3 + (3 + 12) = 21, against 36 for blocking at once and 66 for spinning through.
+        // Two short ones: 3 + 3 + (3 + 12) = 21, against 36 for blocking at once and 66 for
+        // spinning through.
         assert_eq!(best([3, 60, 3], 12), 3);
         // One short one: 3 + 2 * 15 = 33 against 36.
         assert_eq!(best([60, 60, 3], 12), 3);

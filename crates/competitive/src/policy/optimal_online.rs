@@ -1,14 +1,16 @@
-//! The optimum on-line algorithm for a known distribution: one threshold, computed beforehand from recorded waits.
+//! The optimum on-line algorithm for a known distribution: one threshold, computed beforehand from
+//! recorded waits.
 //!
-//! Source: Karlin et al. 1991, section 2.4; `stanchion advise --thresholds` computes the thresholds.
+//! Source: Karlin et al. 1991, section 2.4; `stanchion advise --thresholds` computes the
+//! thresholds.
 
 use super::{Contention, Policy};
 use machine::atomic::{AtomicU32, Ordering};
 
 /// Spins up to a threshold that its lock was given; before it is given one, for C.
 ///
-/// With the threshold that is best for the lock's distribution of waits, the expected cost is at most e/(e-1) = 1.58 times the
-/// off-line optimum's, whatever the distribution.
+/// With the threshold that is best for the lock's distribution of waits, the expected cost is at
+/// most e/(e-1) = 1.58 times the off-line optimum's, whatever the distribution.
 ///
 /// ```
 /// use stanchion_competitive::{Mutex, PolicyMutex, RawPolicyMutex, policy::OptimalOnline};
@@ -26,7 +28,8 @@ pub struct OptimalOnline {
 const NOT_GIVEN: u32 = u32::MAX;
 
 impl OptimalOnline {
-    /// The longest threshold there is, in nanoseconds: about four seconds. A longer one is taken to be this.
+    /// The longest threshold there is, in nanoseconds: about four seconds. A longer one is taken to
+    /// be this.
     pub const MAX_THRESHOLD_NS: u64 = (u32::MAX - 1) as u64;
 
     /// Returns a policy by which waits spin for `nanos` nanoseconds, then block.

@@ -1,33 +1,39 @@
 //! Optimum on-line, approximated: the threshold that is best for the waits this lock has seen.
 //!
-//! Why not the exact optimum: its distribution is known only after a run. Why a histogram of 16 classes: recomputing the threshold then takes 16
-//! steps.
+//! Why not the exact optimum: its distribution is known only after a run. Why a histogram of 16
+//! classes: recomputing the threshold then takes 16 steps.
 //!
-//! The histogram does not fit a lock of 16 bytes. It lies in a static table, [`TABLE`], of which a lock takes a place at its first
-//! wait and gives it back when it is dropped; a lock that finds the table full spins for C, as [`FixedSpin`](super::FixedSpin) does. A lock in a
-//! `static` keeps its place.
+//! The histogram does not fit a lock of 16 bytes. It lies in a static table, [`TABLE`], of which a
+//! lock takes a place at its first wait and gives it back when it is dropped; a lock that finds the
+//! table full spins for C, as [`FixedSpin`](super::FixedSpin) does. A lock in a `static` keeps its
+//! place.
 //!
 //! # Invariants
 //!
-//! 1. A place belongs to the one lock whose `place` names it, from the `taken` exchange until that lock is dropped.
+//! 1. A place belongs to the one lock whose `place` names it, from the `taken` exchange until that
+//!    lock is dropped.
 //! 2. Only the lock's holder writes its histogram; the threshold in the lock is what waiters read.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the user's lock orders its holders, and a waiter that reads an old threshold spins for it. A place that changes hands may keep a
-//! count of the lock that had it before: one wait more or less, of some thousand.
+//! All Relaxed: the user's lock orders its holders, and a waiter that reads an old threshold spins
+//! for it. A place that changes hands may keep a count of the lock that had it before: one wait
+//! more or less, of some thousand.
 //!
-//! Source: Karlin et al. 1991, sections 2.5 and 5: observations rounded up to 64 spins and capped at 1008.
+//! Source: Karlin et al. 1991, sections 2.5 and 5: observations rounded up to 64 spins and capped
+//! at 1008.
 
 use super::{Contention, Policy, Wait, percent};
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, AtomicU32, Ordering};
 use machine::park;
 
-/// Spins for the threshold that is best for the histogram of this lock's waits, whose classes are `STEP` hundredths of C wide.
+/// Spins for the threshold that is best for the histogram of this lock's waits, whose classes are
+/// `STEP` hundredths of C wide.
 ///
-/// If a lock's waits all come from one distribution, its cost approaches that of [`OptimalOnline`](super::OptimalOnline), which is at most e/(e-1) =
-/// 1.58 times the off-line optimum's. Counts are halved now and then, so that a lock whose waits change is followed.
+/// If a lock's waits all come from one distribution, its cost approaches that of
+/// [`OptimalOnline`](super::OptimalOnline), which is at most e/(e-1) = 1.58 times the off-line
+/// optimum's. Counts are halved now and then, so that a lock whose waits change is followed.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::OptimalOnlineApproximation};
@@ -98,17 +104,21 @@ impl Histogram {
     }
 }
 
-/// The threshold, as a number of classes, that costs least: `counts[i]` waits were `i * step` long, blocking costs 100.
+/// The threshold, as a number of classes, that costs least: `counts[i]` waits were `i * step` long,
+/// blocking costs 100.
 ///
-/// One pass: the cost of threshold k differs from that of k - 1 by what the waits of class k save and what the longer ones spin more.
+/// One pass: the cost of threshold k differs from that of k - 1 by what the waits of class k save
+/// and what the longer ones spin more.
 fn best(counts: &[u32; CLASSES], step: u64) -> u64 {
     let step = step as i64;
     let mut longer: i64 = counts[1..].iter().map(|&count| i64::from(count)).sum();
     let (mut cost, mut least, mut best) = (0, 0, 0);
-    // Relative to blocking at once. The last class is of those that are too long to tell, so a threshold in it means nothing.
+    // Relative to blocking at once. The last class is of those that are too long to tell, so a
+    // threshold in it means nothing.
     for (threshold, &count) in (1_i64..).zip(&counts[1..CLASSES - 1]) {
         let count = i64::from(count);
-        // Those of this class no longer spin a step less and block, those longer spin one step more.
+        // Those of this class no longer spin a step less and block, those longer spin one step
+        // more.
         cost += longer * step - count * 100;
         longer -= count;
         if cost < least {

@@ -1,18 +1,23 @@
-//! Random walk: a threshold that takes one step for each wait, down after a long one, up after a short one.
+//! Random walk: a threshold that takes one step for each wait, down after a long one, up after a
+//! short one.
 //!
-//! Why not the last three samples: one number instead of three, and no sudden moves. Why not always: a lock whose long waits come in a row keeps
-//! spinning for as many waits as there are steps.
+//! Why not the last three samples: one number instead of three, and no sudden moves. Why not
+//! always: a lock whose long waits come in a row keeps spinning for as many waits as there are
+//! steps.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the word is written by the lock's holder only, and a waiter that reads an old one spins for an old threshold.
+//! All Relaxed: the word is written by the lock's holder only, and a waiter that reads an old one
+//! spins for an old threshold.
 //!
-//! Source: Karlin et al. 1991, section 2.5: at most C, although table 3 prints 1008 spins for it; the step is section 5's 16 spins.
+//! Source: Karlin et al. 1991, section 2.5: at most C, although table 3 prints 1008 spins for it;
+//! the step is section 5's 16 spins.
 
 use super::{Contention, Policy, Wait, percent};
 use machine::atomic::{AtomicU32, Ordering};
 
-/// Spins for a threshold between 0 and C that every wait moves by `STEP` hundredths of C: down if the wait was longer than C, else up.
+/// Spins for a threshold between 0 and C that every wait moves by `STEP` hundredths of C: down if
+/// the wait was longer than C, else up.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::RandomWalk};

@@ -1,14 +1,17 @@
 //! Randomized: a random threshold, against which no sequence of waits is bad.
 //!
-//! Why random: an adversary who knows the threshold releases the lock just after it. Drawn from the density e^(x/C) / (C (e - 1)) on 0 to C, the
-//! threshold costs at most e/(e-1) = 1.58 times the off-line optimum in expectation, for *every* sequence that does not depend on
-//! the draws; a fixed one can promise no less than 2.
+//! Why random: an adversary who knows the threshold releases the lock just after it. Drawn from the
+//! density e^(x/C) / (C (e - 1)) on 0 to C, the threshold costs at most e/(e-1) = 1.58 times the
+//! off-line optimum in expectation, for *every* sequence that does not depend on the draws; a fixed
+//! one can promise no less than 2.
 //!
 //! # Orderings
 //!
-//! Relaxed: the state of the generator is a number by itself, and two waiters that draw the same one do no harm.
+//! Relaxed: the state of the generator is a number by itself, and two waiters that draw the same
+//! one do no harm.
 //!
-//! Source: Karlin, Manasse, McGeoch and Owicki, "Competitive randomized algorithms for non-uniform problems", SODA 1990.
+//! Source: Karlin, Manasse, McGeoch and Owicki, "Competitive randomized algorithms for non-uniform
+//! problems", SODA 1990.
 
 use super::{Contention, Policy, percent};
 use machine::atomic::{AtomicU32, Ordering};
@@ -18,8 +21,8 @@ machine::global! {
     static DRAWS: AtomicU32 = AtomicU32::new(0x9E37_79B9);
 }
 
-/// Spins for a random time up to C, then blocks. At most e/(e-1) times the off-line optimum in expectation, for any sequence of waits that is
-/// not chosen knowing the draws.
+/// Spins for a random time up to C, then blocks. At most e/(e-1) times the off-line optimum in
+/// expectation, for any sequence of waits that is not chosen knowing the draws.
 ///
 /// ```
 /// use stanchion_competitive::{PolicyMutex, policy::Randomized};
@@ -29,7 +32,8 @@ machine::global! {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Randomized;
 
-/// The thresholds of 32 equally likely parts of the density, in hundredths of C: 100 ln(1 + u (e - 1)) for u = (i + 1/2) / 32, rounded.
+/// The thresholds of 32 equally likely parts of the density, in hundredths of C: 100 ln(1 + u (e -
+/// 1)) for u = (i + 1/2) / 32, rounded.
 const THRESHOLDS: [u8; 32] = [
     3, 8, 13, 17, 22, 26, 30, 34, 38, 41, 45, 48, 51, 55, 58, 61, 63, 66, 69, 72, 74, 77, 79, 82,
     84, 86, 88, 91, 93, 95, 97, 99,

@@ -6,11 +6,13 @@
 //! | longer | 96 | a quarter of an octave: from 25 % to 14 % wide, over 24 octaves; the last has no end |
 //! | wake latencies | 97 | the same quarters of octaves, from 64 ns on |
 //!
-//! Why not logarithmic throughout: whether to spin or to block is decided around C, and there a quarter of an octave would be coarser than the
-//! steps that the policies take. Why not linear throughout: the paper cut its waits at 1008 spins, and had to say that the cost of always-spin came
-//! out too low for it (section 5).
+//! Why not logarithmic throughout: whether to spin or to block is decided around C, and there a
+//! quarter of an octave would be coarser than the steps that the policies take. Why not linear
+//! throughout: the paper cut its waits at 1008 spins, and had to say that the cost of always-spin
+//! came out too low for it (section 5).
 //!
-//! A bucket is open below and closed above, as D[i] of section 2.4 is: more than i - 1 and at most i. The first one has the waits of no length too.
+//! A bucket is open below and closed above, as D[i] of section 2.4 is: more than i - 1 and at most
+//! i. The first one has the waits of no length too.
 //!
 //! Source: Karlin et al. 1991, section 3.
 
@@ -33,7 +35,8 @@ const LEAST_LATENCY: u64 = 64;
 /// How many classes of *others waiting at arrival* there are: 0 to 15, and more.
 pub const ARRIVALS: usize = 17;
 
-/// A longer wait counts as this long, in nanoseconds: an hour. It was a suspended machine, or a clock that was set.
+/// A longer wait counts as this long, in nanoseconds: an hour. It was a suspended machine, or a
+/// clock that was set.
 pub const MAX_LENGTH_NS: u64 = 3_600_000_000_000;
 
 /// The widest unit there is, in nanoseconds: that of a C of one second.

@@ -1,15 +1,19 @@
 //! The counts of a place in the table, added to by threads that have just got a lock.
 //!
-//! Why not one atomic addition for each count: it waits for the line to come from the processor that counted last, one line after another, while the
-//! lock is held. A lock that has a place of its own is the only one that counts there, and its holders come one after another, so that a load and a
-//! store do: the processor goes on meanwhile, and fetches the lines together. Locks that share a place add atomically.
+//! Why not one atomic addition for each count: it waits for the line to come from the processor
+//! that counted last, one line after another, while the lock is held. A lock that has a place of
+//! its own is the only one that counts there, and its holders come one after another, so that a
+//! load and a store do: the processor goes on meanwhile, and fetches the lines together. Locks that
+//! share a place add atomically.
 //!
-//! What every wait touches lies together: sums and the first arrivals in one line, then the wait's bucket.
+//! What every wait touches lies together: sums and the first arrivals in one line, then the wait's
+//! bucket.
 //!
 //! # Orderings
 //!
-//! All Relaxed. One holder's counts are made visible to the next by the lock itself; a place given to another lock is passed on by
-//! [`table`](super::table). Who reads meanwhile may see one wait in one count and not yet in another: [`Distribution::reconcile`].
+//! All Relaxed. One holder's counts are made visible to the next by the lock itself; a place given
+//! to another lock is passed on by [`table`](super::table). Who reads meanwhile may see one wait in
+//! one count and not yet in another: [`Distribution::reconcile`].
 
 use machine::atomic::{AtomicU64, Ordering};
 
@@ -132,7 +136,8 @@ impl Counters {
         counts
     }
 
-    /// Moves what `from` has counted here, where others may be counting. `from` counts no more. Does not allocate: it runs as a lock is dropped.
+    /// Moves what `from` has counted here, where others may be counting. `from` counts no more.
+    /// Does not allocate: it runs as a lock is dropped.
     pub(super) fn drain(&self, from: &Self) {
         let sums = [
             (&self.total, &from.total),

@@ -2,11 +2,12 @@
 //!
 //! # Invariants
 //!
-//! Kept by [`Distribution::add`] and [`Distribution::merge`], made by [`Distribution::reconcile`] of counts that were read while others counted, and
-//! checked of counts that come from a file.
+//! Kept by [`Distribution::add`] and [`Distribution::merge`], made by [`Distribution::reconcile`]
+//! of counts that were read while others counted, and checked of counts that come from a file.
 //!
 //! 1. The unit is from 1 to [`MAX_UNIT_NS`](super::MAX_UNIT_NS).
-//! 2. There are at most as many arrivals as waits, and at most as many wake latencies as blocked waits.
+//! 2. There are at most as many arrivals as waits, and at most as many wake latencies as blocked
+//!    waits.
 //! 3. The longest wait lies in the last bucket that is not empty. Without waits everything is 0.
 //! 4. All waits together are as long as the buckets allow, and the time spun is no more than that.
 //! 5. No count is above [`MOST`].
@@ -20,7 +21,8 @@ use super::buckets::{
 /// The most that a count may be: what a floating-point number still tells from the next.
 pub(super) const MOST: u64 = 1 << 53;
 
-/// One wait, as a recorder is told of it. Times are in nanoseconds; one above [`MAX_LENGTH_NS`] counts as that.
+/// One wait, as a recorder is told of it. Times are in nanoseconds; one above [`MAX_LENGTH_NS`]
+/// counts as that.
 ///
 /// ```
 /// use stanchion_competitive::waits::{Distribution, Observation};
@@ -30,7 +32,8 @@ pub(super) const MOST: u64 = 1 << 53;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// How long the lock was not to be had: spinning, and blocked until the release that woke the thread.
+    /// How long the lock was not to be had: spinning, and blocked until the release that woke the
+    /// thread.
     pub length_ns: u64,
     /// How much of that was spun.
     pub spun_ns: u64,
@@ -44,7 +47,8 @@ pub struct Observation {
     pub holder_changes: u32,
 }
 
-/// The waits for one lock, or for several: how many of each length, those spun through and those that blocked apart.
+/// The waits for one lock, or for several: how many of each length, those spun through and those
+/// that blocked apart.
 ///
 /// ```
 /// use stanchion_competitive::waits::{Distribution, Observation};
@@ -165,7 +169,8 @@ pub(super) fn sum(counts: &[u64]) -> u64 {
 }
 
 impl Distribution {
-    /// No waits yet, to be counted in buckets of `unit_ns`, which is taken to be from 1 to [`MAX_UNIT_NS`](super::MAX_UNIT_NS).
+    /// No waits yet, to be counted in buckets of `unit_ns`, which is taken to be from 1 to
+    /// [`MAX_UNIT_NS`](super::MAX_UNIT_NS).
     #[must_use]
     pub fn new(unit_ns: u64) -> Self {
         Self { unit: unit_ns.clamp(1, MAX_UNIT_NS), counts: Counts::new() }
@@ -204,7 +209,8 @@ impl Distribution {
         Ok(())
     }
 
-    /// Of counts that were read one after another while threads went on counting: the nearest that could be those of one moment.
+    /// Of counts that were read one after another while threads went on counting: the nearest that
+    /// could be those of one moment.
     pub(super) fn reconcile(unit: u64, mut counts: Counts) -> Self {
         let waits = counts.waits();
         let Some(last) = counts.last() else { return Self::new(unit) };
@@ -274,7 +280,8 @@ impl Distribution {
         self.counts.holder_changes
     }
 
-    /// How many waits found so many others waiting when they began: `[0]` none, so that there were two contenders, … `[15]` fifteen, `[16]` more.
+    /// How many waits found so many others waiting when they began: `[0]` none, so that there were
+    /// two contenders, … `[15]` fifteen, `[16]` more.
     ///
     /// Their sum may be less than [`count`](Self::count): of waits that were just being counted.
     #[must_use]
@@ -284,7 +291,8 @@ impl Distribution {
 
     /// The share of waits with two contenders: the holder and the waiter. None without arrivals.
     ///
-    /// Section 7 of the paper has it above 0.9, and takes the time to the next release for the wait because of it.
+    /// Section 7 of the paper has it above 0.9, and takes the time to the next release for the wait
+    /// because of it.
     #[must_use]
     pub fn share_of_two(&self) -> Option<f64> {
         let arrivals = sum(&self.counts.arrivals);
@@ -302,8 +310,8 @@ impl Distribution {
         (0..LENGTHS).map(at).filter(|bucket| bucket.spun + bucket.blocked > 0)
     }
 
-    /// Lengths in nanoseconds with the number of waits that they stand for, rising: a bucket by its end, as in section 2.4, the last by the longest
-    /// wait.
+    /// Lengths in nanoseconds with the number of waits that they stand for, rising: a bucket by its
+    /// end, as in section 2.4, the last by the longest wait.
     ///
     /// ```
     /// use stanchion_competitive::waits::{Distribution, Observation};
@@ -318,21 +326,23 @@ impl Distribution {
             .map(|bucket| (bucket.to_ns.min(self.counts.max), bucket.spun + bucket.blocked))
     }
 
-    /// From releases to the running of those that they woke: ends of buckets in nanoseconds, rising, with how many there were.
+    /// From releases to the running of those that they woke: ends of buckets in nanoseconds,
+    /// rising, with how many there were.
     pub fn wake_latencies(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         (0..LATENCIES)
             .map(|bucket| (longest_latency(bucket), self.counts.latencies[bucket]))
             .filter(|&(_, count)| count > 0)
     }
 
-    /// A time in nanoseconds that a share `q` of the waits did not exceed, as exactly as the buckets tell: 0.5 for the median. None without waits, or
-    /// unless `q` is from 0 to 1.
+    /// A time in nanoseconds that a share `q` of the waits did not exceed, as exactly as the
+    /// buckets tell: 0.5 for the median. None without waits, or unless `q` is from 0 to 1.
     #[must_use]
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         quantile(self.points(), self.count(), q)
     }
 
-    /// The same of the wake latencies. The tenth hundredth is what [`cost`](crate::cost) takes for C.
+    /// The same of the wake latencies. The tenth hundredth is what [`cost`](crate::cost) takes for
+    /// C.
     #[must_use]
     pub fn wake_latency_quantile_ns(&self, q: f64) -> Option<u64> {
         quantile(self.wake_latencies(), sum(&*self.counts.latencies), q)

@@ -1,7 +1,9 @@
-//! The form of our files: JSON with a name and a version, and one lock on each line, so that what is wrong can be found.
+//! The form of our files: JSON with a name and a version, and one lock on each line, so that what
+//! is wrong can be found.
 //!
-//! Why not leave it to `serde`: a recording is measured on one machine and read on another, years later perhaps. A file that was cut, was edited, is
-//! of another kind or of a later version must be told from one that means what it says.
+//! Why not leave it to `serde`: a recording is measured on one machine and read on another, years
+//! later perhaps. A file that was cut, was edited, is of another kind or of a later version must be
+//! told from one that means what it says.
 
 use core::fmt;
 use core::str;
@@ -56,7 +58,8 @@ pub(super) struct Kind {
     pub(super) what: &'static str,
 }
 
-/// A file that is of the right kind and version: what it says at its top, and its locks, still text.
+/// A file that is of the right kind and version: what it says at its top, and its locks, still
+/// text.
 pub(super) struct Document<'t, H> {
     pub(super) head: H,
     text: &'t str,
@@ -76,7 +79,8 @@ struct Locks<'t> {
 }
 
 impl Kind {
-    /// The text of a file: after its kind what it says at its top, then its locks, each on one line as `write` adds it.
+    /// The text of a file: after its kind what it says at its top, then its locks, each on one line
+    /// as `write` adds it.
     pub(super) fn write<T>(
         &self,
         head: &str,
@@ -165,7 +169,8 @@ impl Kind {
 }
 
 impl<H> Document<'_, H> {
-    /// Reads each lock by `read`, which gives its name, or says what is wrong. Each name may come once.
+    /// Reads each lock by `read`, which gives its name, or says what is wrong. Each name may come
+    /// once.
     pub(super) fn locks<L: DeserializeOwned, T>(
         &self,
         mut read: impl FnMut(L) -> Result<(String, T), String>,

@@ -3,8 +3,8 @@
 use super::distribution::{Distribution, Observation};
 use super::table::{self, Place};
 
-/// A name in the table, to which any number of threads add waits at any time. Not tied to a lock: for a program that measures the waits of locks that
-/// are not ours.
+/// A name in the table, to which any number of threads add waits at any time. Not tied to a lock:
+/// for a program that measures the waits of locks that are not ours.
 ///
 /// Adding takes no lock, allocates nothing and calls nobody: some 20 to 100 ns.
 ///
@@ -20,8 +20,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Finds the name, or takes a free one; beyond [`NAMES`](super::NAMES) of them, what is added is counted as [`OTHERS`](super::OTHERS). A
-    /// microsecond or so; allocates nothing.
+    /// Finds the name, or takes a free one; beyond [`NAMES`](super::NAMES) of them, what is added
+    /// is counted as [`OTHERS`](super::OTHERS). A microsecond or so; allocates nothing.
     #[must_use]
     pub fn register(name: &str) -> Self {
         Self { place: Place::shared(name) }
@@ -34,7 +34,8 @@ impl Record {
         counters.add(wait, table::unit(), writers);
     }
 
-    /// What was added under this name, without what locks that have a place of their own have counted under it.
+    /// What was added under this name, without what locks that have a place of their own have
+    /// counted under it.
     #[must_use]
     pub fn waits(self) -> Distribution {
         Distribution::reconcile(table::unit(), self.place.counters().0.read())
@@ -46,8 +47,9 @@ impl Record {
         self.place.to_bits()
     }
 
-    /// The record whose [`to_bits`](Self::to_bits) is `bits`; none for 0 and for what no record can give. What is added to one that was not
-    /// registered yet is counted under the name that comes to have its place.
+    /// The record whose [`to_bits`](Self::to_bits) is `bits`; none for 0 and for what no record can
+    /// give. What is added to one that was not registered yet is counted under the name that comes
+    /// to have its place.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match Place::from_bits(bits) {

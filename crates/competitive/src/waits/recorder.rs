@@ -10,14 +10,17 @@ use crate::policy::{Contention, Policy, Wait};
 
 /// Counts the waits of a lock under its name; how they are waited through is left to `P`.
 ///
-/// Nothing happens while the lock is found free. A wait that has ended is counted by the thread that got the lock, into a static table: a few stores.
-/// Locks of one name are counted together in a [`snapshot`](super::snapshot), also those that were dropped.
+/// Nothing happens while the lock is found free. A wait that has ended is counted by the thread
+/// that got the lock, into a static table: a few stores. Locks of one name are counted together in
+/// a [`snapshot`](super::snapshot), also those that were dropped.
 ///
-/// At its first wait the lock takes a place in the table. That searches at most [`NAMES`](super::NAMES) names and [`SLOTS`](super::SLOTS) places, and
-/// touches their memory for the first time; it allocates nothing, opens no file and takes no lock. `machine::warm_up` does what is not the
-/// recorder's: it readies the clock.
+/// At its first wait the lock takes a place in the table. That searches at most
+/// [`NAMES`](super::NAMES) names and [`SLOTS`](super::SLOTS) places, and touches their memory for
+/// the first time; it allocates nothing, opens no file and takes no lock. `machine::warm_up` does
+/// what is not the recorder's: it readies the clock.
 ///
-/// A child of a fork goes on with a copy of its parent's counts; [`restart`](super::restart) begins anew there.
+/// A child of a fork goes on with a copy of its parent's counts; [`restart`](super::restart) begins
+/// anew there.
 ///
 /// The lock grows by a pointer, a length and 4 bytes.
 ///
@@ -42,7 +45,8 @@ impl Recorder {
     /// Returns a recorder under `name` around the default policy.
     ///
     /// At most [`MAX_NAME`](super::MAX_NAME) bytes of the name are kept. An empty name means
-    /// [`UNNAMED`](super::UNNAMED). For names made while the program runs see [`intern`](super::intern).
+    /// [`UNNAMED`](super::UNNAMED). For names made while the program runs see
+    /// [`intern`](super::intern).
     #[must_use]
     pub const fn named(name: &'static str) -> Self {
         Self::with_policy(name, crate::policy::Adaptive::new())
@@ -62,8 +66,8 @@ impl<P> Recorder<P> {
         &self.policy
     }
 
-    /// What was counted for this lock. A lock that had to share a place, because the table was full or 16 others of its name had one each, has all
-    /// waits of its name.
+    /// What was counted for this lock. A lock that had to share a place, because the table was full
+    /// or 16 others of its name had one each, has all waits of its name.
     #[must_use]
     pub fn waits(&self) -> Distribution {
         // Relaxed: the table is static, and its counts are read as they are.

@@ -19,13 +19,15 @@ pub struct Recording {
     pub elapsed_ns: u64,
     /// The locks that had contention, each name once, in the order of names.
     pub locks: Vec<(String, Distribution)>,
-    /// How many locks were counted under [`OTHERS`](super::OTHERS), because the table of names was full.
+    /// How many locks were counted under [`OTHERS`](super::OTHERS), because the table of names was
+    /// full.
     pub overflow: u64,
 }
 
 /// What has been recorded in this process so far.
 ///
-/// Locks go on counting meanwhile: a wait that is just being counted may be missing. Takes some 100 µs, and allocates.
+/// Locks go on counting meanwhile: a wait that is just being counted may be missing. Takes some 100
+/// µs, and allocates.
 ///
 /// ```
 /// use stanchion_competitive::waits::{self, Observation, Record};
@@ -61,17 +63,20 @@ pub fn snapshot() -> Recording {
     }
 }
 
-/// Begins anew: nothing is counted yet, buckets are as wide as C is now, and the time starts. Names stay taken.
+/// Begins anew: nothing is counted yet, buckets are as wide as C is now, and the time starts. Names
+/// stay taken.
 ///
-/// For a program that records several runs, one after another, or wants the time to start before the first wait. A wait that is counted meanwhile
-/// may be lost, or counted as if the unit were the old one; and of a lock that counts just then a count may go on from what it was. To be exact,
+/// For a program that records several runs, one after another, or wants the time to start before
+/// the first wait. A wait that is counted meanwhile may be lost, or counted as if the unit were the
+/// old one; and of a lock that counts just then a count may go on from what it was. To be exact,
 /// restart while nobody waits.
 pub fn restart() {
     table::restart(cost::current());
 }
 
-/// [`restart`], with buckets that are as wide as a C of `cost_ns` nanoseconds makes them: for waits that are to be compared with a C measured
-/// beforehand. One outside of the bounds of [`cost`](crate::cost) is taken to be the nearest within.
+/// [`restart`], with buckets that are as wide as a C of `cost_ns` nanoseconds makes them: for waits
+/// that are to be compared with a C measured beforehand. One outside of the bounds of
+/// [`cost`](crate::cost) is taken to be the nearest within.
 ///
 /// ```
 /// use stanchion_competitive::waits;
@@ -108,7 +113,8 @@ impl Recording {
         all
     }
 
-    /// Adds another recording of the same unit: the waits of locks of the same name become one, times add up, C becomes the mean by waits.
+    /// Adds another recording of the same unit: the waits of locks of the same name become one,
+    /// times add up, C becomes the mean by waits.
     ///
     /// # Errors
     ///

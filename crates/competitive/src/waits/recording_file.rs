@@ -9,8 +9,9 @@
 //! ]}
 //! ```
 //!
-//! `spun`, `blocked` and `wake_latency` are pairs of a bucket's number and how many there were; buckets are those of [`buckets`](super::buckets). In
-//! `arrivals`, the first number is of waits that found nobody else waiting. Each lock stands on one line.
+//! `spun`, `blocked` and `wake_latency` are pairs of a bucket's number and how many there were;
+//! buckets are those of [`buckets`](super::buckets). In `arrivals`, the first number is of waits
+//! that found nobody else waiting. Each lock stands on one line.
 
 use core::fmt::Write as _;
 
@@ -87,9 +88,9 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// [`FileError`] if the text is no recording, is of a later version, was cut, or if its counts do not
-    /// agree with each other. It names the line and what was expected there. There is no checksum: an
-    /// edit that keeps the counts in agreement goes unnoticed.
+    /// [`FileError`] if the text is no recording, is of a later version, was cut, or if its counts
+    /// do not agree with each other. It names the line and what was expected there. There is no
+    /// checksum: an edit that keeps the counts in agreement goes unnoticed.
     ///
     /// ```
     /// use stanchion_competitive::waits::Recording;

@@ -1,13 +1,16 @@
-//! A table of waits that several processes count in: the contents of a file that each of them has mapped.
+//! A table of waits that several processes count in: the contents of a file that each of them has
+//! mapped.
 //!
-//! Why not a file from each process at its end: a program ends by `_exit`, by a signal, or by `exec`, and then nobody writes it. What is counted in
-//! shared memory is in the file already. Nor need the files of a hundred processes be added up, each with buckets of its own width.
+//! Why not a file from each process at its end: a program ends by `_exit`, by a signal, or by
+//! `exec`, and then nobody writes it. What is counted in shared memory is in the file already. Nor
+//! need the files of a hundred processes be added up, each with buckets of its own width.
 //!
 //! ```text
 //! magic | width of a bucket | processes | processes that locked | waits without a name | 512 × (state | text | counters)
 //! ```
 //!
-//! All of it is 64-bit words in the machine's own order: the file is read on the machine that wrote it, and thrown away.
+//! All of it is 64-bit words in the machine's own order: the file is read on the machine that wrote
+//! it, and thrown away.
 //!
 //! | `state` of a name | |
 //! | --- | --- |
@@ -18,11 +21,13 @@
 //! # Invariants
 //!
 //! 1. Bytes that are all 0 but for the [`header`] are a table without waits.
-//! 2. Nothing that lies in the table is trusted: other programs write to it, and one may run wild. Numbers are bounded, text is checked.
+//! 2. Nothing that lies in the table is trusted: other programs write to it, and one may run wild.
+//!    Numbers are bounded, text is checked.
 //!
 //! # Orderings
 //!
-//! The text is published by the Release store of `state` and read after its Acquire load. All else is numbers by themselves: Relaxed.
+//! The text is published by the Release store of `state` and read after its Acquire load. All else
+//! is numbers by themselves: Relaxed.
 
 use core::mem;
 use std::collections::BTreeMap;
@@ -101,8 +106,8 @@ pub fn header(cost_ns: u64) -> [u8; 16] {
 /// What a table held in the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gathered {
-    /// How many processes counted in it, or would have. A child of a fork is counted once it takes a
-    /// lock.
+    /// How many processes counted in it, or would have. A child of a fork is counted once it takes
+    /// a lock.
     pub processes: u64,
     /// How many of these took a lock.
     pub lockers: u64,
@@ -110,7 +115,8 @@ pub struct Gathered {
     pub nameless: u64,
     /// The width of a bucket in nanoseconds.
     pub unit_ns: u64,
-    /// C in nanoseconds: the tenth hundredth of the wake latencies if there are a hundred, else what the table was made for.
+    /// C in nanoseconds: the tenth hundredth of the wake latencies if there are a hundred, else
+    /// what the table was made for.
     pub cost_ns: u64,
     /// The waits by name.
     pub locks: BTreeMap<String, Distribution>,
@@ -125,8 +131,8 @@ impl Shared {
     ///
     /// # Safety
     ///
-    /// `length` bytes from `start` on must be readable and writable for `'a`, and all who access them meanwhile, in whichever process, must do so
-    /// through a table like this.
+    /// `length` bytes from `start` on must be readable and writable for `'a`, and all who access
+    /// them meanwhile, in whichever process, must do so through a table like this.
     pub unsafe fn at<'a>(start: *const u8, length: usize) -> Result<&'a Self, Foreign> {
         if length != SIZE {
             return Err(Foreign::Size { found: length });
@@ -135,7 +141,8 @@ impl Shared {
         if !table.is_aligned() {
             return Err(Foreign::Alignment);
         }
-        // SAFETY: the caller's promise, and it is large enough and aligned. Its fields are atomic integers, for which all bits are allowed.
+        // SAFETY: the caller's promise, and it is large enough and aligned. Its fields are atomic
+        // integers, for which all bits are allowed.
         let table = unsafe { &*table };
         if table.magic.load(Ordering::Relaxed) != MAGIC {
             return Err(Foreign::Magic);
@@ -156,8 +163,8 @@ impl Shared {
         self.lockers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Finds a name or takes a free place for it; `None` if there is none, or the name is empty or longer than [`MAX_NAME`]. Allocates nothing, takes
-    /// no lock.
+    /// Finds a name or takes a free place for it; `None` if there is none, or the name is empty or
+    /// longer than [`MAX_NAME`]. Allocates nothing, takes no lock.
     #[must_use]
     pub fn name(&self, text: &[u8]) -> Option<u32> {
         if text.is_empty() || text.len() > MAX_NAME {
@@ -181,7 +188,8 @@ impl Shared {
             if state == TAKEN + text.len() as u64 && name.is(text) {
                 return Some(index);
             }
-            // One that is being written may become this one: then it stands twice, and is added up when read.
+            // One that is being written may become this one: then it stands twice, and is added up
+            // when read.
         }
         None
     }

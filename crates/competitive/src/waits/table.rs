@@ -1,7 +1,8 @@
 //! The table that waits are counted in: names, each with counts, and places for single locks.
 //!
-//! Why static: a lock counts while it is held, where allocating is out of the question, and what was counted must outlive the lock.
-//! Why places beside names: many locks may have one name, and counts that only one lock adds to are cheaper ([`counters`](super::counters)).
+//! Why static: a lock counts while it is held, where allocating is out of the question, and what
+//! was counted must outlive the lock. Why places beside names: many locks may have one name, and
+//! counts that only one lock adds to are cheaper ([`counters`](super::counters)).
 //!
 //! | `Name::state` | |
 //! | --- | --- |
@@ -16,15 +17,18 @@
 //!
 //! # Invariants
 //!
-//! 1. A name's text is written by the thread whose exchange took `state` from 0 to 1, before it stores the length; never after that.
+//! 1. A name's text is written by the thread whose exchange took `state` from 0 to 1, before it
+//!    stores the length; never after that.
 //! 2. Names are taken in order, from the first on: the first free one ends a search.
-//! 3. Two threads that take a name at once may take one each for the same text; whoever collects the counts adds them up.
+//! 3. Two threads that take a name at once may take one each for the same text; whoever collects
+//!    the counts adds them up.
 //! 4. Only the lock that has a slot counts there. As it is dropped, the counts go to its name.
 //!
 //! # Orderings
 //!
-//! `state`: Release of the length, Acquire of whoever reads the text. `Slot::name`: Acquire of who takes it, Release of who gives it back, so that a
-//! slot's new lock counts on from the zeros that the last one left.
+//! `state`: Release of the length, Acquire of whoever reads the text. `Slot::name`: Acquire of who
+//! takes it, Release of who gives it back, so that a slot's new lock counts on from the zeros that
+//! the last one left.
 
 use core::str;
 
@@ -39,7 +43,8 @@ use crate::cost;
 
 /// How many names there can be: 512, and two in a model.
 pub const NAMES: usize = if IN_A_MODEL { 2 } else { 512 };
-/// How many locks can have a place of their own at a time, 512, and one in a model; others share that of their name.
+/// How many locks can have a place of their own at a time, 512, and one in a model; others share
+/// that of their name.
 pub const SLOTS: usize = if IN_A_MODEL { 1 } else { 512 };
 /// Longer names are cut to so many bytes, or a few less where that would split a character.
 pub const MAX_NAME: usize = 120;
@@ -57,7 +62,8 @@ struct Name {
     counters: CachePadded<Counters>,
 }
 
-// SAFETY: the text is written by one thread before it is published, and only read afterwards (Invariant 1).
+// SAFETY: the text is written by one thread before it is published, and only read afterwards
+// (Invariant 1).
 unsafe impl Sync for Name {}
 
 const WRITING: u32 = 1;
@@ -115,7 +121,8 @@ impl Name {
     }
 
     fn write(&self, text: &Text) {
-        // SAFETY: this thread took the name and has not published it: nobody else reads or writes (Invariant 1).
+        // SAFETY: this thread took the name and has not published it: nobody else reads or writes
+        // (Invariant 1).
         let bytes = self.text.with_mut(|bytes| unsafe { &mut *bytes });
         *bytes = text.bytes;
         // Release: pairs with the Acquire of `text`.
@@ -160,7 +167,8 @@ impl Place {
         named(name).map_or_else(beyond, |index| Self(FIRST_NAME + index as u32))
     }
 
-    /// One of the lock's own if there is any left, which it must give back by [`leave`](Self::leave).
+    /// One of the lock's own if there is any left, which it must give back by
+    /// [`leave`](Self::leave).
     pub(super) fn own(name: &str) -> Self {
         let Some(index) = named(name) else { return beyond() };
         let mut have = 0;
@@ -274,8 +282,9 @@ impl Text {
     }
 }
 
-/// Keeps a name that is made while the program runs, so that a lock can have it: for the rest of the process, in the table of names. [`OTHERS`] if
-/// that is full. A control character becomes a question mark.
+/// Keeps a name that is made while the program runs, so that a lock can have it: for the rest of
+/// the process, in the table of names. [`OTHERS`] if that is full. A control character becomes a
+/// question mark.
 ///
 /// ```
 /// use stanchion_competitive::waits;
@@ -329,7 +338,8 @@ pub(super) fn visit(mut each: impl FnMut(&'static str, &'static Counters)) {
         }
     }
     for slot in OWN.iter() {
-        // Relaxed: the names were there before; which lock has the slot meanwhile cannot be known better.
+        // Relaxed: the names were there before; which lock has the slot meanwhile cannot be known
+        // better.
         let name = slot.name.load(Ordering::Relaxed).checked_sub(FIRST_NAME);
         if let Some(text) = name.and_then(|name| TABLE.get(name as usize)?.text()) {
             each(text, &slot.counters);

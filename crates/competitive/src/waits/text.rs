@@ -24,7 +24,8 @@ fn time(nanos: u64) -> String {
 }
 
 impl Distribution {
-    /// The waits as lines of text: a summary, and how many of each length were spun through (`*`) and blocked (`#`).
+    /// The waits as lines of text: a summary, and how many of each length were spun through (`*`)
+    /// and blocked (`#`).
     ///
     /// ```
     /// use stanchion_competitive::waits::{Distribution, Observation};

@@ -1,4 +1,5 @@
-//! Thresholds computed from recorded waits, by the names of locks: what [`OptimalOnline`](crate::policy::OptimalOnline) is to be given.
+//! Thresholds computed from recorded waits, by the names of locks: what
+//! [`OptimalOnline`](crate::policy::OptimalOnline) is to be given.
 //!
 //! ```json
 //! {"format": "stanchion thresholds", "version": 1,
@@ -20,7 +21,8 @@ const KIND: Kind = Kind {
     what: "a file of thresholds as `stanchion advise --thresholds` writes it",
 };
 
-/// For how many nanoseconds to spin for each named lock: the row *Opt-known* of the paper's tables 3 and 4.
+/// For how many nanoseconds to spin for each named lock: the row *Opt-known* of the paper's tables
+/// 3 and 4.
 ///
 /// ```
 /// use stanchion_competitive::policy::OptimalOnline;
@@ -88,8 +90,8 @@ impl Thresholds {
     ///
     /// # Errors
     ///
-    /// [`FileError`] if the text is no file of thresholds, is of a later version, or was cut. It names the
-    /// line and what was expected there.
+    /// [`FileError`] if the text is no file of thresholds, is of a later version, or was cut. It
+    /// names the line and what was expected there.
     pub fn from_json(bytes: &[u8]) -> Result<Self, FileError> {
         let document = KIND.open::<Head>(bytes)?;
         check_name("the program", &document.head.program)

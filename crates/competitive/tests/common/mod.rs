@@ -3,7 +3,8 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Runs `body` in a thread of its own and fails if it takes longer than `limit`: a lost wake-up is a failure, not a test that hangs.
+/// Runs `body` in a thread of its own and fails if it takes longer than `limit`: a lost wake-up is
+/// a failure, not a test that hangs.
 pub(crate) fn within(limit: Duration, body: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     let runner = std::thread::spawn(move || {

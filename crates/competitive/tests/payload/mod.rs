@@ -10,7 +10,8 @@ use std::thread;
 use stanchion_competitive::PolicyMutex;
 use stanchion_competitive::policy::Policy;
 
-/// Two counters that agree whenever nobody is between them. Atomic, so that even a broken lock has no undefined behaviour.
+/// Two counters that agree whenever nobody is between them. Atomic, so that even a broken lock has
+/// no undefined behaviour.
 #[derive(Debug, Default)]
 pub(crate) struct Pair(AtomicU64, AtomicU64);
 
