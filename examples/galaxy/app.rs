@@ -14,10 +14,12 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Lets two galaxies pass each other, on several threads, with locks of your choice, and says how long they waited.
+/// Lets two galaxies pass each other, on several threads, with locks of your choice, and says how
+/// long they waited.
 ///
-/// The masses are two points; the stars around them have none. The checksum is over the places and speeds of all stars at the end, bit for
-/// bit; it depends on --stars, --steps, --seed and --ratio, and on nothing else.
+/// The masses are two points; the stars around them have none. The checksum is over the places and
+/// speeds of all stars at the end, bit for bit; it depends on --stars, --steps, --seed and --ratio,
+/// and on nothing else.
 #[derive(Debug, Parser)]
 #[command(
     name = "galaxy",
@@ -53,7 +55,8 @@ struct Arguments {
     #[command(flatten)]
     lock: Choice,
 
-    /// Leaves the threads to the system. Without it each stays on a processor of its own, if there are enough.
+    /// Leaves the threads to the system. Without it each stays on a processor of its own, if there
+    /// are enough.
     #[arg(long)]
     no_pin: bool,
 
@@ -92,7 +95,8 @@ impl Program for Simulate<'_> {
     }
 }
 
-/// Does what `arguments` say and returns the exit code. With `progress`, a bar goes to the terminal's standard error.
+/// Does what `arguments` say and returns the exit code. With `progress`, a bar goes to the
+/// terminal's standard error.
 pub(crate) fn run(
     arguments: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,

@@ -8,10 +8,11 @@ use stanchion_applications::hanoi::{self, DISKS, MAX_THREADS, Options, PEGS, Ref
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-/// Moves the disks of Hanoi from peg to peg on many threads, with locks of your choice, and says how long they waited.
+/// Moves the disks of Hanoi from peg to peg on many threads, with locks of your choice, and says
+/// how long they waited.
 ///
-/// Each thread moves the same disks all the time, when it is their turn. The moves are those of Frame and Stewart; each is checked
-/// when it is made, and their number at the end.
+/// Each thread moves the same disks all the time, when it is their turn. The moves are those of
+/// Frame and Stewart; each is checked when it is made, and their number at the end.
 #[derive(Debug, Parser)]
 #[command(
     name = "hanoi",
@@ -40,14 +41,16 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "NS", default_value_t = 1_000, value_parser = value_parser!(u64).range(..=1_000_000_000))]
     work_ns: u64,
 
-    /// Nanoseconds for which each drawing holds the lock of its row or column: the longer, the more contention.
+    /// Nanoseconds for which each drawing holds the lock of its row or column: the longer, the more
+    /// contention.
     #[arg(long, allow_negative_numbers = true, value_name = "NS", default_value_t = 100, value_parser = value_parser!(u64).range(..=1_000_000_000))]
     draw_ns: u64,
 
     #[command(flatten)]
     lock: Choice,
 
-    /// Leaves the threads to the system. Without it each stays on one processor, and these are dealt out in turn.
+    /// Leaves the threads to the system. Without it each stays on one processor, and these are
+    /// dealt out in turn.
     #[arg(long)]
     no_pin: bool,
 

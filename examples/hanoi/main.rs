@@ -4,8 +4,8 @@
 //! cargo run --release -p examples --example hanoi -- --rounds 200 --threads 64 --lock mcs
 //! ```
 //!
-//! With a policy its waits can be recorded, and the thresholds that would have been best be used in the next run, which is the row *Opt-known* of the
-//! paper's table 4:
+//! With a policy its waits can be recorded, and the thresholds that would have been best be used in
+//! the next run, which is the row *Opt-known* of the paper's table 4:
 //!
 //! ```text
 //! hanoi --policy fixed-spin --waits waits.json

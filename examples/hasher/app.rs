@@ -13,15 +13,19 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-/// Hashes each file at or below a path, and says how fast: one thread a file, which reads with plain blocking calls.
+/// Hashes each file at or below a path, and says how fast: one thread a file, which reads with
+/// plain blocking calls.
 ///
-/// What is compared is who runs the threads, by --runtime: each reads the same files and hashes them the same way, so what the times of two runs differ
-/// by is that. Run each twice or more: without --cold the files are in memory, and it counts what a thread costs; with it they come from the disk, and
-/// it counts who goes on while a thread waits. `activations` does and `kernel` does, `tokio` with up to --threads; `user` and `rayon` lose a processor
-/// for each thread that waits.
+/// What is compared is who runs the threads, by --runtime: each reads the same files and hashes
+/// them the same way, so what the times of two runs differ by is that. Run each twice or more:
+/// without --cold the files are in memory, and it counts what a thread costs; with it they come
+/// from the disk, and it counts who goes on while a thread waits. `activations` does and `kernel`
+/// does, `tokio` with up to --threads; `user` and `rayon` lose a processor for each thread that
+/// waits.
 ///
-/// The hash is XXH64: it tells files apart, and is not for security. That of the tree is over all names and hashes in order, so it is the same however
-/// the files were shared out, and wherever the tree is. Links below the path are not followed.
+/// The hash is XXH64: it tells files apart, and is not for security. That of the tree is over all
+/// names and hashes in order, so it is the same however the files were shared out, and wherever the
+/// tree is. Links below the path are not followed.
 #[derive(Debug, Parser)]
 #[command(
     name = "hasher",
@@ -45,8 +49,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
 
-    /// Asks the kernel first to forget what it has of the files (`posix_fadvise`). Names and attributes stay in its memory: to drop those needs
-    /// privilege.
+    /// Asks the kernel first to forget what it has of the files (`posix_fadvise`). Names and
+    /// attributes stay in its memory: to drop those needs privilege.
     #[arg(long)]
     cold: bool,
 

@@ -144,7 +144,8 @@ impl Drop for Ended {
     }
 }
 
-/// A thread for each job, so many at a time. Who starts them is the caller, so that no job waits for a thread while it has one.
+/// A thread for each job, so many at a time. Who starts them is the caller, so that no job waits
+/// for a thread while it has one.
 fn kernel(size: Size, root: &Path) -> Outcome {
     let (jobs, waiting) = mpsc::channel::<Option<Job>>();
     let walk = Walk::new(Kernel(jobs.clone()), root);

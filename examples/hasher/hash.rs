@@ -1,6 +1,8 @@
-//! XXH64: a hash for telling files apart, **not** for security; whoever wants to can make two files with the same.
+//! XXH64: a hash for telling files apart, **not** for security; whoever wants to can make two files
+//! with the same.
 //!
-//! The same numbers as `xxhsum -H1`. Source: Y. Collet, the xxHash specification, version 0.1.1, section "XXH64".
+//! The same numbers as `xxhsum -H1`. Source: Y. Collet, the xxHash specification, version 0.1.1,
+//! section "XXH64".
 
 use std::io::{self, Read};
 

@@ -1,11 +1,13 @@
-//! `hasher`: a hash of each file below a directory, by one thread a file that reads with plain `std::fs`, at the command line.
+//! `hasher`: a hash of each file below a directory, by one thread a file that reads with plain
+//! `std::fs`, at the command line.
 //!
 //! ```text
 //! cargo run --release -p examples --example hasher -- crates
 //! cargo run --release -p examples --example hasher -- crates --runtime tokio --cold
 //! ```
 //!
-//! Whoever runs the threads, the work is the same: what the times of two runs differ by is `--runtime`. `--help` says what each is good at.
+//! Whoever runs the threads, the work is the same: what the times of two runs differ by is
+//! `--runtime`. `--help` says what each is good at.
 //!
 //! | exit code | meaning |
 //! | --- | --- |

@@ -53,7 +53,8 @@ impl Report<'_> {
     }
 }
 
-/// A name is written as it is, whatever its encoding; but if there is a line feed in it, all is escaped and the line begins with a backslash.
+/// A name is written as it is, whatever its encoding; but if there is a line feed in it, all is
+/// escaped and the line begins with a backslash.
 fn line(out: &mut dyn Write, hash: u64, name: &[u8]) -> io::Result<()> {
     let escaped = name.iter().any(|byte| b"\\\n\r".contains(byte));
     if escaped {

@@ -1,4 +1,5 @@
-//! The walk: a job for each directory and for each file, which a [`Crew`] runs in whatever kind of thread it has.
+//! The walk: a job for each directory and for each file, which a [`Crew`] runs in whatever kind of
+//! thread it has.
 //!
 //! What comes of it does not depend on the order in which jobs run: it is sorted by path.
 
@@ -42,7 +43,8 @@ impl Found {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// The hash of all names and hashes, in order. Two trees have the same if they have the same files with the same content, wherever they are.
+    /// The hash of all names and hashes, in order. Two trees have the same if they have the same
+    /// files with the same content, wherever they are.
     pub(crate) fn tree(&self) -> u64 {
         let mut tree = Hash::new();
         for file in &self.files {
@@ -77,7 +79,8 @@ impl<C> Drop for Job<C> {
         if std::thread::panicking() {
             self.walk.fault(&self.path, io::Error::other("the thread that read it has panicked"));
         }
-        // AcqRel: with all the others' ends, so that whoever sees 0 sees what all have found. (The lock says so too.)
+        // AcqRel: with all the others' ends, so that whoever sees 0 sees what all have found. (The
+        // lock says so too.)
         if self.walk.jobs.fetch_sub(1, Ordering::AcqRel) == 1 {
             let _found = self.walk.found();
             self.walk.ended.notify_all();
@@ -86,7 +89,8 @@ impl<C> Drop for Job<C> {
 }
 
 impl<C: Crew> Walk<C> {
-    /// A walk of what is at `root`, or below it, by that crew. Its first job is [`begin`](Self::begin)'s.
+    /// A walk of what is at `root`, or below it, by that crew. Its first job is
+    /// [`begin`](Self::begin)'s.
     pub(crate) fn new(crew: C, root: &Path) -> Arc<Self> {
         Arc::new(Self {
             crew,
@@ -157,7 +161,8 @@ impl<C: Crew> Job<C> {
             for entry in fs::read_dir(self.place())? {
                 let entry = entry?;
                 let path = self.path.join(entry.file_name());
-                // Of a link it is the link's own: one that leads upwards would be followed for ever.
+                // Of a link it is the link's own: one that leads upwards would be followed for
+                // ever.
                 let kind = match entry.file_type() {
                     Ok(kind) => kind,
                     Err(error) => {

@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Warms plates, each by a gang of threads that meet in every step, or one by the ranks of an MPI job.
+/// Warms plates, each by a gang of threads that meet in every step, or one by the ranks of an MPI
+/// job.
 ///
-/// A cell moves towards the mean of its four neighbours. The end does not depend on the number of members or gangs, to the last bit.
+/// A cell moves towards the mean of its four neighbours. The end does not depend on the number of
+/// members or gangs, to the last bit.
 #[derive(Debug, Parser)]
 #[command(
     name = "heat",
@@ -30,7 +32,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), conflicts_with = "mpi")]
     members: Option<u16>,
 
-    /// Seats: threads that run at the same time. By default one for each processor, or as many as a gang has members.
+    /// Seats: threads that run at the same time. By default one for each processor, or as many as a
+    /// gang has members.
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), conflicts_with = "mpi")]
     seats: Option<u16>,
 
@@ -50,7 +53,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "MS", default_value_t = 10, value_parser = value_parser!(u64).range(1..=60_000), conflicts_with = "mpi")]
     quantum: u64,
 
-    /// Be a rank of an MPI job: its ranks are the members of one gang. Started by `mpirun`, in a build with the feature `mpi`.
+    /// Be a rank of an MPI job: its ranks are the members of one gang. Started by `mpirun`, in a
+    /// build with the feature `mpi`.
     #[arg(long)]
     mpi: bool,
 
@@ -70,7 +74,8 @@ enum How {
     Cooperative,
     /// Members are stopped by a signal.
     Signal,
-    /// Members of the gang whose turn it is have the higher priority; needs the right to real-time priorities.
+    /// Members of the gang whose turn it is have the higher priority; needs the right to real-time
+    /// priorities.
     Priority,
 }
 

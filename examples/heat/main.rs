@@ -1,4 +1,5 @@
-//! `heat`: how warmth spreads in a plate, by gangs of threads or by the ranks of an MPI job, at the command line.
+//! `heat`: how warmth spreads in a plate, by gangs of threads or by the ranks of an MPI job, at the
+//! command line.
 //!
 //! ```text
 //! cargo run --release -p examples --example heat -- --gangs 3 --members 2

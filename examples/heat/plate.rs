@@ -1,8 +1,9 @@
 //! A plate, and what its members do: each has some of its rows.
 //!
-//! The plate's rim is cold and a round stove in it is hot. In each step a cell moves towards the mean of its four neighbours. For that a member needs
-//! the rows next to its own, so in each step all hand one row up and one row down: few words, and nobody can go on without them. This is the fine grain
-//! that gangs are for.
+//! The plate's rim is cold and a round stove in it is hot. In each step a cell moves towards the
+//! mean of its four neighbours. For that a member needs the rows next to its own, so in each step
+//! all hand one row up and one row down: few words, and nobody can go on without them. This is the
+//! fine grain that gangs are for.
 //!
 //! ```text
 //! row -1  . . . . . .   the last row of the member before
@@ -12,12 +13,14 @@
 //! row 3   . . . . . .   the first row of the member after
 //! ```
 //!
-//! Each cell is computed by the same operations in the same order whoever has it, so the end does not depend on the number of members, to the last bit.
+//! Each cell is computed by the same operations in the same order whoever has it, so the end does
+//! not depend on the number of members, to the last bit.
 
 use stanchion_gang::{Ended, Member};
 use std::ops::Range;
 
-/// What of the way to its neighbours' mean a cell goes in a step, a quarter of it; more than 1 would not be stable.
+/// What of the way to its neighbours' mean a cell goes in a step, a quarter of it; more than 1
+/// would not be stable.
 const PACE: f64 = 0.8;
 
 /// Steps from one look at the largest change to the next.
@@ -42,7 +45,8 @@ pub(crate) struct Plate {
 }
 
 impl Plate {
-    /// The stove of gang `number` is elsewhere than that of the one before: a third of the circle around the middle further.
+    /// The stove of gang `number` is elsewhere than that of the one before: a third of the circle
+    /// around the middle further.
     pub(crate) fn new(side: usize, steps: u64, number: usize) -> Self {
         let angle = number as f64 * std::f64::consts::TAU / 3.0;
         Self { side, steps, stove: [0.5 - 0.25 * angle.cos(), 0.5 + 0.25 * angle.sin()] }

@@ -22,11 +22,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-/// Moves a cluster of stars under its own gravitation, by the tree of Barnes and Hut, over a pool whose ready work is managed as you say, or over
-/// threads of another kind.
+/// Moves a cluster of stars under its own gravitation, by the tree of Barnes and Hut, over a pool
+/// whose ready work is managed as you say, or over threads of another kind.
 ///
-/// The cluster is Plummer's model in Hénon's units: mass and gravitation are 1, the energy is -1/4, a body crosses it in 2.8. The places do not
-/// depend on the runtime, the threads or the memory, to the last bit.
+/// The cluster is Plummer's model in Hénon's units: mass and gravitation are 1, the energy is -1/4,
+/// a body crosses it in 2.8. The places do not depend on the runtime, the threads or the memory, to
+/// the last bit.
 #[derive(Debug, Parser)]
 #[command(
     name = "nbody",
@@ -53,21 +54,26 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "P", value_parser = value_parser!(u16).range(1..=1024))]
     processors: Option<u16>,
 
-    /// Stars whose forces are computed at once, at least; 16 with --memory, so that near stars share their misses.
+    /// Stars whose forces are computed at once, at least; 16 with --memory, so that near stars
+    /// share their misses.
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, default_value_if("memory", ArgPredicate::IsPresent, "16"), value_parser = value_parser!(u32).range(1..))]
     grain: u32,
 
-    /// How much of the stars fits into memory, in percent; what does not, is read when it is wanted. Without it all is there and nobody looks. A step of
-    /// 2,000 stars has some 600 misses at 50 percent: a run with more stars or steps takes its time, and says how far it is.
+    /// How much of the stars fits into memory, in percent; what does not, is read when it is
+    /// wanted. Without it all is there and nobody looks. A step of 2,000 stars has some 600 misses
+    /// at 50 percent: a run with more stars or steps takes its time, and says how far it is.
     #[arg(long, allow_negative_numbers = true, value_name = "PERCENT", value_parser = value_parser!(u32).range(*MEMORY.start() as i64..=*MEMORY.end() as i64))]
     memory: Option<u32>,
 
-    /// What it takes to read what is not in memory: a time that the thread sleeps in the kernel, or `file`: it reads from a file whose pages the system
-    /// was told to forget. Where it cannot be told or does not listen (files in memory, systems other than Linux) the read takes what it takes.
+    /// What it takes to read what is not in memory: a time that the thread sleeps in the kernel, or
+    /// `file`: it reads from a file whose pages the system was told to forget. Where it cannot be
+    /// told or does not listen (files in memory, systems other than Linux) the read takes what it
+    /// takes.
     #[arg(long, value_name = "TIME|file", default_value = "50ms", requires = "memory")]
     miss: Miss,
 
-    /// Processes of this program at the same time, each with its own runtime: prints the time of each, and the speed-up over one thread alone.
+    /// Processes of this program at the same time, each with its own runtime: prints the time of
+    /// each, and the speed-up over one thread alone.
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = value_parser!(u8).range(1..=64), conflicts_with_all = ["frames", "check"])]
     copies: u8,
 
@@ -75,11 +81,13 @@ struct Arguments {
     #[arg(long, hide = true)]
     copy: bool,
 
-    /// How the pool manages ready work. Several, with commas between them, run one after another; `all` is each.
+    /// How the pool manages ready work. Several, with commas between them, run one after another;
+    /// `all` is each.
     #[arg(long, value_name = "NAME", default_value = strategies::DEFAULT, value_delimiter = ',', value_parser = strategies::values_or_all())]
     strategy: Vec<String>,
 
-    /// Opening angle, 0 to 1: from how far away a group of stars is taken for one. At 0 never, which takes N² of time.
+    /// Opening angle, 0 to 1: from how far away a group of stars is taken for one. At 0 never,
+    /// which takes N² of time.
     #[arg(long, allow_negative_numbers = true, value_name = "ANGLE", default_value_t = 0.6)]
     theta: f64,
 
@@ -95,7 +103,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Writes frame-00000.png and so on into this directory, over those that are there, while the first strategy runs.
+    /// Writes frame-00000.png and so on into this directory, over those that are there, while the
+    /// first strategy runs.
     #[arg(long, value_name = "DIR")]
     frames: Option<PathBuf>,
 
@@ -103,7 +112,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = at_least_one, requires = "frames")]
     every: u64,
 
-    /// Also runs on one thread without a pool, compares the places, and compares the last forces with those by each pair of stars.
+    /// Also runs on one thread without a pool, compares the places, and compares the last forces
+    /// with those by each pair of stars.
     #[arg(long)]
     check: bool,
 }
@@ -257,7 +267,8 @@ impl Entry {
     }
 }
 
-/// Does what `arguments` say and returns the exit code. With `progress`, a bar goes to the terminal's standard error.
+/// Does what `arguments` say and returns the exit code. With `progress`, a bar goes to the
+/// terminal's standard error.
 pub(crate) fn run(
     arguments: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,

@@ -1,7 +1,9 @@
-//! `--copies`: several processes of this program at once, as in table V of the paper, each timed by itself.
+//! `--copies`: several processes of this program at once, as in table V of the paper, each timed by
+//! itself.
 //!
-//! A copy is started with the same arguments and `--copy` instead of `--copies N`, and prints a line for each row: its name, the seconds and the
-//! checksum. The speed-up of a row is how long the program takes on one thread alone, divided by the mean of its copies' times.
+//! A copy is started with the same arguments and `--copy` instead of `--copies N`, and prints a
+//! line for each row: its name, the seconds and the checksum. The speed-up of a row is how long the
+//! program takes on one thread alone, divided by the mean of its copies' times.
 
 use std::ffi::OsString;
 use std::io::{self, Write};

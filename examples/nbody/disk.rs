@@ -1,9 +1,11 @@
-//! Where blocks come from that do not fit into memory: a wait, or a file whose pages the system was told to forget.
+//! Where blocks come from that do not fit into memory: a wait, or a file whose pages the system was
+//! told to forget.
 //!
-//! The file holds nothing that the program computes with; it is read for the time that a read takes. It is made in the directory for temporary files,
-//! has no name from then on, and is gone with the program. Before each read `posix_fadvise(POSIX_FADV_DONTNEED)` drops the pages of the block. Where
-//! the system does not know that advice, or the file lies in memory (`tmpfs` ignores it), reads are answered from memory: the report says how long
-//! a read took.
+//! The file holds nothing that the program computes with; it is read for the time that a read
+//! takes. It is made in the directory for temporary files, has no name from then on, and is gone
+//! with the program. Before each read `posix_fadvise(POSIX_FADV_DONTNEED)` drops the pages of the
+//! block. Where the system does not know that advice, or the file lies in memory (`tmpfs` ignores
+//! it), reads are answered from memory: the report says how long a read took.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! `nbody`: a cluster of stars under its own gravitation, over a pool of threads or threads of another kind, at the command line.
+//! `nbody`: a cluster of stars under its own gravitation, over a pool of threads or threads of
+//! another kind, at the command line.
 //!
 //! ```text
 //! cargo run --release -p examples --example nbody -- --bodies 20000 --steps 50 --strategy work-stealing
@@ -6,8 +7,9 @@
 //! cargo run --release -p examples --example nbody -- --bodies 6000 --steps 4 --runtime kernel,user,activations,activations-stay --memory 50 --miss 5ms
 //! ```
 //!
-//! With `--memory` a run is small unless it is told otherwise. The second command line has 1,200 misses: a minute of them in all, and six seconds where
-//! sixteen at a time are waited for, as by the threads that `--runtime activations` makes; nearly a minute with `user`.
+//! With `--memory` a run is small unless it is told otherwise. The second command line has 1,200
+//! misses: a minute of them in all, and six seconds where sixteen at a time are waited for, as by
+//! the threads that `--runtime activations` makes; nearly a minute with `user`.
 //!
 //! | exit code | meaning |
 //! | --- | --- |

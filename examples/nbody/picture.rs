@@ -9,7 +9,8 @@ pub(crate) const SIZE: usize = 480;
 /// How far from the centre the picture reaches: half of the mass is within a quarter of that.
 const REACH: f64 = 3.0;
 
-/// Red, green and blue of each cell, from the top left row by row: the more bodies, the brighter. Seen along the third axis.
+/// Red, green and blue of each cell, from the top left row by row: the more bodies, the brighter.
+/// Seen along the third axis.
 pub(crate) fn image(places: impl Iterator<Item = Vector>) -> Vec<u8> {
     let mut cells = vec![0_u32; SIZE * SIZE];
     let scale = SIZE as f64 / (2.0 * REACH);

@@ -1,6 +1,7 @@
 //! Who can run the program: `--runtime`, and what each brings beside fork and join.
 //!
-//! A miss is not among that: it is an ordinary call that waits in the kernel, of which no runtime is told.
+//! A miss is not among that: it is an ordinary call that waits in the kernel, of which no runtime
+//! is told.
 
 use clap::ValueEnum;
 use examples::strategies::OnPool;
@@ -21,11 +22,14 @@ pub(crate) enum Which {
     Kernel,
     /// The same, and locks that spin before they sleep for as long as that has paid.
     KernelCompetitive,
-    /// A user-level thread for each fork, over a kernel thread for each processor, of which the kernel tells nothing.
+    /// A user-level thread for each fork, over a kernel thread for each processor, of which the
+    /// kernel tells nothing.
     User,
-    /// A user-level thread for each fork, on activations: when one blocks in the kernel another has its processor.
+    /// A user-level thread for each fork, on activations: when one blocks in the kernel another has
+    /// its processor.
     Activations,
-    /// The same, whose threads stay on the kernel thread on which they began, as all do that safe Rust can make: one waits while that is blocked by another.
+    /// The same, whose threads stay on the kernel thread on which they began, as all do that safe
+    /// Rust can make: one waits while that is blocked by another.
     ActivationsStay,
 }
 
@@ -112,8 +116,9 @@ impl User {
         body: impl FnOnce() -> R + Send + 'scope,
     ) -> ScopedJoinHandle<'scope, R> {
         match self.migrate {
-            // SAFETY: the program computes, takes memory and locks of this runtime, and sleeps or reads: nothing that it holds over a wait belongs to a kernel
-            // thread, and it uses no thread-local but in calls of the standard library that are over before it waits.
+            // SAFETY: the program computes, takes memory and locks of this runtime, and sleeps or
+            // reads: nothing that it holds over a wait belongs to a kernel thread, and it uses no
+            // thread-local but in calls of the standard library that are over before it waits.
             true => unsafe { Builder::new().spawn_scoped_migratable(scope, body) },
             false => scope.spawn(body),
         }

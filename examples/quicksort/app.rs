@@ -8,10 +8,12 @@ use stanchion_applications::quicksort::{CUTOFF, MAX_THREADS, NUMBERS, Options, n
 use std::ffi::OsString;
 use std::io::Write;
 
-/// Sorts pseudo-random numbers on several threads, which share a queue or a stack of your choice, and checks them.
+/// Sorts pseudo-random numbers on several threads, which share a queue or a stack of your choice,
+/// and checks them.
 ///
-/// Each thread takes an interval from the structure, cuts it in two around a pivot, and puts the parts back, until they are short. The intervals depend on the
-/// numbers and the seed alone, so every structure has the same work.
+/// Each thread takes an interval from the structure, cuts it in two around a pivot, and puts the
+/// parts back, until they are short. The intervals depend on the numbers and the seed alone, so
+/// every structure has the same work.
 #[derive(Debug, Parser)]
 #[command(
     name = "quicksort",
@@ -54,7 +56,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "S", default_value_t = 1)]
     seed: u64,
 
-    /// Leaves the threads to the system. Without it each stays on one processor, and these are dealt out in turn.
+    /// Leaves the threads to the system. Without it each stays on one processor, and these are
+    /// dealt out in turn.
     #[arg(long)]
     no_pin: bool,
 }

@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 /// The largest file read. s38417, the largest ISCAS'89 circuit but one, has half a megabyte.
 const MAX_FILE: u64 = 256 << 20;
 
-/// Simulates a sequential logic circuit on several threads, with locks of your choice, and says how long they waited.
+/// Simulates a sequential logic circuit on several threads, with locks of your choice, and says how
+/// long they waited.
 ///
-/// Reads an ISCAS'89 `.bench` netlist and gives it pseudo-random inputs. Gates are evaluated in parallel
-/// until their values settle, then the flip-flops are clocked. The checksum is over all outputs of all
-/// cycles; it depends on the circuit, --cycles and --seed, and on nothing else.
+/// Reads an ISCAS'89 `.bench` netlist and gives it pseudo-random inputs. Gates are evaluated in
+/// parallel until their values settle, then the flip-flops are clocked. The checksum is over all
+/// outputs of all cycles; it depends on the circuit, --cycles and --seed, and on nothing else.
 #[derive(Debug, Parser)]
 #[command(
     name = "regsim",
@@ -49,7 +50,8 @@ struct Arguments {
     #[arg(long, allow_negative_numbers = true, value_name = "B", default_value_t = 64, value_parser = value_parser!(u32).range(1..=65_536))]
     buckets: u32,
 
-    /// Leaves the threads to the system. Without it each stays on a processor of its own, if there are enough.
+    /// Leaves the threads to the system. Without it each stays on a processor of its own, if there
+    /// are enough.
     #[arg(long)]
     no_pin: bool,
 

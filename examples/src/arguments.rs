@@ -21,7 +21,8 @@ pub fn at_least_one(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The arguments, or the exit code of a program that was asked for help or cannot use what it was given; `out` or `err` has been told.
+/// The arguments, or the exit code of a program that was asked for help or cannot use what it was
+/// given; `out` or `err` has been told.
 ///
 /// # Errors
 ///
@@ -32,7 +33,8 @@ pub fn parse<A: Parser>(
     err: &mut dyn Write,
 ) -> Result<A, u8> {
     A::try_parse_from(arguments).map_err(|message| {
-        // `--help` and `--version` come this way too. Nobody is left to be told if the writing fails.
+        // `--help` and `--version` come this way too. Nobody is left to be told if the writing
+        // fails.
         if message.use_stderr() {
             let _ = write!(err, "{message}");
             2

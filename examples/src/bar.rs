@@ -2,7 +2,8 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar on standard error for `length` of `what`, if it is `shown`; without a length until it is given one.
+/// A bar on standard error for `length` of `what`, if it is `shown`; without a length until it is
+/// given one.
 #[must_use]
 pub fn bar(shown: bool, length: Option<u64>, what: &str) -> ProgressBar {
     if !shown {

@@ -111,11 +111,13 @@ impl Locks<'_> {
         }
     }
 
-    /// After the run: writes the waits, if they are wanted, and says on `out` what the files were good for.
+    /// After the run: writes the waits, if they are wanted, and says on `out` what the files were
+    /// good for.
     ///
     /// # Errors
     ///
-    /// [`Refused`] if the waits cannot be written. That `out` cannot be written to is left for its next user to find.
+    /// [`Refused`] if the waits cannot be written. That `out` cannot be written to is left for its
+    /// next user to find.
     pub fn finish(self, out: &mut dyn Write) -> Result<(), Refused> {
         if let Some(thresholds) = &self.thresholds {
             let _ = writeln!(

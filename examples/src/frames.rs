@@ -49,7 +49,8 @@ impl Frames {
     }
 }
 
-/// How bright a cell with so many bodies is, 0 to 255: one can be seen, 64 and more are white, with a step for each doubling.
+/// How bright a cell with so many bodies is, 0 to 255: one can be seen, 64 and more are white, with
+/// a step for each doubling.
 #[must_use]
 pub fn brightness(bodies: u32) -> u8 {
     match bodies {

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// `--level L`; to be flattened into an example's arguments.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Level {
-    /// Multiprogramming level, 1 to 3: this program and so many less one others share the processors, in turns of 10 ms. The others are not there: this program's
-    /// threads are stopped for as long. Above 1 on Linux only.
+    /// Multiprogramming level, 1 to 3: this program and so many less one others share the
+    /// processors, in turns of 10 ms. The others are not there: this program's threads are stopped
+    /// for as long. Above 1 on Linux only.
     #[arg(long, allow_negative_numbers = true, value_name = "L", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=3))]
     level: u32,
 }
@@ -24,7 +25,8 @@ pub struct Shared {
 }
 
 impl Level {
-    /// Starts the other applications. They are there until what it returns is dropped, and only for the threads of a run that has its [`Shared::around`].
+    /// Starts the other applications. They are there until what it returns is dropped, and only for
+    /// the threads of a run that has its [`Shared::around`].
     ///
     /// # Errors
     ///

@@ -1,9 +1,10 @@
-//! What the examples share: the locks that each can have, the arguments that choose one, the lines of a report that are alike, and the table of
-//! waits.
+//! What the examples share: the locks that each can have, the arguments that choose one, the lines
+//! of a report that are alike, and the table of waits.
 //!
-//! An example is a [`Program`]: generic in its lock, it says what to do with a maker of locks. [`Choice`] is the arguments `--lock`
-//! and `--policy`, and runs a program with the lock that they name. So a lock is added to all examples by a line in [`locks`], and a policy
-//! by a line in [`policies`].
+//! An example is a [`Program`]: generic in its lock, it says what to do with a maker of locks.
+//! [`Choice`] is the arguments `--lock` and `--policy`, and runs a program with the lock that they
+//! name. So a lock is added to all examples by a line in [`locks`], and a policy by a line in
+//! [`policies`].
 
 mod arguments;
 mod bar;

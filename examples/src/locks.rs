@@ -19,7 +19,8 @@ macro_rules! locks {
         /// Every lock.
         pub const LOCKS: &[Entry] = &[$(Entry { name: $name, about: $about }),+];
 
-        /// Runs `program` with the lock called `name`, which the parser of the arguments has let through.
+        /// Runs `program` with the lock called `name`, which the parser of the arguments has let
+        /// through.
         ///
         /// # Panics
         ///

@@ -15,7 +15,8 @@ impl Unwritable {
     }
 }
 
-/// Writes a picture of `size`, width first: red, green and blue of each cell, from the top left row by row.
+/// Writes a picture of `size`, width first: red, green and blue of each cell, from the top left row
+/// by row.
 ///
 /// # Errors
 ///

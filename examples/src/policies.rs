@@ -1,4 +1,5 @@
-//! The policies of the competitive mutex that a program can have: one line each, and the one that wants a file.
+//! The policies of the competitive mutex that a program can have: one line each, and the one that
+//! wants a file.
 
 use crate::Program;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -24,7 +25,8 @@ macro_rules! policies {
         /// Every policy that needs nothing but its name.
         pub const POLICIES: &[Entry] = &[$(Entry { name: $name, about: $about }),+];
 
-        /// Runs `program` with mutexes of the policy called `name`, which the parser of the arguments has let through.
+        /// Runs `program` with mutexes of the policy called `name`, which the parser of the
+        /// arguments has let through.
         pub(crate) fn run<P: Program>(name: &str, recorded: bool, program: P) -> P::Outcome {
             match name {
                 $($name => run_with(|_| <$policy as Policy>::INIT, recorded, program),)+
@@ -50,8 +52,8 @@ policies! {
 /// The policy with a threshold for each lock, which come from a file.
 const OPTIMAL_ONLINE: &str = "optimal-online=";
 
-/// Runs `program` with mutexes whose policies come from `make`, which is told their names; with `recorded`, their waits are
-/// recorded from now on.
+/// Runs `program` with mutexes whose policies come from `make`, which is told their names; with
+/// `recorded`, their waits are recorded from now on.
 pub(crate) fn run_with<Q: Policy + 'static, P: Program>(
     make: impl Fn(&str) -> Q,
     recorded: bool,

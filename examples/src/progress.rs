@@ -35,7 +35,8 @@ impl Progress {
         }
     }
 
-    /// A step is done. Without a terminal that is told if it is ten seconds since the beginning, or since it was told last.
+    /// A step is done. Without a terminal that is told if it is ten seconds since the beginning, or
+    /// since it was told last.
     pub fn step(&self) {
         self.bar.inc(1);
         if self.bar.is_hidden()

@@ -1,4 +1,5 @@
-//! What the reports of the programs have in common. Each line begins with a word and is told at column 13.
+//! What the reports of the programs have in common. Each line begins with a word and is told at
+//! column 13.
 
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
@@ -56,7 +57,8 @@ pub fn write_thread(
     }
 }
 
-/// Flushes what was `written` to `out`, and says on `err` why it cannot be, unless the reader has gone.
+/// Flushes what was `written` to `out`, and says on `err` why it cannot be, unless the reader has
+/// gone.
 pub fn end(program: &str, written: io::Result<()>, out: &mut dyn Write, err: &mut dyn Write) {
     if let Err(error) = written.and_then(|()| out.flush())
         && error.kind() != ErrorKind::BrokenPipe

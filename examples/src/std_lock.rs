@@ -9,8 +9,8 @@ pub struct Std(Mutex<()>);
 impl Std {
     /// Lets a guard outlive the borrow it came from.
     fn keep(guard: MutexGuard<'_, ()>) -> MutexGuard<'static, ()> {
-        // SAFETY: only the lifetime changes. lock_api keeps the guard inside its own, which borrows the lock
-        // for as long as it lives; a guard that is forgotten is never used again.
+        // SAFETY: only the lifetime changes. lock_api keeps the guard inside its own, which borrows
+        // the lock for as long as it lives; a guard that is forgotten is never used again.
         unsafe { core::mem::transmute::<MutexGuard<'_, ()>, MutexGuard<'static, ()>>(guard) }
     }
 }

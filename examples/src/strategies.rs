@@ -34,7 +34,8 @@ macro_rules! strategies {
         /// Every strategy.
         pub const STRATEGIES: &[Entry] = &[$(Entry { name: $name, about: $about }),+];
 
-        /// Runs `program` over a pool of so many threads with the strategy called `name`, which the parser of the arguments has let through.
+        /// Runs `program` over a pool of so many threads with the strategy called `name`, which the
+        /// parser of the arguments has let through.
         ///
         /// # Errors
         ///

@@ -40,8 +40,9 @@ pub fn write_waits(out: &mut dyn Write, rows: &[(&str, &Waits)]) -> io::Result<(
     Ok(())
 }
 
-/// Writes a line for each lock, or for each group of locks that share a name, then one for all, then one for what is `more` than locks.
-/// With `histogram`, also how many of all waits for locks took how long.
+/// Writes a line for each lock, or for each group of locks that share a name, then one for all,
+/// then one for what is `more` than locks. With `histogram`, also how many of all waits for locks
+/// took how long.
 ///
 /// # Errors
 ///

@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 /// The largest file read. The largest symmetric instance of TSPLIB has a few megabytes.
 const MAX_FILE: u64 = 256 << 20;
 
-/// Finds the shortest tour through some cities on several threads, which share a heap, a stack and counters of your choice.
+/// Finds the shortest tour through some cities on several threads, which share a heap, a stack and
+/// counters of your choice.
 ///
-/// Reads a TSPLIB file of a symmetric instance: EXPLICIT (FULL_MATRIX, UPPER_ROW, LOWER_ROW, UPPER_DIAG_ROW, LOWER_DIAG_ROW), EUC_2D, CEIL_2D, GEO or
-/// ATT. The search is exact, by branch and bound: the length does not depend on anything but the file.
+/// Reads a TSPLIB file of a symmetric instance: EXPLICIT (FULL_MATRIX, UPPER_ROW, LOWER_ROW,
+/// UPPER_DIAG_ROW, LOWER_DIAG_ROW), EUC_2D, CEIL_2D, GEO or ATT. The search is exact, by branch and
+/// bound: the length does not depend on anything but the file.
 #[derive(Debug, Parser)]
 #[command(
     name = "tsp",
@@ -51,11 +53,13 @@ struct Arguments {
     #[arg(long)]
     no_head_start: bool,
 
-    /// Refuses what is estimated to look at more tours than this; about a million a second are looked at on each processor.
+    /// Refuses what is estimated to look at more tours than this; about a million a second are
+    /// looked at on each processor.
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 5_000_000_000, value_parser = at_least_one)]
     limit: u64,
 
-    /// Leaves the threads to the system. Without it each stays on one processor, and these are dealt out in turn.
+    /// Leaves the threads to the system. Without it each stays on one processor, and these are
+    /// dealt out in turn.
     #[arg(long)]
     no_pin: bool,
 }

@@ -10,10 +10,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Counts the words in files and in all files below directories, over a pool of threads, and says which are the most frequent.
+/// Counts the words in files and in all files below directories, over a pool of threads, and says
+/// which are the most frequent.
 ///
-/// Words are letters and digits that follow each other; case does not matter. Each directory, each file and each MiB of a large file is a task. Links
-/// below a directory are not followed, and what is not text in UTF-8 is left out, each with a line that says why.
+/// Words are letters and digits that follow each other; case does not matter. Each directory, each
+/// file and each MiB of a large file is a task. Links below a directory are not followed, and what
+/// is not text in UTF-8 is left out, each with a line that says why.
 #[derive(Debug, Parser)]
 #[command(
     name = "wordcount",

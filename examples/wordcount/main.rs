@@ -1,4 +1,5 @@
-//! `wordcount`: counts the words in the files of a directory, over a pool of threads, at the command line.
+//! `wordcount`: counts the words in the files of a directory, over a pool of threads, at the
+//! command line.
 //!
 //! ```text
 //! cargo run --release -p examples --example wordcount -- crates --top 10

@@ -1,4 +1,5 @@
-//! Parts of a file, each of which one task reads and counts: no word is in two parts, and none is in no part.
+//! Parts of a file, each of which one task reads and counts: no word is in two parts, and none is
+//! in no part.
 //!
 //! ```text
 //! bytes     t h e   t u r t l e   a n d   t h e   h a r e
@@ -8,7 +9,8 @@
 //!                                               . h a r e
 //! ```
 //!
-//! Words are letters and digits, and a space is none of them in any text of UTF-8. So cutting at spaces cuts no word and no letter.
+//! Words are letters and digits, and a space is none of them in any text of UTF-8. So cutting at
+//! spaces cuts no word and no letter.
 
 use crate::fault::{Fault, LONGEST};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -41,9 +43,11 @@ pub(crate) fn read(
     let read = file.take(wanted).read_to_end(&mut bytes)? as u64;
     if part.start > 0 {
         match bytes.iter().position(u8::is_ascii_whitespace) {
-            // A space before the first byte is the last of the part before; a later one ends a word that began there.
+            // A space before the first byte is the last of the part before; a later one ends a word
+            // that began there.
             Some(space) => drop(bytes.drain(..space.max(1))),
-            // All of it belongs to a word that begins before: whoever has that word reads on, and finds it too long or not.
+            // All of it belongs to a word that begins before: whoever has that word reads on, and
+            // finds it too long or not.
             None => return Ok((part.end, Vec::new())),
         }
     }

@@ -15,7 +15,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts `text`, whose first byte is number `from` of its file. Words are letters and digits that follow each other.
+    /// Counts `text`, whose first byte is number `from` of its file. Words are letters and digits
+    /// that follow each other.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
-//! The tasks: one for each thing in a directory, and one for each part of a large file. A task creates others in the scope that it is in; when the
-//! scope ends, all has been seen.
+//! The tasks: one for each thing in a directory, and one for each part of a large file. A task
+//! creates others in the scope that it is in; when the scope ends, all has been seen.
 //!
-//! Counts go to the table of the worker that made them, so that its lock is free whenever it is asked for. A file of several parts is counted in a
-//! table of its own until the last part is there: it counts whole or not at all.
+//! Counts go to the table of the worker that made them, so that its lock is free whenever it is
+//! asked for. A file of several parts is counted in a table of its own until the last part is
+//! there: it counts whole or not at all.
 
 use crate::fault::Fault;
 use crate::part::{self, parts};
@@ -124,8 +125,8 @@ impl Walk<'_> {
                 self.rest.lock().passed.hidden += 1;
                 continue;
             }
-            // Not the entry, which would keep the directory open until the last task has begun: there are fewer files that may be open than
-            // directories.
+            // Not the entry, which would keep the directory open until the last task has begun:
+            // there are fewer files that may be open than directories.
             let path = entry.path();
             // Of a link it is the link's own: one that leads upwards would be followed for ever.
             scope.spawn(move |scope| self.visit(scope, &path, fs::symlink_metadata(&path)));
@@ -133,7 +134,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Counts the first part, which most often says whether it is text, and creates a task for each other.
+    /// Counts the first part, which most often says whether it is text, and creates a task for each
+    /// other.
     fn file<'s>(&'s self, scope: &Scope<'s>, path: &Path, length: u64) {
         let mut parts = parts(length, self.search.part);
         let first = parts.next().map_or(Ok(Tally::default()), |part| count(path, part));

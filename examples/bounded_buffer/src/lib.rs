@@ -1,16 +1,20 @@
-//! A bounded buffer: some threads put, others take, and each end has a lock of its own, so that who puts does not wait for who takes.
+//! A bounded buffer: some threads put, others take, and each end has a lock of its own, so that who
+//! puts does not wait for who takes.
 //!
-//! It is here to show how a crate of your own is looked at on a simulated multiprocessor. The algorithm is sound and so are its locks; with eight
-//! processors it is as fast as the work allows, and with sixteen no faster, because of something that is nowhere in its text: both ends lie on
-//! one cache line. So each put takes the line away from those who take, and each take from those who put. `Buffer<T, N, Near>` is the buffer as one
-//! would write it; `Buffer<T, N, Apart>` is the same with one line more, an alignment.
+//! It is here to show how a crate of your own is looked at on a simulated multiprocessor. The
+//! algorithm is sound and so are its locks; with eight processors it is as fast as the work allows,
+//! and with sixteen no faster, because of something that is nowhere in its text: both ends lie on
+//! one cache line. So each put takes the line away from those who take, and each take from those
+//! who put. `Buffer<T, N, Near>` is the buffer as one would write it; `Buffer<T, N, Apart>` is the
+//! same with one line more, an alignment.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg stanchion_simulated" cargo run --manifest-path examples/bounded_buffer/Cargo.toml
 //! ```
 //!
-//! simulates both, prints what they cost and which words share a line, and draws who waited. The tests run for real by plain `cargo test`, under
-//! loom with `RUSTFLAGS="--cfg stanchion_loom"`, and simulated with the flag above.
+//! simulates both, prints what they cost and which words share a line, and draws who waited. The
+//! tests run for real by plain `cargo test`, under loom with `RUSTFLAGS="--cfg stanchion_loom"`,
+//! and simulated with the flag above.
 
 #[cfg(stanchion_simulated)]
 pub mod simulation;
@@ -45,7 +49,8 @@ pub struct Buffer<T, const N: usize, E = Near> {
 
 /// One end of a buffer.
 pub struct End {
-    /// Whoever holds it lets an entry pass. Inside: how many had passed the other end when that was last looked at.
+    /// Whoever holds it lets an entry pass. Inside: how many had passed the other end when that was
+    /// last looked at.
     turn: TicketMutex<usize>,
     /// How many entries have passed.
     passed: AtomicUsize,
@@ -71,8 +76,9 @@ impl Borrow<End> for Apart {
     }
 }
 
-// SAFETY: a slot is touched by whoever has the turn at `put` before its entry has passed there, and by whoever has it at `take` from then until the
-// entry has passed `take`. `T: Send` because the one is not the thread of the other.
+// SAFETY: a slot is touched by whoever has the turn at `put` before its entry has passed there, and
+// by whoever has it at `take` from then until the entry has passed `take`. `T: Send` because the
+// one is not the thread of the other.
 unsafe impl<T: Send, const N: usize, E: Sync> Sync for Buffer<T, N, E> {}
 
 impl<T, const N: usize, E: Borrow<End> + Default> Buffer<T, N, E> {

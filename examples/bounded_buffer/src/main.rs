@@ -1,4 +1,5 @@
-//! Simulates both buffers on machines of 2 to 16 processors, prints what they cost, and draws the last runs; see the library.
+//! Simulates both buffers on machines of 2 to 16 processors, prints what they cost, and draws the
+//! last runs; see the library.
 
 #[cfg(not(stanchion_simulated))]
 fn main() {

@@ -17,8 +17,8 @@ pub const WORK: u64 = 400;
 /// When all threads begin, in nanoseconds of virtual time: they have been made by then, and sleep.
 pub const BEGIN: u64 = 1_000_000;
 
-/// Runs the buffer with as many threads as processors, on a machine of today; returns how many nanoseconds an entry took, from its
-/// being put to the next one's, whoever puts it.
+/// Runs the buffer with as many threads as processors, on a machine of today; returns how many
+/// nanoseconds an entry took, from its being put to the next one's, whoever puts it.
 ///
 /// # Errors
 ///

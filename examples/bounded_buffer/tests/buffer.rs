@@ -1,4 +1,5 @@
-//! The buffer's tests: real runs by default, every interleaving under `--cfg stanchion_loom`, virtual time under `--cfg stanchion_simulated`.
+//! The buffer's tests: real runs by default, every interleaving under `--cfg stanchion_loom`,
+//! virtual time under `--cfg stanchion_simulated`.
 
 use std::borrow::Borrow;
 

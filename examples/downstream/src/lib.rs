@@ -1,7 +1,8 @@
 //! An append-only journal: writers take turns under a spin lock, readers take none.
 //!
-//! It is here to show how a crate of your own uses `stanchion`: locks from [`stanchion::spin`], in its tests also [`stanchion::Mutex`], and
-//! everything else that its algorithm asks of the machine from [`stanchion::machine`]. Then the same source runs for real,
+//! It is here to show how a crate of your own uses `stanchion`: locks from [`stanchion::spin`], in
+//! its tests also [`stanchion::Mutex`], and everything else that its algorithm asks of the machine
+//! from [`stanchion::machine`]. Then the same source runs for real,
 //!
 //! ```text
 //! cargo test --manifest-path examples/downstream/Cargo.toml
@@ -37,8 +38,9 @@ pub struct Journal<T, const N: usize> {
     slots: [UnsafeCell<Option<T>>; N],
 }
 
-// SAFETY: a slot is written by the one thread that holds `next`, before `written` covers it, and only read afterwards. `T: Sync`
-// because readers on several threads look at one entry; `T: Send` because it was made by another thread.
+// SAFETY: a slot is written by the one thread that holds `next`, before `written` covers it, and
+// only read afterwards. `T: Sync` because readers on several threads look at one entry; `T: Send`
+// because it was made by another thread.
 unsafe impl<T: Send + Sync, const N: usize> Sync for Journal<T, N> {}
 
 impl<T: Copy, const N: usize> Journal<T, N> {
@@ -55,7 +57,8 @@ impl<T: Copy, const N: usize> Journal<T, N> {
     pub fn append(&self, entry: T) -> Result<usize, T> {
         let mut next = self.next.lock();
         let Some(slot) = self.slots.get(*next) else { return Err(entry) };
-        // SAFETY: nobody reads this slot before the store below, and nobody else writes while we hold the lock.
+        // SAFETY: nobody reads this slot before the store below, and nobody else writes while we
+        // hold the lock.
         slot.with_mut(|slot| unsafe { *slot = Some(entry) });
         // Release: pairs with the Acquire load in `get`, which thereby sees the slot.
         self.written.store(*next + 1, Ordering::Release);

@@ -42,7 +42,8 @@ fn a_reader_that_takes_no_lock_sees_whole_entries() {
     println!("model a_reader_that_takes_no_lock_sees_whole_entries: {explored}");
 }
 
-/// The journal under a mutex that puts its waiters to sleep: whoever sleeps is woken, and finds the other's entries.
+/// The journal under a mutex that puts its waiters to sleep: whoever sleeps is woken, and finds the
+/// other's entries.
 #[test]
 fn writers_that_sleep_for_one_another_agree() {
     let explored = Model::new().preemptions(2).check(|| {
@@ -94,8 +95,8 @@ fn a_relaxed_publication_is_caught() {
     });
 }
 
-/// A stack whose nodes are made by the ordinary `new`: a publication with `Relaxed` is caught too, and
-/// the report names the lines in this file.
+/// A stack whose nodes are made by the ordinary `new`: a publication with `Relaxed` is caught too,
+/// and the report names the lines in this file.
 #[cfg(stanchion_loom)]
 mod ordinary_stack {
     use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -24,8 +24,8 @@ impl Done {
     }
 }
 
-/// Files of `--policy` and `--waits` that cannot be opened are refused, by a line that begins with `names` and the file. `run` runs a short program
-/// with arguments more.
+/// Files of `--policy` and `--waits` that cannot be opened are refused, by a line that begins with
+/// `names` and the file. `run` runs a short program with arguments more.
 pub(crate) fn assert_bad_files_are_refused(names: &str, run: impl Fn(&[&str]) -> Done) {
     let cases: [&[&str]; 2] = [
         &["--policy", "optimal-online=/nowhere/t.json"],

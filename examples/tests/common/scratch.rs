@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A path of its own for a test, where nothing is yet; what comes there is removed when the test is done.
+/// A path of its own for a test, where nothing is yet; what comes there is removed when the test is
+/// done.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
