@@ -44,21 +44,21 @@ use stanchion_spin::contention::Read;
 /// *total.lock() += 1;
 /// assert_eq!(total.into_inner(), 2);
 /// ```
-pub type Barging = TestAndSet<Read, Aloof>;
+pub type Barging = TestAndSet<Read, BargingBackoff>;
 
 /// The pauses of a waiter, in nanoseconds.
 const PAUSES_NS: [u64; 5] = [500, 2_000, 8_000, 16_000, 32_000];
 
 /// The wait policy of [`Barging`]: a waiter stays away from the lock.
 #[derive(Debug)]
-pub struct Aloof {
+pub struct BargingBackoff {
     /// The pauses that are left, in nanoseconds.
     pauses: core::slice::Iter<'static, u64>,
     /// The policy when none is left.
     afterwards: Patient<0>,
 }
 
-impl WaitPolicy for Aloof {
+impl WaitPolicy for BargingBackoff {
     #[inline]
     fn start() -> Self {
         Self { pauses: PAUSES_NS.iter(), afterwards: Patient::start() }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn five_pauses_then_the_processor_is_given_away() {
-        let mut policy = Aloof::start();
+        let mut policy = BargingBackoff::start();
         for _ in 0..PAUSES_NS.len() {
             assert!(!policy.leaves());
             policy.pause();

@@ -56,8 +56,8 @@ use machine::cell::UnsafeCell;
 use stanchion_spin::Backoff;
 
 use crate::Progress;
-use crate::memory::desks::{Desks, Seat};
 use crate::memory::numbered::Numbered;
+use crate::memory::thread_cache::{CacheGuard, ThreadCaches};
 
 /// An object of any type that can be cloned, updated by whole copies and without locks.
 ///
@@ -94,7 +94,7 @@ pub struct Herlihy<T> {
     root: CachePadded<AtomicU64>,
     blocks: Numbered<CachePadded<Block<T>>>,
     /// Blocks of before (Invariant 3).
-    desks: Desks<Vec<u32>>,
+    caches: ThreadCaches<Vec<u32>>,
 }
 
 struct Block<T> {
@@ -110,7 +110,7 @@ unsafe impl<T: Send> Send for Herlihy<T> {}
 unsafe impl<T: Send + Sync> Sync for Herlihy<T> {}
 
 impl<T> Block<T> {
-    fn fresh() -> CachePadded<Self> {
+    fn new() -> CachePadded<Self> {
         CachePadded::new(Self { readers: AtomicU32::fresh(0), value: UnsafeCell::new(None) })
     }
 
@@ -133,13 +133,17 @@ impl<T> Herlihy<T> {
     #[must_use]
     pub fn new(value: T) -> Self {
         let blocks = Numbered::new();
-        let first = blocks.add(Block::fresh);
+        let first = blocks.add(Block::new);
         let block: &Block<T> = blocks.at(first);
         block.value.with_mut(|place| {
             // SAFETY: nobody else has the block yet.
             unsafe { *place = Some(value) }
         });
-        Self { root: CachePadded::new(AtomicU64::fresh(first.into())), blocks, desks: Desks::new() }
+        Self {
+            root: CachePadded::new(AtomicU64::fresh(first.into())),
+            blocks,
+            caches: ThreadCaches::new(),
+        }
     }
 
     /// What `read` makes of the object as it is at some moment during the call. A thread that stops
@@ -272,20 +276,20 @@ impl<T> Drop for Pin<'_, T> {
 /// A free block, for the next version.
 struct Spare<'h, T> {
     object: &'h Herlihy<T>,
-    seat: Seat<'h, Vec<u32>>,
+    cache: CacheGuard<'h, Vec<u32>>,
     number: u32,
 }
 
 impl<'h, T> Spare<'h, T> {
     fn of(object: &'h Herlihy<T>) -> Self {
-        let mut seat = object.desks.sit_down();
+        let mut cache = object.caches.take();
         // The one that was put there last is the likeliest to be in the cache.
-        let free = seat.iter().rposition(|number| object.blocks.at(*number).is_free());
+        let free = cache.iter().rposition(|number| object.blocks.at(*number).is_free());
         let number = match free {
-            Some(place) => seat.remove(place),
-            None => object.blocks.add(Block::fresh),
+            Some(place) => cache.remove(place),
+            None => object.blocks.add(Block::new),
         };
-        Self { object, seat, number }
+        Self { object, cache, number }
     }
 
     fn with<R>(&mut self, write: impl FnOnce(&mut T) -> R) -> R {
@@ -327,7 +331,7 @@ impl<'h, T> Spare<'h, T> {
 
 impl<T> Drop for Spare<'_, T> {
     fn drop(&mut self) {
-        self.seat.push(self.number);
+        self.cache.push(self.number);
     }
 }
 

@@ -204,11 +204,11 @@ pub type LinkOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Link;
 pub type PointerOf<'s, O, T> = <<O as Operation<'s, T>>::Store as Store<T>>::Pointer;
 
 mod counted;
-pub(crate) mod desks;
 pub(crate) mod hazard;
 pub(crate) mod numbered;
 pub(crate) mod segments;
 mod spares;
+pub(crate) mod thread_cache;
 
 mod sealed {
     pub trait Sealed {}

@@ -59,19 +59,19 @@
 //! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5),
 //! 1993, section 6; it is the non-blocking heap of Michael and Scott 1997, section 4.3.
 
+mod depot;
 mod nodes;
-mod stock;
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, Ordering, fence};
 use stanchion_spin::Backoff;
 
+use self::depot::{BATCH, Depot, NodeCache, Step};
 use self::nodes::{NONE, Pair, join, split};
-use self::stock::{BATCH, Step, Stock, Top};
 use super::{PriorityQueue, Words};
 use crate::Progress;
 use crate::dropping::drop_each;
-use crate::memory::desks::Seat;
+use crate::memory::thread_cache::CacheGuard;
 
 /// A priority queue that goes on when a thread stops: Herlihy's skew heap, with only the path
 /// copied.
@@ -108,7 +108,7 @@ use crate::memory::desks::Seat;
 pub struct HerlihyHeap<K: Words, V> {
     /// The root's node and the tag.
     root: CachePadded<AtomicU64>,
-    stock: Stock<K::Block, V>,
+    depot: Depot<K::Block, V>,
 }
 
 // SAFETY: a value is touched by the one thread that owns its slot (Invariant 3); keys are copies,
@@ -149,14 +149,14 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     /// some of that room. The heap grows beyond.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { root: Self::empty(), stock: Stock::with_capacity(capacity) }
+        Self { root: Self::empty(), depot: Depot::with_capacity(capacity) }
     }
 
     /// For models: free nodes wander between threads `batch` at a time.
     #[doc(hidden)]
     #[must_use]
     pub const fn with_batch(batch: usize) -> Self {
-        Self { root: Self::empty(), stock: Stock::new(batch) }
+        Self { root: Self::empty(), depot: Depot::new(batch) }
     }
 
     const fn empty() -> CachePadded<AtomicU64> {
@@ -178,15 +178,15 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
 
     /// Takes an entry with the smallest key.
     pub fn pop_min(&self) -> Option<(K, V)> {
-        let mut seat = None;
+        let mut cache = None;
         let mut backoff = Backoff::new();
         loop {
             let root = self.look();
             if split(root).0 == NONE {
                 return None;
             }
-            let seat = seat.get_or_insert_with(|| self.stock.sit_down());
-            if let Ok(entry) = self.try_pop(root, seat) {
+            let cache = cache.get_or_insert_with(|| self.depot.take());
+            if let Ok(entry) = self.try_pop(root, cache) {
                 return Some(entry);
             }
             backoff.spin();
@@ -226,7 +226,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     /// What `node` says, if `root` is still the root. The number came from there (Invariant 2).
     #[inline]
     fn read(&self, node: u32, root: u64) -> Result<Seen<K>, Changed> {
-        let words = self.stock.nodes.at(node).read();
+        let words = self.depot.nodes.at(node).read();
         // Acquire: pairs with the Release fence before the node is written again, which comes after
         // the root has changed.
         fence(Ordering::Acquire);
@@ -248,34 +248,38 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     fn try_push(&self, key: K, entry: &mut Entry<'_, K, V>) -> Result<(), Changed> {
         let root = self.look();
         let Pair { node, slot } = entry.pair;
-        let seat = &mut entry.seat;
-        seat.path.clear();
+        let cache = &mut entry.cache;
+        cache.path.clear();
         let mut below = split(root).0;
         while let Some(seen) = self.read_child(below, root)? {
             if key < seen.key() {
                 break;
             }
-            seat.path.push(seen.step());
+            cache.path.push(seen.step());
             below = seen.words.right;
         }
         // Before the fence, which must come after everything that this thread acquires with nodes.
-        let length = seat.path.len();
-        self.stock.supply(&mut seat.free, length);
+        let length = cache.path.len();
+        self.depot.supply(&mut cache.free, length);
         // Release: the nodes written from here on may still be read by those who have an old root.
         fence(Ordering::Release);
         let words = nodes::Words { key: key.to_words(), left: below, right: NONE, slot };
-        self.stock.nodes.at(node).write(words);
-        let top = self.copy_path(seat, node);
+        self.depot.nodes.at(node).write(words);
+        let top = self.copy_path(cache, node);
         self.swing(root, top)?;
-        self.keep_old_path(seat);
+        self.keep_old_path(cache);
         entry.pushed = true;
         Ok(())
     }
 
     /// One attempt to pop from the tree at `root`, which is not empty.
-    fn try_pop(&self, root: u64, seat: &mut Seat<'_, Top<K::Block>>) -> Result<(K, V), Changed> {
+    fn try_pop(
+        &self,
+        root: u64,
+        cache: &mut CacheGuard<'_, NodeCache<K::Block>>,
+    ) -> Result<(K, V), Changed> {
         let first: Seen<K> = self.read(split(root).0, root)?;
-        seat.path.clear();
+        cache.path.clear();
         let mut x = self.read_child(first.words.left, root)?;
         let mut y = self.read_child(first.words.right, root)?;
         let below = loop {
@@ -287,26 +291,26 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
             if high.key() < low.key() {
                 core::mem::swap(&mut low, &mut high);
             }
-            seat.path.push(low.step());
+            cache.path.push(low.step());
             x = self.read_child(low.words.right, root)?;
             y = Some(high);
         };
         // Before the fence, as in `try_push`.
-        let length = seat.path.len();
-        self.stock.supply(&mut seat.free, length);
+        let length = cache.path.len();
+        self.depot.supply(&mut cache.free, length);
         // Release: as in `try_push`.
         fence(Ordering::Release);
-        let top = self.copy_path(seat, below);
+        let top = self.copy_path(cache, below);
         // Room for the pair, so that nothing fails once the entry is ours (Invariant 4).
-        seat.free.reserve(1);
+        cache.free.reserve(1);
         let key = first.key();
         self.swing(root, top)?;
-        self.keep_old_path(seat);
+        self.keep_old_path(cache);
         let slot = first.words.slot;
         // SAFETY: the node went out of the tree by our exchange, without a copy (Invariant 3).
-        let value = unsafe { self.stock.nodes.at(slot).take() };
-        seat.free.push(Pair { node: first.node, slot });
-        self.stock.tidy(&mut seat.free);
+        let value = unsafe { self.depot.nodes.at(slot).take() };
+        cache.free.push(Pair { node: first.node, slot });
+        self.depot.tidy(&mut cache.free);
         Ok((key, value))
     }
 
@@ -314,21 +318,21 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
     ///
     /// The path's last step goes into the last free node, the one before it into the one before:
     /// [`keep_old_path`](Self::keep_old_path) relies on it.
-    fn copy_path(&self, seat: &mut Seat<'_, Top<K::Block>>, below: u32) -> u32 {
-        debug_assert!(seat.free.len() >= seat.path.len(), "supplied before the fence");
-        let free = seat.free.iter().rev();
-        seat.path.iter().rev().zip(free).fold(below, |below, (step, pair)| {
+    fn copy_path(&self, cache: &mut CacheGuard<'_, NodeCache<K::Block>>, below: u32) -> u32 {
+        debug_assert!(cache.free.len() >= cache.path.len(), "supplied before the fence");
+        let free = cache.free.iter().rev();
+        cache.path.iter().rev().zip(free).fold(below, |below, (step, pair)| {
             let Step { key, left, slot, .. } = *step;
             let words = nodes::Words { key, left: below, right: left, slot };
-            self.stock.nodes.at(pair.node).write(words);
+            self.depot.nodes.at(pair.node).write(words);
             pair.node
         })
     }
 
     /// The copies are in the tree and the old nodes are not: they take each other's place among the
     /// free ones. Slots stay where they are.
-    fn keep_old_path(&self, seat: &mut Seat<'_, Top<K::Block>>) {
-        let Top { free, path } = &mut **seat;
+    fn keep_old_path(&self, cache: &mut CacheGuard<'_, NodeCache<K::Block>>) {
+        let NodeCache { free, path } = &mut **cache;
         for (pair, step) in free.iter_mut().rev().zip(path.iter().rev()) {
             pair.node = step.node;
         }
@@ -347,7 +351,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
 /// A value on its way into a heap.
 struct Entry<'h, K: Words, V> {
     heap: &'h HerlihyHeap<K, V>,
-    seat: Seat<'h, Top<K::Block>>,
+    cache: CacheGuard<'h, NodeCache<K::Block>>,
     /// The node that the entry will have, and the slot that the value is in.
     pair: Pair,
     pushed: bool,
@@ -355,23 +359,23 @@ struct Entry<'h, K: Words, V> {
 
 impl<'h, K: Words + Ord, V> Entry<'h, K, V> {
     fn new(heap: &'h HerlihyHeap<K, V>, value: V) -> Self {
-        let mut seat = heap.stock.sit_down();
-        heap.stock.supply(&mut seat.free, 1);
-        let pair = seat.free.pop().expect("there is one");
+        let mut cache = heap.depot.take();
+        heap.depot.supply(&mut cache.free, 1);
+        let pair = cache.free.pop().expect("there is one");
         // SAFETY: the slot is free, and ours (Invariant 3).
-        unsafe { heap.stock.nodes.at(pair.slot).put(value) };
-        Self { heap, seat, pair, pushed: false }
+        unsafe { heap.depot.nodes.at(pair.slot).put(value) };
+        Self { heap, cache, pair, pushed: false }
     }
 }
 
 impl<K: Words, V> Drop for Entry<'_, K, V> {
     fn drop(&mut self) {
         if !self.pushed {
-            // A comparison has panicked. The seat is given back whatever the value's destructor
+            // A comparison has panicked. The cache is given back whatever the value's destructor
             // does.
-            self.seat.free.push(self.pair);
+            self.cache.free.push(self.pair);
             // SAFETY: put there by `new`, and not published.
-            drop(unsafe { self.heap.stock.nodes.at(self.pair.slot).take() });
+            drop(unsafe { self.heap.depot.nodes.at(self.pair.slot).take() });
         }
     }
 }
@@ -421,8 +425,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         if root == NONE {
             return None;
         }
-        let nodes::Words { key, slot, .. } = self.stock.nodes.at(root).read();
-        let value = self.stock.nodes.at(slot).value();
+        let nodes::Words { key, slot, .. } = self.depot.nodes.at(root).read();
+        let value = self.depot.nodes.at(slot).value();
         // SAFETY: the slot of a node in the tree has a value (Invariant 3), and nothing else
         // touches it while the heap is borrowed.
         Some((K::from_words(key), unsafe { &mut *value }))
@@ -437,11 +441,11 @@ impl<K: Words, V> Drop for HerlihyHeap<K, V> {
         drop_each(|| {
             while let Some(tree) = trees.pop() {
                 if tree != NONE {
-                    let nodes::Words { left, right, slot, .. } = self.stock.nodes.at(tree).read();
+                    let nodes::Words { left, right, slot, .. } = self.depot.nodes.at(tree).read();
                     trees.extend([left, right]);
                     // SAFETY: the heap is being dropped, and each entry has one node in the tree
                     // (Invariant 3).
-                    return Some(unsafe { self.stock.nodes.at(slot).take() });
+                    return Some(unsafe { self.depot.nodes.at(slot).take() });
                 }
             }
             None

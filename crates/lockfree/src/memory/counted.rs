@@ -157,7 +157,7 @@ struct Entry<T> {
 }
 
 impl<T> Entry<T> {
-    fn fresh() -> Self {
+    fn new() -> Self {
         Self {
             next: CountedLink(AtomicU64::fresh(Tagged::NULL.0)),
             // Set when the entry is handed out for the first time.
@@ -238,7 +238,7 @@ impl<T> CountedStore<T> {
             Entries::<T>::CAPACITY
         );
         let index = used as u32 + 1;
-        let entry = self.entries.get_or_make(used as usize, Entry::fresh);
+        let entry = self.entries.get_or_make(used as usize, Entry::new);
         // Relaxed: the node is owned.
         entry.slot.store(index, Ordering::Relaxed);
         index
@@ -311,7 +311,7 @@ unsafe impl<T> Store<T> for CountedStore<T> {
             return Self::NEW;
         }
         let entries = Entries::new();
-        let room = entries.reserve(capacity.saturating_add(KEPT * KEEPERS), Entry::fresh);
+        let room = entries.reserve(capacity.saturating_add(KEPT * KEEPERS), Entry::new);
         let keepers = room.saturating_sub(capacity) / KEPT;
         Self { spares: Spares::for_threads(keepers.min(MOST_KEEPERS)), entries, ..Self::NEW }
     }

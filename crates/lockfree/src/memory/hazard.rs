@@ -45,7 +45,7 @@
 //!
 //! # Invariants
 //!
-//! 1. Only the thread that has set a record's `taken` touches its `own` and writes its hazards,
+//! 1. Only the thread that has set a record's `taken` touches its `lists` and writes its hazards,
 //!    until it clears it.
 //! 2. A node is on one list at most: retired by the one thread that took it out, or lying ready in
 //!    one record, or neither.
@@ -99,11 +99,11 @@ struct Record<T> {
     hazards: [AtomicPtr<Node<T>>; HAZARDS],
     /// Whether an operation uses it.
     taken: AtomicBool,
-    own: UnsafeCell<Own<T>>,
+    lists: UnsafeCell<Lists<T>>,
 }
 
 /// What only the thread touches whose record it is.
-struct Own<T> {
+struct Lists<T> {
     /// Taken out of the structure; others may still look at them.
     retired: Vec<*mut Node<T>>,
     /// Nobody looks at them.
@@ -115,22 +115,22 @@ struct Own<T> {
     pace: Pace,
 }
 
-impl<T> Own<T> {
+impl<T> Lists<T> {
     /// The number of nodes that lie ready at most.
     const READY: usize = ready(size_of::<Node<T>>());
 }
 
 impl<T> Record<T> {
-    fn fresh() -> CachePadded<Self> {
-        Self::fresh_taken(false)
+    fn vacant() -> CachePadded<Self> {
+        Self::new(false)
     }
 
-    fn fresh_taken(taken: bool) -> CachePadded<Self> {
+    fn new(taken: bool) -> CachePadded<Self> {
         let pace = Pace::of(size_of::<Node<T>>());
         CachePadded::new(Self {
             hazards: core::array::from_fn(|_| AtomicPtr::fresh(ptr::null_mut())),
             taken: AtomicBool::fresh(taken),
-            own: UnsafeCell::new(Own {
+            lists: UnsafeCell::new(Lists {
                 retired: Vec::new(),
                 ready: Vec::new(),
                 announced: Vec::new(),
@@ -141,7 +141,7 @@ impl<T> Record<T> {
     }
 }
 
-impl<T> Drop for Own<T> {
+impl<T> Drop for Lists<T> {
     fn drop(&mut self) {
         for &node in self.retired.iter().chain(&self.ready) {
             // SAFETY: records are dropped with the structure, so nobody looks at its nodes any
@@ -174,7 +174,7 @@ impl<T> HazardStore<T> {
     #[inline]
     fn take_record(&self) -> &Record<T> {
         if let Some(index) = thread::index().filter(|&index| index < thread::INDICES) {
-            let record = self.records.get_or_make(index, Record::fresh);
+            let record = self.records.get_or_make(index, Record::vacant);
             // Relaxed, both: only this thread sets and clears it, and what interrupts it is over
             // before it goes on (Invariant 1).
             if !record.taken.load(Ordering::Relaxed) {
@@ -200,8 +200,7 @@ impl<T> HazardStore<T> {
         if let Some(record) = free {
             return record;
         }
-        let guest =
-            Box::into_raw(Box::new(Guest { record: Record::fresh_taken(true), next: ptr::null() }));
+        let guest = Box::into_raw(Box::new(Guest { record: Record::new(true), next: ptr::null() }));
         loop {
             // Relaxed: the exchange is what counts.
             let first = self.guests.load(Ordering::Relaxed);
@@ -233,28 +232,28 @@ impl<T> HazardStore<T> {
 
     /// Makes ready, or frees, what nobody looks at; leaves the rest in the list.
     #[cold]
-    fn scan(&self, own: &mut Own<T>) {
+    fn scan(&self, lists: &mut Lists<T>) {
         // What was retired had been taken out of the structure. A thread that does not see that has
         // announced, visibly from here on, what it looks at.
-        own.pace.barrier();
-        own.announced.clear();
+        lists.pace.barrier();
+        lists.announced.clear();
         for record in self.records.iter().map(|record| &**record).chain(self.guests()) {
             for hazard in &record.hazards {
                 // Acquire: pairs with the Release of an announcement or its end: what the thread
                 // did with the node before is done.
                 let node = hazard.load(Ordering::Acquire);
                 if !node.is_null() {
-                    own.announced.push(node);
+                    lists.announced.push(node);
                 }
             }
         }
-        own.announced.sort_unstable();
-        let Own { retired, ready, announced, limit, pace } = own;
+        lists.announced.sort_unstable();
+        let Lists { retired, ready, announced, limit, pace } = lists;
         retired.retain(|node| {
             if announced.binary_search(node).is_ok() {
                 return true;
             }
-            if ready.len() < Own::<T>::READY {
+            if ready.len() < Lists::<T>::READY {
                 ready.push(*node);
             } else {
                 // SAFETY: nobody looks at it (Invariant 3), and it leaves the only list it is on.
@@ -312,12 +311,12 @@ pub struct HazardOperation<'s, T> {
 impl<T> HazardOperation<'_, T> {
     /// Does something with what belongs to the record.
     #[inline]
-    fn own<R>(&self, with: impl FnOnce(&mut Own<T>) -> R) -> R {
-        self.record.own.with_mut(|own| {
+    fn lists<R>(&self, with: impl FnOnce(&mut Lists<T>) -> R) -> R {
+        self.record.lists.with_mut(|lists| {
             // SAFETY: the operation has taken the record (Invariant 1), and `with` calls nothing
             // that comes back here.
-            let own = unsafe { &mut *own };
-            with(own)
+            let lists = unsafe { &mut *lists };
+            with(lists)
         })
     }
 }
@@ -370,7 +369,7 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
 
     #[inline]
     fn allocate_empty(&self) -> *mut Node<T> {
-        let Some(node) = self.own(|own| own.ready.pop()) else { return make() };
+        let Some(node) = self.lists(|lists| lists.ready.pop()) else { return make() };
         // SAFETY: the node was ready to be used again, so it is owned now.
         let next = unsafe { &(*node).next };
         // Relaxed: the node is owned; who publishes it does so with Release.
@@ -410,19 +409,19 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
 
     #[inline]
     unsafe fn retire(&self, pointer: *mut Node<T>, _slot: *mut Node<T>) {
-        self.own(|own| {
-            own.retired.push(pointer);
-            if own.retired.len() >= own.limit {
-                self.store.scan(own);
+        self.lists(|lists| {
+            lists.retired.push(pointer);
+            if lists.retired.len() >= lists.limit {
+                self.store.scan(lists);
             }
         });
     }
 
     #[inline]
     unsafe fn discard(&self, pointer: *mut Node<T>) {
-        self.own(|own| {
-            if own.ready.len() < Own::<T>::READY {
-                own.ready.push(pointer);
+        self.lists(|lists| {
+            if lists.ready.len() < Lists::<T>::READY {
+                lists.ready.push(pointer);
             } else {
                 // SAFETY: the caller owns it, and no other thread looks at it.
                 unsafe { free(pointer) };
@@ -489,10 +488,10 @@ mod tests {
     fn kept(store: &HazardStore<u64>) -> (usize, usize) {
         let records = store.records.iter().map(|record| &**record).chain(store.guests());
         records.fold((0, 0), |(retired, ready), record| {
-            record.own.with(|own| {
+            record.lists.with(|lists| {
                 // SAFETY: the threads of the test are at rest.
-                let own = unsafe { &*own };
-                (retired + own.retired.len(), ready + own.ready.len())
+                let lists = unsafe { &*lists };
+                (retired + lists.retired.len(), ready + lists.ready.len())
             })
         })
     }

@@ -1,19 +1,19 @@
 //! A few nodes that a thread keeps for its next operation, so that a pop and then a push of one
 //! thread exchange nothing on a list that all share.
 //!
-//! Why not take a [desk](super::desks) for each: that is an exchange as well. A shelf is only ever
+//! Why not take a [per-thread cache](super::thread_cache) for each: that is an exchange as well. A magazine is only ever
 //! used by the thread of its number, so a mark on it is enough, set and cleared by plain stores:
 //! for the case that the thread is interrupted in between and what interrupts it uses the structure
 //! too, as a handler of signals may. That one finds the mark and does without.
 //!
-//! Why so few: what lies on a shelf is of no use to others. Two are what an operation can need at
+//! Why so few: what lies on a magazine is of no use to others. Two are what an operation can need at
 //! most, or give back: a node and a block of [`HerlihyStack`](crate::stack::HerlihyStack).
 //!
 //! | who | finds | does |
 //! | --- | --- | --- |
-//! | a thread that wants a node | no shelf of its own yet | makes it, unless the store has a capacity, and goes on to the shared list |
+//! | a thread that wants a node | no magazine of its own yet | makes it, unless the store has a capacity, and goes on to the shared list |
 //! | | a node on it | takes it |
-//! | a thread that gives one back | no shelf, or a full one | goes on to the shared list: who never wants one keeps none |
+//! | a thread that gives one back | no magazine, or a full one | goes on to the shared list: who never wants one keeps none |
 //! | | room | leaves the node there |
 //!
 //! A thread that ends leaves its nodes to the next of its number; one that has no number, as when
@@ -21,9 +21,9 @@
 //!
 //! # Invariants
 //!
-//! 1. Only the thread that has the number of a shelf touches it, and only what found `taken` false
+//! 1. Only the thread that has the number of a magazine touches it, and only what found `taken` false
 //!    and set it touches `kept`, until it clears it.
-//! 2. A node on a shelf is on no list, and no thread owns it but as what is on its shelf.
+//! 2. A node on a magazine is on no list, and no thread owns it but as what is on its magazine.
 //!
 //! # Orderings
 //!
@@ -40,19 +40,19 @@ use super::segments::Segments;
 /// How many nodes a thread keeps at most.
 pub(super) const KEPT: usize = machine::sized(2, 1);
 
-/// Segments enough for [`thread::INDICES`] shelves; a model has at most five threads.
+/// Segments enough for [`thread::INDICES`] magazines; a model has at most five threads.
 const SEGMENTS: usize = machine::sized(14, 2);
 
-type Shelves = Segments<CachePadded<Shelf>, SEGMENTS>;
+type Magazines = Segments<CachePadded<Magazine>, SEGMENTS>;
 
 /// What the threads keep of one structure's nodes.
 pub(super) struct Spares {
-    shelves: Shelves,
+    magazines: Magazines,
     /// Threads with numbers from here on keep none.
     keepers: usize,
 }
 
-struct Shelf {
+struct Magazine {
     /// Whether its thread is at it.
     taken: AtomicBool,
     kept: UnsafeCell<Kept>,
@@ -63,19 +63,19 @@ struct Shelf {
 struct Kept([u32; KEPT]);
 
 // SAFETY: `kept` is touched by one thread at a time (Invariant 1).
-unsafe impl Sync for Shelf {}
+unsafe impl Sync for Magazine {}
 
 impl Spares {
-    /// For all threads; shelves are made as they are needed.
+    /// For all threads; magazines are made as they are needed.
     pub(super) const fn new() -> Self {
-        Self { shelves: Segments::new(), keepers: Shelves::CAPACITY }
+        Self { magazines: Segments::new(), keepers: Magazines::CAPACITY }
     }
 
-    /// For the threads with numbers below `keepers`, whose shelves are there from the start.
+    /// For the threads with numbers below `keepers`, whose magazines are there from the start.
     pub(super) fn for_threads(keepers: usize) -> Self {
-        let shelves = Segments::new();
-        let keepers = keepers.min(shelves.reserve(keepers, Shelf::fresh));
-        Self { shelves, keepers }
+        let magazines = Segments::new();
+        let keepers = keepers.min(magazines.reserve(keepers, Magazine::new));
+        Self { magazines, keepers }
     }
 
     /// The calling thread's number, if it is one that keeps nodes.
@@ -88,14 +88,14 @@ impl Spares {
     #[inline]
     pub(super) fn take(&self) -> Option<u32> {
         let number = self.number()?;
-        let Some(shelf) = self.shelves.get(number) else { return self.make(number) };
-        shelf.with(Kept::take).flatten()
+        let Some(magazine) = self.magazines.get(number) else { return self.make(number) };
+        magazine.with(Kept::take).flatten()
     }
 
-    /// Makes the shelf, on which there is nothing yet unless this thread is interrupted.
+    /// Makes the magazine, on which there is nothing yet unless this thread is interrupted.
     #[cold]
     fn make(&self, number: usize) -> Option<u32> {
-        self.shelves.get_or_make(number, Shelf::fresh);
+        self.magazines.get_or_make(number, Magazine::new);
         None
     }
 
@@ -103,15 +103,15 @@ impl Spares {
     /// caller's, who is told so by `false`.
     #[inline]
     pub(super) fn keep(&self, node: u32) -> bool {
-        let Some(shelf) = self.number().and_then(|number| self.shelves.get(number)) else {
+        let Some(magazine) = self.number().and_then(|number| self.magazines.get(number)) else {
             return false;
         };
-        shelf.with(|kept| kept.keep(node)).unwrap_or(false)
+        magazine.with(|kept| kept.keep(node)).unwrap_or(false)
     }
 }
 
-impl Shelf {
-    fn fresh() -> CachePadded<Self> {
+impl Magazine {
+    fn new() -> CachePadded<Self> {
         let kept = UnsafeCell::new(Kept([0; KEPT]));
         CachePadded::new(Self { taken: AtomicBool::fresh(false), kept })
     }
@@ -203,8 +203,8 @@ mod tests {
         let spares = Spares::new();
         assert_eq!(spares.take(), None);
         assert!(spares.keep(4));
-        let shelf = spares.shelves.get(thread::index().unwrap()).unwrap();
-        let within = shelf.with(|_| (spares.take(), spares.keep(5)));
+        let magazine = spares.magazines.get(thread::index().unwrap()).unwrap();
+        let within = magazine.with(|_| (spares.take(), spares.keep(5)));
         assert_eq!(within, Some((None, false)));
         assert_eq!(spares.take(), Some(4));
     }
@@ -214,7 +214,7 @@ mod tests {
         let spares = Spares::for_threads(0);
         assert_eq!(spares.take(), None);
         assert!(!spares.keep(1));
-        assert_eq!(spares.shelves.iter().count(), 0);
-        assert_eq!(Spares::for_threads(3).shelves.iter().count(), 2 + 4);
+        assert_eq!(spares.magazines.iter().count(), 0);
+        assert_eq!(Spares::for_threads(3).magazines.iter().count(), 2 + 4);
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn split(both: u64) -> (u32, u32) {
 }
 
 impl<B: Block, V> Node<B, V> {
-    pub(super) fn fresh() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             key: B::fresh(),
             children: AtomicU64::fresh(0),

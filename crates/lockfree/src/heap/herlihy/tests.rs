@@ -33,9 +33,9 @@ fn steady_state_makes_no_nodes() {
         assert_eq!(core::iter::from_fn(|| heap.pop_min()).count(), 500);
     };
     run();
-    let nodes = heap.stock.nodes.given();
+    let nodes = heap.depot.nodes.given();
     (0..10).for_each(|_| run());
-    assert_eq!(heap.stock.nodes.given(), nodes);
+    assert_eq!(heap.depot.nodes.given(), nodes);
     assert!(nodes < 500 + 64 + 64, "{nodes} nodes: 500 entries, a path, a desk's worth");
 }
 
@@ -73,7 +73,7 @@ fn free_nodes_wander() {
             }
         }
     });
-    let nodes = heap.stock.nodes.given();
+    let nodes = heap.depot.nodes.given();
     assert!(nodes < 400, "{nodes} nodes for 100 entries");
 }
 
@@ -124,10 +124,10 @@ fn a_comparison_may_use_the_heap() {
 
 /// A stopped thread keeps its desk; the others get on.
 #[test]
-fn a_desk_that_is_kept_stops_nobody() {
+fn a_taken_cache_stops_no_other_thread() {
     let heap = HerlihyHeap::new();
     heap.push(1, 'a');
-    let kept = heap.stock.sit_down();
+    let kept = heap.depot.take();
     heap.push(2, 'b');
     assert!(heap.drain().eq([(1, 'a'), (2, 'b')]));
     drop(kept);

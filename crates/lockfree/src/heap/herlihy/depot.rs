@@ -32,30 +32,30 @@ use stanchion_spin::Backoff;
 
 use super::nodes::{NONE, Node, Pair, join, split};
 use crate::heap::words::Block;
-use crate::memory::desks::{Desks, Seat};
 use crate::memory::numbered::Numbered;
+use crate::memory::thread_cache::{CacheGuard, ThreadCaches};
 
 /// Free pairs that go to the stock at once.
 pub(super) const BATCH: usize = 32;
 
 /// All nodes of one heap, and where the free ones are.
-pub(super) struct Stock<B: Block, V> {
+pub(super) struct Depot<B: Block, V> {
     pub(super) nodes: Numbered<Node<B, V>>,
-    desks: Desks<Top<B>>,
+    caches: ThreadCaches<NodeCache<B>>,
     /// The first node of the first chain, and a tag.
     chains: CachePadded<AtomicU64>,
     batch: usize,
 }
 
 /// What is on a desk.
-pub(super) struct Top<B> {
+pub(super) struct NodeCache<B> {
     /// Free pairs.
     pub(super) free: Vec<Pair>,
     /// The path that is being copied, from the root.
     pub(super) path: Vec<Step<B>>,
 }
 
-impl<B> Default for Top<B> {
+impl<B> Default for NodeCache<B> {
     fn default() -> Self {
         Self { free: Vec::new(), path: Vec::new() }
     }
@@ -71,11 +71,11 @@ pub(super) struct Step<B> {
     pub(super) slot: u32,
 }
 
-impl<B: Block, V> Stock<B, V> {
+impl<B: Block, V> Depot<B, V> {
     pub(super) const fn new(batch: usize) -> Self {
         Self {
             nodes: Numbered::new(),
-            desks: Desks::new(),
+            caches: ThreadCaches::new(),
             chains: CachePadded::new(AtomicU64::new(u64::MAX)),
             batch,
         }
@@ -83,13 +83,13 @@ impl<B: Block, V> Stock<B, V> {
 
     /// With room for `capacity` nodes.
     pub(super) fn with_capacity(capacity: usize) -> Self {
-        Self { nodes: Numbered::with_capacity(capacity, Node::fresh), ..Self::new(BATCH) }
+        Self { nodes: Numbered::with_capacity(capacity, Node::new), ..Self::new(BATCH) }
     }
 
     /// A desk for one operation.
     #[inline]
-    pub(super) fn sit_down(&self) -> Seat<'_, Top<B>> {
-        self.desks.sit_down()
+    pub(super) fn take(&self) -> CacheGuard<'_, NodeCache<B>> {
+        self.caches.take()
     }
 
     /// Sees to it that there are `count` free pairs.
@@ -103,7 +103,7 @@ impl<B: Block, V> Stock<B, V> {
     #[cold]
     fn supply_one(&self, free: &mut Vec<Pair>) {
         if !self.fetch(free) {
-            let number = self.nodes.add(Node::fresh);
+            let number = self.nodes.add(Node::new);
             free.push(Pair { node: number, slot: number });
         }
     }
@@ -117,7 +117,7 @@ impl<B: Block, V> Stock<B, V> {
     }
 
     /// The first node and the tag of the stock.
-    fn stocked(&self) -> u64 {
+    fn head(&self) -> u64 {
         // Acquire: pairs with the Release of whoever gave the chain.
         self.chains.load(Ordering::Acquire)
     }
@@ -135,11 +135,11 @@ impl<B: Block, V> Stock<B, V> {
         free.truncate(left);
         let mut backoff = Backoff::new();
         loop {
-            let stock = self.stocked();
-            let (next, tag) = split(stock);
+            let head = self.head();
+            let (next, tag) = split(head);
             self.nodes.at(first).set_next_chain(next);
             // Release: publishes the chain.
-            if self.exchange(stock, first, tag, Ordering::Release) {
+            if self.exchange(head, first, tag, Ordering::Release) {
                 return;
             }
             backoff.spin();
@@ -150,14 +150,14 @@ impl<B: Block, V> Stock<B, V> {
     fn fetch(&self, free: &mut Vec<Pair>) -> bool {
         let mut backoff = Backoff::new();
         let first = loop {
-            let stock = self.stocked();
-            let (first, tag) = split(stock);
+            let head = self.head();
+            let (first, tag) = split(head);
             if first == NONE {
                 return false;
             }
             let next = self.nodes.at(first).next_chain();
             // Relaxed: continues the sequence of the Release that published what is uncovered.
-            if self.exchange(stock, next, tag, Ordering::Relaxed) {
+            if self.exchange(head, next, tag, Ordering::Relaxed) {
                 break first;
             }
             backoff.spin();
@@ -171,9 +171,9 @@ impl<B: Block, V> Stock<B, V> {
         true
     }
 
-    fn exchange(&self, stock: u64, first: u32, tag: u32, success: Ordering) -> bool {
+    fn exchange(&self, head: u64, first: u32, tag: u32, success: Ordering) -> bool {
         let new = join(first, tag.wrapping_add(1));
         // Relaxed: a failure means another look.
-        self.chains.compare_exchange(stock, new, success, Ordering::Relaxed).is_ok()
+        self.chains.compare_exchange(head, new, success, Ordering::Relaxed).is_ok()
     }
 }
