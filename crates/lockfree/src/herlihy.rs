@@ -1,51 +1,51 @@
 //! Herlihy's methodology, in its first form: any sequential object, made non-blocking by copying
 //! the whole of it.
 //!
-//! Why it is here: it needs nothing of the object but that it can be cloned, and is the yardstick
-//! for everything that copies less. Why not a lock: a thread that stops in the middle of an update
-//! stops nobody. Why not words copied and checked, as Herlihy does: what is torn is no `T`, and
-//! cloning it would be undefined. So a block is *pinned* while it is copied, and is not used again
-//! meanwhile.
+//! Why it is here: it needs nothing of the object but that it can be cloned, and it is the
+//! yardstick for all structures that copy less. Why not a lock: a thread that stops in the middle
+//! of an update stops no other thread. Why not words copied and checked, as Herlihy does: a torn
+//! copy is no `T`, and cloning it would be undefined. So a block is *pinned* while it is copied,
+//! and is not used again meanwhile.
 //!
 //! ```text
 //! root ──► block 4      readers: 2        two threads copy it
-//!          block 1      readers: 1        a version of before; a thread that is late still copies it
-//!          block 7      readers: 0        a version of before, free: the next copy goes here
+//!          block 1      readers: 1        an old version; a thread that is late still copies it
+//!          block 7      readers: 0        an old version, free: the next copy goes here
 //! ```
 //!
-//! An update: look at the root, pin its block, look again; clone it into a free block, keeping that
-//! one's memory; unpin; apply the operation to the copy; swing the root to it, if it is still the
-//! same. If not, wait a random while, longer each time, and copy again: without the wait the copies
-//! of those that lose keep the line from those that would win.
+//! An update: look at the root, pin its block, look again. Clone it into a free block, keeping that
+//! block's memory. Unpin. Apply the operation to the copy. Exchange the root for the copy, if it is
+//! still the same. If it is not, wait a random while, longer each time, and copy again. Without the
+//! wait the copies of the threads that lose keep the line from those that would win.
 //!
 //! # Invariants
 //!
 //! 1. The block that the root names is not written.
-//! 2. A thread that has counted itself among a block's `readers`, and has seen after it that the
-//!    root still names the block, may read it until it counts itself out. One that has seen
-//!    otherwise does not read.
-//! 3. A block is written only by the thread whose exchange took it from the root, or by one that
-//!    sits at that thread's desk after it, and only after a read-modify-write found `readers` 0. A
-//!    reader that counts itself after that sees the root changed; one before is found.
+//! 2. A thread counts itself among a block's `readers`, and then looks at the root again. If the
+//!    root still names the block, the thread may read it until it counts itself out. If not, it
+//!    does not read.
+//! 3. A block is written only by the thread that took it from the root by its exchange, or by a
+//!    later user of that thread's cache. It is written only after a read-modify-write found
+//!    `readers` 0. A reader that counts itself in after that sees the root changed. A reader that
+//!    did so before is found.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | look at the root | Acquire | the Release exchange that made it |
-//! | count oneself in | Acquire | the exchange of 0 for 0: who comes after it sees the root changed |
-//! | count oneself out | Release | the same exchange: what was read was read before |
-//! | exchange 0 for 0 in `readers` | AcqRel | both |
-//! | exchange the root | Release | the next look |
+//! - **Look at the root**: Acquire. The partner is the Release exchange that made it.
+//! - **Count oneself in**: Acquire. The partner is the exchange of 0 for 0: a thread that comes
+//!   after it sees the root changed.
+//! - **Count oneself out**: Release. The partner is the same exchange: all reads were done before.
+//! - **Exchange 0 for 0 in `readers`**: AcqRel, with both.
+//! - **Exchange the root**: Release. The partner is the next look.
 //!
 //! # Wrap-around
 //!
-//! The root is a block's number and a tag of 32 bits: a thread that stops for exactly a multiple of
+//! The root is a block's number and a tag of 32 bits. A thread that stops for exactly a multiple of
 //! 2^32 updates between its copy and its exchange may undo them all. At a million updates a second
 //! that is 71 minutes of standing still, to the update.
 //!
 //! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5),
-//! 1993, section 4; counting a block's readers is Valois's.
+//! 1993, section 4. Counting a block's readers is Valois's idea.
 
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -61,15 +61,16 @@ use crate::memory::thread_cache::{CacheGuard, ThreadCaches};
 
 /// An object of any type that can be cloned, updated by whole copies and without locks.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree), as far as cloning the object and the operation are |
-/// | cost of an update | a clone, and four exchanges; all again for each update that was faster |
-/// | cost of a read | two exchanges on a line that all readers share |
-/// | memory | a version for each thread that has updated, and one; beyond that at most as many for each as threads are stopped in the middle of a copy |
+/// - Progress: [`LockFree`](Progress::LockFree), as far as cloning the object and the operation
+///   are.
+/// - Cost of an update: a clone, and four exchanges. Each update that was faster costs all that
+///   again.
+/// - Cost of a read: two exchanges on a line that all readers share.
+/// - Memory: a version for each thread that has updated, and one more. Beyond that there are at
+///   most as many for each as threads are stopped in the middle of a copy.
 ///
-/// Versions of before are kept as memory for the next copies ([`Clone::clone_from`]) and are
-/// dropped with the whole: what an old version owns, as an `Arc`, lives until then or until the
+/// Old versions are kept as memory for the next copies ([`Clone::clone_from`]) and are dropped with
+/// the whole. A thing that an old version owns, such as an `Arc`, lives until then, or until the
 /// version is copied over.
 ///
 /// ```
@@ -83,27 +84,30 @@ use crate::memory::thread_cache::{CacheGuard, ThreadCaches};
 /// assert_eq!(names.read(Vec::len), 3);
 /// ```
 ///
-/// Versions are read by several threads at once, so what is not `Sync` cannot be shared by it:
+/// Several threads at once read versions. So an object that is not `Sync` cannot be shared:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
 /// shared(&stanchion_lockfree::Herlihy::new(std::cell::Cell::new(0)));
 /// ```
 pub struct Herlihy<T> {
-    /// The number of the block with the object, and a tag.
+    /// The number of the block with the object, and a tag. Written by the thread that updates.
     root: CachePadded<AtomicU64>,
+    /// The versions, old and new.
     blocks: Numbered<CachePadded<Block<T>>>,
-    /// Blocks of before (Invariant 3).
+    /// The old blocks of each thread (Invariant 3).
     caches: ThreadCaches<Vec<u32>>,
 }
 
+/// The memory of one version.
 struct Block<T> {
+    /// The number of threads that read it or are about to. Each counts itself in and out.
     readers: AtomicU32,
-    /// `None` until the first copy.
+    /// The version; `None` until the first copy. Written by the thread that owns the block.
     value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: it owns all versions, and a thread may drop what another made.
+// SAFETY: it owns all versions, and a thread may drop a version that another made.
 unsafe impl<T: Send> Send for Herlihy<T> {}
 // SAFETY: versions are made by one thread and dropped by another (`Send`), and cloned by several at
 // once (`Sync`).
@@ -114,29 +118,29 @@ impl<T> Block<T> {
         CachePadded::new(Self { readers: AtomicU32::fresh(0), value: UnsafeCell::new(None) })
     }
 
-    /// Whether nobody reads it, and nobody will.
+    /// Returns whether no thread reads it, and none will.
     ///
     /// The root does not name it, nor will before the caller makes it do so.
     fn is_free(&self) -> bool {
-        // AcqRel: the Acquire pairs with the Release of those that counted themselves out, the
-        // Release with the Acquire of those that count themselves in.
+        // AcqRel: the Acquire pairs with the Release of the threads that counted themselves out,
+        // the Release with the Acquire of those that count themselves in.
         let taken = self.readers.compare_exchange(0, 0, Ordering::AcqRel, Ordering::Relaxed);
         taken.is_ok()
     }
 }
 
 impl<T> Herlihy<T> {
-    /// What a thread that stops in the middle of an operation does to the others.
+    /// Tells what a thread that stops in the middle of an operation does to the others.
     pub const PROGRESS: Progress = Progress::LockFree;
 
-    /// Returns an object whose first version is `value`.
+    /// Returns an object with `value` as its first version.
     #[must_use]
     pub fn new(value: T) -> Self {
         let blocks = Numbered::new();
         let first = blocks.add(Block::new);
         let block: &Block<T> = blocks.at(first);
         block.value.with_mut(|place| {
-            // SAFETY: nobody else has the block yet.
+            // SAFETY: no other thread has the block yet.
             unsafe { *place = Some(value) }
         });
         Self {
@@ -146,8 +150,8 @@ impl<T> Herlihy<T> {
         }
     }
 
-    /// What `read` makes of the object as it is at some moment during the call. A thread that stops
-    /// in it keeps one block back.
+    /// Calls `read` with the object as it is at some moment during the call, and returns its
+    /// result. A thread that stops in `read` keeps one block back.
     pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         self.pin().with(read)
     }
@@ -171,38 +175,38 @@ impl<T> Herlihy<T> {
         place.as_mut().expect("the root's block has an object")
     }
 
-    /// The object itself, for the sole owner.
+    /// Returns the object itself, for the sole owner.
     pub fn into_inner(self) -> T {
         let value = self.pin().block.value.with_mut(|place| {
             // SAFETY: the caller is the sole owner.
             let place = unsafe { &mut *place };
             place.take().expect("the root's block has an object")
         });
-        // Here, and not at the end: if the drop of a version of before panics, what is being
-        // returned already is not dropped, a variable is.
+        // Here, and not at the end: if the drop of an old version panics, a value that is being
+        // returned already would not be dropped. A variable is.
         drop(self);
         value
     }
 
-    /// The root's word.
+    /// Returns the root's word.
     #[inline]
     fn look(&self) -> u64 {
         // Acquire: pairs with the Release exchange that made it.
         self.root.load(Ordering::Acquire)
     }
 
-    /// The block that the root names, which is not written until the pin is dropped.
+    /// Pins the block that the root names. No thread writes it until the pin is dropped.
     fn pin(&self) -> Pin<'_, T> {
         let mut backoff = Backoff::new();
         loop {
             let root = self.look();
             // The upper half is the tag.
             let block = self.blocks.at(root as u32);
-            // Acquire: pairs with the Release of who found no reader before; then the next look
-            // sees the root that he had changed.
+            // Acquire: pairs with the Release of the thread that found no reader before. The next
+            // look then sees the root that this thread had changed.
             block.readers.fetch_add(1, Ordering::Acquire);
             let pin = Pin { root, block };
-            // Relaxed: as above. What the block holds was acquired with the first look.
+            // Relaxed: as above. The content of the block was acquired with the first look.
             if self.root.load(Ordering::Relaxed) == root {
                 return pin;
             }
@@ -213,18 +217,19 @@ impl<T> Herlihy<T> {
 }
 
 impl<T: Clone> Herlihy<T> {
-    /// Applies `update` to a copy of the object and makes that the object. If another update was
-    /// faster, applies `update` again to a newer copy.
+    /// Applies `update` to a copy of the object and makes the copy the object. If another update
+    /// was faster, applies `update` again to a newer copy.
     ///
-    /// The copy to which it was applied last becomes the object, and what it returned then is
-    /// returned. If it, or cloning, panics, the object is as it was.
+    /// The copy to which it was applied last becomes the object, and its last result is returned.
+    /// If `update`, or cloning, panics, the object is as it was.
     ///
-    /// It may update the object itself. Such an update is made before its own and makes it begin
-    /// again, so it must not update each time. A thread nests at most 64 updates of an object.
+    /// `update` may update the object itself. Such an inner update is made before the outer one and
+    /// makes it begin again, so it must not happen each time. A thread nests at most 64 updates of
+    /// an object.
     ///
     /// # Panics
     ///
-    /// If `update` or cloning does; if 64 updates of the thread are nested already; if there are
+    /// If `update` or cloning does. If 64 updates of the thread are nested already. If there are
     /// 2^32 - 3 versions.
     pub fn update<R>(&self, mut update: impl FnMut(&mut T) -> R) -> R {
         let mut spare = Spare::of(self);
@@ -242,7 +247,7 @@ impl<T: Clone> Herlihy<T> {
         }
     }
 
-    /// A copy of the object as it is at some moment during the call.
+    /// Returns a copy of the object as it is at some moment during the call.
     #[must_use]
     pub fn get(&self) -> T {
         self.read(T::clone)
@@ -251,14 +256,16 @@ impl<T: Clone> Herlihy<T> {
 
 /// A block that is being read.
 struct Pin<'h, T> {
+    /// The root's word when the block was pinned.
     root: u64,
+    /// The block that the pin counts on.
     block: &'h Block<T>,
 }
 
 impl<T> Pin<'_, T> {
     fn with<R>(&self, read: impl FnOnce(&T) -> R) -> R {
         self.block.value.with(|value| {
-            // SAFETY: nobody writes a block that is pinned (Invariant 2).
+            // SAFETY: no thread writes a block that is pinned (Invariant 2).
             let value = unsafe { &*value };
             read(value.as_ref().expect("the root's block has an object"))
         })
@@ -268,22 +275,25 @@ impl<T> Pin<'_, T> {
 impl<T> Drop for Pin<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire of who finds no reader.
+        // Release: pairs with the Acquire of the thread that finds no reader.
         self.block.readers.fetch_sub(1, Ordering::Release);
     }
 }
 
 /// A free block, for the next version.
 struct Spare<'h, T> {
+    /// The object that the version is for.
     object: &'h Herlihy<T>,
+    /// The cache of the updating thread, taken.
     cache: CacheGuard<'h, Vec<u32>>,
+    /// The number of the free block.
     number: u32,
 }
 
 impl<'h, T> Spare<'h, T> {
     fn of(object: &'h Herlihy<T>) -> Self {
         let mut cache = object.caches.take();
-        // The one that was put there last is the likeliest to be in the cache.
+        // The block that was put there last is the likeliest to be in the processor's cache.
         let free = cache.iter().rposition(|number| object.blocks.at(*number).is_free());
         let number = match free {
             Some(place) => cache.remove(place),
@@ -314,8 +324,8 @@ impl<'h, T> Spare<'h, T> {
         });
     }
 
-    /// Makes the copy the object, if the root is still `root`; the block that it named is the spare
-    /// one then.
+    /// Makes the copy the object, if the root is still `root`. Then the block that it named is the
+    /// spare one.
     fn swing(&mut self, root: u64) -> bool {
         let tag = (root >> 32).wrapping_add(1) << 32;
         let new = tag | u64::from(self.number);
@@ -335,8 +345,8 @@ impl<T> Drop for Spare<'_, T> {
     }
 }
 
-// An update that panics changes nothing. A read shows the object itself, so what a reader could
-// break counts.
+// An update that panics changes nothing. A read shows the object itself, so damage that a reader
+// could do counts.
 impl<T: UnwindSafe + RefUnwindSafe> UnwindSafe for Herlihy<T> {}
 impl<T: UnwindSafe + RefUnwindSafe> RefUnwindSafe for Herlihy<T> {}
 

@@ -1,14 +1,15 @@
-//! Load-linked, validate, store-conditional: a store that happens only if nobody has stored since.
+//! Load-linked, validate, store-conditional: a store that happens only if no thread has stored
+//! since.
 //!
 //! Herlihy's methodology and half of the algorithms of the field are written with these three. A
 //! compare-exchange looks at the *value*, so a word that has gone from A to B and back to A
 //! deceives it (ABA). A store-conditional looks at whether there *was a store*.
 //!
-//! Why not the processor's own LL/SC: x86 has none. Where there is one (ARM, RISC-V, POWER), a
-//! program may do next to nothing between the two: another access to memory may break the link
-//! every time, and in Rust nobody can promise that the compiler puts none there. There is also no
-//! validate. So the link is made of a compare-exchange on a word of 64 bits, with a count of the
-//! stores beside the value:
+//! Why not the processor's own LL/SC: x86 has none. On processors that have it (ARM, RISC-V,
+//! POWER), a program may do next to nothing between the two. Another access to memory may break the
+//! link every time, and in Rust there is no way to make sure that the compiler puts none there.
+//! There is also no validate. So the link is made of a compare-exchange on a word of 64 bits, with
+//! a count of the stores beside the value:
 //!
 //! ```text
 //! bit   63                        32 31                         0
@@ -17,54 +18,60 @@
 //!      +----------------------------+----------------------------+
 //! ```
 //!
-//! | | x86 of hardware | ARM's LDXR, STXR | this cell |
+//! | | x86 hardware | ARM's LDXR, STXR | this cell |
 //! | --- | --- | --- | --- |
 //! | validate | - | no | one load |
 //! | work in between | - | a few instructions, no access to memory | any |
 //! | several links of one thread at once | - | no | yes |
 //! | fails for no reason | - | yes | no |
-//! | is deceived | - | no | after a multiple of 2^32 stores between load and store: 86 s at 50 million a second |
+//! | is deceived | - | no | after a multiple of 2^32 stores |
+//!
+//! The cell is deceived if that many stores happen between load and store: 86 s at 50 million a
+//! second.
 //!
 //! # Invariants
 //!
 //! 1. Each successful store-conditional adds one to the tag, modulo 2^32. Nothing else writes the
 //!    word.
-//! 2. So a word equal to a link's means that no store happened since the link was loaded, or a
-//!    multiple of 2^32 of them.
+//! 2. So if a word equals a link's, no store happened since the link was loaded, or a multiple of
+//!    2^32 of them.
 //!
 //! # Orderings
 //!
-//! | access | ordering | pairs with |
-//! | --- | --- | --- |
-//! | load-linked | Acquire | the store-conditional that wrote the value: what its thread did before is seen |
-//! | store-conditional | Release | load-linked |
-//! | after a store-conditional | Release fence | validate's fence |
-//! | before validate's load | Acquire fence | the fence above |
+//! - **Load-linked**: Acquire. It pairs with the store-conditional that wrote the value: the
+//!   loading thread sees everything that the storing thread did before.
+//! - **Store-conditional**: Release. It pairs with load-linked.
+//! - **After a store-conditional**: a Release fence. It pairs with validate's fence.
+//! - **Before validate's load**: an Acquire fence. It pairs with the fence above.
 //!
 //! The fences are for blocks that are used again. Thread A links to the number of a block, and
-//! reads the block; thread B stores another number and fills the block anew. If A has read a word
-//! that B wrote after its store, then B's fence was before A's, so A's validate sees B's store, and
-//! A does not believe what it has read. The block's words are atomic, read and written Relaxed.
+//! reads the block. Thread B stores another number and fills the block anew. If A has read a word
+//! that B wrote after its store, then B's fence was before A's. So A's validate sees B's store, and
+//! A does not believe the words that it has read. The block's words are atomic, read and written
+//! Relaxed.
 //!
-//! Source: Herlihy, TOPLAS 15(5), 1993, for what is wanted; Michael and Scott 1998, section 2, for
-//! making it of a compare-exchange and a counter, which goes back to the IBM System/370's manual of
-//! 1983.
+//! Source: the operations are from Herlihy, TOPLAS 15(5), 1993. Making them of a compare-exchange
+//! and a counter is from Michael and Scott 1998, section 2, and goes back to the IBM System/370's
+//! manual of 1983.
 
 use core::fmt;
 
 use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 
-/// A word that is loaded with a link, and stored to through it only if nobody else has stored
-/// meanwhile.
+/// A word that is loaded with a link. A store through the link happens only if no other thread has
+/// stored meanwhile.
 ///
 /// | | |
 /// | --- | --- |
 /// | [`load_linked`](Self::load_linked) | a load |
 /// | [`Link::validate`] | a fence that costs nothing on x86, and a load |
 /// | [`Link::store_conditional`] | a compare-exchange |
-/// | progress | wait-free, each of them; a loop around them is lock-free |
+/// | progress | wait-free, each of them. A loop around them is lock-free |
 /// | size | 8 bytes |
-/// | wraps around | the tag, after 2^32 stores: a thread that stands still between load and store for exactly a multiple of that is deceived |
+/// | wraps around | the tag, after 2^32 stores |
+///
+/// A thread that stands still between load and store for exactly a multiple of 2^32 stores is
+/// deceived.
 ///
 /// ```
 /// use stanchion_lockfree::LinkedCell;
@@ -73,7 +80,7 @@ use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 /// let first = cell.load_linked();
 /// let second = cell.load_linked();
 /// assert!(first.store_conditional(8));
-/// // The same value as before; but it was stored to.
+/// The same value as before. But the cell was stored to.
 /// assert!(cell.load_linked().store_conditional(7));
 /// assert_eq!(cell.load(), second.value());
 /// assert!(!second.validate());
@@ -81,21 +88,25 @@ use machine::atomic::{AtomicU64, Fresh, Ordering, fence};
 /// assert_eq!(cell.load(), 7);
 /// ```
 pub struct LinkedCell {
+    /// The tag and the value. Written by every successful store-conditional.
     word: AtomicU64,
 }
 
-/// What [`LinkedCell::load_linked`] has seen: the value, and the right to store if it is still the
+/// A value that [`LinkedCell::load_linked`] has seen, and the right to store if it is still the
 /// last.
 ///
-/// It is a note, not a reservation: it keeps nobody waiting, may be kept as long as one likes,
-/// copied, and dropped without a word.
+/// It is a note, not a reservation: it keeps no thread waiting. It may be kept for any time,
+/// copied, and dropped.
 #[derive(Clone, Copy)]
-#[must_use = "a link that nobody stores through or validates was loaded in vain; `load` gives just the value"]
+#[must_use = "a link that is neither stored through nor validated was loaded in vain; `load` gives just the value"]
 pub struct Link<'c> {
+    /// The cell that the link was loaded from.
     cell: &'c LinkedCell,
+    /// The cell's word at that time.
     word: u64,
 }
 
+/// One in the tag.
 const TAG: u64 = 1 << 32;
 
 impl LinkedCell {
@@ -105,16 +116,16 @@ impl LinkedCell {
         Self { word: AtomicU64::new(value as u64) }
     }
 
-    /// The value, without a link.
+    /// Returns the value, without a link.
     #[inline]
     #[must_use]
     pub fn load(&self) -> u32 {
         self.load_linked().value()
     }
 
-    /// The value with a link to it.
+    /// Returns the value with a link to it.
     ///
-    /// What the thread that stored the value did before, happened before.
+    /// Everything that the storing thread did before the store happened before this load.
     #[inline]
     pub fn load_linked(&self) -> Link<'_> {
         // Acquire: pairs with the Release of the store-conditional that wrote it.
@@ -123,7 +134,7 @@ impl LinkedCell {
 }
 
 impl Link<'_> {
-    /// The value that was loaded.
+    /// Returns the value that was loaded.
     #[inline]
     #[must_use]
     pub const fn value(self) -> u32 {
@@ -131,32 +142,33 @@ impl Link<'_> {
         self.word as u32
     }
 
-    /// Whether nobody has stored since.
+    /// Returns whether no thread has stored since the link was loaded.
     ///
-    /// If so, then whatever the caller has read since the link was loaded was not yet written by a
-    /// thread that stored *first* and wrote then: so a block that only changes once the cell names
-    /// another can be read while it may be used again, and believed after this.
+    /// If none has, then no data that the caller has read since then was written by a thread that
+    /// stored *first* and wrote then. So a block that only changes once the cell names another
+    /// block can be read while it may be used again, and believed after this.
     #[inline]
     #[must_use]
     pub fn validate(self) -> bool {
-        // Acquire: what was read before it pairs with the Release fence of whoever wrote that after
-        // a store.
+        // Acquire: the reads before it pair with the Release fence of a thread that wrote them
+        // after a store.
         fence(Ordering::Acquire);
         // Relaxed: ordered by the fence.
         self.cell.word.load(Ordering::Relaxed) == self.word
     }
 
-    /// Stores `value`, if nobody has stored since the link was loaded; says whether it did. It
+    /// Stores `value` if no thread has stored since the link was loaded. Returns whether it did. It
     /// never fails for another reason.
     ///
-    /// What the caller did before is seen by whoever loads the value. What it does after a success
-    /// is seen only by threads whose earlier links no longer [validate](Self::validate).
+    /// A thread that loads the value sees everything that the caller did before. The caller's
+    /// writes after a success are seen only by threads whose earlier links no longer
+    /// [validate](Self::validate).
     #[inline]
     #[must_use = "a store-conditional may have stored nothing"]
     pub fn store_conditional(self, value: u32) -> bool {
         let tag = (self.word & !(TAG - 1)).wrapping_add(TAG);
-        // Release: pairs with the Acquire of `load_linked`. Relaxed when it fails: what is there
-        // instead is not used.
+        // Release: pairs with the Acquire of `load_linked`. Relaxed on failure: the word that is
+        // there instead is not used.
         let stored = self.cell.word.compare_exchange(
             self.word,
             tag | u64::from(value),
@@ -164,7 +176,8 @@ impl Link<'_> {
             Ordering::Relaxed,
         );
         if stored.is_ok() {
-            // Release: what follows is written after the store for everybody who validates.
+            // Release: for every thread that validates, the writes that follow come after the
+            // store.
             fence(Ordering::Release);
         }
         stored.is_ok()
@@ -227,7 +240,7 @@ mod tests {
         assert!(last.store_conditional(5));
         assert_eq!(cell.load(), 5);
         assert!(!last.validate());
-        // The tag is 0 now; 2^32 stores ago it was as well, and a link of that time would hold
+        // The tag is 0 now. 2^32 stores ago it was as well, and a link of that time would hold
         // again. The docs say so.
         assert!(Link { cell: &cell, word: 5 }.validate());
     }

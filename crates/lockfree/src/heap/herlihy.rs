@@ -1,7 +1,7 @@
-//! Herlihy's skew heap: every operation copies the path that it would change, and swings the root
-//! to the copy.
+//! Herlihy's skew heap: every operation copies the path that it would change, and makes the root
+//! point to the copy.
 //!
-//! Why a path and not the whole: what hangs beside the path is shared between the old tree and the
+//! Why a path and not the whole: the trees beside the path are shared between the old tree and the
 //! new one, so an operation copies amortized O(log n) nodes. Why a skew heap: its operations change
 //! one path from the root down, and no node knows its parent.
 //!
@@ -17,47 +17,50 @@
 //!                                       6
 //! ```
 //!
-//! An attempt: look at the root; walk down, write the path down, and look at the root again after
-//! each node read; write the copies, from the bottom, into free nodes of one's own; swing the root,
-//! if it is still the same. It is: the nodes of the old path are this thread's free nodes now. It
-//! is not: the copies are still free nodes; wait a random while, longer each time, and begin again.
-//! Without that wait the method loses to a lock (Herlihy's section 5).
+//! An attempt: look at the root. Walk down, write the path down, and look at the root again after
+//! each node read. Write the copies, from the bottom, into free nodes of one's own. Exchange the
+//! root, if it is still the same. If the exchange succeeds, the nodes of the old path are this
+//! thread's free nodes now. If it fails, the copies are still free nodes: wait a random while,
+//! longer each time, and begin again. Without that wait the method loses to a lock (Herlihy's
+//! section 5).
 //!
 //! Why nothing is announced, counted or freed late: a node that is read may be in use again, but
-//! only after the root has changed. So what was read is used only if the root, looked at *after*
-//! it, is the one that the path began at. That makes a look at each node a load of a word that is
-//! in the cache. What was read in vain is never compared: keys are copied as [`Words`] and turned
-//! back when they are known to be whole. Values lie in slots that only the thread touches which
-//! took the entry out.
+//! only after the root has changed. So a thread uses the words that it read only if the root,
+//! looked at *after* reading, is the one that the path began at. A look at each node then costs a
+//! load of a word that is in the cache. Words that were read in vain are never compared: keys are
+//! copied as [`Words`] and turned back when they are known to be whole. Values lie in slots. Only
+//! the thread that took an entry out touches its slot.
 //!
 //! # Invariants
 //!
 //! 1. While the root's word is the same, the nodes that can be reached from it are not written.
 //!    Each exchange adds one to the tag in it.
-//! 2. A number taken from a node is followed only if the root was the same after it was read; so a
+//! 2. A number taken from a node is followed only if the root was the same after it was read. So a
 //!    walk ends, and stays in the heap's nodes.
-//! 3. An entry's slot is in one node that can be reached from the root. Who takes that node out of
-//!    the tree by an exchange, without a copy, owns the slot.
+//! 3. An entry's slot is in one node that can be reached from the root. The thread that takes that
+//!    node out of the tree by an exchange, without a copy, owns the slot.
 //! 4. Everything that may panic, comparing keys and making nodes, happens before the exchange.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | look at the root at the beginning | Acquire | the Release exchange that made it |
-//! | read a node | Relaxed, then an Acquire fence | the Release fence of who uses the node again: if it is seen, so is its exchange, by the next |
-//! | look at the root again | Relaxed | as above |
-//! | write the copies | a Release fence, then Relaxed | as above |
-//! | exchange the root | Release | publishes the copies and the value. What it replaces was acquired |
+//! - **Look at the root at the beginning**: Acquire. The partner is the Release exchange that made
+//!   it.
+//! - **Read a node**: Relaxed, then an Acquire fence. The partner is the Release fence of the
+//!   thread that uses the node again. If the reader sees a new word, its next look at the root sees
+//!   that thread's exchange.
+//! - **Look at the root again**: Relaxed, as above.
+//! - **Write the copies**: a Release fence, then Relaxed, as above.
+//! - **Exchange the root**: Release. It publishes the copies and the value. The root that it
+//!   replaces was acquired.
 //!
 //! # Wrap-around
 //!
-//! A thread that stops between two looks at the root for exactly a multiple of 2^32 operations, and
-//! then finds the same node at the root, takes it for the same root. At ten million operations a
-//! second that is seven minutes of standing still, to the operation.
+//! A thread may stop between two looks at the root for exactly a multiple of 2^32 operations, and
+//! then find the same node at the root. It takes that for the same root. At ten million operations
+//! a second that is seven minutes of standing still, to the operation.
 //!
 //! Source: Herlihy, "A Methodology for Implementing Highly Concurrent Data Objects", TOPLAS 15(5),
-//! 1993, section 6; it is the non-blocking heap of Michael and Scott 1997, section 4.3.
+//! 1993, section 6. It is the non-blocking heap of Michael and Scott 1997, section 4.3.
 
 mod depot;
 mod nodes;
@@ -76,18 +79,19 @@ use crate::memory::thread_cache::CacheGuard;
 /// A priority queue that goes on when a thread stops: Herlihy's skew heap, with only the path
 /// copied.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`LockFree`](Progress::LockFree), as far as the allocator is: it allocates when it is larger than it ever was |
-/// | cost | amortized O(log n) nodes read and copied, and an exchange; all again for each operation that was faster |
-/// | memory | 12 bytes, the key's words and the value for each entry there ever was at once; up to 64 free ones for each thread |
-/// | a stopped thread keeps back | the free nodes of its desk, some dozens |
+/// - Progress: [`LockFree`](Progress::LockFree), as far as the allocator is. The heap allocates
+///   when it is larger than it ever was.
+/// - Cost: amortized O(log n) nodes read and copied, and an exchange. Each operation that was
+///   faster costs all that again.
+/// - Memory: 12 bytes, the key's words and the value for each entry there ever was at once, and up
+///   to 64 free ones for each thread.
+/// - A stopped thread keeps back the free nodes of its cache, some dozens.
 ///
-/// Operations do not overlap: the more threads, the more is copied in vain. Where no thread stops
-/// at a bad time a [`LockedHeap`](super::LockedHeap) is faster.
+/// Operations do not overlap: the more threads, the more is copied in vain. If no thread stops at a
+/// bad time, a [`LockedHeap`](super::LockedHeap) is faster.
 ///
-/// If comparing keys panics, every entry stays, and what was to be pushed is dropped. An `Ord` may
-/// use the heap itself.
+/// If comparing keys panics, every entry stays, and the entry that was to be pushed is dropped. An
+/// `Ord` may use the heap itself.
 ///
 /// ```
 /// use stanchion_lockfree::heap::HerlihyHeap;
@@ -99,28 +103,31 @@ use crate::memory::thread_cache::CacheGuard;
 /// assert_eq!(HEAP.pop_min(), Some((1, "first".to_owned())));
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// A heap of values that are not `Send` cannot be shared:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
 /// shared(&stanchion_lockfree::heap::HerlihyHeap::<u32, std::rc::Rc<()>>::new());
 /// ```
 pub struct HerlihyHeap<K: Words, V> {
-    /// The root's node and the tag.
+    /// The root's node and the tag. Written by every successful exchange.
     root: CachePadded<AtomicU64>,
+    /// The nodes. Written by the threads that own them.
     depot: Depot<K::Block, V>,
 }
 
-// SAFETY: a value is touched by the one thread that owns its slot (Invariant 3); keys are copies,
+// SAFETY: a value is touched by the one thread that owns its slot (Invariant 3). Keys are copies,
 // made from words wherever one is needed.
 unsafe impl<K: Words + Send, V: Send> Send for HerlihyHeap<K, V> {}
 // SAFETY: as above; no reference to a value is handed out, so `V` need not be `Sync`.
 unsafe impl<K: Words + Send, V: Send> Sync for HerlihyHeap<K, V> {}
 
-/// What a thread saw of a node, and knows to be true.
+/// A node as a thread saw it, known to be true.
 #[derive(Clone, Copy)]
 struct Seen<K: Words> {
+    /// The number of the node.
     node: u32,
+    /// The node's words.
     words: nodes::Words<K::Block>,
 }
 
@@ -135,7 +142,7 @@ impl<K: Words> Seen<K> {
     }
 }
 
-/// The root has changed.
+/// An error: the root has changed.
 struct Changed;
 
 impl<K: Words + Ord, V> HerlihyHeap<K, V> {
@@ -152,7 +159,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         Self { root: Self::empty(), depot: Depot::with_capacity(capacity) }
     }
 
-    /// For models: free nodes wander between threads `batch` at a time.
+    /// Returns a heap for models: free nodes go from thread to thread `batch` at a time.
     #[doc(hidden)]
     #[must_use]
     pub const fn with_batch(batch: usize) -> Self {
@@ -193,7 +200,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         }
     }
 
-    /// The smallest key at some moment during the call.
+    /// Returns the smallest key at some moment during the call.
     #[must_use]
     pub fn min_key(&self) -> Option<K> {
         let mut backoff = Backoff::new();
@@ -210,20 +217,20 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         }
     }
 
-    /// Whether there was nothing in it at some moment during the call.
+    /// Returns whether there was nothing in it at some moment during the call.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         split(self.look()).0 == NONE
     }
 
-    /// The root's word.
+    /// Returns the root's word.
     #[inline]
     fn look(&self) -> u64 {
         // Acquire: pairs with the Release exchange that made it.
         self.root.load(Ordering::Acquire)
     }
 
-    /// What `node` says, if `root` is still the root. The number came from there (Invariant 2).
+    /// Reads `node`, if `root` is still the root. The number came from there (Invariant 2).
     #[inline]
     fn read(&self, node: u32, root: u64) -> Result<Seen<K>, Changed> {
         let words = self.depot.nodes.at(node).read();
@@ -238,13 +245,13 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         }
     }
 
-    /// [`read`](Self::read), unless there is no node.
+    /// Does the same as [`read`](Self::read), unless there is no node.
     #[inline]
     fn read_child(&self, node: u32, root: u64) -> Result<Option<Seen<K>>, Changed> {
         if node == NONE { Ok(None) } else { self.read(node, root).map(Some) }
     }
 
-    /// One attempt to push.
+    /// Makes one attempt to push.
     fn try_push(&self, key: K, entry: &mut Entry<'_, K, V>) -> Result<(), Changed> {
         let root = self.look();
         let Pair { node, slot } = entry.pair;
@@ -261,7 +268,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         // Before the fence, which must come after everything that this thread acquires with nodes.
         let length = cache.path.len();
         self.depot.supply(&mut cache.free, length);
-        // Release: the nodes written from here on may still be read by those who have an old root.
+        // Release: threads that have an old root may still read the nodes that are written from
+        // here on.
         fence(Ordering::Release);
         let words = nodes::Words { key: key.to_words(), left: below, right: NONE, slot };
         self.depot.nodes.at(node).write(words);
@@ -272,7 +280,7 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         Ok(())
     }
 
-    /// One attempt to pop from the tree at `root`, which is not empty.
+    /// Makes one attempt to pop from the tree at `root`, which is not empty.
     fn try_pop(
         &self,
         root: u64,
@@ -301,23 +309,24 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         // Release: as in `try_push`.
         fence(Ordering::Release);
         let top = self.copy_path(cache, below);
-        // Room for the pair, so that nothing fails once the entry is ours (Invariant 4).
+        // Room for the pair, so that nothing fails once this thread owns the entry (Invariant 4).
         cache.free.reserve(1);
         let key = first.key();
         self.swing(root, top)?;
         self.keep_old_path(cache);
         let slot = first.words.slot;
-        // SAFETY: the node went out of the tree by our exchange, without a copy (Invariant 3).
+        // SAFETY: the node went out of the tree by this thread's exchange, without a copy
+        // (Invariant 3).
         let value = unsafe { self.depot.nodes.at(slot).take() };
         cache.free.push(Pair { node: first.node, slot });
         self.depot.tidy(&mut cache.free);
         Ok((key, value))
     }
 
-    /// Copies the path into free nodes, with `below` at its end; says which is the first.
+    /// Copies the path into free nodes, with `below` at its end. Returns the first of them.
     ///
-    /// The path's last step goes into the last free node, the one before it into the one before:
-    /// [`keep_old_path`](Self::keep_old_path) relies on it.
+    /// The path's last step goes into the last free node, the step before it into the node before.
+    /// [`keep_old_path`](Self::keep_old_path) relies on that.
     fn copy_path(&self, cache: &mut CacheGuard<'_, NodeCache<K::Block>>, below: u32) -> u32 {
         debug_assert!(cache.free.len() >= cache.path.len(), "supplied before the fence");
         let free = cache.free.iter().rev();
@@ -329,8 +338,8 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         })
     }
 
-    /// The copies are in the tree and the old nodes are not: they take each other's place among the
-    /// free ones. Slots stay where they are.
+    /// Exchanges the old nodes for the copies among the free ones: the copies are in the tree and
+    /// the old nodes are not. Slots stay where they are.
     fn keep_old_path(&self, cache: &mut CacheGuard<'_, NodeCache<K::Block>>) {
         let NodeCache { free, path } = &mut **cache;
         for (pair, step) in free.iter_mut().rev().zip(path.iter().rev()) {
@@ -338,10 +347,10 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
         }
     }
 
-    /// Makes `top` the root, if `root` still is.
+    /// Makes `top` the root if `root` still is the root.
     fn swing(&self, root: u64, top: u32) -> Result<(), Changed> {
         let new = join(top, split(root).1.wrapping_add(1));
-        // Release: publishes the copies and what they hang on. Relaxed: a failure means another
+        // Release: publishes the copies and the nodes below them. Relaxed: a failure means another
         // look.
         let swung = self.root.compare_exchange(root, new, Ordering::Release, Ordering::Relaxed);
         swung.map_or(Err(Changed), |_| Ok(()))
@@ -350,10 +359,13 @@ impl<K: Words + Ord, V> HerlihyHeap<K, V> {
 
 /// A value on its way into a heap.
 struct Entry<'h, K: Words, V> {
+    /// The heap that the value goes into.
     heap: &'h HerlihyHeap<K, V>,
+    /// The cache of the pushing thread, taken.
     cache: CacheGuard<'h, NodeCache<K::Block>>,
     /// The node that the entry will have, and the slot that the value is in.
     pair: Pair,
+    /// Set when the value is in the heap. Then `Drop` leaves it there.
     pushed: bool,
 }
 
@@ -362,7 +374,7 @@ impl<'h, K: Words + Ord, V> Entry<'h, K, V> {
         let mut cache = heap.depot.take();
         heap.depot.supply(&mut cache.free, 1);
         let pair = cache.free.pop().expect("there is one");
-        // SAFETY: the slot is free, and ours (Invariant 3).
+        // SAFETY: the slot is free, and this thread owns it (Invariant 3).
         unsafe { heap.depot.nodes.at(pair.slot).put(value) };
         Self { heap, cache, pair, pushed: false }
     }

@@ -1,61 +1,68 @@
 //! Counted pointers into a pool of nodes that stay nodes.
 //!
-//! Why not free what is not needed any more: a thread that has read a pointer may look at the node
-//! much later. Here it then finds a node, if not the one that it meant, and its compare-exchange
-//! fails because the pointer's tag has gone up. So nothing has to be announced, a stopped thread
-//! keeps back two free nodes at most, and nodes are used again at once. The price: the memory stays
-//! as large as the structure once was, until it is dropped.
+//! Why not free nodes that are not needed any more: a thread that has read a pointer may look at
+//! the node much later. Here it then finds a node, even if it is not the one that it meant. Its
+//! compare-exchange fails because the pointer's tag has gone up. So no thread announces anything, a
+//! stopped thread keeps back two free nodes at most, and nodes are used again at once. The price:
+//! the memory stays as large as the structure once was, until it is dropped.
 //!
-//! Why an index and not an address beside the tag: 16 bits of tag, which is what 48 bits of address
-//! leave, are used up in 1.3 ms at 50 million operations a second. 32 bits last 86 s, or less where
-//! a pointer changes faster. Nothing protects a thread that stops between two instructions for
-//! exactly a multiple of 2^32 changes, and then finds the same node. It is only unlikely.
+//! Why an index and not an address beside the tag: 48 bits of address leave 16 bits of tag. At 50
+//! million operations a second these are used up in 1.3 ms. 32 bits last 86 s, or less if a pointer
+//! changes faster. Nothing protects a thread that stops between two instructions for exactly a
+//! multiple of 2^32 changes, and then finds the same node. It is only unlikely.
 //! [`Hazard`](super::Hazard) is for programs that cannot accept it.
 //!
 //! ```text
 //!  63        32 31         0
 //! ┌────────────┬────────────┐      entry 1        entry 2        entry 3
 //! │    tag     │   index    │     ┌────────────┐ ┌────────────┐ ┌────────────┐
-//! └────────────┴────────────┘     │ next       │ │ next       │ │ next       │   a pointer as well: its tag goes up with each write
-//!        index 0 = null           │ slot       │ │ slot       │ │ slot       │   which entry's storage the value lies in
+//! └────────────┴────────────┘     │ next       │ │ next       │ │ next       │
+//!        index 0 = null           │ slot       │ │ slot       │ │ slot       │
 //!                                 │ storage    │ │ storage    │ │ storage    │
 //!                                 └────────────┘ └────────────┘ └────────────┘
+//!
+//! next: a pointer as well. Its tag goes up with each write.
+//! slot: the number of the entry that stores the value.
 //! ```
 //!
 //! Why `slot`: in Michael and Scott's queue the value taken is that of the node *after* the one
-//! taken out, which stays as the dummy, and may be taken out, used again and filled before the
+//! taken out. That node stays as the dummy. It may be taken out, used again and filled before the
 //! taker has read its value. So the taker reads the slot, which is an atomic word, before its
-//! compare-exchange, and if that succeeds owns the storage, wherever the node is by then. The node
-//! taken out gets that storage for its next value.
+//! compare-exchange. If the exchange succeeds, the taker owns the storage, wherever the node is by
+//! then. The node taken out gets that storage for its next value.
 //!
-//! Why [`spares`](super::spares) before the free list: of the five exchanges that a push and a pop
-//! of the queue would be otherwise, two are those of the list. What has been set aside stays enough
-//! for what it was set aside for: of a store with a capacity only as many threads keep nodes as
-//! there are more nodes than that, and it has some more for at least [`KEEPERS`] threads.
+//! Why [`spares`](super::spares) before the free list: without them a push and a pop of the queue
+//! cost five exchanges, two of which are those of the list. Room that was set aside stays enough
+//! for its purpose. In a store with a capacity, threads keep nodes only if there are more nodes
+//! than the capacity: as many threads as those nodes suffice for. The store has some more for at
+//! least [`KEEPERS`] threads.
 //!
 //! # Invariants
 //!
 //! 1. An index in a pointer is 0, or has been handed out by `used`, and its segment was in place
 //!    before any pointer with it was written.
-//! 2. Each storage belongs to one owned or linked node, the one whose slot names it, or to the
-//!    taker of its value; except that a queue's dummy has none.
+//! 2. Each storage belongs to one owned or linked node, the one that names it in its slot, or to
+//!    the taker of its value. The exception: a queue's dummy has none.
 //! 3. `next` and the top of the free list change their tag with every write, and no tag is ever set
 //!    back.
-//! 4. A node that is not in use is on the free list or among one thread's spares. There it keeps
-//!    its `next`, which leads where it led when the node was taken out, until it is allocated.
+//! 4. A node that is not in use is on the free list or among one thread's spares. Until it is
+//!    allocated it keeps its `next`, which leads where it led when the node was taken out.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | put a node on the free list: exchange `free` | Release | the Acquire with which another takes it from there: slot and storage are its own then |
-//! | take a node from it: load `free`, exchange `free` | Acquire, Acquire | the Release above: all writes of `free` are exchanges |
-//! | `next` on the free list | Release | the Acquire load of a thread that looks at a node which has been given back meanwhile |
-//! | `next` of a new node | Release | as on the free list: a null from a later use must not look like the end of a queue |
-//! | `slot` | Relaxed | nobody: written by the owner, and read by others only for an exchange that fails if the node has changed hands |
+//! - **A thread puts a node on the free list** (exchange of `free`): Release. The partner is the
+//!   Acquire with which another thread takes it from there: then slot and storage are its own.
+//! - **A thread takes a node from it** (load of `free`, exchange of `free`): Acquire, Acquire. The
+//!   partner is the Release above: all writes of `free` are exchanges.
+//! - **`next` on the free list**: Release. The partner is the Acquire load of a thread that looks
+//!   at a node which has been given back meanwhile.
+//! - **`next` of a new node**: Release, as on the free list: a null from a later use must not look
+//!   like the end of a queue.
+//! - **`slot`**: Relaxed, without a partner. The owner writes it. Other threads read it only for an
+//!   exchange that fails if the node has changed hands.
 //!
-//! Source: Michael and Scott 1997, sections 3 and 4.1; counted pointers are from the IBM System/370
-//! (1983), as told there. The slots are ours.
+//! Source: Michael and Scott 1997, sections 3 and 4.1. Counted pointers are from the IBM System/370
+//! (1983), according to that paper. The slots are ours.
 
 use core::mem::MaybeUninit;
 
@@ -72,7 +79,7 @@ impl Memory for Counted {
     type Store<T> = CountedStore<T>;
 }
 
-/// Index and tag.
+/// A pointer to a node: index and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tagged(u64);
 
@@ -91,7 +98,7 @@ impl Tagged {
         (self.0 >> 32) as u32
     }
 
-    /// What a word that holds `self` holds after it was made to point to `index`.
+    /// Returns the content of a word that held `self`, after it was made to point to `index`.
     const fn then(self, index: u32) -> Self {
         Self::new(index, self.tag().wrapping_add(1))
     }
@@ -109,7 +116,7 @@ impl Pointer for Tagged {
     }
 }
 
-/// A word with index and tag.
+/// A link: a word with index and tag. Written by every thread that changes the structure.
 #[derive(Debug)]
 pub struct CountedLink(AtomicU64);
 
@@ -142,17 +149,19 @@ impl Link for CountedLink {
 
     #[inline]
     fn store(&self, new: Tagged, order: Ordering) {
-        // Relaxed: nobody else writes it now, and this thread has seen the last write.
+        // Relaxed: no other thread writes it now, and this thread has seen the last write.
         let current = self.load(Ordering::Relaxed);
         self.0.store(Self::after(current, new).0, order);
     }
 }
 
-/// A node.
+/// A node of the pool. Its memory stays a node until the structure is dropped.
 struct Entry<T> {
+    /// The link to the next node, in the structure or on the free list. Written by any thread.
     next: CountedLink,
-    /// The index of the entry in whose storage the node's value lies.
+    /// The index of the entry that stores the node's value. Written by the owner.
     slot: AtomicU32,
+    /// The storage of one value. Touched by its owner only (Invariant 2).
     storage: UnsafeCell<MaybeUninit<T>>,
 }
 
@@ -167,35 +176,36 @@ impl<T> Entry<T> {
     }
 }
 
-/// Segments enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
+/// The segments: enough for all indices but the last few: 2^32 - 2. A model has 14 nodes.
 type Entries<T> = Segments<Entry<T>, { machine::sized(31, 3) }>;
 
-/// A store with a capacity has nodes beside it for what so many threads keep, or more. In a model
-/// there are none beside it, so that with a capacity of 2 all go by the free list.
+/// The number of threads for whose spare nodes a store with a capacity has room, at least, beside
+/// the capacity. A model has none, so that with a capacity of 2 all nodes go by the free list.
 const KEEPERS: usize = machine::sized(8, 0);
 
-/// It makes shelves for so many threads at most: 8 KiB.
+/// The most threads for which a store with a capacity makes magazines: 8 KiB.
 const MOST_KEEPERS: usize = 62;
 
 /// The pool of one structure.
 pub struct CountedStore<T> {
-    /// What each thread keeps for itself.
+    /// The spare nodes of each thread.
     spares: Spares,
-    /// The top of the nodes that can be used again, linked through `next`.
+    /// The top of the nodes that can be used again, linked through `next`. Written by any thread.
     free: CachePadded<CountedLink>,
-    /// How many indices have been handed out.
+    /// The number of indices that have been handed out. Counted up by the threads that need a node.
     used: AtomicU64,
+    /// The nodes, by their index less one.
     entries: Entries<T>,
 }
 
 // SAFETY: values are written and read by the thread that owns their storage (Invariant 2), and go
 // from one thread to another, hence `T: Send`.
 unsafe impl<T: Send> Send for CountedStore<T> {}
-// SAFETY: as above; nobody gets a shared reference to a value.
+// SAFETY: as above; no thread gets a shared reference to a value.
 unsafe impl<T: Send> Sync for CountedStore<T> {}
 
 impl<T> CountedStore<T> {
-    /// The entry of an index that was handed out.
+    /// Returns the entry of an index that was handed out.
     #[inline]
     fn entry(&self, index: u32) -> &Entry<T> {
         debug_assert_ne!(index, 0, "null has no node");
@@ -204,22 +214,22 @@ impl<T> CountedStore<T> {
             .expect("the segment of an index that was handed out is in place")
     }
 
-    /// An owned node whose storage is empty: one from the free list, or a new one.
+    /// Returns an owned node with empty storage: one from the free list, or a new one.
     #[inline(never)]
     fn owned(&self) -> u32 {
         let mut backoff = Backoff::new();
         loop {
             // Acquire: pairs with the Release that put the node there, so that its `next` is the
-            // one behind it.
+            // node behind it.
             let top = self.free.load(Ordering::Acquire);
             if top.is_null() {
                 return self.new_entry();
             }
-            // Relaxed: if the node is not on top any more, this may be anything, and the exchange
-            // fails.
+            // Relaxed: if the node is not on top any more, the value may be anything, and the
+            // exchange fails.
             let next = self.entry(top.index()).next.load(Ordering::Relaxed);
-            // Relaxed, both: it succeeds only on what the load has acquired (Invariant 3), so slot
-            // and storage are ours then; else the loop loads again.
+            // Relaxed, both: the exchange succeeds only on the pointer that the load has acquired
+            // (Invariant 3). Then this thread owns slot and storage. Else the loop loads again.
             if self.free.compare_exchange(top, next, Ordering::Relaxed, Ordering::Relaxed) {
                 return top.index();
             }
@@ -229,8 +239,7 @@ impl<T> CountedStore<T> {
 
     #[cold]
     fn new_entry(&self) -> u32 {
-        // Relaxed: the number is all that is wanted; what is behind it is found through the
-        // segments.
+        // Relaxed: only the number is needed. The entry is found through the segments.
         let used = self.used.fetch_add(1, Ordering::Relaxed);
         assert!(
             used < Entries::<T>::CAPACITY as u64,
@@ -244,15 +253,15 @@ impl<T> CountedStore<T> {
         index
     }
 
-    /// An owned node whose storage is empty and whose next is null: one that this thread has kept,
-    /// or [another](Self::owned).
+    /// Returns an owned node with empty storage and a null next: one that this thread
+    /// has kept, or [another](Self::owned).
     #[inline]
     fn node(&self) -> (Tagged, &Entry<T>) {
         let index = self.spares.take().unwrap_or_else(|| self.owned());
         let entry = self.entry(index);
         // Release: pairs with the Acquire of a thread that still looks at the node as what it was
-        // before: it sees then that the link by which it came has changed, and does not take this
-        // null for the end of a queue.
+        // before. That thread then sees that the link by which it came has changed, and does not
+        // take this null for the end of a queue.
         entry.next.store(Tagged::NULL, Ordering::Release);
         (Tagged::new(index, 0), entry)
     }
@@ -265,7 +274,7 @@ impl<T> CountedStore<T> {
         }
     }
 
-    /// Gives a node back to all: puts it on the free list.
+    /// Gives a node back to all threads: puts it on the free list.
     #[inline(never)]
     fn give_back(&self, index: u32) {
         let entry = self.entry(index);
@@ -273,12 +282,13 @@ impl<T> CountedStore<T> {
         loop {
             // Relaxed: the top is only compared.
             let top = self.free.load(Ordering::Relaxed);
-            // Release: pairs with the Acquire of a thread that still looks at the node: it may go
-            // on to the node behind it, whose segment must be in place for it, and sees, if it
-            // looks there, that the link by which it came has changed.
+            // Release: pairs with the Acquire of a thread that still looks at the node. It may go
+            // on to the node behind it. The segment of that node must be in place then. If it looks
+            // there, it sees that the link by which it came has changed.
             entry.next.store(top, Ordering::Release);
             let new = Tagged::new(index, 0);
-            // Release: pairs with the Acquire of who takes it. Relaxed: the loop loads again.
+            // Release: pairs with the Acquire of the thread that takes it. Relaxed: the loop loads
+            // again.
             if self.free.compare_exchange(top, new, Ordering::Release, Ordering::Relaxed) {
                 return;
             }
@@ -287,8 +297,8 @@ impl<T> CountedStore<T> {
     }
 }
 
-// SAFETY: nodes are never freed while the store lives, so that all may be looked at; an exchange
-// that expects a pointer from before the node's last change fails by its tag (Invariant 3); values
+// SAFETY: nodes are never freed while the store lives, so that all may be looked at. An exchange
+// that expects a pointer from before the node's last change fails by its tag (Invariant 3). Values
 // are reached only through slots, each owned by one thread at a time (Invariant 2).
 unsafe impl<T> Store<T> for CountedStore<T> {
     type Pointer = Tagged;
@@ -322,14 +332,15 @@ unsafe impl<T> Store<T> for CountedStore<T> {
     }
 }
 
-/// An operation, of which nobody needs to know.
+/// An operation. No other thread needs to know of it.
 pub struct CountedOperation<'s, T> {
+    /// The store that the operation works on.
     store: &'s CountedStore<T>,
 }
 
 impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
     type Store = CountedStore<T>;
-    /// The index of the entry whose storage it is.
+    /// The index of the entry that holds the storage.
     type Slot = u32;
 
     #[inline]
@@ -366,8 +377,8 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
 
     #[inline]
     unsafe fn slot(&self, pointer: Tagged) -> u32 {
-        // Relaxed: means something only if the caller's exchange shows that the node was in place;
-        // it was published with Release then.
+        // Relaxed: the slot means something only if the caller's exchange shows that the node was
+        // in place. Then it was published with Release.
         self.store.entry(pointer.index()).slot.load(Ordering::Relaxed)
     }
 
@@ -376,7 +387,7 @@ impl<'s, T> Operation<'s, T> for CountedOperation<'s, T> {
         self.store.entry(slot).storage.with_mut(|storage| {
             // SAFETY: the caller's exchange gave it the storage with the value in it.
             let storage = unsafe { &*storage };
-            // SAFETY: as above; nobody takes it again.
+            // SAFETY: as above; no thread takes it again.
             unsafe { storage.assume_init_read() }
         })
     }
@@ -417,13 +428,13 @@ mod tests {
         assert!(!link.compare_exchange(before, new, Ordering::Relaxed, Ordering::Relaxed));
     }
 
-    /// What the documentation says can go wrong: only a pointer from a multiple of 2^32 uses ago,
-    /// to the same node, is taken for the current one.
+    /// The fault that the documentation admits: only a pointer from a multiple of 2^32 uses ago, to
+    /// the same node, is taken for the current one.
     #[test]
     fn only_a_whole_round_of_the_tag_deceives() {
         let before = Tagged::new(7, 3);
         let new = Tagged::new(8, 0);
-        // As many uses as a tag of 32 bits counts, without doing them: the tag is what they leave.
+        // As many uses as a tag of 32 bits counts, without doing them: the tag is their result.
         for (uses, deceived) in [(1_u64, false), (1 << 31, false), ((1 << 32) - 1, false)]
             .into_iter()
             .chain([(1 << 32, true), ((1 << 32) + 1, false), (3 << 32, true)])
@@ -447,7 +458,7 @@ mod tests {
         let stale = operation.protect(0, &link);
         let pop = || {
             let node = link.load(Ordering::Relaxed);
-            // SAFETY: nobody else uses the store, so the node is owned.
+            // SAFETY: no other thread uses the store, so the node is owned.
             let slot = unsafe { operation.slot(node) };
             link.store(Tagged::NULL, Ordering::Relaxed);
             // SAFETY: as above, with its value.
@@ -493,8 +504,8 @@ mod tests {
         const CAPACITY: usize = 30 - KEPT * KEEPERS;
         let store = CountedStore::<usize>::with_capacity(CAPACITY);
         assert_eq!(store.entries.iter().count(), 30, "no more nodes than it takes");
-        // More threads than may keep nodes, all there at a time so that none has another's number:
-        // each takes two and gives them back.
+        // More threads than may keep nodes, all there at a time, so that no two have the same
+        // number. Each takes two nodes and gives them back.
         let all = std::sync::Barrier::new(THREADS);
         let take_and_give_back = || {
             let operation = store.enter();

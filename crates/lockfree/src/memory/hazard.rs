@@ -1,71 +1,77 @@
-//! Hazard pointers: a thread announces which nodes it looks at, and nobody frees those.
+//! Hazard pointers: a thread announces the nodes that it looks at, and no thread frees those.
 //!
 //! Why not epochs: a thread that stops in the middle of an operation then keeps back everything
-//! that is taken out from there on, without bound. Here it keeps back three nodes, and what waits
-//! in its own list.
+//! that is taken out from there on, without bound. Here it keeps back three nodes, and those that
+//! wait in its own list.
 //!
 //! Why written here: memory that is not made of `machine`'s atomics can be neither modelled nor
 //! stalled nor simulated. Why per structure and not for the whole process: dropping the structure
-//! frees everything, values need not be `'static`, and a scan looks at who uses *this* structure.
+//! frees everything, values need not be `'static`, and a scan looks only at the users of *this*
+//! structure.
 //!
 //! ```text
-//! who looks                            who takes out
-//! ---------                            -------------
+//! a thread that looks                  a thread that takes out
+//! -------------------                  -----------------------
 //! read the link: node N                change the link
 //! announce N                           put N on the own list; from time to time:
 //! light()                              heavy()
-//! is the link still N?                 is N announced by anybody? if not, use it again or free it
+//! is the link still N?                 is N announced by any thread?
+//!                                      if not, use it again or free it
 //! ```
 //!
 //! If the look at the link comes before the change, [`heavy`] makes the announcement visible to the
 //! scan, and N stays. If it comes after, it does not find N, and the thread does not touch it.
 //!
-//! Each thread has a record in each structure that it has used, found by its [`index`]; a thread
-//! with that index later goes on with it, list and all. A thread that has no index, because it is
-//! ending or there are too many, takes a guest's record for the length of the operation, and so
-//! does an operation inside of an operation.
+//! Each thread has a record in each structure that it has used, found by its [`index`]. A later
+//! thread with that index goes on with the record and its list. A thread may have no index, because
+//! it is ending or there are too many threads. Then it takes a guest's record for the length of the
+//! operation. So does an operation inside of an operation.
 //!
 //! # Garbage
 //!
-//! A record scans when as many nodes wait in its list as its [`Pace`] says, beyond those that the
-//! last scan had to leave there: *n*. So in a structure that *t* threads have used at a time, at
-//! most *n* + 3*t* nodes wait in each list, (*n* + 3*t*) · *t* in all, whichever thread is stopped
-//! where.
+//! A record scans when the number of nodes in its list exceeds that of its [`Pace`], *n*. Nodes
+//! that the last scan had to leave there do not count. So in a structure that *t* threads have used
+//! at a time, at most *n* + 3*t* nodes wait in each list, (*n* + 3*t*) · *t* in all, whichever
+//! thread is stopped where.
 //!
-//! | nodes of | *n* | but while barriers take more than an eighth of the thread's time | ready to be used again |
+//! | nodes of | *n* | *n* while barriers take long | most ready to be used again |
 //! | --- | --- | --- | --- |
-//! | at most 64 bytes | 256 | up to 4,096 | at most 256 |
-//! | up to 256 bytes | 256 | up to 256 KiB | at most 256 |
-//! | up to 16 KiB | 64 KiB | up to 256 KiB | at most 64 KiB |
-//! | more | 4 | up to 256 KiB | at most 64 KiB, or one |
+//! | at most 64 bytes | 256 | up to 4,096 | 256 |
+//! | up to 256 bytes | 256 | up to 256 KiB | 256 |
+//! | up to 16 KiB | 64 KiB | up to 256 KiB | 64 KiB |
+//! | more | 4 | up to 256 KiB | 64 KiB, or one |
 //!
-//! Why more while barriers take long: the kernel carries out the barriers of all processes one
-//! after another. If several of them scan often, or one that is in a barrier loses its processor,
-//! each scan waits for the others.
+//! Barriers take long if they take more than an eighth of the thread's time. Why *n* is greater
+//! then: the kernel carries out the barriers of all processes one after another. If several
+//! processes scan often, or one that is in a barrier loses its processor, each scan waits for the
+//! others.
 //!
 //! # Invariants
 //!
 //! 1. Only the thread that has set a record's `taken` touches its `lists` and writes its hazards,
-//!    until it clears it.
-//! 2. A node is on one list at most: retired by the one thread that took it out, or lying ready in
-//!    one record, or neither.
+//!    until it clears `taken`.
+//! 2. A node is on one list at most: retired by the one thread that took it out, or ready in one
+//!    record, or neither.
 //! 3. A retired node is used again or freed only after a scan that began after it was retired did
 //!    not find it announced.
 //! 4. Records are never freed before the structure is dropped.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | announce | Release | the scan's Acquire: what the thread did with the node announced before there is done |
-//! | announce, then look at the link | [`light`] | [`heavy`] between the change of the link and the scan |
-//! | take back an announcement | Release | the scan's Acquire, as above |
-//! | set `taken` of a thread's own record | Relaxed | nobody: a later thread with the same index begins after this one has ended |
-//! | set `taken` of a guest's record: exchange | Acquire | the Release store that cleared it |
-//! | put a guest's record into the list | Release | the Acquire load of who walks the list |
+//! - **Announce**: Release. The partner is the scan's Acquire: the thread is done with the node
+//!   that was announced there before.
+//! - **Announce, then look at the link**: [`light`]. The partner is [`heavy`] between the change of
+//!   the link and the scan.
+//! - **Take back an announcement**: Release. The partner is the scan's Acquire, as above.
+//! - **Set `taken` of a thread's own record**: Relaxed, without a partner. A later thread with the
+//!   same index begins after this one has ended.
+//! - **Set `taken` of a guest's record** (exchange): Acquire. The partner is the Release store that
+//!   cleared it.
+//! - **Put a guest's record into the list**: Release. The partner is the Acquire load of a thread
+//!   that walks the list.
 //!
 //! Source: Maged Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE
-//! TPDS 15(6), 2004; the asymmetric barrier is what folly's `hazptr` does (2018).
+//! TPDS 15(6), 2004. The asymmetric barrier is that of folly's `hazptr` (2018).
 //!
 //! [`light`]: asymmetric::light
 //! [`heavy`]: asymmetric::heavy
@@ -94,29 +100,33 @@ impl Memory for Hazard {
 /// Segments enough for [`thread::INDICES`] records; a model has at most five threads.
 const SEGMENTS: usize = machine::sized(14, 2);
 
-/// What one thread announces, and what it has to give back.
+/// The nodes that one thread announces, and those that it has to give back.
 struct Record<T> {
+    /// The nodes that the thread looks at, or null. Written by the thread that has taken the
+    /// record.
     hazards: [AtomicPtr<Node<T>>; HAZARDS],
-    /// Whether an operation uses it.
+    /// Set while an operation uses the record. Written by that operation's thread.
     taken: AtomicBool,
+    /// The nodes that the thread has to give back. Touched by the thread that has taken the record.
     lists: UnsafeCell<Lists<T>>,
 }
 
-/// What only the thread touches whose record it is.
+/// The nodes of a record. Only the thread that has taken the record touches them.
 struct Lists<T> {
-    /// Taken out of the structure; others may still look at them.
+    /// Nodes that were taken out of the structure. Other threads may still look at them.
     retired: Vec<*mut Node<T>>,
-    /// Nobody looks at them.
+    /// Nodes that no thread looks at.
     ready: Vec<*mut Node<T>>,
-    /// Room for a scan to write down what is announced.
+    /// Room for a scan to write down the nodes that are announced.
     announced: Vec<*mut Node<T>>,
-    /// The length of `retired` that makes it scan.
+    /// The length of `retired` at which the record scans.
     limit: usize,
+    /// The number of nodes after which it scans, and the time that its barriers take.
     pace: Pace,
 }
 
 impl<T> Lists<T> {
-    /// The number of nodes that lie ready at most.
+    /// The most nodes that are kept ready.
     const READY: usize = ready(size_of::<Node<T>>());
 }
 
@@ -144,44 +154,48 @@ impl<T> Record<T> {
 impl<T> Drop for Lists<T> {
     fn drop(&mut self) {
         for &node in self.retired.iter().chain(&self.ready) {
-            // SAFETY: records are dropped with the structure, so nobody looks at its nodes any
-            // more; each is on one list (Invariant 2).
+            // SAFETY: records are dropped with the structure, so no thread looks at its nodes any
+            // more. Each is on one list (Invariant 2).
             unsafe { free(node) };
         }
     }
 }
 
-/// A record of the list of those for threads without an index.
+/// A record in the list for threads without an index.
 struct Guest<T> {
+    /// The record. It is used again by other guests.
     record: CachePadded<Record<T>>,
+    /// The next record of the list, or null. Written before this one is published.
     next: *const Guest<T>,
 }
 
 /// The records of one structure.
 pub struct HazardStore<T> {
+    /// The records of the threads with an index, by that index.
     records: Segments<CachePadded<Record<T>>, SEGMENTS>,
+    /// The list of the other records. Written by threads that find none free.
     guests: AtomicPtr<Guest<T>>,
 }
 
-// SAFETY: values and nodes go from one thread to another, hence `T: Send`; what a record owns is
-// touched by one thread at a time (Invariant 1).
+// SAFETY: values and nodes go from one thread to another, hence `T: Send`. One thread at a time
+// touches the lists of a record (Invariant 1).
 unsafe impl<T: Send> Send for HazardStore<T> {}
-// SAFETY: as above; nobody gets a shared reference to a value.
+// SAFETY: as above; no thread gets a shared reference to a value.
 unsafe impl<T: Send> Sync for HazardStore<T> {}
 
 impl<T> HazardStore<T> {
-    /// The record of the calling thread, taken.
+    /// Takes the record of the calling thread.
     #[inline]
     fn take_record(&self) -> &Record<T> {
         if let Some(index) = thread::index().filter(|&index| index < thread::INDICES) {
             let record = self.records.get_or_make(index, Record::vacant);
-            // Relaxed, both: only this thread sets and clears it, and what interrupts it is over
-            // before it goes on (Invariant 1).
+            // Relaxed, both: only this thread sets and clears it. A signal handler that interrupts
+            // the thread is over before the thread goes on (Invariant 1).
             if !record.taken.load(Ordering::Relaxed) {
                 record.taken.store(true, Ordering::Relaxed);
-                // A handler of signals that uses the structure must find the mark before anything
-                // is done with the record: the compiler may not turn that round. A panic needs
-                // none, it comes in the order of the program; and the Release that clears the mark
+                // A signal handler that uses the structure must find the mark before anything is
+                // done with the record. The compiler may not turn that round. A panic needs no
+                // fence: it comes in the order of the program. The Release that clears the mark
                 // keeps what is before it there.
                 signal_fence();
                 return record;
@@ -190,11 +204,11 @@ impl<T> HazardStore<T> {
         self.take_guest()
     }
 
-    /// A guest's record, taken: one that is free, or a new one.
+    /// Takes a guest's record: one that is free, or a new one.
     #[cold]
     fn take_guest(&self) -> &Record<T> {
         let free = self.guests().find(|record| {
-            // Acquire: pairs with the Release of who had it before. Relaxed: then it is not free.
+            // Acquire: pairs with the Release of its last user. Relaxed: then it is not free.
             record.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
         });
         if let Some(record) = free {
@@ -204,11 +218,12 @@ impl<T> HazardStore<T> {
         loop {
             // Relaxed: the exchange is what counts.
             let first = self.guests.load(Ordering::Relaxed);
-            // SAFETY: this thread made it, and nobody else sees it before the exchange.
+            // SAFETY: this thread made it, and no other thread sees it before the exchange.
             unsafe { (*guest).next = first };
-            // Release: pairs with the Acquire of who walks the list; what is behind it was
-            // published by exchanges before this one, which they acquire as well, because every
-            // write of the word is an exchange. Relaxed: the loop loads again.
+            // Release: pairs with the Acquire of a thread that walks the list. The records behind
+            // this one were published by exchanges before it. A thread that walks the list acquires
+            // those as well, because every write of the word is an exchange. Relaxed: the loop
+            // loads again.
             let linked =
                 self.guests.compare_exchange(first, guest, Ordering::Release, Ordering::Relaxed);
             if linked.is_ok() {
@@ -218,7 +233,7 @@ impl<T> HazardStore<T> {
         }
     }
 
-    /// All guests' records.
+    /// Returns all guests' records.
     fn guests(&self) -> impl Iterator<Item = &Record<T>> {
         // Acquire: pairs with the Release that put the guest into the list.
         let mut next = self.guests.load(Ordering::Acquire).cast_const();
@@ -230,17 +245,17 @@ impl<T> HazardStore<T> {
         })
     }
 
-    /// Makes ready, or frees, what nobody looks at; leaves the rest in the list.
+    /// Makes the nodes ready, or frees them, that no thread looks at. Leaves the rest in the list.
     #[cold]
     fn scan(&self, lists: &mut Lists<T>) {
-        // What was retired had been taken out of the structure. A thread that does not see that has
-        // announced, visibly from here on, what it looks at.
+        // Retired nodes had been taken out of the structure. A thread that does not see that has
+        // announced the node that it looks at, visibly from here on.
         lists.pace.barrier();
         lists.announced.clear();
         for record in self.records.iter().map(|record| &**record).chain(self.guests()) {
             for hazard in &record.hazards {
-                // Acquire: pairs with the Release of an announcement or its end: what the thread
-                // did with the node before is done.
+                // Acquire: pairs with the Release of an announcement or its end: the thread is done
+                // with the node before.
                 let node = hazard.load(Ordering::Acquire);
                 if !node.is_null() {
                     lists.announced.push(node);
@@ -256,7 +271,8 @@ impl<T> HazardStore<T> {
             if ready.len() < Lists::<T>::READY {
                 ready.push(*node);
             } else {
-                // SAFETY: nobody looks at it (Invariant 3), and it leaves the only list it is on.
+                // SAFETY: no thread looks at it (Invariant 3), and it leaves the only list it is
+                // on.
                 unsafe { free(*node) };
             }
             false
@@ -270,15 +286,17 @@ impl<T> Drop for HazardStore<T> {
         // Relaxed: the owner is alone.
         let mut next = self.guests.load(Ordering::Relaxed);
         while !next.is_null() {
-            // SAFETY: guests come from boxes, are in the list once, and nobody uses them any more.
+            // SAFETY: guests come from boxes and are in the list once. No thread uses them any
+            // more.
             let guest = unsafe { Box::from_raw(next) };
             next = guest.next.cast_mut();
         }
     }
 }
 
-// SAFETY: a node that is announced and, after that, seen not to have been retired is not used again
-// before the announcement ends (Invariant 3 and the header); what is owned is seen by nobody else.
+// SAFETY: if a node is announced and, after that, seen not to have been retired, it is not used
+// again before the announcement ends (Invariant 3 and the header). No other thread sees an owned
+// node.
 unsafe impl<T> Store<T> for HazardStore<T> {
     type Pointer = *mut Node<T>;
     type Link = HazardLink<T>;
@@ -302,14 +320,16 @@ unsafe impl<T> Store<T> for HazardStore<T> {
 
 /// An operation and its thread's record.
 pub struct HazardOperation<'s, T> {
+    /// The store that the operation works on.
     store: &'s HazardStore<T>,
+    /// The record that the operation has taken.
     record: &'s Record<T>,
-    /// Hazards below this one may have been used.
+    /// The number of hazards that may have been used: the first ones.
     announced: Cell<usize>,
 }
 
 impl<T> HazardOperation<'_, T> {
-    /// Does something with what belongs to the record.
+    /// Calls `with` with the lists of the record.
     #[inline]
     fn lists<R>(&self, with: impl FnOnce(&mut Lists<T>) -> R) -> R {
         self.record.lists.with_mut(|lists| {
@@ -372,7 +392,7 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
         let Some(node) = self.lists(|lists| lists.ready.pop()) else { return make() };
         // SAFETY: the node was ready to be used again, so it is owned now.
         let next = unsafe { &(*node).next };
-        // Relaxed: the node is owned; who publishes it does so with Release.
+        // Relaxed: the node is owned. The thread that publishes it does so with Release.
         next.store(ptr::null_mut(), Ordering::Relaxed);
         node
     }
@@ -395,7 +415,7 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
         storage.with_mut(|storage| {
             // SAFETY: the caller's exchange gave it the value.
             let storage = unsafe { &*storage };
-            // SAFETY: as above; nobody takes it again.
+            // SAFETY: as above; no thread takes it again.
             unsafe { storage.assume_init_read() }
         })
     }
@@ -431,7 +451,7 @@ impl<'s, T> Operation<'s, T> for HazardOperation<'s, T> {
 }
 
 impl<T> HazardOperation<'_, T> {
-    /// An owned node whose next is null, and whose value `put` makes in its place: a large one
+    /// Returns an owned node with a null next. `put` makes its value in its place: a large value
     /// would not fit the stack.
     pub(crate) fn allocate_with(&self, put: impl FnOnce(*mut T)) -> *mut Node<T> {
         let node = self.allocate_empty();
@@ -441,8 +461,8 @@ impl<T> HazardOperation<'_, T> {
         node
     }
 
-    /// Where the value of a node is, for a structure whose values are shared while their nodes are
-    /// linked.
+    /// Returns the place of a node's value, for a structure whose values are shared while their
+    /// nodes are linked.
     ///
     /// # Safety
     ///
@@ -459,7 +479,7 @@ impl<T> Drop for HazardOperation<'_, T> {
     #[inline]
     fn drop(&mut self) {
         for hazard in &self.record.hazards[..self.announced.get()] {
-            // Release: pairs with a scan's Acquire: what this thread did with the node is done.
+            // Release: pairs with a scan's Acquire: this thread is done with the node.
             hazard.store(ptr::null_mut(), Ordering::Release);
         }
         // Release: pairs with the Acquire of the next guest.
@@ -484,7 +504,8 @@ mod tests {
         node
     }
 
-    /// How many nodes wait in the records of a store that nobody uses, and how many lie ready.
+    /// Returns the number of nodes that wait in the records of a store that no thread uses, and the
+    /// number that are ready.
     fn kept(store: &HazardStore<u64>) -> (usize, usize) {
         let records = store.records.iter().map(|record| &**record).chain(store.guests());
         records.fold((0, 0), |(retired, ready), record| {

@@ -1,37 +1,38 @@
-//! Places that are numbered as they are needed, and stay where they are.
+//! Elements that are numbered as they are needed, and stay where they are.
 //!
 //! Why numbers and not pointers: two of them, or one and a tag, fit into a word that can be
 //! exchanged.
 //!
 //! # Invariants
 //!
-//! 1. A number is given once, when its place is there.
+//! 1. A number is given once, when its element is there.
 
 use machine::atomic::{AtomicU64, Ordering};
 
 use super::segments::Segments;
 
-/// So many hold 2^32 - 3 places and more; a model is content with 30.
+/// Segments for 2^32 - 3 elements and more. A model is content with 30.
 const SEGMENTS: usize = machine::sized(31, 4);
 
-/// More numbers than these are not given.
+/// The most numbers that are given.
 const MOST: u32 = u32::MAX - 2;
 
-/// Places for `T`, from 0.
+/// Elements of type `T`, numbered from 0.
 pub(crate) struct Numbered<T> {
+    /// The elements, by their numbers.
     places: Segments<T, SEGMENTS>,
-    /// How many numbers have been asked for: more than were given once there are no more, so it is
-    /// wider than they are.
+    /// The number of numbers that have been asked for. Once there are no more, it exceeds that of
+    /// the numbers given, so it is wider than they are. Counted up by the threads that ask.
     given: AtomicU64,
 }
 
 impl<T> Numbered<T> {
-    /// With no places.
+    /// Returns a set with no elements.
     pub(crate) const fn new() -> Self {
         Self { places: Segments::new(), given: AtomicU64::new(0) }
     }
 
-    /// With memory for `count` places.
+    /// Returns a set with memory for `count` elements.
     pub(crate) fn with_capacity(count: usize, make: impl FnMut() -> T) -> Self {
         let numbered = Self::new();
         numbered.places.reserve(count, make);
@@ -39,20 +40,20 @@ impl<T> Numbered<T> {
     }
 
     #[cfg(test)]
-    /// How many numbers have been given or are about to be: a hint.
+    /// Returns the number of numbers that have been given or are about to be: a hint.
     #[inline]
     pub(crate) fn given(&self) -> u64 {
         // Relaxed: a hint.
         self.given.load(Ordering::Relaxed)
     }
 
-    /// The next number, whose place is made by `make` if need be, with others.
+    /// Gives the next number. If its element is not there, `make` makes it, with others.
     ///
     /// # Panics
     ///
     /// If 2^32 - 3 have been given.
     pub(crate) fn add(&self, make: impl FnMut() -> T) -> u32 {
-        // Relaxed: the number is all there is to see; the places have their own orderings.
+        // Relaxed: the number is all there is to see. The elements have their own orderings.
         let number = self.given.fetch_add(1, Ordering::Relaxed);
         if number >= u64::from(MOST) {
             full();
@@ -61,14 +62,14 @@ impl<T> Numbered<T> {
         number as u32
     }
 
-    /// The place of any number, if it is there.
+    /// Returns the element of any number, if it is there.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.places.get(number as usize)
     }
 
-    /// The place of a number that has been given, to this thread or to one that has told this
-    /// thread.
+    /// Returns the element of a number that was given to this thread, or to a thread that passed it
+    /// on to this one.
     ///
     /// # Panics
     ///

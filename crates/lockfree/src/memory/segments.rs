@@ -11,37 +11,38 @@
 //! | *s* | 2 · 2^*s* | 2 · 2^*s* - 2 |
 //!
 //! A thread that needs a segment which is not there makes one and puts it in place with a
-//! compare-exchange; if another was quicker, it frees its own.
+//! compare-exchange. If another thread was quicker, it frees its own.
 //!
 //! # Invariants
 //!
-//! 1. A pointer in `segments` leaves null once, for as many elements as its place says, all made;
-//!    it stays until the array is dropped.
+//! 1. A pointer in `segments` leaves null once, for as many elements as its position says, all of
+//!    them made. It stays until the array is dropped.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | put a segment in place | Release | the Acquire load of [`get`](Segments::get), and of who was slower |
+//! - **Put a segment in place**: Release. The partner is the Acquire load of
+//!   [`get`](Segments::get), also in the thread that was slower.
 
 use core::ptr;
 
 use machine::atomic::{AtomicPtr, Ordering};
 
-/// The elements of segment 0.
+/// The number of elements of segment 0.
 const FIRST: usize = 2;
 
 /// An array of at most `FIRST` · (2^`N` - 1) elements.
 pub(crate) struct Segments<E, const N: usize> {
+    /// The segments, or null. Each is written once, by the thread that makes the segment.
     segments: [AtomicPtr<E>; N],
+    /// Tells the compiler that the array owns elements.
     owns: core::marker::PhantomData<E>,
 }
 
 impl<E, const N: usize> Segments<E, N> {
-    /// How many elements there can be.
+    /// The most elements that there can be.
     pub(crate) const CAPACITY: usize = FIRST * ((1 << N) - 1);
 
-    /// Without elements.
+    /// Returns an array without elements.
     pub(crate) const fn new() -> Self {
         Self {
             segments: [const { AtomicPtr::new(ptr::null_mut()) }; N],
@@ -49,19 +50,19 @@ impl<E, const N: usize> Segments<E, N> {
         }
     }
 
-    /// The segment of an index, and the place in it.
+    /// Returns the segment of an index, and the offset in it.
     const fn place(index: usize) -> (usize, usize) {
         let position = index + FIRST;
         let segment = (position.ilog2() - FIRST.ilog2()) as usize;
         (segment, position - Self::length(segment))
     }
 
-    /// How many elements a segment has.
+    /// Returns the number of elements of a segment.
     const fn length(segment: usize) -> usize {
         FIRST << segment
     }
 
-    /// The element, if its segment has been made.
+    /// Returns the element, if its segment has been made.
     ///
     /// # Panics
     ///
@@ -81,18 +82,18 @@ impl<E, const N: usize> Segments<E, N> {
         Some(unsafe { &*element })
     }
 
-    /// The element; its segment is made by `make` if it is not there.
+    /// Returns the element. If its segment is not there, `make` makes it.
     #[inline]
     pub(crate) fn get_or_make(&self, index: usize, make: impl FnMut() -> E) -> &E {
         if let Some(element) = self.get(index) {
             return element;
         }
         self.make(Self::place(index).0, make);
-        self.get(index).expect("a segment stays, whoever made it")
+        self.get(index).expect("a segment stays once it is made")
     }
 
-    /// Makes the segments for the first `elements`, and says how many that are: the last segment is
-    /// made whole.
+    /// Makes the segments for the first `elements`, and returns the number of elements in them: the
+    /// last segment is made whole.
     pub(crate) fn reserve(&self, elements: usize, mut make: impl FnMut() -> E) -> usize {
         let Some(last) = elements.min(Self::CAPACITY).checked_sub(1) else { return 0 };
         let segments = Self::place(last).0 + 1;
@@ -112,12 +113,12 @@ impl<E, const N: usize> Segments<E, N> {
             elements,
             // Release: the elements are made before the others find them.
             Ordering::Release,
-            // Relaxed: what is there is loaded again, by `get`.
+            // Relaxed: `get` loads it again.
             Ordering::Relaxed,
         );
         if placed.is_err() {
-            // SAFETY: it comes from `into_raw` above, with this length, and nobody else has seen
-            // it.
+            // SAFETY: it comes from `into_raw` above, with this length, and no other thread has
+            // seen it.
             unsafe { Self::free(elements, length) };
         }
     }
@@ -126,14 +127,14 @@ impl<E, const N: usize> Segments<E, N> {
     ///
     /// # Safety
     ///
-    /// It was made by `make` with this length, and nobody uses it any more.
+    /// `make` made it with this length, and no thread uses it any more.
     unsafe fn free(elements: *mut E, length: usize) {
         let elements = ptr::slice_from_raw_parts_mut(elements, length);
         // SAFETY: by the caller's promise it is the box's own pointer.
         drop(unsafe { Box::from_raw(elements) });
     }
 
-    /// All elements of the segments that have been made.
+    /// Returns all elements of the segments that have been made.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
         (0..N).flat_map(|segment| {
             // Acquire: pairs with the Release that put the segment in place.
@@ -152,7 +153,7 @@ impl<E, const N: usize> Segments<E, N> {
 impl<E, const N: usize> Drop for Segments<E, N> {
     fn drop(&mut self) {
         for (segment, elements) in self.segments.iter().enumerate() {
-            // Relaxed: the owner is alone, and whatever made it so came before.
+            // Relaxed: the owner is alone. Whatever made it so came before.
             let elements = elements.load(Ordering::Relaxed);
             if !elements.is_null() {
                 // SAFETY: it was made with this length (Invariant 1), and nothing of it is lent any

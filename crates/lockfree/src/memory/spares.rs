@@ -1,34 +1,38 @@
-//! A few nodes that a thread keeps for its next operation, so that a pop and then a push of one
-//! thread exchange nothing on a list that all share.
+//! Magazines: a few nodes that each thread keeps for its next operation. A pop and then a push of
+//! one thread then exchange nothing on a list that all threads share.
 //!
-//! Why not take a [per-thread cache](super::thread_cache) for each: that is an exchange as well. A magazine is only ever
-//! used by the thread of its number, so a mark on it is enough, set and cleared by plain stores:
-//! for the case that the thread is interrupted in between and what interrupts it uses the structure
-//! too, as a handler of signals may. That one finds the mark and does without.
+//! Why not take a [per-thread cache](super::thread_cache) for each operation: that is an exchange
+//! as well. Only the thread of its number ever uses a magazine, so a mark on it is enough, set and
+//! cleared by plain stores. The mark is for the case that a signal handler interrupts the thread in
+//! between and uses the structure too. The handler finds the mark and does without.
 //!
-//! Why so few: what lies on a magazine is of no use to others. Two are what an operation can need at
-//! most, or give back: a node and a block of [`HerlihyStack`](crate::stack::HerlihyStack).
+//! Why so few nodes: those in a magazine are of no use to other threads. Two are the most that an
+//! operation can need, or give back: a node and a block of
+//! [`HerlihyStack`](crate::stack::HerlihyStack).
 //!
-//! | who | finds | does |
+//! | a thread | finds | does |
 //! | --- | --- | --- |
-//! | a thread that wants a node | no magazine of its own yet | makes it, unless the store has a capacity, and goes on to the shared list |
-//! | | a node on it | takes it |
-//! | a thread that gives one back | no magazine, or a full one | goes on to the shared list: who never wants one keeps none |
-//! | | room | leaves the node there |
+//! | wants a node | no magazine of its own yet | makes it, and goes on to the shared list |
+//! | wants a node | a node in it | takes it |
+//! | gives one back | no magazine, or a full one | goes on to the shared list |
+//! | gives one back | room | leaves the node there |
 //!
-//! A thread that ends leaves its nodes to the next of its number; one that has no number, as when
-//! it is ending, does without.
+//! If the store has a capacity, a thread that wants a node makes no magazine. A thread that never
+//! wants a node keeps none.
+//!
+//! A thread that ends leaves its nodes to the next of its number. A thread that has no number, as
+//! when it is ending, does without.
 //!
 //! # Invariants
 //!
-//! 1. Only the thread that has the number of a magazine touches it, and only what found `taken` false
-//!    and set it touches `kept`, until it clears it.
-//! 2. A node on a magazine is on no list, and no thread owns it but as what is on its magazine.
+//! 1. Only the thread that has the number of a magazine touches it. `kept` is touched only by an
+//!    operation that found `taken` false and set it, until it clears it.
+//! 2. A node in a magazine is on no list. Its only owner is the thread of that magazine.
 //!
 //! # Orderings
 //!
-//! All are Relaxed: what the last holder of a number wrote happened before what the next one does
-//! ([`machine::thread::index`]).
+//! All are Relaxed: the writes of the last holder of a number happened before the next holder
+//! begins ([`machine::thread::index`]).
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicBool, Fresh, Ordering, signal_fence};
@@ -37,54 +41,58 @@ use machine::thread;
 
 use super::segments::Segments;
 
-/// How many nodes a thread keeps at most.
+/// The most nodes that a thread keeps.
 pub(super) const KEPT: usize = machine::sized(2, 1);
 
-/// Segments enough for [`thread::INDICES`] magazines; a model has at most five threads.
+/// Segments enough for [`thread::INDICES`] magazines. A model has at most five threads.
 const SEGMENTS: usize = machine::sized(14, 2);
 
 type Magazines = Segments<CachePadded<Magazine>, SEGMENTS>;
 
-/// What the threads keep of one structure's nodes.
+/// The magazines of all threads, with nodes of one structure.
 pub(super) struct Spares {
+    /// The magazines, by their threads' numbers.
     magazines: Magazines,
-    /// Threads with numbers from here on keep none.
+    /// Threads with this number or a higher one keep no nodes.
     keepers: usize,
 }
 
+/// The spare nodes of one thread.
 struct Magazine {
-    /// Whether its thread is at it.
+    /// Set while its thread uses it. Written by that thread.
     taken: AtomicBool,
+    /// The nodes. Touched by the thread of this number.
     kept: UnsafeCell<Kept>,
 }
 
-/// Nodes, or 0, which is null, where there is none. Why not a count beside them: where a node lies
-/// would then hang on the count that was stored last, and the processor could not guess it.
+/// Nodes. An element is 0, which is null, if there is none. Why not a count beside them: the index
+/// of a node would then depend on the count that was stored last, and the processor could not
+/// predict it.
 struct Kept([u32; KEPT]);
 
 // SAFETY: `kept` is touched by one thread at a time (Invariant 1).
 unsafe impl Sync for Magazine {}
 
 impl Spares {
-    /// For all threads; magazines are made as they are needed.
+    /// Returns magazines for all threads, made as they are needed.
     pub(super) const fn new() -> Self {
         Self { magazines: Segments::new(), keepers: Magazines::CAPACITY }
     }
 
-    /// For the threads with numbers below `keepers`, whose magazines are there from the start.
+    /// Returns magazines for the threads with numbers below `keepers`, made from the start.
     pub(super) fn for_threads(keepers: usize) -> Self {
         let magazines = Segments::new();
         let keepers = keepers.min(magazines.reserve(keepers, Magazine::new));
         Self { magazines, keepers }
     }
 
-    /// The calling thread's number, if it is one that keeps nodes.
+    /// Returns the calling thread's number, if the thread keeps nodes.
     #[inline]
     fn number(&self) -> Option<usize> {
         thread::index().filter(|&number| number < self.keepers)
     }
 
-    /// A node that the calling thread has kept, and owns now.
+    /// Takes a node that the calling thread has kept. The thread owns it now.
     #[inline]
     pub(super) fn take(&self) -> Option<u32> {
         let number = self.number()?;
@@ -92,15 +100,15 @@ impl Spares {
         magazine.with(Kept::take).flatten()
     }
 
-    /// Makes the magazine, on which there is nothing yet unless this thread is interrupted.
+    /// Makes the magazine. It is empty, unless a signal handler interrupts this thread.
     #[cold]
     fn make(&self, number: usize) -> Option<u32> {
         self.magazines.get_or_make(number, Magazine::new);
         None
     }
 
-    /// Keeps an owned node for the calling thread, if there is room: otherwise it stays the
-    /// caller's, who is told so by `false`.
+    /// Keeps an owned node for the calling thread, if there is room. If it returns `false`, the
+    /// node stays the caller's.
     #[inline]
     pub(super) fn keep(&self, node: u32) -> bool {
         let Some(magazine) = self.number().and_then(|number| self.magazines.get(number)) else {
@@ -116,12 +124,12 @@ impl Magazine {
         CachePadded::new(Self { taken: AtomicBool::fresh(false), kept })
     }
 
-    /// Does something with what is on it, unless this thread is interrupted and was doing that
+    /// Calls `with` with the nodes, unless this thread was interrupted while it was doing that
     /// already.
     #[inline]
     fn with<R>(&self, with: impl FnOnce(&mut Kept) -> R) -> Option<R> {
-        // Relaxed, all: only this thread sets and clears it, and what interrupts it is over before
-        // it goes on.
+        // Relaxed, all: only this thread sets and clears it. A signal handler that interrupts it is
+        // over before it goes on.
         if self.taken.load(Ordering::Relaxed) {
             return None;
         }
@@ -186,8 +194,8 @@ mod tests {
             assert!(spares.keep(number as u32 + 1));
             (number, left)
         };
-        // Other tests' threads may take the number in between, so this is tried until one has had
-        // the number of one before.
+        // Threads of other tests may take the number in between. So this is tried until a thread
+        // gets a number that was seen before.
         let mut seen = std::collections::HashSet::new();
         loop {
             let (number, left) = scope(|scope| scope.spawn(visit).join()).unwrap();

@@ -1,14 +1,16 @@
-//! What a thread keeps in a structure between its operations: a cache of its own.
+//! Per-thread caches: the things that a thread keeps in a structure between its operations.
 //!
-//! Why not in a thread-local: a structure would have to find its own among all structures', a
-//! thread that ends would have to bring things back, and an operation within another, as when
-//! comparing two keys uses the heap, would find the outer one's. A cache belongs to the structure. A
-//! thread takes that of its own number for the length of an operation, so its lines stay with its
-//! processor. The next thread with that number finds the cache as the last one left it.
+//! Why not in a thread-local: a structure would have to find its own cache among those of all
+//! structures. A thread that ends would have to bring its things back. An operation within another
+//! one, as when comparing two keys uses the heap, would find the outer one's cache. So a cache
+//! belongs to the structure. A thread takes the cache of its own number for the length of an
+//! operation, so its lines stay with its processor. The next thread with that number finds the
+//! cache as the last one left it.
 //!
 //! A thread can find its own cache taken, because the operation is one within another. Or it has no
 //! number, because it is ending. Then it takes any guests' cache that is free. Why not the next
-//! thread's: then no cache would be used by one thread alone, and taking it would cost an exchange.
+//! thread's cache: then no cache would be used by one thread alone, and taking one would cost an
+//! atomic exchange.
 //!
 //! A closure that calls the operation that calls it could nest operations until the stack
 //! overflows. So a thread nests at most [`NESTED`], and panics before the next one.
@@ -16,15 +18,15 @@
 //! # Invariants
 //!
 //! 1. Only the thread that has its number takes one of `own`, and only when it finds `users` 0.
-//! 2. Only the thread that takes a cache touches what is on it, until it gives the cache back.
+//! 2. Only the thread that takes a cache touches its content, until it gives the cache back.
 //! 3. `users` of one of `own` is the number of operations that its thread is in.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | count an operation of the thread: load, store | Relaxed | none: what the last holder of a number wrote happened before what the next one does ([`machine::thread::index`]) |
-//! | take a guests' cache: swap | Acquire | the Release store of its last user |
+//! - **Count an operation of the thread** (load, store): Relaxed, without a partner. The writes of
+//!   the last holder of a number happened before the next holder begins
+//!   ([`machine::thread::index`]).
+//! - **Take a guests' cache** (swap): Acquire. The partner is the Release store of its last user.
 
 use core::ops::{Deref, DerefMut};
 
@@ -34,15 +36,16 @@ use machine::cell::UnsafeCell;
 
 use super::segments::Segments;
 
-/// Room for a cache for each thread that has a number; and for as many guests.
+/// Segments for a cache for each thread that has a number, and for as many guests.
 const SEGMENTS: usize = machine::sized(14, 3);
 
 type Row<S> = Segments<CachePadded<ThreadCache<S>>, SEGMENTS>;
 
-/// ThreadCaches with `S` on them.
+/// The caches of one structure. Each holds an `S`.
 pub(crate) struct ThreadCaches<S> {
-    /// By their threads' numbers.
+    /// The caches of the threads, by their numbers.
     own: Row<S>,
+    /// The caches for threads without a number and for nested operations.
     guests: Row<S>,
 }
 
@@ -50,17 +53,20 @@ pub(crate) struct ThreadCaches<S> {
 /// program needs that nests them on purpose.
 pub(crate) const NESTED: u32 = 64;
 
+/// The cache of one thread, or of one guest.
 struct ThreadCache<S> {
-    /// Of a guests' cache: 1 if it is taken. Of a thread's own cache: Invariant 3.
+    /// In a guests' cache: 1 if it is taken, written by the guest. In a thread's own cache: see
+    /// Invariant 3, written by that thread.
     users: AtomicU32,
+    /// The things that are kept, while no operation has taken them.
     content: UnsafeCell<S>,
 }
 
-// SAFETY: what is on it is the business of the one thread that has taken it (Invariant 2).
+// SAFETY: only the one thread that has taken the cache touches its content (Invariant 2).
 unsafe impl<S: Send> Sync for ThreadCache<S> {}
 
 impl<S: Default> ThreadCaches<S> {
-    /// Without caches.
+    /// Returns a set without caches.
     pub(crate) const fn new() -> Self {
         Self { own: Segments::new(), guests: Segments::new() }
     }
@@ -76,8 +82,8 @@ impl<S: Default> ThreadCaches<S> {
             return CacheGuard::at(self.guest(), None);
         };
         let own = self.own.get_or_make(index, ThreadCache::new);
-        // Relaxed, both: only this thread writes it, and what interrupts it leaves it as it was
-        // (Invariant 1).
+        // Relaxed, both: only this thread writes it, and a signal handler that interrupts the
+        // thread leaves it as it was (Invariant 1).
         let users = own.users.load(Ordering::Relaxed);
         if users == 0 {
             own.users.store(1, Ordering::Relaxed);
@@ -93,7 +99,7 @@ impl<S: Default> ThreadCaches<S> {
         CacheGuard::at(self.guest(), Some(own))
     }
 
-    /// The first guests' cache that is free.
+    /// Takes the first guests' cache that is free.
     #[cold]
     fn guest(&self) -> &ThreadCache<S> {
         let free = (0..Row::<S>::CAPACITY).find_map(|number| {
@@ -112,16 +118,18 @@ impl<S: Default> ThreadCache<S> {
     }
 }
 
-/// A cache that is taken, and what is on it in hand; put back by `Drop`.
+/// A cache that is taken, with its content in hand. `Drop` gives it back.
 pub(crate) struct CacheGuard<'d, S> {
+    /// The cache that the operation uses.
     cache: &'d ThreadCache<S>,
-    /// The thread's own cache, if this one is a guests' cache for a nested operation.
+    /// The thread's own cache, if `cache` is a guests' cache for a nested operation.
     own: Option<&'d ThreadCache<S>>,
+    /// The content of the cache while it is taken. Written by the operation.
     content: S,
 }
 
 impl<'d, S: Default> CacheGuard<'d, S> {
-    /// At a cache that the calling thread has taken.
+    /// Takes the content of a cache that the calling thread has taken.
     #[inline]
     fn at(cache: &'d ThreadCache<S>, own: Option<&'d ThreadCache<S>>) -> Self {
         let mut cache = CacheGuard { cache, own, content: S::default() };
@@ -131,7 +139,7 @@ impl<'d, S: Default> CacheGuard<'d, S> {
 }
 
 impl<S> CacheGuard<'_, S> {
-    /// Exchanges what is on the cache for what is in hand.
+    /// Exchanges the content of the cache for the content in hand.
     #[inline]
     fn swap(&mut self) {
         self.cache.content.with_mut(|content| {

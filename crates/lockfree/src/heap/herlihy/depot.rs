@@ -1,11 +1,12 @@
-//! Free nodes: on each thread's [desk](crate::memory::desks), and in one stock that all share.
+//! Free nodes: in each thread's [cache](crate::memory::thread_cache), and in one depot that all
+//! threads share.
 //!
-//! A desk that has more than two batches of free pairs gives one to the stock, as a chain, and one
-//! that runs out takes one: a thread that only pops feeds one that only pushes, for one shared
+//! A cache that has more than two batches of free pairs gives one to the depot, as a chain. A cache
+//! that runs out takes one. So a thread that only pops feeds one that only pushes, for one shared
 //! exchange a batch.
 //!
 //! ```text
-//! stock ──► node ──► node ──► node        a chain: one batch
+//! depot ──► node ──► node ──► node        a chain: one batch
 //!             │ next chain
 //!             ▼
 //!           node ──► node ──► node
@@ -13,18 +14,18 @@
 //!
 //! # Invariants
 //!
-//! 1. The stock's tag goes up with each exchange, so one that succeeds saw the chain's true
+//! 1. The depot's tag goes up with each exchange, so one that succeeds saw the chain's true
 //!    successor. It wraps after 2^32, as the root's does.
 //!
 //! # Orderings
 //!
-//! | event | ordering | partner |
-//! | --- | --- | --- |
-//! | give a chain: exchange the stock | Release | the Acquire look of its taker |
-//! | take a chain: exchange the stock | Relaxed | what it uncovers was published by the Release before, whose sequence it continues |
+//! - **Give a chain** (exchange of the depot's word): Release. The partner is the Acquire look of
+//!   its taker.
+//! - **Take a chain** (exchange of the depot's word): Relaxed. The chain that it uncovers was
+//!   published by the Release before, and the exchange continues that Release's sequence.
 //!
-//! Source: Herlihy 1993, section 6, for nodes of a process's own; the stock of whole batches is the
-//! depot of Bonwick and Adams, "Magazines and Vmem", USENIX 2001.
+//! Source: Herlihy 1993, section 6, for nodes of a process's own. The shared store of whole batches
+//! is the depot of Bonwick and Adams, "Magazines and Vmem", USENIX 2001.
 
 use crossbeam_utils::CachePadded;
 use machine::atomic::{AtomicU64, Ordering, fence};
@@ -35,19 +36,21 @@ use crate::heap::words::Block;
 use crate::memory::numbered::Numbered;
 use crate::memory::thread_cache::{CacheGuard, ThreadCaches};
 
-/// Free pairs that go to the stock at once.
+/// The number of free pairs that go to the depot at once.
 pub(super) const BATCH: usize = 32;
 
-/// All nodes of one heap, and where the free ones are.
+/// All nodes of one heap, and the free ones among them.
 pub(super) struct Depot<B: Block, V> {
     pub(super) nodes: Numbered<Node<B, V>>,
+    /// The free nodes of each thread.
     caches: ThreadCaches<NodeCache<B>>,
-    /// The first node of the first chain, and a tag.
+    /// The first node of the first chain, and a tag. Written by threads that give or take a chain.
     chains: CachePadded<AtomicU64>,
+    /// The number of pairs in a chain.
     batch: usize,
 }
 
-/// What is on a desk.
+/// The nodes that a thread keeps, and its work on one path.
 pub(super) struct NodeCache<B> {
     /// Free pairs.
     pub(super) free: Vec<Pair>,
@@ -61,7 +64,7 @@ impl<B> Default for NodeCache<B> {
     }
 }
 
-/// A node of the path, and what its copy will say.
+/// A node of the path, with the content of its copy.
 #[derive(Clone, Copy)]
 pub(super) struct Step<B> {
     pub(super) node: u32,
@@ -81,18 +84,18 @@ impl<B: Block, V> Depot<B, V> {
         }
     }
 
-    /// With room for `capacity` nodes.
+    /// Returns a depot with room for `capacity` nodes.
     pub(super) fn with_capacity(capacity: usize) -> Self {
         Self { nodes: Numbered::with_capacity(capacity, Node::new), ..Self::new(BATCH) }
     }
 
-    /// A desk for one operation.
+    /// Takes the calling thread's cache for one operation.
     #[inline]
     pub(super) fn take(&self) -> CacheGuard<'_, NodeCache<B>> {
         self.caches.take()
     }
 
-    /// Sees to it that there are `count` free pairs.
+    /// Makes sure that there are `count` free pairs.
     #[inline]
     pub(super) fn supply(&self, free: &mut Vec<Pair>, count: usize) {
         while free.len() < count {
@@ -108,7 +111,7 @@ impl<B: Block, V> Depot<B, V> {
         }
     }
 
-    /// Gives away what is too much for one thread.
+    /// Gives away the pairs that are too many for one thread.
     #[inline]
     pub(super) fn tidy(&self, free: &mut Vec<Pair>) {
         if free.len() > 2 * self.batch {
@@ -116,17 +119,17 @@ impl<B: Block, V> Depot<B, V> {
         }
     }
 
-    /// The first node and the tag of the stock.
+    /// Returns the first node and the tag of the depot.
     fn head(&self) -> u64 {
-        // Acquire: pairs with the Release of whoever gave the chain.
+        // Acquire: pairs with the Release of the thread that gave the chain.
         self.chains.load(Ordering::Acquire)
     }
 
-    /// Puts the last `batch` pairs of `free` into the stock.
+    /// Puts the last `batch` pairs of `free` into the depot.
     #[cold]
     fn give(&self, free: &mut Vec<Pair>) {
         let left = free.len() - self.batch;
-        // Release: Invariant 2 of the nodes; they are about to be written.
+        // Release: Invariant 2 of the nodes. They are about to be written.
         fence(Ordering::Release);
         let first = free[left..].iter().rfold(NONE, |next, pair| {
             self.nodes.at(pair.node).chain(next, pair.slot);
@@ -146,7 +149,7 @@ impl<B: Block, V> Depot<B, V> {
         }
     }
 
-    /// Takes a chain out of the stock; `false` if there is none.
+    /// Takes a chain out of the depot. Returns `false` if there is none.
     fn fetch(&self, free: &mut Vec<Pair>) -> bool {
         let mut backoff = Backoff::new();
         let first = loop {
@@ -156,7 +159,8 @@ impl<B: Block, V> Depot<B, V> {
                 return false;
             }
             let next = self.nodes.at(first).next_chain();
-            // Relaxed: continues the sequence of the Release that published what is uncovered.
+            // Relaxed: continues the sequence of the Release that published the chain that is
+            // uncovered.
             if self.exchange(head, next, tag, Ordering::Relaxed) {
                 break first;
             }

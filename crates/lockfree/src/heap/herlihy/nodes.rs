@@ -1,16 +1,16 @@
-//! The nodes of a heap that is copied, and the places of its values.
+//! The nodes of a heap that is copied, and the storage of its values.
 //!
-//! A node is copied whenever its path is; a value must not move, because whoever is late may still
-//! look at the copy that it was in. So a value lies in a *slot*, and what nodes copy is the slot's
-//! number. Nodes and slots are numbered alike and made together, but then go their own ways: what a
-//! thread has in stock are pairs of a free node and a free slot, and that is what a chain of the
-//! shared stock is made of.
+//! A node is copied whenever its path is. A value must not move, because a thread that is late may
+//! still look at the old copy of its node. So a value lies in a *slot*, and a copy of a node holds
+//! the slot's number. Nodes and slots are numbered alike and made together, but then go their own
+//! ways. A thread's cache holds pairs of a free node and a free slot. A chain of the shared depot
+//! is made of such pairs as well.
 //!
 //! | word of a node | in the tree | in a chain of free pairs |
 //! | --- | --- | --- |
 //! | `key` | the key | nothing |
 //! | `children` | left and right node | the next node of the chain, and this node's slot |
-//! | `slot` | where the value is | of the first node: the first of the next chain |
+//! | `slot` | the value's slot | of the first node: the first of the next chain |
 //!
 //! # Invariants
 //!
@@ -18,8 +18,8 @@
 //!    [`NONE`].
 //! 2. Words are written only by the thread that owns the node, after a Release fence that comes
 //!    after the node was taken out of the tree.
-//! 3. A slot is touched only by the thread that owns it: it came with a free pair, or with the
-//!    entry that the thread has taken out.
+//! 3. A slot is touched only by the thread that owns it. The thread got it with a free pair, or
+//!    with the entry that it has taken out.
 
 use core::mem::MaybeUninit;
 
@@ -28,18 +28,22 @@ use machine::cell::UnsafeCell;
 
 use crate::heap::words::Block;
 
-/// No node.
+/// The number that names no node.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A node, and the slot of the same number.
 pub(super) struct Node<B: Block, V> {
+    /// The key's words. Written by the owner of the node.
     key: B::Atoms,
+    /// The left and right node, or a link of a chain. Written by the owner of the node.
     children: AtomicU64,
+    /// The value's slot, or the next chain. Written by the owner of the node.
     slot: AtomicU32,
+    /// The value of the slot. Touched by the owner of the slot.
     value: UnsafeCell<MaybeUninit<V>>,
 }
 
-/// What a node says.
+/// The content of a node's words.
 #[derive(Clone, Copy)]
 pub(super) struct Words<B> {
     pub(super) key: B,
@@ -75,8 +79,8 @@ impl<B: Block, V> Node<B, V> {
         }
     }
 
-    /// What the words are now: of one node only if it is in the tree all the while, which the
-    /// caller finds out afterwards.
+    /// Reads the words. They belong to one use of the node only if it is in the tree all the while.
+    /// The caller finds that out afterwards.
     #[inline]
     pub(super) fn read(&self) -> Words<B> {
         let key = B::load(&self.key);
@@ -103,21 +107,21 @@ impl<B: Block, V> Node<B, V> {
         self.children.store(join(next, slot), Ordering::Relaxed);
     }
 
-    /// The next node of the chain, and this node's slot.
+    /// Returns the next node of the chain, and this node's slot.
     pub(super) fn chained(&self) -> (u32, u32) {
         // Relaxed: the chain was published, and is the caller's.
         split(self.children.load(Ordering::Relaxed))
     }
 
-    /// Of the first node of a chain: which chain comes next (Invariant 2).
+    /// Sets the next chain, in the first node of a chain (Invariant 2).
     pub(super) fn set_next_chain(&self, first: u32) {
         // Relaxed: published with the chain.
         self.slot.store(first, Ordering::Relaxed);
     }
 
-    /// The same; or anything, if the chain has been taken by another thread.
+    /// Returns the next chain. If another thread has taken the chain, it may be anything.
     pub(super) fn next_chain(&self) -> u32 {
-        // Relaxed: the caller's compare-exchange says whether it is true.
+        // Relaxed: the caller's compare-exchange tells whether it is true.
         self.slot.load(Ordering::Relaxed)
     }
 
@@ -135,7 +139,7 @@ impl<B: Block, V> Node<B, V> {
         });
     }
 
-    /// Returns where the value is, if there is one.
+    /// Returns the place of the value, if there is one.
     pub(super) fn value(&self) -> *mut V {
         self.value.with_mut(|slot| slot.cast())
     }

@@ -1,11 +1,11 @@
-//! What cannot be seen from outside: nodes and desks.
+//! Tests that look at nodes and caches, which cannot be seen from outside.
 
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 use super::*;
 
 assert_impl_all!(HerlihyHeap<u32, std::cell::Cell<u32>>: Send, Sync);
-// A value that must stay with its thread must not be pushed here and popped there.
+// Returns a number without order from another.
 assert_not_impl_any!(HerlihyHeap<u32, std::rc::Rc<u32>>: Send, Sync);
 
 /// A number without order from another.

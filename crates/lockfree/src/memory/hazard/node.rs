@@ -12,13 +12,15 @@ use machine::cell::UnsafeCell;
 
 use crate::memory::{Link, Pointer};
 
-/// A node.
+/// A node of a structure with hazard pointers.
 pub struct Node<T> {
+    /// The link to the next node. Written by the owner, then by any thread.
     pub(super) next: HazardLink<T>,
+    /// The value, if there is one. Its owner writes and takes it.
     pub(super) value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// An address.
+/// A link: the address of a node. Written by every thread that changes the structure.
 pub struct HazardLink<T>(AtomicPtr<Node<T>>);
 
 impl<T> Pointer for *mut Node<T> {
@@ -65,12 +67,12 @@ impl<T> Link for HazardLink<T> {
     }
 }
 
-/// Makes a node without a value, where it stays: a large one would not fit the stack.
+/// Makes a node without a value in its final place: a large one would not fit the stack.
 pub(super) fn make<T>() -> *mut Node<T> {
     let node: *mut Node<T> = Box::into_raw(Box::<Node<T>>::new_uninit()).cast();
     // SAFETY: there is room for a node, this field included.
     let next = unsafe { &raw mut (*node).next };
-    // SAFETY: as above, and nobody else knows of it.
+    // SAFETY: as above, and no other thread knows of it.
     unsafe { next.write(HazardLink(AtomicPtr::fresh(ptr::null_mut()))) };
     // SAFETY: as for `next`.
     let value = unsafe { &raw mut (*node).value };
@@ -83,7 +85,7 @@ pub(super) fn make<T>() -> *mut Node<T> {
 ///
 /// # Safety
 ///
-/// The node comes from [`make`], and nobody uses it any more.
+/// The node comes from [`make`], and no thread uses it any more.
 pub(super) unsafe fn free<T>(node: *mut Node<T>) {
     // SAFETY: by the caller's promise it is the box's own pointer.
     drop(unsafe { Box::from_raw(node) });

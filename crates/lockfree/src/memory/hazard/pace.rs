@@ -1,4 +1,5 @@
-//! After how many retired nodes a record scans: see "Garbage" in the [module above](super).
+//! The number of retired nodes after which a record scans: see "Garbage" in the [module
+//! above](super).
 
 use machine::asymmetric;
 use machine::clock::{self, Ticks};
@@ -10,26 +11,28 @@ pub(super) const SCAN: usize = machine::sized(256, 1);
 /// The number of retired nodes that a record collects at most, while barriers take long.
 pub(super) const MOST: usize = machine::sized(4_096, 1);
 
-/// The number of nodes that a record collects at least, however large they are. One that has room
+/// The number of nodes that a record collects at least, however large they are. A node with room
 /// for 64 values pays for as many values by then as 256 nodes of one value.
 const LEAST: usize = machine::sized(4, 1);
 
-/// A thread spends at most one in so many parts of its time in barriers, or collects [`MOST`]
-/// nodes.
+/// A thread spends at most one in so many parts of its time in barriers. If it spends more, it
+/// collects up to [`MOST`] nodes.
 const SHARE: u64 = 8;
 
 /// The number of nodes after which a record scans.
 pub(super) struct Pace {
     /// The number now: between `least` and `most`.
     pub(super) nodes: usize,
+    /// The least value of `nodes`.
     least: usize,
+    /// The greatest value of `nodes`.
     most: usize,
-    /// When the last barrier had ended.
+    /// The end of the last barrier. Written by the thread that scans.
     last: Option<Ticks>,
 }
 
 impl Pace {
-    /// For nodes of this size in bytes.
+    /// Returns the pace for nodes of this size in bytes.
     pub(super) const fn of(size: usize) -> Self {
         let least = between(LEAST, (64 << 10) / size, SCAN);
         Self { nodes: least, least, most: between(least, (256 << 10) / size, MOST), last: None }
@@ -48,7 +51,8 @@ impl Pace {
         }
     }
 
-    /// A barrier has taken `barrier` of the `whole` time since the last one, both in nanoseconds.
+    /// Changes the number, after a barrier that took `barrier` of the `whole` time since the last
+    /// one. Both are in nanoseconds.
     fn adapt(&mut self, barrier: u64, whole: u64) {
         if barrier.saturating_mul(SHARE) > whole {
             self.nodes = (2 * self.nodes).min(self.most);
@@ -58,13 +62,13 @@ impl Pace {
     }
 }
 
-/// `number`, or the nearer of the bounds; `least` if they cross.
+/// Returns `number`, or the nearer of the bounds. If they cross, it is `least`.
 const fn between(least: usize, number: usize, most: usize) -> usize {
     let number = if number < most { number } else { most };
     if number > least { number } else { least }
 }
 
-/// The number of nodes of this size in bytes that lie ready in a record at most.
+/// Returns the most nodes of this size in bytes that a record keeps ready.
 pub(super) const fn ready(size: usize) -> usize {
     between(1, (64 << 10) / size, SCAN)
 }
@@ -98,7 +102,7 @@ mod tests {
             pace.adapt(1_001, 8_000);
             assert_eq!(pace.nodes, nodes);
         }
-        // Not again as soon as they take less: that would swing.
+        // They do not get frequent again as soon as barriers take less: that would swing.
         pace.adapt(1_000, 32_000);
         assert_eq!(pace.nodes, 4_096);
         for nodes in [2_048, 1_024, 512, 256, 256] {
