@@ -34,7 +34,7 @@ use stanchion_spin::contention::Read;
 /// | --- | --- |
 /// | uncontended | one locked instruction to lock, a plain store to unlock |
 /// | order | none, and no bound on how long a waiter may be passed over: milliseconds were seen |
-/// | a holder that has lost its processor | costs its waiters 60 µs of pausing, then they yield and sleep |
+/// | a holder without a processor | its waiters pause for 60 µs, then they yield and sleep |
 /// | size | 1 byte |
 ///
 /// ```

@@ -1,14 +1,16 @@
 //! Counters.
 //!
-//! | | progress | an addition is | says what was there before |
+//! | | progress | an addition is | returns the old value |
 //! | --- | --- | --- | --- |
 //! | [`FetchAddCounter`] | wait-free | one instruction | yes |
-//! | [`CompareExchangeCounter`] | lock-free | a load and a compare-exchange, again if another came between | yes |
-//! | [`LinkedCounter`], of 32 bits | lock-free | load-linked and store-conditional, again if another came between | yes |
+//! | [`CompareExchangeCounter`] | lock-free | a load and a compare-exchange | yes |
+//! | [`LinkedCounter`], of 32 bits | lock-free | load-linked and store-conditional | yes |
 //! | [`LockedCounter`] | blocking | under a lock of your choice | yes |
 //! | [`ShardedCounter`] | wait-free | a load and a store in a line of the thread's own | no |
 //!
-//! Take [`FetchAddCounter`]; or [`ShardedCounter`] where many threads add and few ask. The others
+//! A lock-free addition begins again if another one came between.
+//!
+//! Take [`FetchAddCounter`]; or take [`ShardedCounter`] if many threads add and few ask. The others
 //! are the rows of the 1998 paper's figure 4, and examples of how such things are made.
 
 mod compare_exchange;
@@ -27,8 +29,8 @@ use crate::Progress;
 
 /// A counter that threads share. It wraps around at 2^[`BITS`](Self::BITS).
 ///
-/// A counter counts; it orders nothing else. A thread that needs to see what another did before it
-/// counted must synchronize by other means.
+/// A counter counts; it orders nothing else. A thread that needs to see what another thread did
+/// before it counted must synchronize by other means.
 ///
 /// ```
 /// use stanchion_lockfree::Counter;
@@ -38,10 +40,10 @@ use crate::Progress;
 /// }
 /// ```
 pub trait Counter {
-    /// What a thread that stops in the middle of an operation does to the others.
+    /// Tells what a thread that stops in the middle of an operation does to the others.
     const PROGRESS: Progress;
 
-    /// How wide the count is.
+    /// The number of bits of the count.
     const BITS: u32 = u64::BITS;
 
     /// Adds `amount`.
@@ -52,19 +54,21 @@ pub trait Counter {
         self.add(1);
     }
 
-    /// Returns what has been added so far: at least each addition that happened before the call.
+    /// Returns the sum of all additions so far: at least of each addition that happened before the
+    /// call.
     ///
-    /// Of additions that did not, a counter in several parts may miss any:
-    /// [`ShardedCounter`] says which.
+    /// Of the other additions, a counter in several parts may miss any: [`ShardedCounter`] tells
+    /// which.
     fn get(&self) -> u64;
 }
 
-/// A counter that gives each addition its place in a single order: it can hand out numbers.
+/// A counter that puts all additions into a single order: it can hand out numbers.
 ///
 /// ```
 /// use stanchion_lockfree::FetchAdd;
 ///
-/// /// Which of `parts` the calling thread is to work on next, each given to one thread; `None` when all are taken.
+/// /// Returns the part that the calling thread is to work on next, of `parts`. Each is given to
+/// /// one thread. Returns `None` when all are taken.
 /// fn next_part<C: FetchAdd>(taken: &C, parts: u64) -> Option<u64> {
 ///     Some(taken.fetch_add(1)).filter(|part| *part < parts)
 /// }
@@ -74,11 +78,11 @@ pub trait Counter {
 /// assert_eq!(next_part(&taken, 1), None);
 /// ```
 pub trait FetchAdd: Counter {
-    /// Adds `amount`, and says what had been added before.
+    /// Adds `amount`, and returns the sum of the additions before.
     fn fetch_add(&self, amount: u64) -> u64;
 }
 
-/// What the counters in one word have besides the trait.
+/// Implements the traits that the counters in one word have besides `Counter`.
 macro_rules! one_word {
     ($name:ident) => {
         impl Default for $name {

@@ -1,7 +1,7 @@
-//! Dropping what is left in a structure, though a value's own drop may panic.
+//! Drops the values that are left in a structure, though a value's own drop may panic.
 
-/// Drops all that `next` gives, each once. If dropping one panics, the others are dropped while it
-/// unwinds, as those of a [`Vec`] are.
+/// Drops all values that `next` gives, each once. If dropping one panics, the others are dropped
+/// while it unwinds, as those of a [`Vec`] are.
 pub(crate) fn drop_each<T>(next: impl FnMut() -> Option<T>) {
     let mut rest = Rest(next);
     while let Some(value) = (rest.0)() {
@@ -9,6 +9,7 @@ pub(crate) fn drop_each<T>(next: impl FnMut() -> Option<T>) {
     }
 }
 
+/// Drops the values that are left, if a drop has panicked.
 struct Rest<T, F: FnMut() -> Option<T>>(F);
 
 impl<T, F: FnMut() -> Option<T>> Drop for Rest<T, F> {
@@ -19,7 +20,7 @@ impl<T, F: FnMut() -> Option<T>> Drop for Rest<T, F> {
     }
 }
 
-/// Does something when it is dropped, also while a panic unwinds.
+/// Calls its closure when it is dropped, also while a panic unwinds.
 pub(crate) struct Finally<F: FnMut()>(pub(crate) F);
 
 impl<F: FnMut()> Drop for Finally<F> {
@@ -39,7 +40,7 @@ mod tests {
     impl Drop for Breaks<'_> {
         fn drop(&mut self) {
             self.0.set(self.0.get() + 1);
-            assert!(!self.1, "as it was told to");
+            assert!(!self.1, "a drop that is meant to panic");
         }
     }
 

@@ -29,21 +29,21 @@ use crate::Progress;
 /// }
 /// ```
 pub trait PriorityQueue {
-    /// What decides who is first.
+    /// The key: the smallest comes first.
     type Key;
-    /// What comes with it.
+    /// The value that comes with a key.
     type Value;
 
-    /// What a thread that stops in the middle of an operation does to the others.
+    /// Tells what a thread that stops in the middle of an operation does to the others.
     const PROGRESS: Progress;
 
     /// Puts `value` in, to come out when no smaller key is left.
     fn push(&self, key: Self::Key, value: Self::Value);
 
-    /// Takes an entry with the smallest key; `None` if there was nothing. A relaxed structure says
-    /// in its docs how far from the smallest it may be.
+    /// Takes an entry with the smallest key. Returns `None` if there was nothing. The docs of a
+    /// relaxed structure tell how far from the smallest key it may be.
     fn pop_min(&self) -> Option<(Self::Key, Self::Value)>;
 
-    /// Whether there was nothing in it at some moment during the call.
+    /// Returns whether there was nothing in it at some moment during the call.
     fn is_empty(&self) -> bool;
 }

@@ -1,21 +1,21 @@
-//! Taking everything out.
+//! Iterators that take everything out.
 
 use core::fmt;
 
-/// What an iterator takes from: one item out of the structure.
+/// A structure that an iterator takes items from.
 #[doc(hidden)]
 pub trait Take {
-    /// What comes out.
+    /// The type of the items.
     type Item;
 
-    /// One item; `None` if there was nothing.
+    /// Takes one item. Returns `None` if there was nothing.
     fn take(&self) -> Option<Self::Item>;
 
-    /// The same by the only thread that has the structure.
+    /// Takes one item, by the only thread that has the structure.
     fn take_mut(&mut self) -> Option<Self::Item>;
 }
 
-/// Takes items out of a shared structure until a look finds nothing; then it has ended for good.
+/// Takes items out of a shared structure until a look finds nothing. Then it has ended for good.
 ///
 /// Dropping it leaves the rest where it is. While other threads put more in, it may go on for long:
 /// bound it with [`Iterator::take`].
@@ -28,7 +28,7 @@ pub trait Take {
 /// assert_eq!(stack.pop(), Some(1));
 /// ```
 pub struct Drain<'s, S: ?Sized> {
-    /// `None` once it has ended.
+    /// The structure; `None` once it has ended.
     structure: Option<&'s S>,
 }
 
@@ -58,8 +58,8 @@ impl<S: ?Sized> fmt::Debug for Drain<'_, S> {
     }
 }
 
-/// A structure that is used up: its items, in the order in which it gives them out. Dropping it
-/// drops the rest.
+/// An iterator that owns a structure. It gives its items in the order in which the structure gives
+/// them out. Dropping it drops the rest.
 ///
 /// ```
 /// use stanchion_lockfree::stack::LockedStack;
@@ -68,6 +68,7 @@ impl<S: ?Sized> fmt::Debug for Drain<'_, S> {
 /// assert!(stack.into_iter().eq(["second", "first"]));
 /// ```
 pub struct IntoIter<S> {
+    /// The structure. Only the iterator has it.
     structure: S,
 }
 
@@ -93,15 +94,15 @@ impl<S: fmt::Debug> fmt::Debug for IntoIter<S> {
     }
 }
 
-/// Drops what is left in a structure, one by one: how a linked structure is dropped without
-/// recursion.
+/// Drops the values that are left in a structure, one by one. A linked structure is so dropped
+/// without recursion.
 ///
 /// If a value's destructor panics, the rest is dropped all the same before the panic goes on.
 pub(crate) fn drop_rest<S: Take>(structure: &S) {
     drop_remaining(&mut core::iter::from_fn(|| structure.take()));
 }
 
-/// Drops what an iterator still has; the same.
+/// Drops the values that an iterator still has, in the same way.
 pub(crate) fn drop_remaining<I: Iterator>(values: &mut I) {
     /// Goes on where a panic stopped it.
     struct Remaining<'i, I: Iterator>(&'i mut I);

@@ -1,4 +1,4 @@
-//! What every structure can do because it can put one item in and take one out.
+//! Implementations that a structure gets because it can put one item in and take one out.
 
 /// Gives a structure `drain`, `into_iter`, `Extend`, `FromIterator`, `Default`, `Debug` and
 /// `UnwindSafe`.
@@ -6,14 +6,18 @@
 /// ```text
 /// conveniences! {
 ///     impl[T, M: Memory] TreiberStack<T, M>;
-///     item: T;                                        what comes out
+///     item: T;                                        the type that comes out
 ///     take: |stack| stack.pop();                      one out, or None
 ///     take_mut: |stack| stack.pop_mut();              the same by the only owner
-///     put: |stack, value| stack.push(value);          one in; left out for a bounded structure: no Extend, no FromIterator
-///     new: TreiberStack::with_memory(M::default());   an empty one; left out where there is none without arguments: no Default, no FromIterator
-///     debug: |stack| empty = stack.is_empty();        what Debug shows, without blocking; may be left out
+///     put: |stack, value| stack.push(value);          one in
+///     new: TreiberStack::with_memory(M::default());   an empty one
+///     debug: |stack| empty = stack.is_empty();        shown by Debug, without blocking
 /// }
 /// ```
+///
+/// A bounded structure leaves `put` out, and gets no `Extend` and no `FromIterator`. A structure
+/// that cannot be made without arguments leaves `new` out, and gets no `Default` and no
+/// `FromIterator`. `debug` may be left out.
 ///
 /// The structure's own `Send`, `Sync` and `Drop` stay with it.
 macro_rules! conveniences {
@@ -43,8 +47,8 @@ macro_rules! conveniences {
         }
 
         impl<$($generics)*> $structure<$($parameter),+> {
-            /// Takes out what is there, one at a time, until a look finds nothing. Other threads
-            /// may go on meanwhile: what they put in comes out too.
+            /// Takes out the items that are there, one at a time, until a look finds nothing. Other
+            /// threads may go on meanwhile: the items that they put in come out too.
             ///
             /// See [`Drain`](crate::iter::Drain).
             pub fn drain(&self) -> $crate::iter::Drain<'_, Self> {
@@ -90,7 +94,7 @@ macro_rules! conveniences {
             }
         }
 
-        /// Others may use the structure meanwhile.
+        /// Other threads may use the structure meanwhile.
         impl<$($generics)*> Extend<$item> for &$structure {
             fn extend<I: IntoIterator<Item = $item>>(&mut self, items: I) {
                 let $into: &$structure = self;
@@ -125,13 +129,13 @@ macro_rules! conveniences {
 /// ```text
 /// exclusive! {
 ///     impl[T, M: Memory] TreiberStack<T, M>;
-///     value: T;                                        or `entry: K, V; key: &K;` for a heap: how
-/// a peek gives out the key
-///     push_mut: |stack, value| ...;                    returns `()`, or what `returns` says
-///     returns: Result<(), Full<T>>;                    may be left out
+///     value: T;                          or `entry: K, V; key: &K;` for a heap: the type that a
+///                                        peek gives for a key
+///     push_mut: |stack, value| ...;      returns `()`, or the type of `returns`
+///     returns: Result<(), Full<T>>;      may be left out
 ///     pop_mut: |stack| ...;
-///     peek_mut: |stack| ...;                           `Option<&mut T>`, or `Option<(&K, &mut V)>`
-///     cost: "No exchange.";                            what is saved
+///     peek_mut: |stack| ...;             `Option<&mut T>`, or `Option<(&K, &mut V)>`
+///     cost: "No exchange.";              the cost that is saved
 /// }
 /// ```
 macro_rules! exclusive {
@@ -154,20 +158,21 @@ macro_rules! exclusive {
                 $push
             }
 
-            /// Takes what [`pop`](Self::pop) would take, by the only owner.
+            /// Takes the value that [`pop`](Self::pop) would take, by the only owner.
             #[doc = concat!(" ", $cost)]
             pub fn pop_mut(&mut self) -> Option<$value> {
                 let $from = self;
                 $pop
             }
 
-            /// Returns what [`pop_mut`](Self::pop_mut) would take, and leaves it there.
+            /// Returns the value that [`pop_mut`](Self::pop_mut) would take, and leaves it there.
             pub fn peek_mut(&mut self) -> Option<&mut $value> {
                 let $at = self;
                 $peek
             }
 
-            /// Takes what [`pop_mut`](Self::pop_mut) would take, if `predicate` is true of it.
+            /// Takes the value that [`pop_mut`](Self::pop_mut) would take, if `predicate` is true
+            /// of it.
             pub fn pop_if_mut(
                 &mut self,
                 predicate: impl FnOnce(&mut $value) -> bool,
@@ -201,14 +206,15 @@ macro_rules! exclusive {
                 $pop
             }
 
-            /// Returns what [`pop_min_mut`](Self::pop_min_mut) would take, and leaves it there.
+            /// Returns the entry that [`pop_min_mut`](Self::pop_min_mut) would take, and leaves it
+            /// there.
             pub fn peek_min_mut(&mut self) -> Option<($peeked, &mut $value)> {
                 let $at = self;
                 $peek
             }
 
-            /// Takes what [`pop_min_mut`](Self::pop_min_mut) would take, if `predicate` is true of
-            /// it.
+            /// Takes the entry that [`pop_min_mut`](Self::pop_min_mut) would take, if `predicate`
+            /// is true of it.
             pub fn pop_min_if_mut(
                 &mut self,
                 predicate: impl FnOnce($peeked, &mut $value) -> bool,

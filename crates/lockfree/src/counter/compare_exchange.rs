@@ -1,14 +1,16 @@
-//! A counter by compare-exchange: load, and exchange in the sum if nobody came between.
+//! A counter by compare-exchange: load the count, and exchange it for the sum if no thread came
+//! between.
 //!
-//! Why, where there is fetch-and-add: it is what every lock-free structure with one word does, at
-//! its barest, and shows what contention costs such a loop. A failed exchange has moved the line
-//! for nothing, so after a failure the thread stays away for a while ([`Backoff`]).
+//! Why, where there is fetch-and-add: every lock-free structure with one word does this. The
+//! counter shows it at its barest, and shows what contention costs such a loop. A failed exchange
+//! has moved the line for nothing, so after a failure the thread stays away for a while
+//! ([`Backoff`]).
 //!
 //! ABA is no danger here: a count that is the same again is the same count.
 //!
 //! # Orderings
 //!
-//! All Relaxed: the additions to one word are in one order anyhow, and a counter orders nothing
+//! All are Relaxed: the additions to one word are in one order anyhow, and a counter orders nothing
 //! else.
 //!
 //! Source: Michael and Scott 1998, section 4.4; the backoff is theirs as well.
@@ -24,7 +26,7 @@ use crate::Progress;
 /// | | |
 /// | --- | --- |
 /// | progress | lock-free: an addition fails only because another succeeded |
-/// | an addition | a load and a locked instruction, alone; contended, a delay of up to 30 µs between two tries |
+/// | an addition | alone, a load and a locked instruction; contended, pauses of up to 30 µs |
 /// | size | 8 bytes |
 ///
 /// ```
@@ -35,6 +37,7 @@ use crate::Progress;
 /// assert_eq!(counter.get(), 42);
 /// ```
 pub struct CompareExchangeCounter {
+    /// The count. Written by every thread that adds.
     count: AtomicU64,
 }
 

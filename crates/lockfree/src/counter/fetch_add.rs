@@ -7,7 +7,7 @@
 //!
 //! # Orderings
 //!
-//! All Relaxed: the additions to one word are in one order anyhow, and a counter orders nothing
+//! All are Relaxed: the additions to one word are in one order anyhow, and a counter orders nothing
 //! else.
 //!
 //! Source: Michael and Scott 1998, section 4.4.
@@ -37,6 +37,7 @@ use crate::Progress;
 /// assert_eq!(HITS.get(), 400);
 /// ```
 pub struct FetchAddCounter {
+    /// The count. Written by every thread that adds.
     count: AtomicU64,
 }
 

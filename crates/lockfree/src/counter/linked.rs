@@ -3,9 +3,9 @@
 //!
 //! Why not 64 bits: a [`LinkedCell`] has 64 bits in all, and half of them count stores. A wider
 //! count would have to lie in a block of its own that the cell names, with a block in reserve for
-//! each thread; for a counter that would be all cost, because
-//! [`CompareExchangeCounter`](super::CompareExchangeCounter) of 64 bits needs no tag. So this one
-//! says how wide it is.
+//! each thread. For a counter that would be all cost, because a
+//! [`CompareExchangeCounter`](super::CompareExchangeCounter) of 64 bits needs no tag. So this
+//! counter tells how wide it is.
 //!
 //! # Orderings
 //!
@@ -23,7 +23,7 @@ use crate::{LinkedCell, Progress};
 /// | | |
 /// | --- | --- |
 /// | progress | lock-free: an addition fails only because another succeeded |
-/// | an addition | a load and a locked instruction, alone; contended, a delay of up to 30 µs between two tries |
+/// | an addition | alone, a load and a locked instruction; contended, pauses of up to 30 µs |
 /// | wraps around | at 2^32: amounts are added modulo that |
 /// | size | 8 bytes |
 ///
@@ -36,6 +36,7 @@ use crate::{LinkedCell, Progress};
 /// assert_eq!(LinkedCounter::BITS, 32);
 /// ```
 pub struct LinkedCounter {
+    /// The count. Written by every thread that adds.
     count: LinkedCell,
 }
 
@@ -68,7 +69,7 @@ impl FetchAdd for LinkedCounter {
         let mut backoff = Backoff::new();
         loop {
             let link = self.count.load_linked();
-            // Modulo 2^32, as the type says.
+            // Modulo 2^32, as the type's docs say.
             if link.store_conditional(link.value().wrapping_add(amount as u32)) {
                 return u64::from(link.value());
             }

@@ -1,7 +1,7 @@
-//! A counter under a lock: what the others are measured against.
+//! A counter under a lock: the other counters are measured against it.
 //!
-//! Why at all: the 1998 paper's question is what a lock costs when its holder is preempted, and a
-//! counter has the shortest critical section there is.
+//! Why at all: the 1998 paper asks what a lock costs when its holder is preempted, and a counter
+//! has the shortest critical section there is.
 //!
 //! Source: Michael and Scott 1998, section 4.4.
 
@@ -18,7 +18,7 @@ use crate::Progress;
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | blocking: who holds the lock and stops, stops the others |
+/// | progress | blocking: a thread that stops with the lock stops the others |
 /// | an addition | an acquisition and a release |
 /// | size | that of the lock, and 8 bytes |
 ///
@@ -40,6 +40,7 @@ use crate::Progress;
 /// assert_eq!(counter.get(), 1);
 /// ```
 pub struct LockedCounter<L = RawPolicyMutex> {
+    /// The count, under its lock.
     count: Mutex<L, u64>,
 }
 

@@ -4,15 +4,21 @@
 //! instruction changes that. Here an addition touches nothing that another thread writes. The price
 //! is that the sum is not of one moment.
 //!
-//! # What a sum may be
+//! # The value of a sum
 //!
-//! | an addition | is in the sum |
+//! Let *A* be an addition, and *S* a call that sums up.
+//!
+//! | *A* | is in the sum of *S* |
 //! | --- | --- |
-//! | that happened before the call: the same thread's, one of a thread that has been joined, one before a lock's release or a Release store that the caller has acquired | yes |
-//! | that was in an earlier sum, if the earlier call happened before | yes |
-//! | during the call | perhaps |
-//! | that returned earlier in real time, on another processor, but did not happen before | perhaps: an addition is a plain store, and may still be in that processor's store buffer |
-//! | that begins after the call | no |
+//! | happened before *S* | yes |
+//! | was in an earlier sum, of a call that happened before *S* | yes |
+//! | runs during *S* | perhaps |
+//! | returned before *S* in real time, on another processor, but did not happen before | perhaps |
+//! | begins after *S* | no |
+//!
+//! An addition happens before *S* if it is of the same thread, of a thread that has been joined, or
+//! before a lock's release or a Release store that the caller has acquired. One that only returned
+//! earlier in real time is a plain store, and may still be in its processor's store buffer.
 //!
 //! So two threads that each add and then ask may both miss the other's addition. And of two
 //! additions the sum may have the later one and not the earlier. No single order of additions and
@@ -20,17 +26,17 @@
 //!
 //! Why not a stronger promise: it takes a locked instruction in each addition, which then is no
 //! cheaper than [`FetchAddCounter`](super::FetchAddCounter) on a line that no other thread uses, or
-//! an interrupt of all processors in each sum. Programs that need one have both: they take that
-//! counter, or put a `fence(SeqCst)` after the addition and one before the sum.
+//! an interrupt of all processors in each sum. Programs that need a stronger promise have both:
+//! they take that counter, or put a `fence(SeqCst)` after the addition and one before the sum.
 //!
 //! # The lines
 //!
 //! ```text
-//! segments    0            1                                2
-//!             |            |                                |
-//!             v            v                                v
-//!             8 lines      16 lines                         null: no thread with an index above 23 has added yet
-//! index       0 ... 7      8 ... 23                         24 ... 55
+//! segments    0            1                 2
+//!             |            |                 |
+//!             v            v                 v
+//!             8 lines      16 lines          null: no thread with an index above 23 has added yet
+//! index       0 ... 7      8 ... 23          24 ... 55
 //! ```
 //!
 //! A thread's line is found by [`machine::thread::index`]. Threads that have no index, because they
@@ -38,20 +44,20 @@
 //!
 //! # Invariants
 //!
-//! 1. A line that belongs to an index is written by the thread that has the index, and no other. So
-//!    a load and a store make an addition.
+//! 1. A line that belongs to an index is written only by the thread that has the index. So a load
+//!    and a store make an addition.
 //! 2. A segment, once there, stays where it is until the counter is dropped.
 //!
 //! # Orderings
 //!
 //! | access | ordering | pairs with |
 //! | --- | --- | --- |
-//! | publishing a segment | Release | the load of the segment: its lines hold 0 before anybody finds them |
+//! | publishing a segment | Release | the load of the segment: its lines hold 0 by then |
 //! | loading a segment | Acquire | the above |
 //! | the lines | Relaxed | nothing: numbers |
 //!
-//! Source: the statistics counters of operating systems, which are kept for each processor;
-//! McKenney, "Is Parallel Programming Hard", chapter 5, for what a sum may be.
+//! Source: the statistics counters of operating systems, which are kept for each processor. The
+//! value of a sum is from McKenney, "Is Parallel Programming Hard", chapter 5.
 
 use core::fmt;
 use core::ptr;
@@ -65,10 +71,10 @@ use crate::Progress;
 
 type Line = CachePadded<AtomicU64>;
 
-/// Lines of the first segment; each further one has twice as many as the one before.
+/// The number of lines of the first segment. Each further one has twice as many as the one before.
 const FIRST: usize = 8;
 
-/// As many as hold a line for every index.
+/// The number of segments: enough to hold a line for every index.
 const SEGMENTS: usize = 12;
 
 const _: () = assert!(FIRST * ((1 << SEGMENTS) - 1) >= INDICES);
@@ -80,16 +86,20 @@ const _: () = assert!(FIRST * ((1 << SEGMENTS) - 1) >= INDICES);
 /// `SeqCst` between the addition and what follows, and another before it asks. Or it takes
 /// [`FetchAddCounter`](super::FetchAddCounter).
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | wait-free, but for a thread's first addition, which allocates and may number the thread |
-/// | an addition | a load and a store in a line of the thread's own, and finding it |
-/// | [`get`](Counter::get) | a load from each line: about as many lines as there have been threads at one time, each probably elsewhere |
-/// | a sum has | each addition that *happened before* the call, by whichever synchronization; of others some or all |
-/// | linearizable | no: an addition that returned earlier in real time, and did not happen before, may be missing |
-/// | exact | once the threads that add have been joined, or have synchronized with the thread that asks |
-/// | size | 256 bytes where lines are kept 128 bytes apart, and a line for each thread, in segments of 8, 16, 32… |
-/// | in a signal's handler | an addition that interrupts another on the same counter may be lost |
+/// - Progress: wait-free, but for a thread's first addition, which allocates and may number the
+///   thread.
+/// - An addition: a load and a store in a line of the thread's own, and finding that line.
+/// - [`get`](Counter::get): a load from each line. There are about as many lines as there have been
+///   threads at one time, each line probably in another cache.
+/// - A sum has each addition that *happened before* the call, by any synchronization. Of the other
+///   additions it has some or all.
+/// - Not linearizable: an addition that returned earlier in real time, and did not happen before,
+///   may be missing.
+/// - Exact once the threads that add have been joined, or have synchronized with the thread that
+///   asks.
+/// - Size: 256 bytes where lines are kept 128 bytes apart, and a line for each thread, in segments
+///   of 8, 16, 32…
+/// - In a signal handler: an addition that interrupts another one on the same counter may be lost.
 ///
 /// ```
 /// use stanchion_lockfree::{Counter, ShardedCounter};
@@ -103,8 +113,9 @@ const _: () = assert!(FIRST * ((1 << SEGMENTS) - 1) >= INDICES);
 /// assert_eq!(SENT.get(), 4_000);
 /// ```
 pub struct ShardedCounter {
+    /// The segments of lines, or null. Each is written once, by the thread that makes it.
     segments: [AtomicPtr<Line>; SEGMENTS],
-    /// What it started at, and what threads without an index have added.
+    /// The starting value, and the sum of what threads without an index have added.
     shared: CachePadded<AtomicU64>,
 }
 
@@ -118,11 +129,11 @@ impl ShardedCounter {
         }
     }
 
-    /// The line of the thread with this index, made if it is not there.
+    /// Returns the line of the thread with this index. Makes it if it is not there.
     #[inline]
     fn line(&self, index: usize) -> &AtomicU64 {
         let (segment, place) = place(index);
-        // Acquire: pairs with the Release of whoever published the segment.
+        // Acquire: pairs with the Release of the thread that published the segment.
         let mut lines = self.segments[segment].load(Ordering::Acquire);
         if lines.is_null() {
             lines = self.grow(segment);
@@ -133,14 +144,14 @@ impl ShardedCounter {
         unsafe { &*line }
     }
 
-    /// The segment, made by this thread or by one that was faster.
+    /// Makes the segment. Returns it, or the segment of a thread that was faster.
     #[cold]
     fn grow(&self, segment: usize) -> *mut Line {
         let lines: Box<[Line]> =
             (0..length(segment)).map(|_| CachePadded::new(AtomicU64::fresh(0))).collect();
         let lines = Box::into_raw(lines).cast::<Line>();
-        // Release: pairs with the Acquire loads of the segment. Acquire if another was faster: its
-        // lines are used.
+        // Release: pairs with the Acquire loads of the segment. Acquire if another thread was
+        // faster: its lines are used.
         let published = self.segments[segment].compare_exchange(
             ptr::null_mut(),
             lines,
@@ -150,7 +161,7 @@ impl ShardedCounter {
         match published {
             Ok(_) => lines,
             Err(faster) => {
-                // SAFETY: made above, and nobody else has seen it.
+                // SAFETY: made above, and no other thread has seen it.
                 unsafe { free(lines, segment) };
                 faster
             }
@@ -158,7 +169,7 @@ impl ShardedCounter {
     }
 
     fn segment(&self, segment: usize) -> &[Line] {
-        // Acquire: pairs with the Release of whoever published the segment.
+        // Acquire: pairs with the Release of the thread that published the segment.
         let lines = self.segments[segment].load(Ordering::Acquire);
         if lines.is_null() {
             return &[];
@@ -172,7 +183,7 @@ const fn length(segment: usize) -> usize {
     FIRST << segment
 }
 
-/// The segment of an index, and where in it.
+/// Returns the segment of an index, and the line in it.
 #[inline]
 const fn place(index: usize) -> (usize, usize) {
     let segment = (index / FIRST + 1).ilog2() as usize;
@@ -181,10 +192,10 @@ const fn place(index: usize) -> (usize, usize) {
 
 /// # Safety
 ///
-/// `lines` were made by `grow` for this `segment`, and nobody uses them from here on.
+/// `lines` were made by `grow` for this `segment`, and no thread uses them from here on.
 unsafe fn free(lines: *mut Line, segment: usize) {
     let lines = ptr::slice_from_raw_parts_mut(lines, length(segment));
-    // SAFETY: the caller's; the length is that of the box.
+    // SAFETY: the caller's promise; the length is that of the box.
     drop(unsafe { Box::from_raw(lines) });
 }
 
@@ -196,8 +207,8 @@ impl Counter for ShardedCounter {
         match index() {
             Some(index) => {
                 let line = self.line(index);
-                // Relaxed: only this thread writes it (Invariant 1); who had the index before has
-                // ended, which happened before.
+                // Relaxed: only this thread writes it (Invariant 1). The thread that had the index
+                // before has ended, which happened before.
                 let count = line.load(Ordering::Relaxed);
                 line.store(count.wrapping_add(amount), Ordering::Relaxed);
             }
@@ -231,7 +242,7 @@ impl fmt::Debug for ShardedCounter {
 impl Drop for ShardedCounter {
     fn drop(&mut self) {
         for (segment, lines) in self.segments.iter().enumerate() {
-            // Relaxed: nobody else is here.
+            // Relaxed: no other thread is here.
             let lines = lines.load(Ordering::Relaxed);
             if !lines.is_null() {
                 // SAFETY: from `grow`, and the counter is gone.

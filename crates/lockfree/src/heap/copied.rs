@@ -1,9 +1,8 @@
-//! A heap that is copied whole for each operation: what the methodology costs without its
-//! optimization.
+//! A heap that is copied whole for each operation: the methodology without its optimization.
 //!
-//! Why it is here: it is the row of the figure that shows why [`HerlihyHeap`](super::HerlihyHeap)
-//! copies a path only. For a handful of entries it is the simpler one of the two, and takes any key
-//! that can be cloned.
+//! Why it is here: its row of the figure shows why [`HerlihyHeap`](super::HerlihyHeap) copies a
+//! path only. For a handful of entries it is the simpler one of the two, and takes any key that can
+//! be cloned.
 //!
 //! Source: Herlihy 1993, section 5, the heap by the small-object protocol.
 
@@ -16,11 +15,10 @@ use crate::{Herlihy, Progress};
 /// | | |
 /// | --- | --- |
 /// | progress | [`LockFree`](Progress::LockFree), as far as cloning and comparing are |
-/// | cost | O(n) clones of keys and values for an operation; all again for each operation that was faster |
+/// | cost | O(n) clones for an operation; all again for each operation that was faster |
 /// | memory | that of all entries, for each thread that has used it and once more |
 ///
-/// What is popped is a clone; what it was cloned from lives in versions of before until they are
-/// copied over.
+/// A pop returns a clone. The original lives in old versions until they are copied over.
 ///
 /// ```
 /// use stanchion_lockfree::heap::CopiedHeap;
@@ -32,7 +30,7 @@ use crate::{Herlihy, Progress};
 /// assert_eq!(heap.len(), 1);
 /// ```
 ///
-/// Threads clone the same entry at the same time, so what is not `Sync` cannot be shared by it:
+/// Threads clone the same entry at the same time, so entries that are not `Sync` cannot be shared:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -42,6 +40,7 @@ pub struct CopiedHeap<K, V, S = SkewHeap<K, V>>
 where
     S: SequentialHeap<Key = K, Value = V>,
 {
+    /// The versions of the heap.
     heap: Herlihy<S>,
 }
 
@@ -67,7 +66,7 @@ impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHe
 
     /// Takes an entry with the smallest key.
     pub fn pop_min(&self) -> Option<(K, V)> {
-        // Nothing need be copied to find nothing.
+        // A copy is not needed to find nothing.
         if self.is_empty() { None } else { self.heap.update(S::pop_min) }
     }
 
@@ -98,7 +97,7 @@ impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHe
     /// assert_eq!(timers.pop_min_if(|time, _| *time <= 11), Some((10, "at ten")));
     /// ```
     pub fn pop_min_if(&self, mut predicate: impl FnMut(&K, &V) -> bool) -> Option<(K, V)> {
-        // Nothing need be copied to find that it is not true.
+        // A copy is not needed to find that it is not true.
         if !self.peek_min(&mut predicate)? {
             return None;
         }
@@ -108,13 +107,13 @@ impl<K: Clone, V: Clone, S: SequentialHeap<Key = K, Value = V> + Clone> CopiedHe
         })
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.heap.read(S::len)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.read(S::is_empty)

@@ -1,8 +1,8 @@
-//! A heap under a lock: whichever heap, and whichever lock, one likes.
+//! A heap under a lock: any sequential heap, and any lock.
 //!
-//! Why it is here: it is what the others are measured against, and as long as no thread stops at a
-//! bad time it is hard to beat. An operation takes a lock twice as long as it takes to find its
-//! path; a copied path has to be found as well, copied, and found again whenever somebody else was
+//! Why it is here: the other heaps are measured against it, and as long as no thread stops at a bad
+//! time it is hard to beat. Taking a lock doubles the time that an operation needs to find its
+//! path. A copied path has to be found as well, copied, and found again whenever another thread was
 //! first.
 //!
 //! # Invariants
@@ -27,12 +27,12 @@ use crate::Progress;
 ///
 /// | | |
 /// | --- | --- |
-/// | progress | [`Blocking`](Progress::Blocking): the others wait for a thread that stops with the lock |
+/// | progress | [`Blocking`](Progress::Blocking): a thread that stops with the lock stops others |
 /// | cost | the lock's and the heap's |
 /// | memory | the heap's, which doubles when it is full, under the lock, and does not shrink |
 ///
-/// Keys are compared under the lock: an `Ord` that uses the same heap waits for itself. One that
-/// panics loses nothing but what was to be pushed.
+/// Keys are compared under the lock: an `Ord` that uses the same heap waits for itself. An `Ord`
+/// that panics loses only the entry that was to be pushed.
 ///
 /// ```
 /// use stanchion_lockfree::heap::LockedHeap;
@@ -54,7 +54,7 @@ use crate::Progress;
 /// assert_eq!(heap.pop_min(), Some((1, 10)));
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Entries that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
@@ -62,10 +62,11 @@ use crate::Progress;
 /// shared(&heap);
 /// ```
 pub struct LockedSequentialHeap<S, L = RawPolicyMutex> {
+    /// The heap under its lock. The cell lets a loom model see each access.
     heap: Mutex<L, UnsafeCell<S>>,
 }
 
-/// The paper's: a skew heap under one lock.
+/// The heap of the paper: a skew heap under one lock.
 pub type LockedHeap<K, V, L = RawPolicyMutex> = LockedSequentialHeap<SkewHeap<K, V>, L>;
 
 /// An array with four children to a node, under one lock.
@@ -157,7 +158,7 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         })
     }
 
-    /// The smallest key. Another thread may take it out before the caller looks at it.
+    /// Returns the smallest key. Another thread may take it out before the caller looks at it.
     #[must_use]
     pub fn min_key(&self) -> Option<S::Key>
     where
@@ -166,13 +167,13 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         self.locked(|heap| heap.min_key().cloned())
     }
 
-    /// How many entries there are. Takes the lock.
+    /// Returns the number of entries. Takes the lock.
     #[must_use]
     pub fn len(&self) -> usize {
         self.locked(|heap| heap.len())
     }
 
-    /// Whether there are none. Takes the lock.
+    /// Returns whether there are none. Takes the lock.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -188,7 +189,7 @@ impl<S: SequentialHeap, L: RawMutex> LockedSequentialHeap<S, L> {
         })
     }
 
-    /// How many entries there are, if the lock is free.
+    /// Returns the number of entries, if the lock is free.
     fn try_len(&self) -> Option<usize> {
         let heap = self.heap.try_lock()?;
         let len = heap.with(|heap| {

@@ -51,11 +51,13 @@
 //!
 //! | event | ordering | partner |
 //! | --- | --- | --- |
-//! | set `HELD` | Acquire | the Release that cleared it: the heap is as its last holder left it |
+//! | set `HELD` | Acquire | the Release that cleared it: the last holder's writes |
 //! | clear `HELD` | Release | the above |
 //! | set `ENTRIES`, with `HELD` and one more push | SeqCst | the looks |
 //! | clear `ENTRIES`, with `HELD` | SeqCst | the looks |
-//! | look at `state` for [`is_empty`](MultiQueue::is_empty) and a pop that finds nothing | SeqCst | the two above |
+//! | look at `state` for an answer that it is empty | SeqCst | the two above |
+//!
+//! [`is_empty`](MultiQueue::is_empty) gives such an answer, and so does a pop that finds nothing.
 //!
 //! All exchanges that change whether there are entries, and all looks that report it, are in one
 //! order, and each is in it before its call returns. So of two threads that each push into a queue
@@ -94,18 +96,19 @@ const PUSH: u64 = 4;
 
 /// A relaxed priority queue: what is popped is among the smallest.
 ///
-/// | | |
-/// | --- | --- |
-/// | progress | [`Blocking`](Progress::Blocking): what is in a heap whose holder stops cannot be had, and a pop waits if there are no other entries; all else goes on |
-/// | rank error | E = 5/6 n - 1 + 1/(6 n) on average with n heaps |
-/// | under preemption | E + r P m / (n - m) on average, where the preempted thread holds m heaps (1 in a push, 2 in a pop) for P seconds while others pop r entries a second |
-/// | cost | one locked instruction to push, two to pop if there are many entries; the length of the list of heaps if there are few; one more to pop a heap's last entry |
-/// | memory | n arrays that double when they are full, and do not shrink |
+/// - Progress: [`Blocking`](Progress::Blocking). If the holder of a heap stops, the entries of that
+///   heap cannot be had, and a pop waits if there are no others. All else goes on.
+/// - Rank error: E = 5/6 n - 1 + 1/(6 n) on average with n heaps.
+/// - Rank error under preemption: E + r P m / (n - m) on average. The preempted thread holds m
+///   heaps (1 in a push, 2 in a pop) for P seconds while other threads pop r entries a second.
+/// - Cost: one locked instruction to push. A pop costs two if there are many entries, the length of
+///   the list of heaps if there are few, and one more for a heap's last entry.
+/// - Memory: n arrays that double when they are full, and do not shrink.
 ///
 /// Emptiness is exact and linearizable: [`is_empty`](Self::is_empty) returns `true`, and
 /// [`pop_min`](Self::pop_min) returns `None`, only if at some moment during the call there was
 /// nothing in the queue, held heaps included. Pops of one thread may yield a smaller key after a
-/// larger one. A comparison that panics loses nothing but what was to be pushed.
+/// larger one. A comparison that panics loses only the entry that was to be pushed.
 ///
 /// ```
 /// use stanchion_lockfree::heap::MultiQueue;
@@ -119,22 +122,23 @@ const PUSH: u64 = 4;
 /// assert!(queue.is_empty());
 /// ```
 ///
-/// What is not `Send` cannot be shared by it:
+/// Entries that are not `Send` cannot be shared by it:
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: &T) {}
 /// shared(&stanchion_lockfree::heap::MultiQueue::<u32, std::rc::Rc<()>>::new());
 /// ```
 pub struct MultiQueue<K, V> {
+    /// The heaps. Their number never changes.
     heaps: Box<[CachePadded<Heap<K, V>>]>,
 }
 
 /// One heap and its lock.
 struct Heap<K, V> {
-    /// `HELD`, `ENTRIES` and the number of pushes. The holder writes it, and the thread that
+    /// `HELD`, `ENTRIES` and the number of pushes. Written by the holder, and by the thread that
     /// becomes the holder.
     state: AtomicU64,
-    /// Touched by the holder only (Invariant 1).
+    /// The entries. Touched by the holder only (Invariant 1).
     entries: UnsafeCell<QuaternaryHeap<K, V>>,
 }
 
@@ -144,6 +148,7 @@ unsafe impl<K: Send, V: Send> Sync for Heap<K, V> {}
 
 /// A heap that this thread holds, until this is dropped.
 struct Held<'q, K: Ord, V> {
+    /// The heap that is held.
     heap: &'q Heap<K, V>,
     /// The heap's state since this thread holds it.
     state: u64,
@@ -225,7 +230,7 @@ impl<K: Ord, V> MultiQueue<K, V> {
         Self { heaps: core::iter::repeat_with(fresh).take(heaps.max(1)).collect() }
     }
 
-    /// Returns how many heaps there are, for the rank error.
+    /// Returns the number of heaps, for the rank error.
     #[must_use]
     pub fn heaps(&self) -> usize {
         self.heaps.len()
@@ -248,7 +253,7 @@ impl<K: Ord, V> MultiQueue<K, V> {
             match self.find() {
                 Found::Nothing => Some(None),
                 Found::Entry(entry) => Some(Some(entry)),
-                // Some are there, and their locks are held, or some have come and gone.
+                // There are some in heaps that are held, or some have come and gone.
                 Found::Busy => None,
             }
         };
@@ -312,7 +317,7 @@ impl<K: Ord, V> MultiQueue<K, V> {
         if self.pushes_if_empty() == Some(pushes) { Found::Nothing } else { Found::Busy }
     }
 
-    /// Returns how many pushes there have been into all heaps, if none has entries.
+    /// Returns the number of pushes into all heaps so far, if no heap has entries.
     fn pushes_if_empty(&self) -> Option<u64> {
         self.heaps.iter().try_fold(0_u64, |pushes, heap| {
             // SeqCst: after this thread's own pushes and pops in the order that all threads agree
@@ -322,7 +327,7 @@ impl<K: Ord, V> MultiQueue<K, V> {
         })
     }
 
-    /// Returns how many entries there are in heaps that are free.
+    /// Returns the number of entries in heaps that are free.
     fn about(&self) -> usize {
         let free = self.heaps.iter().filter_map(|heap| heap.hold());
         free.map(|held| held.with(|entries| entries.len())).sum()
@@ -350,7 +355,7 @@ impl<K: Ord, V> Heap<K, V> {
     /// Holds the heap, if it is free and has entries.
     #[inline]
     fn hold_to_pop(&self) -> Option<Held<'_, K, V>> {
-        // Relaxed: the exchange decides. An answer that there is nothing is not given from this.
+        // Relaxed: the exchange decides. The queue is not called empty because of this load.
         let state = self.state.load(Ordering::Relaxed);
         if state & ENTRIES == 0 {
             return None;
@@ -358,7 +363,7 @@ impl<K: Ord, V> Heap<K, V> {
         self.try_hold(state, state, Ordering::Acquire)
     }
 
-    /// Holds the heap, if it is free, and says that it has entries, of which the caller pushes one.
+    /// Holds the heap for a push, if it is free. From here on its state tells that it has entries.
     #[inline]
     fn hold_to_push(&self) -> Option<Held<'_, K, V>> {
         // Relaxed: the exchange decides.
@@ -426,7 +431,7 @@ impl<K: Ord, V> Drop for Held<'_, K, V> {
         let state = self.state & !HELD;
         let has_entries = self.with(|entries| !entries.is_empty());
         if has_entries || state & ENTRIES == 0 {
-            // Release: pairs with the Acquire of the next holder. What looks report is as it was.
+            // Release: pairs with the Acquire of the next holder. Looks report the same as before.
             self.heap.state.store(state, Ordering::Release);
         } else {
             // The heap has become empty. SeqCst: that is in the order that all threads agree on
@@ -480,7 +485,7 @@ exclusive! {
 }
 
 impl<K: Ord, V> MultiQueue<K, V> {
-    /// Returns which heap has the smallest key, for the only owner.
+    /// Returns the number of the heap with the smallest key, for the only owner.
     fn smallest(&mut self) -> Option<usize> {
         let heaps = self.heaps.iter_mut().enumerate();
         let keys =

@@ -2,8 +2,10 @@
 //!
 //! | heap | memory | push | pop | for |
 //! | --- | --- | --- | --- | --- |
-//! | [`SkewHeap`] | nodes, in one block | amortized O(log n) | amortized O(log n) | what the papers of 1993 and 1997 measured |
+//! | [`SkewHeap`] | nodes, in one block | amortized O(log n) | amortized O(log n) | comparison |
 //! | [`QuaternaryHeap`] | an array | O(log n), O(1) for random keys | O(log n) | speed |
+//!
+//! The papers of 1993 and 1997 measured the skew heap.
 
 mod quaternary;
 mod skew;
@@ -14,7 +16,7 @@ pub use skew::SkewHeap;
 /// A priority queue of one thread.
 ///
 /// If comparing two keys panics, every entry is still there, and in order: an operation compares
-/// first and moves afterwards. What was to be pushed is dropped.
+/// first and moves afterwards. The entry that was to be pushed is dropped.
 ///
 /// ```
 /// use stanchion_lockfree::heap::sequential::{QuaternaryHeap, SequentialHeap};
@@ -27,9 +29,9 @@ pub use skew::SkewHeap;
 /// assert_eq!(heap.len(), 1);
 /// ```
 pub trait SequentialHeap {
-    /// What decides who is first.
+    /// The key: the smallest comes first.
     type Key;
-    /// What comes with it.
+    /// The value that comes with a key.
     type Value;
 
     /// An empty heap, which has not allocated.
@@ -52,7 +54,7 @@ pub trait SequentialHeap {
     /// Returns the entry that [`pop_min`](Self::pop_min) would take.
     fn peek_min(&self) -> Option<(&Self::Key, &Self::Value)>;
 
-    /// Returns the entry that [`pop_min`](Self::pop_min) would take, whose value may be changed.
+    /// Returns the entry that [`pop_min`](Self::pop_min) would take. Its value may be changed.
     fn peek_min_mut(&mut self) -> Option<(&Self::Key, &mut Self::Value)>;
 
     /// Returns the smallest key.
@@ -60,10 +62,10 @@ pub trait SequentialHeap {
         self.peek_min().map(|(key, _)| key)
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -78,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers without any order to speak of.
+    /// Returns numbers without any order to speak of.
     fn numbers(count: usize, below: u64) -> impl Iterator<Item = u64> {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         std::iter::repeat_with(move || {
@@ -119,7 +121,7 @@ mod tests {
     }
 
     thread_local! {
-        /// How many comparisons are left until one panics.
+        /// The number of comparisons that are left until one panics.
         static LEFT: Cell<u32> = const { Cell::new(u32::MAX) };
     }
 
@@ -139,7 +141,7 @@ mod tests {
         }
     }
 
-    /// Counts how often it is dropped.
+    /// A value that counts how often it is dropped.
     struct Counted<'c>(u64, &'c Cell<u64>);
 
     impl Drop for Counted<'_> {
@@ -148,7 +150,7 @@ mod tests {
         }
     }
 
-    /// RUSTSEC-2026-0205: a comparison that panics, at every place where one is made.
+    /// Tests RUSTSEC-2026-0205: a comparison that panics, at every place where one is made.
     fn loses_nothing<'c, S>(dropped: &'c Cell<u64>)
     where
         S: SequentialHeap<Key = Faulty, Value = Counted<'c>>,
@@ -205,7 +207,7 @@ mod tests {
         assert!(pops > 2 && pushes > 2, "{pops} and {pushes} comparisons");
     }
 
-    /// A value's `Drop` that panics does not keep the others from being dropped.
+    /// Tests that a value's `Drop` that panics does not keep the others from being dropped.
     fn drops_all_the_same<S: SequentialHeap<Key = u64, Value = Bomb>>() {
         DROPPED.set(0);
         let mut heap = S::NEW;

@@ -1,15 +1,15 @@
 //! Keys that are whole words, so that they can be read while another thread writes them.
 //!
 //! A structure that copies nodes reads keys that may be overwritten at the same moment. For a plain
-//! value that is a data race, whatever is done with it afterwards. So a key is stored as atomic
-//! words; they are read one by one, and used only once it is known that nobody wrote meanwhile.
-//! What is torn is never made a key.
+//! value that is a data race, whatever the reader does with it afterwards. So a key is stored as
+//! atomic words. They are read one by one, and used only once it is known that no thread wrote
+//! meanwhile. A torn read is never made a key.
 //!
-//! Why a conversion and not a marker that says "any bytes will do": it needs no `unsafe`, padding
-//! has no say, and a `bool` or a `NonZeroU32` is as good a key as a number.
+//! Why a conversion and not a marker trait for "any bytes will do": it needs no `unsafe`, padding
+//! does not matter, and a `bool` or a `NonZeroU32` is as good a key as a number.
 //!
-//! Source: Herlihy 1993, section 4.1, copies blocks that may be recycled meanwhile; what a language
-//! must offer for it is Rust RFC 3301.
+//! Source: Herlihy 1993, section 4.1, copies blocks that may be recycled meanwhile. Rust RFC 3301
+//! describes the language support that it needs.
 
 use core::cmp::{self, Reverse};
 use core::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -53,15 +53,15 @@ pub trait Words: Copy {
     /// The words: `u64`, an array of them, or a tuple of such.
     type Block: Block;
 
-    /// The words of this value.
+    /// Returns the words of this value.
     fn to_words(self) -> Self::Block;
 
-    /// The value with these words, which are always those that [`to_words`](Self::to_words) made of
-    /// one value.
+    /// Returns the value with these words. They are always those that [`to_words`](Self::to_words)
+    /// made of one value.
     fn from_words(words: Self::Block) -> Self;
 }
 
-/// Words that can be stored one by one. The crate's own; see [`Words`].
+/// Words that can be stored one by one. This crate implements it; see [`Words`].
 pub trait Block: Copy + sealed::Sealed {
     /// The same words for threads to share.
     #[doc(hidden)]
@@ -70,11 +70,12 @@ pub trait Block: Copy + sealed::Sealed {
     #[doc(hidden)]
     fn fresh() -> Self::Atoms;
 
-    /// Relaxed throughout: whoever reads them checks afterwards that nobody wrote meanwhile.
+    /// Loads the words. Relaxed throughout: the reader checks afterwards that no thread wrote
+    /// meanwhile.
     #[doc(hidden)]
     fn load(atoms: &Self::Atoms) -> Self;
 
-    /// Relaxed throughout: the structure publishes what was stored.
+    /// Stores the words. Relaxed throughout: the structure publishes them.
     #[doc(hidden)]
     fn store(self, atoms: &Self::Atoms);
 }
@@ -172,8 +173,8 @@ tuples! {
     (A 0, B 1, C 2, D 3);
 }
 
-/// `$value: $from to u64, from u64`: `unwrap`s cannot fail, because the words are those that the
-/// first made.
+/// Implements `Words` by `$value: $from to u64, from u64`. The `unwrap`s cannot fail, because the
+/// words are those that the first expression made.
 macro_rules! one_word {
     ($($kind:ty: |$value:ident| $to:expr, |$word:ident| $from:expr;)+) => {$(
         impl Words for $kind {
@@ -193,7 +194,7 @@ macro_rules! one_word {
     )+};
 }
 
-/// What a conversion says that was given words of nobody's.
+/// The panic message of a conversion whose words were made by no `to_words`.
 const FOREIGN: &str = "these words were not made by `to_words` of this type";
 
 one_word! {
@@ -280,8 +281,8 @@ impl<W: Words> Words for Reverse<W> {
     }
 }
 
-/// A float in IEEE 754's total order, in which -0 comes before 0 and what is not a number comes
-/// last, or first if its sign is set.
+/// A float in IEEE 754's total order, in which -0 comes before 0. A NaN comes last, or first if its
+/// sign is set.
 ///
 /// ```
 /// use stanchion_lockfree::heap::{HerlihyHeap, Total};

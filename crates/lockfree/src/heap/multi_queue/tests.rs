@@ -1,4 +1,4 @@
-//! Tests that need to hold a heap, or to choose the random numbers. Those with threads are in
+//! Tests that need to hold a heap, or to choose the random numbers. The tests with threads are in
 //! `tests/rank_error.rs`.
 
 use super::*;
@@ -9,11 +9,11 @@ assert_impl_all!(MultiQueue<u32, u32>: Send, Sync);
 assert_not_impl_any!(MultiQueue<std::rc::Rc<u32>, u32>: Send, Sync);
 assert_not_impl_any!(MultiQueue<u32, std::rc::Rc<u32>>: Send, Sync);
 
-/// Which of the keys from 0 on are left: counts by key, as sums over ranges (Fenwick).
+/// The keys from 0 on that are left: counts by key, as sums over ranges (Fenwick).
 struct Ranks(Vec<usize>);
 
 impl Ranks {
-    /// Returns how many smaller keys are left, and takes `key` out.
+    /// Returns the number of smaller keys that are left, and takes `key` out.
     fn take(&mut self, key: usize) -> usize {
         let mut smaller = 0;
         let mut place = key;
@@ -29,7 +29,7 @@ impl Ranks {
         smaller
     }
 
-    /// The mean rank error of so many pops.
+    /// Returns the mean rank error of so many pops.
     fn mean_of(&mut self, queue: &MultiQueue<usize, ()>, pops: usize) -> f64 {
         let mut rank = || self.take(queue.pop_min().expect("there are more entries than pops").0);
         (0..pops).map(|_| rank()).sum::<usize>() as f64 / pops as f64
@@ -53,7 +53,7 @@ fn filled(heaps: usize, entries: usize) -> (MultiQueue<usize, ()>, Ranks) {
     (queue, Ranks(left))
 }
 
-/// The mean rank error of pops one after another.
+/// Returns the mean rank error of pops one after another.
 fn stated(heaps: usize) -> f64 {
     let heaps = heaps as f64;
     5.0 / 6.0 * heaps - 1.0 + 1.0 / (6.0 * heaps)

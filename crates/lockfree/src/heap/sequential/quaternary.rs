@@ -1,34 +1,35 @@
 //! A heap in an array, four children to a node.
 //!
 //! Why four and not two: half as many levels, and the four keys that a level compares lie side by
-//! side. Why not `alloc`'s binary heap: it is one of entries, not of keys and values, its largest
-//! comes first, and it moves entries while it compares.
+//! side. Why not `alloc`'s binary heap: it is a heap of entries, not of keys and values, its
+//! largest comes first, and it moves entries while it compares.
 //!
 //! ```text
 //! children of i: 4i + 1 ..= 4i + 4      parent of i: (i - 1) / 4
 //!
-//! pop:  1. from the root down, always to the smallest child, to a leaf: the path
-//!       2. up the path again, to where the array's last entry belongs; it comes from the bottom, so that is near
-//!       3. move: each entry of the path one place up, the last entry into the place, the root out
+//! pop: 1. from the root down, always to the smallest child, to a leaf: the path
+//!       2. up the path again, to where the array's last entry belongs. It comes from the bottom,
+//!          so that is near
+//!       3. move: each entry of the path up by one, the last entry where it belongs, the root out
 //! ```
 //!
 //! # Invariants
 //!
 //! 1. No key is smaller than its parent's.
-//! 2. Nothing moves before an operation's last comparison (1 and 2 above), so one that panics has
-//!    changed nothing.
+//! 2. Nothing moves before an operation's last comparison (1 and 2 above), so a comparison that
+//!    panics has changed nothing.
 //!
 //! Source: Johnson, "Priority queues with update and finding minimum spanning trees", IPL 1975, for
-//! d children; going to the bottom first is Wegener's "Bottom-up heapsort", TCS 1993.
+//! d children. Going to the bottom first is from Wegener's "Bottom-up heapsort", TCS 1993.
 
 use core::fmt;
 
 use super::SequentialHeap;
 
-/// Children of a node.
+/// The number of children of a node.
 const CHILDREN: usize = 4;
 
-/// The place of the parent of what is not the root.
+/// Returns the index of the parent of any entry but the root.
 #[inline]
 fn parent(place: usize) -> usize {
     (place - 1) / CHILDREN
@@ -36,7 +37,7 @@ fn parent(place: usize) -> usize {
 
 /// A heap of one thread in an array.
 ///
-/// Pushing a key that is not among the smallest costs one or two comparisons; popping about 1.5
+/// A push of a key that is not among the smallest costs one or two comparisons, a pop about 1.5
 /// log2 n. It allocates when it is larger than it ever was.
 ///
 /// ```
@@ -49,6 +50,7 @@ fn parent(place: usize) -> usize {
 /// ```
 #[derive(Clone)]
 pub struct QuaternaryHeap<K, V> {
+    /// The entries: the children of entry i are those from 4i + 1 to 4i + 4.
     entries: Vec<(K, V)>,
 }
 
@@ -63,7 +65,7 @@ impl<K: Ord, V> QuaternaryHeap<K, V> {
         &self.entries[place].0
     }
 
-    /// The smallest child of `parent` among the first `len` entries.
+    /// Returns the smallest child of `parent` among the first `len` entries.
     #[inline]
     fn smallest_child(&self, parent: usize, len: usize) -> Option<usize> {
         let first = parent * CHILDREN + 1;
@@ -118,7 +120,7 @@ impl<K: Ord, V> SequentialHeap for QuaternaryHeap<K, V> {
         // From here on nothing is compared (Invariant 2).
         let mut carried = self.entries.pop()?;
         if last > 0 {
-            // Up the path again: each entry takes its parent's place.
+            // Up the path again: each entry goes where its parent was.
             while place > 0 {
                 core::mem::swap(&mut self.entries[place], &mut carried);
                 place = parent(place);

@@ -1,13 +1,13 @@
 //! The skew heap: a binary tree that balances itself by swapping the children of every node it
 //! passes.
 //!
-//! Why not an array: two of them cannot be made one without looking at every entry, and an
-//! operation changes places all over the array, where here it changes one path. That is what makes
-//! the heap fit for copying ([`HerlihyHeap`](crate::heap::HerlihyHeap)).
+//! Why not an array: two arrays cannot be made one without a look at every entry. An operation on
+//! an array writes all over it, while here it changes one path. That makes the heap fit for copying
+//! ([`HerlihyHeap`](crate::heap::HerlihyHeap)).
 //!
 //! ```text
-//! meld(x, y):  the right spines of both, merged in the order of keys; then, from the bottom, each node's left tree becomes its right one
-//!              and what is below on the spine its left one
+//! meld(x, y): the right spines of both, merged in the order of keys. Then, from the bottom, each
+//!              node's left tree becomes its right one, and the rest of the spine its left one
 //!
 //!   1        2          1
 //!  / \  and / \   =    / \        path: 1, 2, 3 (the right child of 1)
@@ -24,8 +24,8 @@
 //! 1. A node's key is no smaller than its parent's.
 //! 2. No node changes before an operation's last comparison: the merged path is written down first.
 //!    So a comparison that panics has changed nothing.
-//! 3. A node has an entry exactly if it can be reached from the root; the others are chained from
-//!    `free` by their `left`.
+//! 3. A node has an entry exactly if it can be reached from the root. The other nodes are chained
+//!    from `free` by their `left`.
 //!
 //! Source: Sleator and Tarjan, "Self-adjusting heaps", SIAM Journal on Computing 15(1), 1986,
 //! top-down skew heaps.
@@ -34,13 +34,14 @@ use core::fmt;
 
 use super::SequentialHeap;
 
-/// No node.
+/// The number that names no node.
 const NONE: u32 = u32::MAX;
 
 /// The skew heap of one thread.
 ///
-/// Both operations take amortized O(log n) comparisons; a single one can take n. A node takes 8
-/// bytes besides its entry. It allocates when it is larger than it ever was, or its path longer.
+/// Both operations take amortized O(log n) comparisons. A single operation can take n. A node takes
+/// 8 bytes besides its entry. The heap allocates when it is larger than it ever was, or its path
+/// longer.
 ///
 /// ```
 /// use stanchion_lockfree::heap::sequential::{SequentialHeap, SkewHeap};
@@ -51,18 +52,26 @@ const NONE: u32 = u32::MAX;
 /// assert_eq!(heap.pop_min(), Some((1, 'a')));
 /// ```
 pub struct SkewHeap<K, V> {
+    /// The nodes, in the tree or free.
     nodes: Vec<Node<K, V>>,
+    /// The root, or [`NONE`].
     root: u32,
+    /// The first free node, or [`NONE`].
     free: u32,
+    /// The number of entries.
     len: usize,
-    /// The merged path of the operation going on.
+    /// The merged path of the operation that is going on.
     path: Vec<u32>,
 }
 
+/// A node of the tree, or a free one.
 #[derive(Clone)]
 struct Node<K, V> {
+    /// The entry, if the node is in the tree.
     entry: Option<(K, V)>,
+    /// The left child, or the next free node, or [`NONE`].
     left: u32,
+    /// The right child, or [`NONE`].
     right: u32,
 }
 
@@ -77,13 +86,13 @@ impl<K: Ord, V> SkewHeap<K, V> {
         &self.nodes[node as usize]
     }
 
-    /// The key of a node of the tree.
+    /// Returns the key of a node of the tree.
     fn key(&self, node: u32) -> Option<&K> {
         self.node(node).entry.as_ref().map(|(key, _)| key)
     }
 
-    /// Writes down the merged right spines of the trees `x` and `y`; what is left of one when the
-    /// other has ended hangs below the path.
+    /// Writes down the merged right spines of the trees `x` and `y`. Returns the rest of one when
+    /// the other has ended: it hangs below the path.
     fn merge(&mut self, mut x: u32, mut y: u32) -> u32 {
         self.path.clear();
         while x != NONE && y != NONE {
@@ -97,7 +106,7 @@ impl<K: Ord, V> SkewHeap<K, V> {
         if x == NONE { y } else { x }
     }
 
-    /// Links the nodes of the path, with `below` at its end; says which is the first.
+    /// Links the nodes of the path, with `below` at its end. Returns the first of them.
     fn link(&mut self, mut below: u32) -> u32 {
         while let Some(place) = self.path.pop() {
             let node = &mut self.nodes[place as usize];
@@ -108,7 +117,7 @@ impl<K: Ord, V> SkewHeap<K, V> {
         below
     }
 
-    /// A node with this entry, that has no children but `left`.
+    /// Makes a node with this entry that has no children but `left`.
     fn make(&mut self, entry: (K, V), left: u32) -> u32 {
         let node = Node { entry: Some(entry), left, right: NONE };
         if self.free == NONE {
@@ -187,8 +196,7 @@ impl<K: Clone, V: Clone> Clone for SkewHeap<K, V> {
         Self { nodes: self.nodes.clone(), path: Vec::new(), ..*self }
     }
 
-    /// Keeps the memory of what was there before. If cloning an entry panics, nothing is left in
-    /// it.
+    /// Keeps the old memory. If cloning an entry panics, the heap is empty.
     fn clone_from(&mut self, source: &Self) {
         (self.root, self.free, self.len) = (NONE, NONE, 0);
         self.nodes.clone_from(&source.nodes);
